@@ -1,0 +1,106 @@
+"""Everything that can go wrong, as one tree.
+
+MirrorError                       retriable = False
+ +- ConfigError                   one key: value, reason, remedy; collected, raised together as ConfigErrors
+ +- MissingPart                   a program or file this machine lacks: says what to install
+ +- KafkaError                    cluster alias, what was being done
+ |   +- TransportError            connect, read, write, deadline            retriable
+ |   +- LocalProtocolError        we built or asked something illegal       never retried: a bug
+ |   +- RemoteProtocolError       the broker sent nonsense                  retriable: reconnect
+ |   +- AuthenticationError                                                 not retriable
+ |   +- BrokerError               an error code from a broker; retriable as the code table says
+ +- BatchError                    record-batch bytes that cannot be read or written
+ +- DataLossError                 records that can no longer be copied: partition, range, why
+
+Every class pickles, because errors cross Spark's process boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class MirrorError(Exception):
+    """Base of all errors that the program raises on purpose."""
+
+    retriable = False
+
+
+class ConfigError(MirrorError):
+    """One setting that cannot be used.
+
+    Operator action: change `key` in `where` as `remedy` says.
+    """
+
+    def __init__(self, key: str, value: object, reason: str, remedy: str = "", where: str = "") -> None:
+        super().__init__(key, value, reason, remedy, where)
+        self.key = key
+        self.value = value
+        self.reason = reason
+        self.remedy = remedy
+        self.where = where
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        subject = self.key if self.value is None else f"{self.key}={self.value}"
+        text = f"{place}{subject}: {self.reason}" if subject else f"{place}{self.reason}"
+        return f"{text}; {self.remedy}" if self.remedy else text
+
+
+class ConfigErrors(MirrorError):
+    """All settings that cannot be used, found in one go."""
+
+    def __init__(self, errors: Sequence[ConfigError]) -> None:
+        super().__init__(tuple(errors))
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)
+
+
+class MissingPart(MirrorError):
+    """Something this machine lacks. Operator action: the message names what to install."""
+
+
+class KafkaError(MirrorError):
+    """A request to a Kafka cluster failed; the message says which cluster and which request."""
+
+
+class TransportError(KafkaError):
+    """The connection could not be made, broke, or a deadline passed."""
+
+    retriable = True
+
+
+class LocalProtocolError(KafkaError):
+    """We built or asked for something the protocol forbids: a bug of ours."""
+
+
+class RemoteProtocolError(KafkaError):
+    """The broker sent bytes that do not follow the protocol."""
+
+    retriable = True
+
+
+class AuthenticationError(KafkaError):
+    """The broker refused our credentials. Operator action: check the sasl.* and ssl.* settings."""
+
+
+class BrokerError(KafkaError):
+    """The broker answered with an error code."""
+
+    def __init__(self, message: str, code: int, retriable: bool) -> None:
+        super().__init__(message, code, retriable)
+        self.code = code
+        self.retriable = retriable
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class BatchError(MirrorError):
+    """Record-batch bytes that cannot be read, or records that cannot be written as a batch."""
+
+
+class DataLossError(MirrorError):
+    """Records that can no longer be copied, when the settings say not to go on without them."""
