@@ -1,0 +1,38 @@
+"""Which topics and which topic settings a flow copies, by regular expressions.
+
+Runs on: worker.
+Mirrors: org.apache.kafka.connect.mirror.{DefaultTopicFilter,DefaultConfigPropertyFilter} (4.4).
+
+A list of patterns is joined into one expression that must match the whole name. An empty list is
+no expression: None, which matches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFilter:
+    """Settings `topics` and `topics.exclude`: an exclude wins over an include."""
+
+    include: re.Pattern[str] | None
+    exclude: re.Pattern[str] | None
+
+    def should_replicate_topic(self, topic: str) -> bool:
+        return _matches(self.include, topic) and not _matches(self.exclude, topic)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigPropertyFilter:
+    """Setting `config.properties.exclude`: every other topic setting is copied."""
+
+    exclude: re.Pattern[str] | None
+
+    def should_replicate_config_property(self, name: str) -> bool:
+        return not _matches(self.exclude, name)
+
+
+def _matches(pattern: re.Pattern[str] | None, name: str) -> bool:
+    return pattern is not None and pattern.fullmatch(name) is not None

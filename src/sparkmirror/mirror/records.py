@@ -1,0 +1,286 @@
+"""The bytes of MirrorMaker 2's own records, so that it and its tools can read ours and back.
+
+Runs on: worker and executor.
+Mirrors: org.apache.kafka.connect.mirror.{Heartbeat,Checkpoint,OffsetSync} (4.4), and Connect's
+offsets topic as its JsonConverter writes it.
+
+Binary layouts, big-endian, a string being int16 byte length and UTF-8:
+
+    Heartbeat   key    source alias, target alias               strings
+                value  version = 0 int16, timestamp ms int64
+    Checkpoint  key    group, downstream topic                  strings, partition int32
+                value  version = 0 int16, upstream offset int64, downstream offset int64,
+                       metadata string
+    OffsetSync  key    upstream topic string, partition int32
+                value  upstream offset int64, downstream offset int64      (no version)
+
+Bytes after the last field are ignored, as Java's schema reader does.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from typing import Any, Self
+
+from sparkmirror.errors import MirrorError
+
+_VERSION = 0
+_MAX_STRING_BYTES = 0x7FFF
+
+
+class RecordError(MirrorError):
+    """A record of an internal topic that cannot be read, or a value that has no place in one."""
+
+
+class UnsupportedVersionError(RecordError):
+    """A record written by a later MirrorMaker.
+
+    Operator action: let the newer program, not this one, run the flow.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Proof that a flow's target could be written at a moment."""
+
+    source_alias: str
+    target_alias: str
+    timestamp_ms: int
+
+    def encode_key(self) -> bytes:
+        return _encode_string(self.source_alias) + _encode_string(self.target_alias)
+
+    def encode_value(self) -> bytes:
+        return struct.pack(">hq", _VERSION, self.timestamp_ms)
+
+    @classmethod
+    def decode(cls, key: bytes, value: bytes) -> Self:
+        """Raises: RecordError."""
+        keys, values = _Reader("heartbeat key", key), _Reader("heartbeat value", value)
+        values.check_version()
+        return cls(keys.string(), keys.string(), values.int64())
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where a group stands in a partition, in offsets of both clusters; `topic` is the remote."""
+
+    group: str
+    topic: str
+    partition: int
+    upstream_offset: int
+    downstream_offset: int
+    metadata: str = ""
+
+    def encode_key(self) -> bytes:
+        partition = struct.pack(">i", self.partition)
+        return _encode_string(self.group) + _encode_string(self.topic) + partition
+
+    def encode_value(self) -> bytes:
+        offsets = struct.pack(">hqq", _VERSION, self.upstream_offset, self.downstream_offset)
+        return offsets + _encode_string(self.metadata)
+
+    @classmethod
+    def decode(cls, key: bytes, value: bytes) -> Self:
+        """Raises: RecordError."""
+        keys, values = _Reader("checkpoint key", key), _Reader("checkpoint value", value)
+        values.check_version()
+        return cls(
+            group=keys.string(),
+            topic=keys.string(),
+            partition=keys.int32(),
+            upstream_offset=values.int64(),
+            downstream_offset=values.int64(),
+            metadata=values.string(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSync:
+    """A record's offset on both clusters; `topic` is the upstream name."""
+
+    topic: str
+    partition: int
+    upstream_offset: int
+    downstream_offset: int
+
+    def encode_key(self) -> bytes:
+        return _encode_string(self.topic) + struct.pack(">i", self.partition)
+
+    def encode_value(self) -> bytes:
+        return struct.pack(">qq", self.upstream_offset, self.downstream_offset)
+
+    @classmethod
+    def decode(cls, key: bytes, value: bytes) -> Self:
+        """Raises: RecordError."""
+        keys, values = _Reader("offset sync key", key), _Reader("offset sync value", value)
+        return cls(keys.string(), keys.int32(), values.int64(), values.int64())
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetKey:
+    """Whose position a record of the offsets topic holds; `topic` is the upstream name."""
+
+    connector: str
+    cluster: str
+    topic: str
+    partition: int
+
+
+def encode_offset_key(connector: str, cluster: str, topic: str, partition: int) -> bytes:
+    """Return the key of a partition's position in the offsets topic.
+
+    Connect looks keys up by their bytes, so members stand in the order in which Java's HashMap
+    happens to give them.
+    """
+    members = (
+        f'"cluster":{_jackson_string(cluster)},"partition":{partition},'
+        f'"topic":{_jackson_string(topic)}'
+    )
+    return f"[{_jackson_string(connector)},{{{members}}}]".encode()
+
+
+def decode_offset_key(key: bytes | None) -> OffsetKey | None:
+    """Read a key of the offsets topic, members in any order.
+
+    Returns None for anything else: connectors of all kinds share the topic.
+    """
+    try:
+        document = json.loads(key) if key is not None else None
+    except ValueError:
+        return None
+    match document:
+        case [
+            str(connector),
+            {"cluster": str(cluster), "partition": partition, "topic": str(topic), **others},
+        ] if not others and _is_integer(partition):
+            return OffsetKey(connector, cluster, topic, partition)
+        case _:
+            return None
+
+
+def encode_offset_value(last_offset: int) -> bytes:
+    """Return the value for a partition copied up to and including `last_offset`."""
+    return f'{{"offset":{last_offset}}}'.encode()
+
+
+def decode_offset_value(value: bytes | None) -> int | None:
+    """Return the last offset copied; None for a tombstone or when no offset is stored.
+
+    A negative offset counts as none, as in MirrorMaker 2.
+
+    Raises:
+        RecordError: the value is not what Connect writes; going on would copy all records again.
+    """
+    if value is None:
+        return None
+    try:
+        document = json.loads(value)
+    except ValueError as exc:
+        raise _not_a_position(value) from exc
+    if document is None:
+        return None
+    if not isinstance(document, dict):
+        raise _not_a_position(value)
+    return _read_last_offset(document.get("offset"), value)
+
+
+def _read_last_offset(last_offset: Any, value: bytes) -> int | None:
+    if last_offset is None:
+        return None
+    if not _is_integer(last_offset):
+        raise _not_a_position(value)
+    return int(last_offset) if last_offset >= 0 else None
+
+
+def _not_a_position(value: bytes) -> RecordError:
+    return RecordError(
+        f'read a position from the offsets topic: expected {{"offset":<number>}}, found '
+        f"{value[:100]!r}; reset the connector's offsets or write the record again"
+    )
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+# What Jackson escapes in a string: control characters with upper-case hex digits, quote,
+# backslash. Not the slash, and no other character of the basic multilingual plane.
+_ESCAPES = {code: f"\\u{code:04X}" for code in range(0x20)} | str.maketrans(
+    {
+        "\b": "\\b",
+        "\t": "\\t",
+        "\n": "\\n",
+        "\f": "\\f",
+        "\r": "\\r",
+        '"': '\\"',
+        "\\": "\\\\",
+    }
+)
+
+
+def _jackson_string(text: str) -> str:
+    return f'"{"".join(map(_escape_supplementary, text.translate(_ESCAPES)))}"'
+
+
+def _escape_supplementary(char: str) -> str:
+    """Escape what Java holds as two chars: Jackson writes it as two escaped surrogates."""
+    if char <= "\uffff":
+        return char
+    high, low = struct.unpack(">HH", char.encode("utf-16-be"))
+    return f"\\u{high:04X}\\u{low:04X}"
+
+
+def _encode_string(text: str) -> bytes:
+    data = text.encode()
+    if len(data) > _MAX_STRING_BYTES:
+        raise RecordError(
+            f"write {text[:40]!r}... into an internal record: it has {len(data)} bytes, "
+            f"{_MAX_STRING_BYTES} are allowed"
+        )
+    return struct.pack(">h", len(data)) + data
+
+
+class _Reader:
+    """Reads fields one after the other and says which record was cut short."""
+
+    def __init__(self, what: str, data: bytes) -> None:
+        self._what = what
+        self._data = data
+        self._at = 0
+
+    def check_version(self) -> None:
+        version = self._integer(2)
+        if version != _VERSION:
+            raise UnsupportedVersionError(
+                f"read {self._what}: version {version} is not supported, only {_VERSION}"
+            )
+
+    def int32(self) -> int:
+        return self._integer(4)
+
+    def int64(self) -> int:
+        return self._integer(8)
+
+    def string(self) -> str:
+        data = self._take(self._integer(2))
+        try:
+            return data.decode()
+        except UnicodeDecodeError as exc:
+            raise self._error(f"{data[:40]!r} is not UTF-8") from exc
+
+    def _integer(self, size: int) -> int:
+        return int.from_bytes(self._take(size), "big", signed=True)
+
+    def _take(self, size: int) -> bytes:
+        end = self._at + size
+        if size < 0 or end > len(self._data):
+            raise self._error(f"{size} bytes wanted at {self._at} of {len(self._data)}")
+        taken = self._data[self._at : end]
+        self._at = end
+        return taken
+
+    def _error(self, why: str) -> RecordError:
+        return RecordError(f"read {self._what} {self._data[:100].hex()}: {why}")

@@ -1,0 +1,1 @@
+"""Tests of MirrorMaker 2's rules."""
