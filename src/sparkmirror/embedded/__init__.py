@@ -1,0 +1,21 @@
+"""Real Kafka brokers, genuine MirrorMaker 2 and a Spark cluster as processes of this machine.
+
+For the demo, the tests and the benchmark only: the product itself needs no Kafka jar.
+Runs on: the machine of the person who typed the command; never on a Spark executor.
+"""
+
+from __future__ import annotations
+
+from sparkmirror.embedded.kafka_cluster import Broker, KafkaCluster
+from sparkmirror.embedded.kafka_jars import KAFKA_VERSION
+from sparkmirror.embedded.mirror_maker import MirrorMaker, run_java_tool
+from sparkmirror.embedded.spark_cluster import SparkCluster
+
+__all__ = [
+    "KAFKA_VERSION",
+    "Broker",
+    "KafkaCluster",
+    "MirrorMaker",
+    "SparkCluster",
+    "run_java_tool",
+]

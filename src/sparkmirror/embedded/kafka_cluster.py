@@ -1,0 +1,281 @@
+"""A real Kafka cluster of one to three brokers, each a KRaft broker and controller in one.
+
+    folder/
+      broker-1/server.properties   its settings           broker-1/log    what it printed
+      broker-1/data/               its partitions
+
+Everything listens on 127.0.0.1. Ports belong to the cluster from `start` to `stop`, so a broker
+that is killed and started again has the address it had.
+"""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import signal
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+
+from sparkmirror.embedded.java import SERVER_JVM_ARGS, java_command, store_properties
+from sparkmirror.embedded.kafka_jars import KAFKA_VERSION, KafkaJars, kafka_jars
+from sparkmirror.embedded.ports import HOST, ReservedPort
+from sparkmirror.embedded.probe import Answer, ask
+from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
+from sparkmirror.embedded.waiting import wait_for
+from sparkmirror.errors import KafkaError, LocalProtocolError, TransportError
+
+READY_SECONDS = 90.0
+MOST_BROKERS = 3
+_STOP_SECONDS = 20.0
+
+
+class Broker:
+    """One node of a cluster; its process may be started, stopped, killed and paused by tests."""
+
+    def __init__(
+        self, node_id: int, port: int, folder: Path, command: Sequence[str | Path]
+    ) -> None:
+        self.node_id = node_id
+        self.port = port
+        self.folder = folder
+        self.log_path = folder / "log"
+        self._command = command
+        self._child: Child | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running broker."""
+        return self._running().pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._child is not None and self._child.exit_code is None
+
+    def start(self, *, detached: bool = False) -> None:
+        """Start the process; `wait_ready` tells when it answers."""
+        if not self.is_running:
+            self._child = start_child(self._command, self.log_path, detached=detached)
+
+    def wait_ready(self, within: float = READY_SECONDS) -> None:
+        """Return once the broker answers, is a member of the cluster and sees a controller."""
+        wait_for(self._is_ready, within=within, describe=self._describe)
+
+    def stop(self, within: float = _STOP_SECONDS) -> None:
+        """Shut down in an orderly way: leadership moves away first, the log is closed."""
+        self._running().stop(within)
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash does it."""
+        self._running().kill()
+
+    def pause(self) -> None:
+        """SIGSTOP: connections stay open, nothing is answered."""
+        self._running().send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT after `pause`."""
+        self._running().send(signal.SIGCONT)
+
+    def ask(self) -> Answer | None:
+        """What the broker says about its cluster; None while it does not answer."""
+        try:
+            return ask(HOST, self.port)
+        except TransportError:
+            return None
+
+    def running_child(self) -> Child | None:
+        """The process, if it was started."""
+        return self._child
+
+    def _running(self) -> Child:
+        if self._child is None:
+            raise LocalProtocolError(f"broker {self.node_id} in {self.folder} was not started")
+        return self._child
+
+    def _is_ready(self) -> bool:
+        code = self._running().exit_code
+        if code is not None:
+            raise KafkaError(f"broker {self.node_id} ended with {code}; {self._describe()}")
+        answer = self.ask()
+        return answer is not None and answer.has_controller and self.node_id in answer.node_ids
+
+    def _describe(self) -> str:
+        tail = log_tail(self.log_path)
+        return f"broker {self.node_id} on port {self.port} answers; {self.log_path} ends:\n{tail}"
+
+
+class KafkaCluster:
+    """A cluster that lives in a `with` block: stopped, and its folder deleted, at the end.
+
+    A folder that holds a stopped cluster of the same size is started with the data it has.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        brokers: int = 1,
+        port: int | None = None,
+        folder: Path | None = None,
+        properties: Mapping[str, str] = MappingProxyType({}),
+        version: str = KAFKA_VERSION,
+        heap: str = "512m",
+        jvm_args: Sequence[str] = SERVER_JVM_ARGS,
+        keep: bool = False,
+        detached: bool = False,
+    ) -> None:
+        if not 1 <= brokers <= MOST_BROKERS:
+            raise LocalProtocolError(f"{brokers} brokers asked for; 1 to {MOST_BROKERS} can be had")
+        self.name = name
+        self.version = version
+        self.brokers: list[Broker] = []
+        self._node_ids = range(1, brokers + 1)
+        self._port = port
+        self._folder = folder
+        self._properties = properties
+        self._heap = heap
+        self._jvm_args = jvm_args
+        self._keep = keep
+        self._detached = detached
+        self._ports: list[ReservedPort] = []
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
+
+    @property
+    def pids(self) -> list[int]:
+        return [broker.pid for broker in self.brokers if broker.is_running]
+
+    @property
+    def folder(self) -> Path:
+        """Where data and logs are; chosen at `start` if none was named."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix=f"sparkmirror-{self.name}-"))
+        return self._folder
+
+    def start(self) -> KafkaCluster:
+        """Start every broker and return when the cluster answers."""
+        jars = kafka_jars(self.version)
+        try:
+            self.brokers = self._prepare(jars)
+            for broker in self.brokers:
+                broker.start(detached=self._detached)
+            for broker in self.brokers:
+                broker.wait_ready()
+            wait_for(self._is_complete, within=READY_SECONDS, describe=f"all of '{self.name}'")
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Stop every broker; delete what the cluster wrote unless it is to be kept."""
+        children = [broker.running_child() for broker in self.brokers]
+        # Data that is deleted anyway needs no orderly shutdown.
+        within = _STOP_SECONDS if self._keep else 0.0
+        stop_all([child for child in children if child is not None], within)
+        self.release_ports()
+        if not self._keep:
+            self._delete_files()
+
+    def release_ports(self) -> None:
+        """Give up the hold on the ports; running brokers go on listening."""
+        for port in self._ports:
+            port.close()
+        self._ports = []
+
+    def __enter__(self) -> KafkaCluster:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _is_complete(self) -> bool:
+        answers = [broker.ask() for broker in self.brokers]
+        return all(answer and answer.node_ids == tuple(self._node_ids) for answer in answers)
+
+    def _prepare(self, jars: KafkaJars) -> list[Broker]:
+        wanted = [
+            self._port + index if self._port else None for index in range(len(self._node_ids))
+        ]
+        broker_ports = [self._reserve(port) for port in wanted]
+        controller_ports = [self._reserve(None) for _ in self._node_ids]
+        voters = ",".join(
+            f"{node_id}@{HOST}:{port}"
+            for node_id, port in zip(self._node_ids, controller_ports, strict=True)
+        )
+        cluster_id = _random_id()
+        brokers = []
+        for node_id, port, controller_port in zip(
+            self._node_ids, broker_ports, controller_ports, strict=True
+        ):
+            folder = self.folder / f"broker-{node_id}"
+            settings = self._broker_properties(node_id, port, controller_port, voters, folder)
+            store_properties(folder / "server.properties", settings)
+            _format(jars, folder / "data", node_id, cluster_id)
+            brokers.append(Broker(node_id, port, folder, self._command(jars, folder)))
+        return brokers
+
+    def _reserve(self, port: int | None) -> int:
+        reserved = ReservedPort(port)
+        self._ports.append(reserved)
+        return reserved.number
+
+    def _command(self, jars: KafkaJars, folder: Path) -> list[str | Path]:
+        args = [folder / "server.properties"]
+        return java_command(
+            jars, folder, "kafka.Kafka", args, heap=self._heap, jvm_args=self._jvm_args
+        )
+
+    def _broker_properties(
+        self, node_id: int, port: int, controller_port: int, voters: str, folder: Path
+    ) -> dict[str, str]:
+        copies = str(min(MOST_BROKERS, len(self._node_ids)))
+        in_sync = str(min(2, len(self._node_ids)))
+        return {
+            "process.roles": "broker,controller",
+            "node.id": str(node_id),
+            "controller.quorum.voters": voters,
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "log.dirs": str(folder / "data"),
+            "auto.create.topics.enable": "false",
+            "group.initial.rebalance.delay.ms": "0",
+            "offsets.topic.replication.factor": copies,
+            "transaction.state.log.replication.factor": copies,
+            "transaction.state.log.min.isr": in_sync,
+            **self._properties,
+        }
+
+    def _delete_files(self) -> None:
+        if self._folder is None:
+            return
+        for node_id in self._node_ids:
+            shutil.rmtree(self._folder / f"broker-{node_id}", ignore_errors=True)
+        # Whatever else is in the folder is not ours.
+        if self._folder.is_dir() and not any(self._folder.iterdir()):
+            self._folder.rmdir()
+
+
+def _random_id() -> str:
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def _format(jars: KafkaJars, data: Path, node_id: int, cluster_id: str) -> None:
+    """Do what `kafka-storage.sh format` does, unless the node has data already."""
+    if (data / "meta.properties").exists():
+        return
+    data.mkdir(parents=True, exist_ok=True)
+    shutil.copy(jars.bootstrap_checkpoint, data / "bootstrap.checkpoint")
+    identity = {"version": "1", "cluster.id": cluster_id, "node.id": str(node_id)}
+    store_properties(data / "meta.properties", {**identity, "directory.id": _random_id()})

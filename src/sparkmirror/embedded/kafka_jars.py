@@ -1,0 +1,201 @@
+"""Kafka's jars from Maven coordinates, by the Ivy that ships inside pyspark.
+
+A version is complete or absent: it is gathered in a folder of its own and renamed into place.
+One process downloads, the others wait on a lock that the kernel drops with its holder. What an
+interrupted download has already got stays in Ivy's cache, and the next attempt goes on from there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from sparkmirror.embedded import machine
+from sparkmirror.errors import MissingPart
+
+KAFKA_VERSION = "4.3.1"
+NEEDED_BYTES = 300 << 20  # jars once in Ivy's cache, once in place, and a margin
+_ARTIFACTS = (
+    "kafka_2.13",
+    "kafka-tools",
+    "connect-mirror",
+    "connect-mirror-client",
+    "connect-json",
+)
+# Kafka 4 logs through SLF4J 1.7 and leaves the backend to its tarball; 3.x brings reload4j along.
+_LOG_BACKEND = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
+_BOOTSTRAP = "bootstrap.checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaJars:
+    """One complete version of Kafka on this machine."""
+
+    version: str
+    folder: Path
+
+    @property
+    def class_path(self) -> str:
+        return f"{self.folder}/*"
+
+    @property
+    def bootstrap_checkpoint(self) -> Path:
+        """The metadata a freshly formatted node starts with; the same for every node."""
+        return self.folder / _BOOTSTRAP
+
+    @property
+    def logs_with_log4j1(self) -> bool:
+        return not _is_kafka_4(self.version)
+
+
+def kafka_jars(version: str = KAFKA_VERSION, cache: Path | None = None) -> KafkaJars:
+    """The jars of `version`, downloaded on first use."""
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        raise MissingPart(f"{version!r} is no Kafka version: name one such as {KAFKA_VERSION}")
+    home = cache or machine.cache_folder()
+    jars = KafkaJars(version, home / f"kafka-{version}")
+    if not jars.folder.is_dir():
+        with _locked(home / f"kafka-{version}.lock"):
+            if not jars.folder.is_dir():
+                _install(jars, home)
+    return jars
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.open("w")
+    except OSError as error:
+        raise MissingPart(f"cannot write {path} ({error.strerror}): set XDG_CACHE_HOME") from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _install(jars: KafkaJars, home: Path) -> None:
+    java = machine.java_program()
+    machine.require_disk_space(home, NEEDED_BYTES, f"downloading Kafka {jars.version}")
+    work = home / f"kafka-{jars.version}.part"
+    complete = work / "jars"
+    # Jars of an interrupted attempt may be cut short; Ivy's own cache never is.
+    shutil.rmtree(complete, ignore_errors=True)
+    complete.mkdir(parents=True)
+    _run_ivy(java, work, jars.version)
+    _format_once(java, work, complete)
+    complete.rename(jars.folder)
+    shutil.rmtree(work)
+
+
+def _run_ivy(java: Path, work: Path, version: str) -> None:
+    description = work / "ivy.xml"
+    description.write_text(module_description(version))
+    pattern = f"{work}/jars/[artifact]-[revision].[ext]"
+    # Type "bundle" is what Ivy calls the jars of OSGi projects (snappy, zstd): needed as well.
+    command: list[str | Path] = [java, "-jar", machine.ivy_jar(), "-ivy", description]
+    command += ["-cache", work / "ivy"]
+    command += ["-confs", "default", "-types", "jar", "bundle", "-retrieve", pattern]
+    log_path = work / "ivy.log"
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as ivy:
+        assert ivy.stdout is not None
+        with log_path.open("w") as log:
+            _show_progress(_copied_to(log.write, ivy.stdout), version)
+    if ivy.returncode != 0:
+        raise MissingPart(_why_ivy_failed(log_path.read_text(), version, log_path))
+
+
+def module_description(version: str) -> str:
+    """Ivy's own description of what is wanted, so that versions are resolved together."""
+    wanted = [("org.apache.kafka", name, version) for name in _ARTIFACTS]
+    if _is_kafka_4(version):
+        wanted.append(_LOG_BACKEND)
+    root = ElementTree.Element("ivy-module", version="2.0")
+    ElementTree.SubElement(root, "info", organisation="sparkmirror", module="kafka")
+    ElementTree.SubElement(ElementTree.SubElement(root, "configurations"), "conf", name="default")
+    dependencies = ElementTree.SubElement(
+        root, "dependencies", defaultconf="default->master,runtime"
+    )
+    for organisation, name, revision in wanted:
+        ElementTree.SubElement(
+            dependencies, "dependency", org=organisation, name=name, rev=revision
+        )
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _is_kafka_4(version: str) -> bool:
+    return int(version.split(".", maxsplit=1)[0]) >= 4
+
+
+def _copied_to(write: Callable[[str], object], lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        write(line)
+        yield line
+
+
+def _show_progress(lines: Iterable[str], version: str) -> None:
+    """A bar on a terminal, otherwise one line; a resolved jar counts one, a downloaded one too."""
+    title = f"Downloading Kafka {version} (once)"
+    if not sys.stderr.isatty():
+        sys.stderr.write(f"{title} ...\n")
+        sys.stderr.flush()
+        for _ in lines:
+            pass
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(title, total=None)
+        found = 0
+        for line in lines:
+            if line.startswith("\tfound "):
+                found += 1
+                progress.update(bar, total=found)
+            elif "[SUCCESSFUL ]" in line:
+                progress.advance(bar)
+
+
+def _why_ivy_failed(said: str, version: str, log_path: Path) -> str:
+    if "No space left on device" in said:
+        return f"downloading Kafka {version} filled the disk: free some space and try again"
+    if re.search(r"UnknownHost|ConnectException|SocketTimeout|SSLHandshake|Server access", said):
+        return (
+            f"downloading Kafka {version}: the Maven registry cannot be reached; check the network "
+            f"(a proxy: JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=...); details in {log_path}"
+        )
+    if "UNRESOLVED" in said or "not found" in said:
+        return (
+            f"downloading Kafka {version}: the Maven registry does not have it; "
+            f"name another version or see {log_path}"
+        )
+    return f"downloading Kafka {version} failed: see {log_path}, then try again"
+
+
+def _format_once(java: Path, work: Path, jars: Path) -> None:
+    """Let Kafka's own tool write the first metadata; nodes copy it instead of a JVM start each."""
+    node = work / "formatted"
+    shutil.rmtree(node, ignore_errors=True)
+    settings = work / "format.properties"
+    settings.write_text(
+        "process.roles=broker,controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
+        "controller.quorum.voters=1@127.0.0.1:9093\n"
+        "listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093\n"
+        f"log.dirs={node}\n"
+    )
+    tool: list[str | Path] = [java, "-cp", f"{jars}/*", "kafka.tools.StorageTool", "format"]
+    tool += ["-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", settings]
+    done = subprocess.run(tool, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise MissingPart(f"formatting a first Kafka node failed: {done.stderr.strip()[-500:]}")
+    shutil.copy(node / _BOOTSTRAP, jars / _BOOTSTRAP)

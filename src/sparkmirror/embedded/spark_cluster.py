@@ -1,0 +1,173 @@
+"""A standalone Spark cluster, master and workers as processes, from the pip package of pyspark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import psutil
+
+from sparkmirror.embedded import machine
+from sparkmirror.embedded.ports import HOST, ReservedPort
+from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
+from sparkmirror.embedded.waiting import wait_for
+from sparkmirror.errors import LocalProtocolError, MirrorError
+
+READY_SECONDS = 90.0
+_STOP_SECONDS = 10.0
+_EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+# Loopback only, so that no proxy setting of the environment gets in between.
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class SparkCluster:
+    """A Spark master and its workers, living in a `with` block.
+
+    Executors are children of the worker that starts them; they and their Python processes end
+    with it. Drivers connect to `master_url`.
+    """
+
+    def __init__(
+        self,
+        workers: int = 2,
+        *,
+        cores: int = 2,
+        memory: str = "1g",
+        folder: Path | None = None,
+        python: str = sys.executable,
+    ) -> None:
+        self._worker_count = workers
+        self._cores = cores
+        self._memory = memory
+        self._python = python
+        self._named_folder = folder
+        self._folder: Path | None = None
+        self._ports: list[ReservedPort] = []
+        self._master: Child | None = None
+        self._workers: list[Child] = []
+
+    @property
+    def master_url(self) -> str:
+        return f"spark://{HOST}:{self._port(0)}"
+
+    @property
+    def web_url(self) -> str:
+        """Address of the master's web page."""
+        return f"http://{HOST}:{self._port(1)}"
+
+    @property
+    def worker_pids(self) -> list[int]:
+        return [worker.pid for worker in self._workers if worker.exit_code is None]
+
+    @property
+    def executor_pids(self) -> list[int]:
+        """Processes of the executors that run now, over all workers and applications."""
+        pids = []
+        for worker_pid in self.worker_pids:
+            children = psutil.Process(worker_pid).children(recursive=True)
+            pids += [child.pid for child in children if _is_executor(child)]
+        return pids
+
+    def start(self) -> SparkCluster:
+        """Start master and workers and return when every worker has registered."""
+        self._folder = self._named_folder or Path(tempfile.mkdtemp(prefix="sparkmirror-spark-"))
+        try:
+            self._ports = [ReservedPort(), ReservedPort()]
+            self._master = self._start_master(self._folder)
+            for index in range(self._worker_count):
+                self._workers.append(self._start_worker(self._folder, index + 1))
+            wait_for(self._is_complete, within=READY_SECONDS, describe=self._describe)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Stop everything; delete the folder unless the caller named it."""
+        # Workers first: a worker that outlives its master keeps looking for it.
+        stop_all(self._workers, _STOP_SECONDS)
+        if self._master is not None:
+            stop_all([self._master], _STOP_SECONDS)
+        for port in self._ports:
+            port.close()
+        self._ports = []
+        if self._folder is not None and self._named_folder is None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def kill_worker(self, index: int) -> None:
+        """SIGKILL one worker and its executors, as the loss of a machine does it."""
+        self._workers[index].kill()
+
+    def __enter__(self) -> SparkCluster:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _port(self, index: int) -> int:
+        if not self._ports:
+            raise LocalProtocolError("the Spark cluster was not started")
+        return self._ports[index].number
+
+    def _start_master(self, folder: Path) -> Child:
+        where = ["--host", HOST, "--port", str(self._port(0)), "--webui-port", str(self._port(1))]
+        return self._start("org.apache.spark.deploy.master.Master", where, folder / "master.log")
+
+    def _start_worker(self, folder: Path, number: int) -> Child:
+        args = ["--host", HOST, "--webui-port", "0", "--cores", str(self._cores)]
+        args += ["--memory", self._memory, "--work-dir", str(folder / f"worker-{number}")]
+        log_path = folder / f"worker-{number}.log"
+        return self._start(
+            "org.apache.spark.deploy.worker.Worker", [*args, self.master_url], log_path
+        )
+
+    def _start(self, main_class: str, args: list[str], log_path: Path) -> Child:
+        java = machine.java_program()
+        home = machine.pyspark_folder()
+        environment = {
+            "SPARK_HOME": str(home),
+            "JAVA_HOME": str(java.resolve().parent.parent),
+            "SPARK_LOCAL_IP": HOST,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "PYSPARK_PYTHON": self._python,
+        }
+        command: list[str | Path] = [home / "bin" / "spark-class", main_class, *args]
+        return start_child(command, log_path, environment=environment)
+
+    def _is_complete(self) -> bool:
+        ended = [child for child in (self._master, *self._workers) if child and child.exit_code]
+        if ended:
+            raise MirrorError(f"start a Spark cluster: a process ended; {self._describe()}")
+        return self.alive_workers() == self._worker_count
+
+    def alive_workers(self) -> int:
+        """How many workers the master counts as alive; 0 while it does not answer."""
+        try:
+            with _opener.open(f"{self.web_url}/json/", timeout=5) as response:
+                state: dict[str, Any] = json.load(response)
+        except OSError:
+            return 0
+        return int(state["aliveworkers"])
+
+    def _describe(self) -> str:
+        logs = sorted(self._folder.glob("*.log")) if self._folder else []
+        tails = "\n".join(f"{log.name}:\n{log_tail(log, 5)}" for log in logs)
+        return f"{self._worker_count} Spark workers registered; logs end:\n{tails}"
+
+
+def _is_executor(process: psutil.Process) -> bool:
+    try:
+        return _EXECUTOR_CLASS in process.cmdline()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return False

@@ -1,0 +1,185 @@
+"""Real clusters for tests, and an independent client (librdkafka) to fill and to read them.
+
+`source_cluster` and `target_cluster` (conftest.py) are shared by the whole session, so every test
+works on topics of its own: `create_topic`. A test that kills or reconfigures brokers starts its
+own cluster with `start_cluster`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from sparkmirror.embedded import KafkaCluster
+from sparkmirror.embedded.java import QUICK_JVM_ARGS
+from sparkmirror.embedded.waiting import wait_for
+
+__all__ = [
+    "Record",
+    "create_topic",
+    "end_offset",
+    "produce",
+    "read_partition",
+    "start_cluster",
+    "unique_name",
+    "wait_for",
+]
+
+_TIMEOUT_SECONDS = 30.0
+# Five internal partitions instead of fifty: brokers of tests start and stop faster.
+_SMALL_INTERNAL_TOPICS = {
+    "offsets.topic.num.partitions": "5",
+    "transaction.state.log.num.partitions": "5",
+}
+
+
+class Record(NamedTuple):
+    """What a test produces, and what it reads back."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp_ms: int = 0
+    offset: int = -1
+
+
+def start_cluster(
+    name: str, *, brokers: int = 1, properties: Mapping[str, str] | None = None, **others: Any
+) -> KafkaCluster:
+    """A small cluster for `with`; the arguments are those of KafkaCluster."""
+    settings = {**_SMALL_INTERNAL_TOPICS, **(properties or {})}
+    options = {"heap": "384m", "jvm_args": QUICK_JVM_ARGS, **others}
+    return KafkaCluster(name, brokers=brokers, properties=settings, **options)
+
+
+def unique_name(prefix: str = "topic") -> str:
+    """A name for a topic, a group or a transactional id that no other test uses."""
+    return f"{prefix}-{uuid.uuid4().hex[:8]}"
+
+
+def create_topic(
+    cluster: KafkaCluster,
+    name: str | None = None,
+    *,
+    partitions: int = 1,
+    replication_factor: int = 1,
+    config: Mapping[str, str] | None = None,
+) -> str:
+    """Create a topic, wait until every partition has a leader, return its name."""
+    topic = name or unique_name()
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    wanted = NewTopic(topic, partitions, replication_factor, config=dict(config or {}))
+    admin.create_topics([wanted])[topic].result(_TIMEOUT_SECONDS)
+    wait_for(
+        lambda: _leaders(admin, topic) == partitions,
+        within=_TIMEOUT_SECONDS,
+        describe=f"{partitions} leaders of {topic}",
+    )
+    return topic
+
+
+def _leaders(admin: AdminClient, topic: str) -> int:
+    found = admin.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic].partitions
+    return sum(partition.leader >= 0 for partition in found.values())
+
+
+def produce(
+    cluster: KafkaCluster,
+    topic: str,
+    records: Iterable[Record | bytes],
+    *,
+    partition: int = 0,
+    config: Mapping[str, Any] | None = None,
+) -> None:
+    """Write records to one partition and wait until all are acknowledged."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, **(config or {})})
+    failures: list[object] = []
+
+    def delivered(error: object, _message: object) -> None:
+        if error is not None:
+            failures.append(error)
+
+    for each in records:
+        record = each if isinstance(each, Record) else Record(each)
+        producer.produce(
+            topic,
+            value=record.value,
+            key=record.key,
+            headers=list(record.headers) or None,
+            partition=partition,
+            timestamp=record.timestamp_ms,
+            on_delivery=delivered,
+        )
+        producer.poll(0)
+    left = producer.flush(_TIMEOUT_SECONDS)
+    assert not failures
+    assert left == 0, f"{left} records were not acknowledged"
+
+
+def end_offset(cluster: KafkaCluster, topic: str, partition: int = 0) -> int:
+    """The offset the next record will get."""
+    consumer = _consumer(cluster)
+    try:
+        _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), _TIMEOUT_SECONDS)
+        return int(end)
+    finally:
+        consumer.close()
+
+
+def read_partition(
+    cluster: KafkaCluster,
+    topic: str,
+    partition: int = 0,
+    *,
+    read_committed: bool = False,
+) -> list[Record]:
+    """Every record of one partition, from its start to its end as of now."""
+    consumer = _consumer(cluster, read_committed)
+    try:
+        where = TopicPartition(topic, partition)
+        start, end = consumer.get_watermark_offsets(where, _TIMEOUT_SECONDS)
+        consumer.assign([TopicPartition(topic, partition, start)])
+        records: list[Record] = []
+        # The position, not the last record: what lies before the end may be invisible.
+        wait_for(
+            lambda: _poll(consumer, records) >= end,
+            within=_TIMEOUT_SECONDS,
+            describe=lambda: f"{topic}-{partition} read to {end}; read {len(records)} records",
+        )
+        return records
+    finally:
+        consumer.close()
+
+
+def _consumer(cluster: KafkaCluster, read_committed: bool = False) -> Consumer:
+    settings = {
+        "bootstrap.servers": cluster.bootstrap_servers,
+        "group.id": unique_name("reader"),
+        "enable.auto.commit": False,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "check.crcs": True,
+        "isolation.level": "read_committed" if read_committed else "read_uncommitted",
+    }
+    return Consumer(settings)
+
+
+def _poll(consumer: Consumer, records: list[Record]) -> int:
+    """Move available records to `records`; the offset reached."""
+    reached = -1
+    for message in consumer.consume(1000, timeout=0.1):
+        reached = message.offset()
+        if message.error() is None:
+            records.append(_record(message))
+            reached += 1
+    return reached
+
+
+def _record(message: Any) -> Record:
+    headers = tuple((name, value) for name, value in message.headers() or ())
+    _, timestamp_ms = message.timestamp()
+    return Record(message.value(), message.key(), headers, timestamp_ms, message.offset())

@@ -1,0 +1,85 @@
+"""Fixtures for all tests, and the check that no test leaves a process behind."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from hypothesis import settings
+
+from sparkmirror.embedded import KafkaCluster
+from tests.clusters import start_cluster
+
+_SESSION_VARIABLE = "SPARKMIRROR_TEST_SESSION"
+_GRACE_SECONDS = 5.0
+
+# The same examples on every run; machines that run several brokers are too slow for deadlines.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session")
+def source_cluster() -> Iterator[KafkaCluster]:
+    """One broker to copy from, shared by the session."""
+    with start_cluster("source") as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def target_cluster() -> Iterator[KafkaCluster]:
+    """One broker to copy to, shared by the session."""
+    with start_cluster("target") as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_process_is_left_behind() -> Iterator[None]:
+    """Fail the run if a Java or Python process that a test started outlives the session.
+
+    Children inherit a variable, so that even those whose parent has died are found.
+    """
+    session = uuid.uuid4().hex
+    os.environ[_SESSION_VARIABLE] = session
+    yield
+    _, left = psutil.wait_procs(_processes_of(session), timeout=_GRACE_SECONDS)
+    descriptions = [f"{process.pid}: {_command(process)}" for process in left]
+    for process in left:
+        process.kill()
+    assert not descriptions, f"tests left processes running: {descriptions}"
+
+
+def _processes_of(session: str) -> list[psutil.Process]:
+    myself = psutil.Process()
+    spared = {myself.pid} | {process.pid for process in _spark_gateway(myself)}
+    return [
+        process
+        for process in psutil.process_iter()
+        if process.pid not in spared and _belongs_to(process, session)
+    ]
+
+
+def _belongs_to(process: psutil.Process, session: str) -> bool:
+    try:
+        marked = process.environ().get(_SESSION_VARIABLE) == session
+        return marked and process.name().startswith(("java", "python"))
+    except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+        return False
+
+
+def _spark_gateway(myself: psutil.Process) -> list[psutil.Process]:
+    """pyspark's own JVM: it lives until this process closes its pipe by ending."""
+    found: list[psutil.Process] = []
+    for child in myself.children():
+        if "pyspark-shell" in _command(child):
+            found += [child, *child.children(recursive=True)]
+    return found
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return ""
