@@ -1,0 +1,1 @@
+"""Kafka record batches as bytes: read, write, and prepare fetched ones for the target. No I/O."""

@@ -1,0 +1,369 @@
+"""From fetched bytes to batches for the target: the hot path of the program. Runs on: executor.
+
+`plan` walks the batches of one fetched partition. A batch that can go as it is gets a few header
+bytes changed in the receive buffer, and is not looked into. The others are dropped, merged with
+their neighbours (merger), or rewritten (rewriter); each is counted with its Reason. `stamp` writes
+what is known at sending time only: producer id, epoch, sequence, and the CRC over all of it.
+
+    fetched   | data 128 KB | marker | data 2 KB | data 1 KB | data with holes | cut he
+    planned   | in place    | -      | merged into one       | rewritten       | -
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+
+import numpy as np
+from crc32c import crc32c
+
+from sparkmirror.batches import merger, singles
+from sparkmirror.batches.codecs import Codec
+from sparkmirror.batches.header import (
+    ATTRIBUTES,
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    CONTROL,
+    CRC,
+    CRC_AT,
+    HEADER_BYTES,
+    LENGTH,
+    LOG_APPEND_TIME,
+    MAGIC_AT,
+    MIN_LENGTH,
+    OFFSET_LENGTH_EPOCH,
+    PREFIX_BYTES,
+    PRODUCER,
+    PRODUCER_AT,
+    READ_HEADER,
+    TRANSACTIONAL,
+    Header,
+    check_crc,
+    check_header,
+    read_header,
+)
+from sparkmirror.batches.merger import Piece
+from sparkmirror.batches.message_set import MIN_MESSAGE_LENGTH, MessageSet
+from sparkmirror.batches.outgoing import ForwardRules, Outgoing, Plan, Reason
+from sparkmirror.batches.rewriter import rewrite, split
+from sparkmirror.batches.transactions import AbortedTransactions
+from sparkmirror.errors import BatchError
+
+__all__ = ["ForwardRules", "Outgoing", "Plan", "Reason", "plan", "split", "stamp"]
+
+Slow = MutableMapping[Reason, int]
+
+
+def stamp(view: memoryview | bytearray, producer_id: int, epoch: int, sequence: int) -> None:
+    """Write who sends the batch and which number it has, then the CRC. May be done again."""
+    PRODUCER.pack_into(view, PRODUCER_AT, producer_id, epoch, sequence)
+    CRC.pack_into(view, CRC_AT, crc32c(memoryview(view)[ATTRIBUTES_AT:]))
+
+
+def plan(
+    records: memoryview,
+    next_offset: int,
+    aborted: Sequence[tuple[int, int]],
+    rules: ForwardRules,
+    slow: Slow,
+) -> Plan:
+    """Prepare what one fetch brought of one partition; changes `records`, and counts in `slow`.
+
+    `aborted` holds (producer id, first offset) of aborted transactions as the response lists them.
+
+    Raises:
+        BatchError: bytes that are not batches, or damaged ones; names the offset.
+    """
+    bounds, cut_bytes = find_batches(records)
+    if len(bounds) == 1:
+        return Plan(next_offset=next_offset, cut_bytes=cut_bytes)
+    return _Planner(records, next_offset, aborted, rules, slow).run(bounds)
+
+
+def find_batches(records: memoryview) -> tuple[list[int], int]:
+    """Find the bounds of all whole batches, and how many bytes a cut one behind them would have."""
+    bounds = [0]
+    total = len(records)
+    at = 0
+    unpack = LENGTH.unpack_from
+    while at + MAGIC_AT < total:
+        (length,) = unpack(records, at + 8)
+        if length < MIN_LENGTH:
+            _check_short(records, at, length)
+        at += PREFIX_BYTES + length
+        if at > total:
+            return bounds, PREFIX_BYTES + length
+        bounds.append(at)
+    return bounds, 0
+
+
+def _check_short(records: memoryview, at: int, length: int) -> None:
+    """Only messages of the old formats are shorter than a batch header."""
+    magic = records[at + MAGIC_AT]
+    if magic > 1 or length < MIN_MESSAGE_LENGTH:
+        offset = int.from_bytes(records[at : at + 8], "big", signed=True)
+        raise BatchError(f"read batch at offset {offset}: magic {magic} with length {length}")
+
+
+class _Planner:
+    """One run over the batches of one fetched partition."""
+
+    __slots__ = (
+        "_aborted", "_batches", "_bounds", "_next_offset", "_old", "_pending", "_plan", "_records",
+        "_rules", "_slow",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        records: memoryview,
+        next_offset: int,
+        aborted: Sequence[tuple[int, int]],
+        rules: ForwardRules,
+        slow: Slow,
+    ) -> None:
+        self._records = records
+        self._bounds: list[int] = []
+        self._next_offset = next_offset
+        self._aborted = AbortedTransactions(aborted) if rules.read_committed and aborted else None
+        self._rules = rules
+        self._slow = slow
+        self._batches: list[Outgoing] = []
+        self._plan = Plan(self._batches)
+        self._pending: list[Piece] = []  # small ones that may find a neighbour
+        self._old: MessageSet | None = None  # messages of the old formats, likewise
+
+    def run(self, bounds: list[int]) -> Plan:
+        self._bounds = bounds
+        done = 0
+        for run in singles.find_runs(self._records, bounds, self._rules):
+            self._walk(done, run.first)
+            done = self._merge_run(run)
+        self._walk(done, len(bounds) - 1)
+        self._flush()
+        self._plan.next_offset = self._next_offset
+        return self._plan
+
+    def _walk(self, first: int, after: int) -> None:
+        """Take batches one by one; those that can go as they are never leave this loop."""
+        records, bounds, rules = self._records, self._bounds, self._rules
+        unpack, write_front = READ_HEADER.unpack_from, OFFSET_LENGTH_EPOCH.pack_into
+        odd = self._odd_attributes()
+        codec = None if rules.codec is None else int(rules.codec)
+        smallest = rules.merge_below_bytes
+        smallest_compressed = rules.merge_compressed_below_bytes
+        largest = rules.max_batch_bytes or (1 << 31)
+        check = rules.check_crcs
+        next_offset = self._next_offset
+        append = self._batches.append
+        end = bounds[first]
+        for index in range(first, after):
+            start = end
+            end = bounds[index + 1]
+            size = end - start
+            if size < HEADER_BYTES:
+                self._next_offset = next_offset
+                self._take_old(start, end)
+                next_offset = self._next_offset
+                continue
+            fields = unpack(records, start)
+            base, length, magic, crc, attributes, last, base_time, max_time, _, count = fields
+            if (
+                magic == 2
+                and not attributes & odd
+                and count == last + 1 > 0
+                and base >= next_offset
+                and largest
+                >= size
+                >= (smallest_compressed if attributes & CODEC_MASK else smallest)
+                and (codec is None or attributes & CODEC_MASK == codec)
+            ):
+                if check and crc32c(records[start + ATTRIBUTES_AT : end]) != crc:
+                    check_crc(records[start:end], Header._make(fields))
+                if self._pending or self._old:
+                    self._flush()
+                write_front(records, start, 0, length, -1)
+                if attributes > CODEC_MASK:
+                    ATTRIBUTES.pack_into(records, start + ATTRIBUTES_AT, attributes & CODEC_MASK)
+                append(
+                    Outgoing(
+                        records[start:end],
+                        base,
+                        base + last,
+                        count,
+                        base_time,
+                        max_time,
+                        None,
+                        size,
+                    )
+                )
+                next_offset = base + count
+            else:
+                self._next_offset = next_offset
+                self._take_unusual(Header._make(fields), start, end)
+                next_offset = self._next_offset
+        self._next_offset = next_offset
+
+    def _odd_attributes(self) -> int:
+        """Name the attribute bits that take a batch off the fast path."""
+        odd = CONTROL
+        if self._rules.keep_append_time:
+            odd |= LOG_APPEND_TIME
+        if self._aborted:
+            odd |= TRANSACTIONAL
+        return odd
+
+    def _take_unusual(self, header: Header, start: int, end: int) -> None:
+        """Drop, keep for merging, or rewrite one batch."""
+        if header.magic < 2:
+            self._take_old(start, end)
+            return
+        check_header(header)
+        batch = self._records[start:end]
+        if self._rules.check_crcs:
+            check_crc(batch, header)
+        next_offset = self._next_offset
+        self._next_offset = max(next_offset, header.last_offset + 1)
+        if self._is_dropped(header, batch) or header.last_offset < next_offset:
+            return
+        piece = Piece(header, batch, next_offset)
+        if self._is_small(header):
+            if self._old:
+                self._flush()
+            self._pending.append(piece)
+        else:
+            self._flush()
+            self._settle(piece)
+
+    def _is_small(self, header: Header) -> bool:
+        rules = self._rules
+        below = rules.merge_compressed_below_bytes if header.codec_id else rules.merge_below_bytes
+        return header.size < below
+
+    def _is_dropped(self, header: Header, batch: memoryview) -> bool:
+        reason = self._reason_to_drop(header, batch)
+        if reason is None:
+            return False
+        self._count(reason)
+        return True
+
+    def _reason_to_drop(self, header: Header, batch: memoryview) -> Reason | None:
+        if self._aborted and self._aborted.holds(header, batch):
+            self._plan.aborted_records += header.record_count
+            return Reason.ABORTED
+        if header.attributes & CONTROL:
+            return Reason.CONTROL
+        return None if header.record_count else Reason.EMPTY
+
+    def _settle(self, piece: Piece) -> None:
+        """Emit one batch alone, changing no more of it than needed."""
+        header, batch, next_offset = piece
+        reasons = self._reasons_to_rewrite(header, next_offset)
+        if not reasons:
+            self._emit(_in_place(header, batch))
+            return
+        for reason in reasons:
+            self._count(reason)
+        out = rewrite(header, batch, next_offset, self._rules)
+        if out:
+            self._emit(out)
+
+    def _reasons_to_rewrite(self, header: Header, next_offset: int) -> list[Reason]:
+        rules = self._rules
+        reasons = {
+            Reason.RESUME: header.base_offset < next_offset,
+            Reason.HOLES: not header.is_contiguous,
+            Reason.LOG_APPEND_TIME: header.has_append_time and rules.keep_append_time,
+            Reason.RECODED: rules.codec is not None and rules.codec != header.codec_id,
+        }
+        return [reason for reason, holds in reasons.items() if holds]
+
+    def _emit(self, batch: Outgoing) -> None:
+        largest = self._rules.max_batch_bytes
+        if largest is None or batch.size <= largest:
+            self._batches.append(batch)
+        else:
+            self._count(Reason.TOO_LARGE)
+            self._batches += split(batch, largest, self._rules.codec_level)
+
+    def _take_old(self, start: int, end: int) -> None:
+        if self._pending:
+            self._flush()
+        if self._old is None:
+            self._old = MessageSet(self._next_offset)
+        self._old.add(self._records[start:end], self._rules)
+        self._next_offset = max(self._next_offset, self._old.last_offset + 1)
+        self._count(Reason.OLD_MAGIC)
+
+    def _flush(self) -> None:
+        """Emit what waited for neighbours."""
+        pending, self._pending = self._pending, []
+        old, self._old = self._old, None
+        if len(pending) == 1:
+            self._settle(pending[0])
+        elif pending:
+            self._merge(pending)
+        if old:
+            for batch in old.batches(self._rules):
+                self._emit(batch)
+
+    def _merge(self, pending: list[Piece]) -> None:
+        for group in merger.group(pending, self._rules):
+            if len(group) == 1:
+                self._settle(group[0].piece)
+                continue
+            self._count(Reason.MERGED, len(group))
+            out = merger.merge(group, self._rules)
+            if out:
+                self._emit(out)
+
+    def _merge_run(self, run: singles.Run) -> int:
+        """Merge very many tiny batches at once; gives the index of the next batch."""
+        self._flush()
+        if self._rules.check_crcs:
+            self._check_run(run)
+        aborted = self._aborted_in(run)
+        wanted = run.has_data & (run.headers["base_offset"] >= self._next_offset) & ~aborted
+        self._count_run(run, wanted, aborted)
+        for batch in singles.merge_run(self._records, run, wanted, self._rules):
+            self._emit(batch)
+        last = run.headers[-1]
+        self._next_offset = max(
+            self._next_offset, int(last["base_offset"]) + int(last["last_delta"]) + 1
+        )
+        return run.after
+
+    def _check_run(self, run: singles.Run) -> None:
+        damaged = singles.find_damaged(self._records, run)
+        if damaged is not None:
+            index = run.first + damaged
+            batch = self._records[self._bounds[index] : self._bounds[index + 1]]
+            check_crc(batch, read_header(batch))
+
+    def _aborted_in(self, run: singles.Run) -> singles.Flags:
+        aborted = np.zeros(len(run.headers), np.bool_)
+        if self._aborted:
+            for index in range(run.first, run.after):
+                batch = self._records[self._bounds[index] : self._bounds[index + 1]]
+                aborted[index - run.first] = self._aborted.holds(read_header(batch), batch)
+        return aborted
+
+    def _count_run(self, run: singles.Run, wanted: singles.Flags, aborted: singles.Flags) -> None:
+        markers = int(run.is_marker.sum())
+        self._count(Reason.CONTROL, markers)
+        self._count(Reason.EMPTY, int((~run.has_data).sum()) - markers)
+        self._count(Reason.ABORTED, int(aborted.sum()))
+        self._count(Reason.MERGED, int(wanted.sum()))
+        self._plan.aborted_records += int(aborted.sum())
+
+    def _count(self, reason: Reason, times: int = 1) -> None:
+        if times:
+            self._slow[reason] = self._slow.get(reason, 0) + times
+
+
+def _in_place(header: Header, batch: memoryview) -> Outgoing:
+    """Change the few header bytes that the target must not see."""
+    OFFSET_LENGTH_EPOCH.pack_into(batch, 0, 0, header.length, -1)
+    ATTRIBUTES.pack_into(batch, ATTRIBUTES_AT, Codec(header.codec_id))
+    return Outgoing(
+        batch, header.base_offset, header.last_offset, header.record_count,
+        header.base_timestamp, header.max_timestamp, None, header.size,
+    )  # fmt: skip
