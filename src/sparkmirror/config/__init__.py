@@ -1,0 +1,1 @@
+"""Settings: key tables, `.properties` files, config providers, MirrorMaker 2's expansion."""

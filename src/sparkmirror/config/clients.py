@@ -1,0 +1,194 @@
+"""Settings of the clients of one flow: who they connect to, and how they read and write.
+
+A connector's clients take their settings from three layers (later wins), see `client_settings`.
+The producer of the records is the worker's, not the connector's: see `producer_settings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sparkmirror.config.client_keys import (
+    ADMIN_KEYS,
+    COMMON_CLIENT_KEYS,
+    CONSUMER_KEYS,
+    MAX_IN_FLIGHT,
+    PRODUCER_KEYS,
+)
+from sparkmirror.config.findings import Findings, Settings
+from sparkmirror.config.keys import Secret, fill
+from sparkmirror.config.not_yet import check_not_yet
+from sparkmirror.config.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
+from sparkmirror.types import FlowName
+
+BOOTSTRAP_SERVERS = COMMON_CLIENT_KEYS["bootstrap.servers"].name
+# The only keys of a `source.cluster.` or `target.cluster.` prefix that reach a client.
+CLUSTER_KEYS = frozenset((BOOTSTRAP_SERVERS, *SECURITY_KEYS.names))
+OVERRIDE = "override."
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """How to reach one cluster. `security` has only what was set, passwords as Secret."""
+
+    alias: str
+    bootstrap_servers: tuple[str, ...]
+    client_id: str = ""
+    security: Mapping[str, str | Secret] = field(default_factory=dict)
+    request_timeout_ms: int = 30000
+    metadata_max_age_ms: int = 300000
+    reconnect_backoff_ms: int = 50
+    reconnect_backoff_max_ms: int = 1000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1000
+    connections_max_idle_ms: int = 540000
+    socket_connection_setup_timeout_ms: int = 10000
+    socket_connection_setup_timeout_max_ms: int = 30000
+    default_api_timeout_ms: int = 60000
+    receive_buffer_bytes: int = 65536
+    send_buffer_bytes: int = 131072
+    client_rack: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerConfig:
+    """How records are read from the source cluster, which is `client`."""
+
+    client: ClientConfig
+    client_id: str = ""
+    client_rack: str = ""
+    request_timeout_ms: int = 30000
+    fetch_max_bytes: int = 16 * 1024 * 1024
+    max_partition_fetch_bytes: int = 1024 * 1024
+    fetch_min_bytes: int = 1
+    fetch_max_wait_ms: int = 500
+    auto_offset_reset: str = "earliest"
+    isolation_level: str = "read_uncommitted"
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerConfig:
+    """How records are written to the target cluster, which is `client`.
+
+    `max_request_size` and `compression_type` are None when the user set nothing: then the target's
+    limits hold and batches keep their codec. `acks` is -1 (all) or 1.
+    """
+
+    client: ClientConfig
+    client_id: str = ""
+    request_timeout_ms: int = 30000
+    acks: int = -1
+    max_request_size: int | None = None
+    compression_type: str | None = None
+    compression_gzip_level: int | None = None
+    compression_lz4_level: int | None = None
+    compression_zstd_level: int | None = None
+    max_in_flight: int = MAX_IN_FLIGHT
+    delivery_timeout_ms: int = 2**31 - 1
+
+
+def client_settings(connector: Settings, side: str, role: str) -> Settings:
+    """Settings of the connector's `role` (admin, consumer) client on `side` (source, target).
+
+    source.cluster.X  <  consumer.X  <  source.consumer.X
+    """
+    values, findings = connector
+    names = {BOOTSTRAP_SERVERS: f"{side}.cluster.{BOOTSTRAP_SERVERS}"}
+    names |= with_prefix(values, f"{side}.cluster.", CLUSTER_KEYS)
+    names |= with_prefix(values, f"{role}.")
+    names |= with_prefix(values, f"{side}.{role}.")
+    return Settings(_named(values, names), findings.within(names))
+
+
+def producer_settings(worker: Settings, connector: Settings | None = None) -> Settings:
+    """Settings of the producer that writes the records.
+
+    worker's bootstrap.servers  <  worker's producer.X  <  connector's producer.override.X
+    """
+    names = {BOOTSTRAP_SERVERS: BOOTSTRAP_SERVERS} | with_prefix(worker.values, "producer.")
+    values = _named(worker.values, names)
+    origins = worker.findings.within(names).origins
+    if connector is not None:
+        overrides = with_prefix(connector.values, f"producer.{OVERRIDE}")
+        values |= _named(connector.values, overrides)
+        origins |= connector.findings.within(overrides).origins
+    return Settings(values, worker.findings.renamed(origins))
+
+
+def with_prefix(
+    values: Mapping[str, str], prefix: str, only: frozenset[str] | None = None
+) -> dict[str, str]:
+    """Keys under `prefix`: their short name and their full one."""
+    found = {key.removeprefix(prefix): key for key in values if key.startswith(prefix)}
+    return {
+        name: key
+        for name, key in found.items()
+        if name and not name.startswith(OVERRIDE) and (only is None or name in only)
+    }
+
+
+def parse_client(settings: Settings, alias: str) -> ClientConfig:
+    """How to reach the cluster `alias` for admin requests."""
+    return _client(ADMIN_KEYS.parse(*settings), settings, alias)
+
+
+def parse_consumer(settings: Settings, alias: str) -> ConsumerConfig:
+    """How the copy tasks read."""
+    values = CONSUMER_KEYS.parse(*settings)
+    client = _client(values, settings, alias)
+    return fill(ConsumerConfig, CONSUMER_KEYS, values, client=client)
+
+
+def parse_producer(settings: Settings, alias: str) -> ProducerConfig:
+    """How the copy tasks write."""
+    values = PRODUCER_KEYS.parse(*settings)
+    client = _client(values, settings, alias)
+    config = fill(ProducerConfig, PRODUCER_KEYS, values, client=client)
+    return _within_promises(config, settings.findings)
+
+
+def compose_client_id(
+    user: str, flow: FlowName, connector: str, role: str, task: int | str | None = None
+) -> str:
+    """The client id of MirrorMaker 2: `[user|]A->B|connector[-task]|role`; task `?` if unknown."""
+    owner = connector if task is None else f"{connector}-{task}"
+    given = f"{user}|" if user else ""
+    return f"{given}{flow}|{owner}|{role}"
+
+
+def _named(values: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    return {name: values[key] for name, key in names.items() if key in values}
+
+
+def _client(values: Mapping[str, Any], settings: Settings, alias: str) -> ClientConfig:
+    check_not_yet(values, settings.findings)
+    malformed = settings.values.get(BOOTSTRAP_SERVERS, "").strip()
+    if not values[BOOTSTRAP_SERVERS] and not malformed:
+        settings.findings.error(
+            BOOTSTRAP_SERVERS,
+            None,
+            f"cluster '{alias}' has no broker address",
+            "set it to host:port,host:port",
+        )
+    security = {name: values[name] for name in SECURITY_KEYS.names if name in settings.values}
+    security[SECURITY_PROTOCOL.name] = str(values[SECURITY_PROTOCOL.name]).upper()
+    return fill(ClientConfig, COMMON_CLIENT_KEYS, values, alias=alias, security=security)
+
+
+def _within_promises(config: ProducerConfig, findings: Findings) -> ProducerConfig:
+    """Settings that would break order or lose records, made safe and told."""
+    acks, in_flight = config.acks, config.max_in_flight
+    if acks == 0:
+        acks = 1
+        findings.warn_key(
+            "acks", "0 is used as 1: a position may only be stored when the target has the records"
+        )
+    if in_flight > MAX_IN_FLIGHT:
+        in_flight = MAX_IN_FLIGHT
+        findings.warn_key(
+            "max.in.flight.requests.per.connection",
+            f"{config.max_in_flight} is used as {MAX_IN_FLIGHT}, the most that keeps the order",
+        )
+    return replace(config, acks=acks, max_in_flight=in_flight)

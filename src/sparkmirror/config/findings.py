@@ -1,0 +1,93 @@
+"""Collects everything that is wrong or surprising in a configuration, so that it is told at once.
+
+Parsers work on expanded names (`source.consumer.fetch.max.bytes`); users know the name in their
+file (`A.consumer.fetch.max.bytes`). An `Origin` leads from the first to the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sparkmirror.errors import ConfigError, ConfigErrors
+
+HIDDEN = "[hidden]"
+SECRET_WORDS = ("password", "secret", "jaas", "passphrase", "keystore.key", "certificate")
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value of `key` may not be printed, known key or not."""
+    return any(word in key.lower() for word in SECRET_WORDS)
+
+
+class Origin(NamedTuple):
+    """Where an expanded setting was written: the key in the file and its unresolved value."""
+
+    key: str
+    shown: str | None = None
+
+
+class Findings:
+    """Errors and warnings about one file or one set of properties; equal ones are kept once.
+
+    `within` gives a view for the parser of a part: other names, the same two lists.
+    """
+
+    def __init__(self, where: str = "", origins: Mapping[str, Origin] | None = None) -> None:
+        self.where = where
+        self.origins = dict(origins or {})
+        self._errors: dict[str, ConfigError] = {}
+        self._warnings: dict[str, None] = {}
+
+    @property
+    def errors(self) -> tuple[ConfigError, ...]:
+        return tuple(self._errors.values())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(self._warnings)
+
+    def origin(self, key: str) -> Origin:
+        """The name and the printable value of `key` in the user's file."""
+        return self.origins.get(key, Origin(key))
+
+    def error(self, key: str, value: object, reason: str, remedy: str = "") -> None:
+        """Note that `key` cannot be used; `value` is None when the key is absent."""
+        origin = self.origin(key)
+        shown = origin.shown if value is not None and origin.shown is not None else value
+        if shown is not None and is_secret(key):
+            shown = HIDDEN
+        found = ConfigError(origin.key, shown, reason, remedy, self.where)
+        self._errors.setdefault(str(found), found)
+
+    def warn(self, text: str) -> None:
+        """Note something that works, but perhaps not as the user thinks."""
+        place = f"{self.where}: " if self.where else ""
+        self._warnings.setdefault(f"{place}{text}", None)
+
+    def warn_key(self, key: str, text: str) -> None:
+        """Note something about one key, under its name in the user's file."""
+        self.warn(f"{self.origin(key).key}: {text}")
+
+    def within(self, names: Mapping[str, str]) -> Findings:
+        """A view for a parser that calls the key `names[x]` by the name `x`."""
+        return self.renamed({inner: self.origin(outer) for inner, outer in names.items()})
+
+    def renamed(self, origins: Mapping[str, Origin]) -> Findings:
+        """A view with these origins that adds to the same lists."""
+        view = Findings(self.where, origins)
+        view._errors = self._errors
+        view._warnings = self._warnings
+        return view
+
+    def raise_errors(self) -> None:
+        """Raise everything found so far, if anything was."""
+        if self._errors:
+            raise ConfigErrors(self.errors)
+
+
+class Settings(NamedTuple):
+    """Properties with resolved placeholders, and where to report what is wrong with them."""
+
+    values: Mapping[str, str]
+    findings: Findings

@@ -1,0 +1,198 @@
+"""Loads an mm2 file: the clusters, and for each flow what its worker and connectors are told.
+
+Everything that is wrong with the file is raised at once, under the names the file uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sparkmirror.config.advice import advise
+from sparkmirror.config.clients import BOOTSTRAP_SERVERS as SERVERS
+from sparkmirror.config.connector_keys import MIRROR_KEYS
+from sparkmirror.config.connectors import SourceConfig, check_connector, parse_source
+from sparkmirror.config.expansion import (
+    CLUSTERS,
+    CONNECTORS,
+    EMIT_HEARTBEATS,
+    ENABLED,
+    Expanded,
+    connector_settings,
+    copies,
+    emits_heartbeats,
+    flow_prefix,
+    origins,
+    pairs,
+    plain,
+    worker_settings,
+)
+from sparkmirror.config.findings import Findings, Settings
+from sparkmirror.config.keys import Definition, Importance, Key, Type
+from sparkmirror.config.not_yet import check_not_yet
+from sparkmirror.config.properties import load_properties
+from sparkmirror.config.providers import CONFIG_PROVIDERS, Provider, load_providers, resolve
+from sparkmirror.config.security_keys import SECURITY_KEYS
+from sparkmirror.config.worker import WorkerConfig, parse_worker
+from sparkmirror.types import FlowName
+
+SPARK = "spark"
+FLOW_FLAGS = (ENABLED, EMIT_HEARTBEATS)
+
+MM2_KEYS = Definition(
+    Key(
+        name=CLUSTERS,
+        type=Type.LIST,
+        importance=Importance.HIGH,
+        non_empty=True,
+        doc="Aliases of the clusters. Each needs `<alias>.bootstrap.servers`.",
+    ),
+    Key(
+        name=CONFIG_PROVIDERS,
+        type=Type.LIST,
+        default=(),
+        doc="Names of config providers, see the section about them.",
+    ),
+    Key(
+        name="dedicated.mode.enable.internal.rest",
+        type=Type.BOOLEAN,
+        default=False,
+        importance=Importance.HIGH,
+        doc="Whether the nodes of a dedicated cluster talk to each other.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowConfig:
+    """One flow that copies.
+
+    `worker_props` are resolved, `connector_props` are not: as MirrorMaker 2 writes them to its
+    config topic. `worker` and `source` are the typed, resolved forms.
+    """
+
+    name: FlowName
+    worker: WorkerConfig
+    source: SourceConfig
+    worker_props: dict[str, str] = field(repr=False)
+    connector_props: dict[str, dict[str, str]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorMakerConfig:
+    """A whole mm2 file. `spark` has the settings that go to Spark, by their full names."""
+
+    path: Path
+    clusters: tuple[str, ...]
+    flows: tuple[FlowConfig, ...]
+    heartbeat_pairs: tuple[FlowName, ...]
+    spark: dict[str, str] = field(repr=False)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The file while it is being read: its text, the providers it names, and what was found."""
+
+    props: Mapping[str, str]
+    providers: Mapping[str, Provider]
+    findings: Findings
+
+
+def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
+    """Read `path`; with `clusters`, only the flows into one of them.
+
+    Raises:
+        ConfigErrors: everything that is wrong with the file.
+    """
+    props = load_properties(path)
+    findings = Findings(str(path))
+    file = _File(props, load_providers(props, findings), findings)
+    aliases = _aliases(file, clusters)
+    flags = _flags(file, aliases)
+    chosen = [pair for pair in pairs(aliases) if not clusters or pair.target in clusters]
+    names = [flow for flow in chosen if copies(flags, flow)]
+    flows = tuple(_flow(file, name) for name in names)
+    advise(props, aliases, findings)
+    if not flows and aliases:
+        _no_flows(aliases, clusters, findings)
+    spark = {key: value for key, value in props.items() if key.startswith(f"{SPARK}.")}
+    config = MirrorMakerConfig(
+        path=path,
+        clusters=aliases,
+        flows=flows,
+        heartbeat_pairs=tuple(pair for pair in chosen if emits_heartbeats(flags, pair)),
+        spark=resolve(spark, file.providers, findings),
+        warnings=findings.warnings,
+    )
+    findings.raise_errors()
+    return config
+
+
+def _aliases(file: _File, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The clusters of the file, once its own keys are checked."""
+    own = {key: file.props[key] for key in MM2_KEYS.names if key in file.props}
+    values = MM2_KEYS.parse(resolve(own, file.providers, file.findings), file.findings)
+    check_not_yet(values, file.findings)
+    SECURITY_KEYS.parse(
+        resolve(_security(file.props), file.providers, file.findings), file.findings
+    )
+    aliases: tuple[str, ...] = values[CLUSTERS] or ()
+    if SPARK in aliases:
+        reason = f"'{SPARK}' cannot be an alias: keys that begin with it are Spark's settings"
+        file.findings.error(CLUSTERS, file.props[CLUSTERS], reason, "use another alias")
+    for alias in wanted:
+        if alias not in aliases:
+            reason = f"no cluster '{alias}' in the file"
+            file.findings.error("--clusters", alias, reason, f"use one of {', '.join(aliases)}")
+    return aliases
+
+
+def _security(props: Mapping[str, str]) -> dict[str, str]:
+    return {key: props[key] for key in SECURITY_KEYS.names if key in props}
+
+
+def _flags(file: _File, aliases: Sequence[str]) -> dict[str, str]:
+    """The keys that decide which flows there are, resolved and checked."""
+    prefixes = ("", *(flow_prefix(flow) for flow in pairs(aliases)))
+    names = {f"{prefix}{key}": key for prefix in prefixes for key in FLOW_FLAGS}
+    given = {name: file.props[name] for name in names if name in file.props}
+    flags = resolve(given, file.providers, file.findings)
+    for name, text in flags.items():
+        key = MIRROR_KEYS[names[name]]
+        Definition(key).parse({key.name: text}, file.findings.within({key.name: name}))
+    return flags
+
+
+def _flow(file: _File, flow: FlowName) -> FlowConfig:
+    worker = _settings(file, worker_settings(file.props, flow), {SERVERS: flow.target})
+    servers = {f"source.cluster.{SERVERS}": flow.source, f"target.cluster.{SERVERS}": flow.target}
+    expanded = {name: connector_settings(file.props, flow, name) for name in CONNECTORS}
+    connectors = {name: _settings(file, found, servers) for name, found in expanded.items()}
+    for name, settings in connectors.items():
+        check_connector(name, settings)
+    return FlowConfig(
+        name=flow,
+        worker=parse_worker(worker, flow.target),
+        source=parse_source(connectors["MirrorSourceConnector"], worker),
+        worker_props=dict(worker.values),
+        connector_props={name: plain(found) for name, found in expanded.items()},
+    )
+
+
+def _settings(file: _File, expanded: Expanded, servers: Mapping[str, str]) -> Settings:
+    """Resolved values, with errors reported under the names of the file."""
+    findings = file.findings.renamed(origins(expanded, servers))
+    return Settings(resolve(plain(expanded), file.providers, findings), findings)
+
+
+def _no_flows(aliases: Sequence[str], wanted: Sequence[str], findings: Findings) -> None:
+    source, target = (*aliases, "A", "B")[:2]
+    into = f" into {', '.join(wanted)}" if wanted else ""
+    findings.error(
+        "",
+        None,
+        f"No source->target replication flows{into}.",
+        f"enable one, for example {source}->{target}.enabled=true",
+    )

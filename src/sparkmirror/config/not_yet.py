@@ -1,0 +1,126 @@
+"""What MirrorMaker 2 can do and this version cannot: one table, one row per setting that asks.
+
+Nothing that is asked for is ignored in silence. A row that would leave other data on the target
+refuses the configuration; a row that leaves something out warns. A version that learns one of
+these deletes the row, and documentation and checks follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkmirror.config.findings import Findings
+from sparkmirror.config.keys import Key, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """A setting, the values of it that ask for the feature, and what happens instead."""
+
+    key: str
+    asks: Callable[[Any], bool]
+    reason: str
+    remedy: str
+    refused: bool = False
+
+
+def _is(*values: object) -> Callable[[Any], bool]:
+    return lambda value: value in values
+
+
+NOT_YET = (
+    Lacking(
+        key="security.protocol",
+        asks=lambda value: str(value).upper() != "PLAINTEXT",
+        reason="TLS and SASL are not in this version yet",
+        remedy="connect to a PLAINTEXT listener",
+        refused=True,
+    ),
+    Lacking(
+        key="exactly.once.source.support",
+        asks=_is("enabled"),
+        reason="exactly once is not in this version yet; records are copied at least once",
+        remedy="set it to disabled",
+        refused=True,
+    ),
+    Lacking(
+        key="exactly.once.support",
+        asks=_is("required"),
+        reason="exactly once is not in this version yet; records are copied at least once",
+        remedy="set it to requested",
+        refused=True,
+    ),
+    Lacking(
+        key="transforms",
+        asks=bool,
+        reason="transformations are not in this version yet; records are copied unchanged",
+        remedy="take it away",
+        refused=True,
+    ),
+    Lacking(
+        key="offsets.storage.topic",
+        asks=bool,
+        reason="an offsets topic per connector is not in this version yet",
+        remedy="take it away: positions are in the worker's offset.storage.topic",
+        refused=True,
+    ),
+    Lacking(
+        key="emit.checkpoints.enabled",
+        asks=_is(True),
+        reason="checkpoints are not in this version yet: offsets of consumer groups are not "
+        "translated to the target",
+        remedy="set it to false to say that you know",
+    ),
+    Lacking(
+        key="sync.group.offsets.enabled",
+        asks=_is(True),
+        reason="group offset sync is not in this version yet: groups on the target are left alone",
+        remedy="set it to false to say that you know",
+    ),
+    Lacking(
+        key="emit.heartbeats.enabled",
+        asks=_is(True),
+        reason="heartbeats are not in this version yet: none are written",
+        remedy="set it to false to say that you know",
+    ),
+    Lacking(
+        key="sync.topic.acls.enabled",
+        asks=_is(True),
+        reason="ACL sync is not in this version yet: ACLs of the target are left alone",
+        remedy="set it to false to say that you know",
+    ),
+    Lacking(
+        key="sync.topic.configs.enabled",
+        asks=_is(True),
+        reason="periodic topic config sync is not in this version yet: a topic gets its configs "
+        "when it is created, later changes are not carried over",
+        remedy="set it to false to say that you know",
+    ),
+    Lacking(
+        key="dedicated.mode.enable.internal.rest",
+        asks=_is(True),
+        reason="clusters of several dedicated nodes are not in this version yet: start one process",
+        remedy="set it to false to say that you know",
+    ),
+)
+
+
+def check_not_yet(values: Mapping[str, Any], findings: Findings) -> None:
+    """Note every parsed value that asks for something this version lacks."""
+    for row in NOT_YET:
+        if row.key not in values or not row.asks(values[row.key]):
+            continue
+        if row.refused:
+            findings.error(row.key, values[row.key], row.reason, row.remedy)
+        else:
+            findings.warn_key(row.key, f"{row.reason}; {row.remedy}")
+
+
+def status_of(key: Key) -> tuple[Status, str]:
+    """What setting `key` does in this version, and the reason when that is not everything."""
+    reasons = [row.reason for row in NOT_YET if row.key == key.name]
+    if reasons:
+        return Status.NOT_YET, reasons[0]
+    return key.status, key.reason

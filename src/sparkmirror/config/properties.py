@@ -1,0 +1,97 @@
+"""Reads Java `.properties` files by Java's rules, and refuses what Java would take silently."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import javaproperties
+
+from sparkmirror.errors import ConfigError, ConfigErrors
+
+LINE_END = re.compile(r"\r\n|\r|\n")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# What a text file never holds; a properties file has tab, line feed, form feed and return only.
+BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
+
+
+class Entry(NamedTuple):
+    """One key of a file and the line it begins on."""
+
+    key: str
+    value: str
+    line: int
+
+
+def load_properties(path: Path) -> dict[str, str]:
+    """The keys and values of `path`.
+
+    Raises:
+        ConfigErrors: the file cannot be read, is empty or binary, or sets a key twice. Java takes
+            the last of two equal keys; here that is an error, for one of the two is a mistake.
+    """
+    data = _read(path)
+    try:
+        entries = tuple(parse_entries(data))
+    except javaproperties.InvalidUEscapeError as error:
+        raise _refuse(path, f"malformed escape: {error}", "write \\u and four hex digits") from None
+    if not entries:
+        raise _refuse(path, "the file sets no keys", "see docs/configuration.md for an example")
+    _check_duplicates(path, entries)
+    return {entry.key: entry.value for entry in entries}
+
+
+def parse_entries(data: bytes) -> Iterator[Entry]:
+    """Every key of the file in order, also repeated ones. Bytes are Latin-1, as Java reads them."""
+    line = 1
+    for element in javaproperties.parse(data.decode("latin-1")):
+        if isinstance(element, javaproperties.KeyValue):
+            yield Entry(element.key, element.value, line)
+        line += len(LINE_END.findall(element.source))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise _refuse(path, "no such file", "check the path") from None
+    except IsADirectoryError:
+        raise _refuse(path, "this is a directory", "name a .properties file in it") from None
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
+        raise _refuse(path, reason, "check the file's owner and mode") from None
+    if data.startswith(BYTE_ORDER_MARK):
+        raise _refuse(path, "begins with a byte order mark", "save it as text without one")
+    if BINARY.search(data):
+        raise _refuse(path, "not a text file", "name a .properties file")
+    return data
+
+
+def _check_duplicates(path: Path, entries: tuple[Entry, ...]) -> None:
+    lines: dict[str, list[int]] = {}
+    for entry in entries:
+        lines.setdefault(entry.key, []).append(entry.line)
+    errors = [
+        ConfigError(
+            key,
+            None,
+            f"set more than once, on lines {_join(found)}",
+            "keep one of them (Java would take the last)",
+            str(path),
+        )
+        for key, found in lines.items()
+        if len(found) > 1
+    ]
+    if errors:
+        raise ConfigErrors(errors)
+
+
+def _join(lines: list[int]) -> str:
+    *rest, last = (str(line) for line in lines)
+    return f"{', '.join(rest)} and {last}"
+
+
+def _refuse(path: Path, reason: str, remedy: str) -> ConfigErrors:
+    return ConfigErrors([ConfigError("", None, reason, remedy, str(path))])

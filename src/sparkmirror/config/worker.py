@@ -1,0 +1,180 @@
+"""The worker of a flow: the Kafka Connect worker whose topics and settings it takes over.
+
+In an mm2 file every worker key belongs to the *target* cluster: `B.offset.flush.interval.ms`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sparkmirror.config.client_keys import no_effect
+from sparkmirror.config.clients import (
+    ClientConfig,
+    ProducerConfig,
+    parse_client,
+    parse_producer,
+    producer_settings,
+)
+from sparkmirror.config.findings import Settings
+from sparkmirror.config.keys import Definition, Importance, Key, Type, fill
+from sparkmirror.config.not_yet import check_not_yet
+
+INT, SHORT, LONG, STRING, LIST = Type.INT, Type.SHORT, Type.LONG, Type.STRING, Type.LIST
+BOOLEAN, CLASS = Type.BOOLEAN, Type.CLASS
+HIGH = Importance.HIGH
+
+
+def _topic(kind: str, default: str, doc: str) -> tuple[Key, Key]:
+    return (
+        Key(
+            name=f"{kind}.storage.topic",
+            type=STRING,
+            importance=HIGH,
+            non_empty=True,
+            doc=f"{doc} In an mm2 file the default is `{default}.<source alias>.internal`.",
+        ),
+        Key(
+            name=f"{kind}.storage.replication.factor",
+            type=SHORT,
+            default=3,
+            doc="Replicas of that topic; -1: broker default.",
+        ),
+    )
+
+
+def _partitions(kind: str, default: int) -> Key:
+    return Key(
+        name=f"{kind}.storage.partitions",
+        type=INT,
+        default=default,
+        doc="Partitions of that topic, when it is created; -1: broker default.",
+    )
+
+
+def _time(name: str, default: int, doc: str) -> Key:
+    return Key(name=name, type=LONG, default=default, at_least=0, doc=doc)
+
+
+WORKER_KEYS = Definition(
+    Key(
+        name="group.id",
+        type=STRING,
+        importance=HIGH,
+        non_empty=True,
+        doc="Name of the group of workers. In an mm2 file the default is `<source alias>-mm2`.",
+    ),
+    *_topic("offset", "mm2-offsets", "Topic that holds the positions of the copy."),
+    _partitions("offset", 25),
+    *_topic("config", "mm2-configs", "Topic that holds the connectors' settings."),
+    *_topic("status", "mm2-status", "Topic that holds the states of connectors and tasks."),
+    _partitions("status", 5),
+    _time("offset.flush.interval.ms", 60000, "How often positions are stored."),
+    _time("offset.flush.timeout.ms", 5000, "How long storing them may take."),
+    _time("task.shutdown.graceful.timeout.ms", 5000, "How long tasks may take to stop."),
+    Key(
+        name="exactly.once.source.support",
+        type=STRING,
+        default="disabled",
+        one_of=("disabled", "preparing", "enabled"),
+        ignore_case=True,
+        doc="Whether positions and records are written in one transaction.",
+    ),
+    *no_effect(
+        "one process runs all flows of the file; there is no group to join",
+        STRING,
+        "session.timeout.ms",
+        "heartbeat.interval.ms",
+        "rebalance.timeout.ms",
+        "scheduled.rebalance.max.delay.ms",
+        "connect.protocol",
+        "worker.sync.timeout.ms",
+        "worker.unsync.backoff.ms",
+        "inter.worker.key.generation.algorithm",
+        "inter.worker.key.size",
+        "inter.worker.key.ttl.ms",
+        "inter.worker.signature.algorithm",
+        "inter.worker.verification.algorithms",
+    ),
+    *no_effect(
+        "a file of flows has no REST API",
+        STRING,
+        "listeners",
+        "admin.listeners",
+        "rest.advertised.host.name",
+        "rest.advertised.port",
+        "rest.advertised.listener",
+        "rest.extension.classes",
+        "rest.host.name",
+        "rest.port",
+        "access.control.allow.origin",
+        "access.control.allow.methods",
+        "response.http.headers.config",
+        "ssl.client.auth",
+    ),
+    *no_effect(
+        "there are no Java plugins to load",
+        STRING,
+        "plugin.path",
+        "plugin.discovery",
+        "connector.client.config.override.policy",
+    ),
+    *no_effect(
+        "records are forwarded byte for byte, as with ByteArrayConverter",
+        CLASS,
+        "internal.key.converter",
+        "internal.value.converter",
+        "internal.key.converter.schemas.enable",
+        "internal.value.converter.schemas.enable",
+    ),
+    *no_effect(
+        "remote topics are created like their source topics",
+        STRING,
+        "topic.creation.enable",
+        "topic.tracking.enable",
+        "topic.tracking.allow.reset",
+        "internal.topics.automatic.creation.enable",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """What the worker of a flow is told. `client` reaches its internal topics, on the target."""
+
+    bootstrap_servers: tuple[str, ...]
+    client_id: str
+    client: ClientConfig
+    producer: ProducerConfig
+    group_id: str
+    offset_storage_topic: str
+    config_storage_topic: str
+    status_storage_topic: str
+    offset_storage_partitions: int = 25
+    status_storage_partitions: int = 5
+    offset_storage_replication_factor: int = 3
+    config_storage_replication_factor: int = 3
+    status_storage_replication_factor: int = 3
+    offset_flush_interval_ms: int = 60000
+    offset_flush_timeout_ms: int = 5000
+    task_shutdown_graceful_timeout_ms: int = 5000
+    exactly_once_source_support: str = "disabled"
+
+
+def parse_worker(settings: Settings, alias: str) -> WorkerConfig:
+    """The typed settings of a worker whose own cluster is called `alias`.
+
+    Never raises: look into the findings.
+    """
+    values: dict[str, Any] = WORKER_KEYS.parse(*settings)
+    check_not_yet(values, settings.findings)
+    client = parse_client(settings, alias)
+    return fill(
+        WorkerConfig,
+        WORKER_KEYS,
+        values,
+        bootstrap_servers=client.bootstrap_servers,
+        client_id=client.client_id,
+        client=client,
+        producer=parse_producer(producer_settings(settings), alias),
+    )
