@@ -13,7 +13,7 @@ import pytest
 
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.probe import ask
-from sparkmirror.errors import LocalProtocolError
+from sparkmirror.errors import ConfigError
 from tests.clusters import (
     Record,
     create_topic,
@@ -100,5 +100,5 @@ def test_brokers_die_when_their_parent_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("brokers", [0, 4])
 def test_cluster_refuses_a_size_it_cannot_have(brokers: int) -> None:
-    with pytest.raises(LocalProtocolError, match="1 to 3"):
+    with pytest.raises(ConfigError, match="1 to 3"):
         KafkaCluster("size", brokers=brokers)

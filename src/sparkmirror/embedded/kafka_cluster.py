@@ -25,7 +25,7 @@ from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.probe import Answer, ask
 from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
 from sparkmirror.embedded.waiting import wait_for
-from sparkmirror.errors import KafkaError, LocalProtocolError, TransportError
+from sparkmirror.errors import ConfigError, KafkaError, LocalProtocolError, TransportError
 
 READY_SECONDS = 90.0
 MOST_BROKERS = 3
@@ -98,13 +98,16 @@ class Broker:
     def _is_ready(self) -> bool:
         code = self._running().exit_code
         if code is not None:
-            raise KafkaError(f"broker {self.node_id} ended with {code}; {self._describe()}")
+            raise KafkaError(
+                f"start broker {self.node_id}: it ended with exit code {code}; "
+                f"{self.log_path} says:\n{log_tail(self.log_path)}"
+            )
         answer = self.ask()
         return answer is not None and answer.has_controller and self.node_id in answer.node_ids
 
     def _describe(self) -> str:
         tail = log_tail(self.log_path)
-        return f"broker {self.node_id} on port {self.port} answers; {self.log_path} ends:\n{tail}"
+        return f"broker {self.node_id} answers on port {self.port}; {self.log_path} says:\n{tail}"
 
 
 class KafkaCluster:
@@ -128,7 +131,7 @@ class KafkaCluster:
         detached: bool = False,
     ) -> None:
         if not 1 <= brokers <= MOST_BROKERS:
-            raise LocalProtocolError(f"{brokers} brokers asked for; 1 to {MOST_BROKERS} can be had")
+            raise ConfigError("brokers", brokers, f"1 to {MOST_BROKERS} can be had")
         self.name = name
         self.version = version
         self.brokers: list[Broker] = []
@@ -159,18 +162,30 @@ class KafkaCluster:
 
     def start(self) -> KafkaCluster:
         """Start every broker and return when the cluster answers."""
+        self.launch()
+        self.wait_ready()
+        return self
+
+    def launch(self) -> None:
+        """Start every broker without waiting for an answer."""
         jars = kafka_jars(self.version)
         try:
             self.brokers = self._prepare(jars)
             for broker in self.brokers:
                 broker.start(detached=self._detached)
-            for broker in self.brokers:
-                broker.wait_ready()
-            wait_for(self._is_complete, within=READY_SECONDS, describe=f"all of '{self.name}'")
         except BaseException:
             self.stop()
             raise
-        return self
+
+    def wait_ready(self, within: float = READY_SECONDS) -> None:
+        """Return once every broker answers and knows all others; else stop the cluster."""
+        try:
+            for broker in self.brokers:
+                broker.wait_ready(within)
+            wait_for(self._is_complete, within=within, describe=f"all of '{self.name}' complete")
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """Stop every broker; delete what the cluster wrote unless it is to be kept."""
@@ -204,6 +219,7 @@ class KafkaCluster:
         return all(answer and answer.node_ids == tuple(self._node_ids) for answer in answers)
 
     def _prepare(self, jars: KafkaJars) -> list[Broker]:
+        self._refuse_another_size()
         wanted = [
             self._port + index if self._port else None for index in range(len(self._node_ids))
         ]
@@ -224,6 +240,12 @@ class KafkaCluster:
             _format(jars, folder / "data", node_id, cluster_id)
             brokers.append(Broker(node_id, port, folder, self._command(jars, folder)))
         return brokers
+
+    def _refuse_another_size(self) -> None:
+        had = len(list(self.folder.glob("broker-*")))
+        if had not in (0, len(self._node_ids)):
+            reason = f"{self.folder} holds a cluster of {had}"
+            raise ConfigError("brokers", len(self._node_ids), reason, "ask for the same number")
 
     def _reserve(self, port: int | None) -> int:
         reserved = ReservedPort(port)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from sparkmirror.embedded import tied
 
 STOP_SECONDS = 30.0
 _KILL_SECONDS = 10.0
+_TELLING = re.compile(r"\b(ERROR|FATAL)\b|Exception|Caused by")
 
 
 class Child:
@@ -126,8 +128,10 @@ def _descendants(pid: int) -> list[psutil.Process]:
         return []
 
 
-def log_tail(log_path: Path, lines: int = 15) -> str:
-    """The last lines of a log, for an error message."""
+def log_tail(log_path: Path, lines: int = 5) -> str:
+    """The last lines of a log that tell of an error, else simply the last, for a message."""
     if not log_path.exists():
         return f"({log_path} does not exist)"
-    return "\n".join(log_path.read_text(errors="replace").splitlines()[-lines:])
+    written = log_path.read_text(errors="replace").splitlines()
+    telling = [line for line in written if _TELLING.search(line)]
+    return "\n".join((telling or written)[-lines:])

@@ -162,7 +162,7 @@ class SparkCluster:
 
     def _describe(self) -> str:
         logs = sorted(self._folder.glob("*.log")) if self._folder else []
-        tails = "\n".join(f"{log.name}:\n{log_tail(log, 5)}" for log in logs)
+        tails = "\n".join(f"{log.name}:\n{log_tail(log)}" for log in logs)
         return f"{self._worker_count} Spark workers registered; logs end:\n{tails}"
 
 

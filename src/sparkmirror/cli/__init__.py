@@ -1,0 +1,1 @@
+"""The `sparkmirror` command: one module per subcommand, all listed in `main`."""

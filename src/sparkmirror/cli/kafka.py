@@ -1,0 +1,75 @@
+"""`sparkmirror kafka`: real Kafka clusters on this machine, without Docker."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from sparkmirror.embedded.kafka_cluster import MOST_BROKERS
+from sparkmirror.embedded.kafka_jars import KAFKA_VERSION
+from sparkmirror.embedded.named_clusters import list_named, start_named, stop_named
+
+Name = Annotated[str, typer.Option("--name", help="Name to stop it by.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+kafka_app = typer.Typer(
+    name="kafka", help="Start and stop real Kafka clusters on this machine.", no_args_is_help=True
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add `kafka` to the command tree."""
+    app.add_typer(kafka_app)
+
+
+@kafka_app.command()
+def start(
+    *,
+    name: Name,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Port of the first broker; the OS chooses if omitted."),
+    ] = None,
+    brokers: Annotated[int, typer.Option(min=1, max=MOST_BROKERS, help="Number of brokers.")] = 1,
+    kafka_version: Annotated[
+        str, typer.Option("--kafka-version", help="Kafka release to run.")
+    ] = KAFKA_VERSION,
+    heap: Annotated[str, typer.Option(help="Java heap of each broker.")] = "512m",
+    as_json: AsJson = False,
+) -> None:
+    """Start a cluster and return when it answers; it runs until `kafka stop`."""
+    cluster = start_named(name, brokers=brokers, port=port, version=kafka_version, heap=heap)
+    if as_json:
+        typer.echo(json.dumps(cluster.as_json()))
+        return
+    typer.echo(f"Kafka {kafka_version} cluster '{name}' answers.")
+    typer.echo(f"  bootstrap.servers  {cluster.bootstrap_servers}")
+    typer.echo(f"  data and logs      {cluster.folder}")
+    typer.echo(f"  stop it with       sparkmirror kafka stop --name {name}")
+
+
+@kafka_app.command()
+def stop(
+    name: Name,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep data for the next start.")] = False,
+) -> None:
+    """Stop a cluster and delete its data and logs."""
+    cluster = stop_named(name, keep=keep)
+    typer.echo(f"Kafka cluster '{name}' stopped; {cluster.folder} {'kept' if keep else 'deleted'}.")
+
+
+@kafka_app.command()
+def status(as_json: AsJson = False) -> None:
+    """List the clusters started on this machine."""
+    clusters = list_named()
+    if as_json:
+        states = [{**each.as_json(), "running": each.is_running} for each in clusters]
+        typer.echo(json.dumps(states))
+        return
+    if not clusters:
+        typer.echo("No Kafka cluster was started with `sparkmirror kafka start`.")
+    for each in clusters:
+        state = "running" if each.is_running else "stopped"
+        typer.echo(f"{each.name}  {state}  {each.bootstrap_servers}  {each.folder}")

@@ -1,0 +1,112 @@
+"""The entry point of `sparkmirror`: which commands exist, and how every failure ends.
+
+Exit codes: 0 done; 1 an error of this program, with its message; 2 wrong usage or a setting that
+cannot be used; 70 a bug; 130 interrupted. One of the four places with a broad `except`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Protocol, cast
+
+import typer
+
+import sparkmirror
+from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
+
+EXIT_ERROR = 1
+EXIT_CONFIG = 2
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+# Command -> module. A module has `register(app)`, which adds the command of that name to `app`;
+# it is imported only when its command is asked for, because some of them import Spark.
+COMMANDS = {
+    "run": "sparkmirror.cli.run",
+    "demo": "sparkmirror.cli.demo",
+    "kafka": "sparkmirror.cli.kafka",
+}
+
+
+class CommandModule(Protocol):
+    """What every module in `COMMANDS` offers."""
+
+    def register(self, app: typer.Typer) -> None:
+        """Add the command, under its name in `COMMANDS`, to `app`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and end the process with its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = _take_debug(words)
+    try:
+        build_app(words[0] if words else None)(words, prog_name="sparkmirror")
+    except MirrorError as error:
+        _show(str(error), debug)
+        is_config = isinstance(error, ConfigError | ConfigErrors)
+        sys.exit(EXIT_CONFIG if is_config else EXIT_ERROR)
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - the boundary that the module docstring names
+        hint = "" if debug else " (a bug; run again with --debug for the traceback)"
+        _show(f"{type(error).__name__}: {error}{hint}", debug)
+        sys.exit(EXIT_BUG)
+
+
+def build_app(command: str | None = None) -> typer.Typer:
+    """The command tree: only `command` if there is one of that name, otherwise all, for help."""
+    app = typer.Typer(
+        name="sparkmirror",
+        help="Copy topics between Kafka clusters as MirrorMaker 2 does, on Spark.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        callback=_options,
+    )
+    for name, module in COMMANDS.items():
+        wanted = command not in COMMANDS or command == name
+        if wanted and importlib.util.find_spec(module) is not None:
+            cast(CommandModule, importlib.import_module(module)).register(app)
+    return app
+
+
+def _take_debug(words: list[str]) -> bool:
+    """Accept --debug anywhere before `--`: people append it to the line that failed."""
+    options = words[: words.index("--")] if "--" in words else words
+    if "--debug" not in options:
+        return False
+    words.remove("--debug")
+    return True
+
+
+def _show(message: str, debug: bool) -> None:
+    if debug:
+        traceback.print_exc()
+    for line in message.splitlines():
+        typer.echo(f"sparkmirror: {line}", err=True)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"sparkmirror {sparkmirror.__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; works anywhere.")
+    ] = False,
+) -> None:
+    """Hold the options that come before the command; both are handled before this is called."""
+
+
+if __name__ == "__main__":
+    main()
