@@ -29,39 +29,16 @@ from sparkmirror.config.expansion import (
     worker_settings,
 )
 from sparkmirror.config.findings import Findings, Settings
-from sparkmirror.config.keys import Definition, Importance, Key, Type
+from sparkmirror.config.keys import Definition
+from sparkmirror.config.mm2_keys import MM2_KEYS, SPARK
 from sparkmirror.config.not_yet import check_not_yet
 from sparkmirror.config.properties import load_properties
-from sparkmirror.config.providers import CONFIG_PROVIDERS, Provider, load_providers, resolve
+from sparkmirror.config.providers import Provider, load_providers, resolve
 from sparkmirror.config.security_keys import SECURITY_KEYS
 from sparkmirror.config.worker import WorkerConfig, parse_worker
 from sparkmirror.types import FlowName
 
-SPARK = "spark"
 FLOW_FLAGS = (ENABLED, EMIT_HEARTBEATS)
-
-MM2_KEYS = Definition(
-    Key(
-        name=CLUSTERS,
-        type=Type.LIST,
-        importance=Importance.HIGH,
-        non_empty=True,
-        doc="Aliases of the clusters. Each needs `<alias>.bootstrap.servers`.",
-    ),
-    Key(
-        name=CONFIG_PROVIDERS,
-        type=Type.LIST,
-        default=(),
-        doc="Names of config providers, see the section about them.",
-    ),
-    Key(
-        name="dedicated.mode.enable.internal.rest",
-        type=Type.BOOLEAN,
-        default=False,
-        importance=Importance.HIGH,
-        doc="Whether the nodes of a dedicated cluster talk to each other.",
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +91,7 @@ def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
     chosen = [pair for pair in pairs(aliases) if not clusters or pair.target in clusters]
     names = [flow for flow in chosen if copies(flags, flow)]
     flows = tuple(_flow(file, name) for name in names)
-    advise(props, aliases, findings)
+    advise(props, aliases, names, findings)
     if not flows and aliases:
         _no_flows(aliases, clusters, findings)
     spark = {key: value for key, value in props.items() if key.startswith(f"{SPARK}.")}
