@@ -11,6 +11,7 @@ MirrorError                       retriable = False
  |   +- BrokerError               an error code from a broker; retriable as the code table says
  +- BatchError                    record-batch bytes that cannot be read or written
  +- DataLossError                 records that can no longer be copied: partition, range, why
+ +- RefusedError                  records or requests that the target will never take: ends the task
 
 Every class pickles, because errors cross Spark's process boundary.
 """
@@ -32,7 +33,9 @@ class ConfigError(MirrorError):
     Operator action: change `key` in `where` as `remedy` says.
     """
 
-    def __init__(self, key: str, value: object, reason: str, remedy: str = "", where: str = "") -> None:
+    def __init__(
+        self, key: str, value: object, reason: str, remedy: str = "", where: str = ""
+    ) -> None:
         super().__init__(key, value, reason, remedy, where)
         self.key = key
         self.value = value
@@ -104,3 +107,10 @@ class BatchError(MirrorError):
 
 class DataLossError(MirrorError):
     """Records that can no longer be copied, when the settings say not to go on without them."""
+
+
+class RefusedError(MirrorError):
+    """The target will never take what we send, so the task ends.
+
+    Operator action: the message says which records, which topic, and the broker's reason.
+    """

@@ -1,0 +1,137 @@
+"""What a person sees of running flows: a live line each on a terminal, a log line a minute otherwise."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Sequence
+from types import TracebackType
+from typing import NamedTuple, Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from sparkmirror.connect.flow_status import FlowStatus, summarize
+from sparkmirror.connect.source_connector import SourceConnector
+
+log = logging.getLogger("sparkmirror")
+
+# Rates are over this many seconds, so that they are calm enough to read.
+WINDOW_SECONDS = 5.0
+SUMMARY_SECONDS = 60.0
+
+
+class Sample(NamedTuple):
+    """Totals at one moment."""
+
+    at: float
+    records: int
+    bytes: int
+
+
+class Clock(Protocol):
+    """Seconds that only go forward."""
+
+    def __call__(self) -> float:
+        """The time now."""
+
+
+class Rate:
+    """Records and bytes per second over the last few seconds, or since the last log line."""
+
+    def __init__(self, window: float) -> None:
+        self._window = window
+        self._samples: deque[Sample] = deque()
+
+    def add(self, sample: Sample) -> tuple[float, float]:
+        """Take the newest totals; returns (records/s, bytes/s)."""
+        samples = self._samples
+        samples.append(sample)
+        while len(samples) > 2 and sample.at - samples[1].at >= self._window:
+            samples.popleft()
+        seconds = sample.at - samples[0].at
+        if seconds <= 0:
+            return 0.0, 0.0
+        return (
+            (sample.records - samples[0].records) / seconds,
+            (sample.bytes - samples[0].bytes) / seconds,
+        )
+
+
+def describe(status: FlowStatus, rates: tuple[float, float]) -> str:
+    """One line about one flow."""
+    records, size = rates
+    line = f"{status.flow}: {records:,.0f} records/s, {size / 1e6:,.1f} MB/s"
+    if status.behind is None:
+        line += ", position not known yet"
+    else:
+        line += f", {status.behind:,} records behind"
+        if status.behind and records >= 1:
+            line += f", caught up in {format_seconds(status.behind / records)}"
+    line += f", {status.running} of {status.tasks} tasks running"
+    if status.lost:
+        line += f", {status.lost:,} LOST"
+    if status.skipped:
+        line += f", {status.skipped:,} SKIPPED"
+    if status.problems:
+        line += f", {status.problems} partitions waiting"
+    if status.error:
+        line += f", {status.error}"
+    return line
+
+
+def format_seconds(seconds: float) -> str:
+    """3 s, 4 min, 2.5 h."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+class FlowDisplay:
+    """Shows all flows; `update` is called about once a second."""
+
+    def __init__(
+        self,
+        connectors: Sequence[SourceConnector],
+        is_terminal: bool,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._connectors = connectors
+        self._clock = clock
+        window = WINDOW_SECONDS if is_terminal else SUMMARY_SECONDS
+        self._rates = [Rate(window) for _ in connectors]
+        self._live = Live(console=Console(stderr=True), transient=True) if is_terminal else None
+        self._next_summary = clock() + SUMMARY_SECONDS
+
+    def __enter__(self) -> FlowDisplay:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def update(self) -> None:
+        """Take the newest numbers and show what is due."""
+        now = self._clock()
+        lines = []
+        for connector, rate in zip(self._connectors, self._rates, strict=True):
+            status = summarize(connector)
+            rates = rate.add(Sample(now, status.records, status.bytes))
+            lines.append(describe(status, rates))
+        if self._live is not None:
+            self._live.update(Text("\n".join(lines)))
+        elif now >= self._next_summary:
+            self._next_summary = now + SUMMARY_SECONDS
+            for line in lines:
+                log.info("%s", line)

@@ -1,0 +1,58 @@
+"""How a flow is doing, added up over its tasks.
+
+Runs on: worker. Pure: reads what the tasks last reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
+
+
+@dataclass(frozen=True, slots=True)
+class FlowStatus:
+    """Totals since the worker started. `behind` is None until every task knows its positions."""
+
+    flow: str
+    records: int
+    bytes: int
+    behind: int | None
+    tasks: int
+    running: int
+    lost: int
+    skipped: int
+    problems: int
+    error: str
+
+
+def summarize(connector: SourceConnector) -> FlowStatus:
+    """Add up the tasks of one flow."""
+    tasks = list(connector.tasks)
+    return FlowStatus(
+        flow=str(connector.flow.name),
+        records=sum(task.records for task in tasks),
+        bytes=sum(task.bytes for task in tasks),
+        behind=_behind(tasks),
+        tasks=len(tasks),
+        running=sum(task.state is TaskState.RUNNING for task in tasks),
+        lost=sum(task.numbers.get("lost_records", 0) for task in tasks),
+        skipped=sum(task.numbers.get("skipped_records", 0) for task in tasks),
+        problems=sum(len(task.numbers.get("problems", {})) for task in tasks),
+        error=_error(connector, tasks),
+    )
+
+
+def _behind(tasks: list[TaskRunner]) -> int | None:
+    known = [task.numbers.get("behind") for task in tasks if task.state is TaskState.RUNNING]
+    if len(known) < len(tasks) or None in known:
+        return None
+    return sum(int(count) for count in known if count is not None)
+
+
+def _error(connector: SourceConnector, tasks: list[TaskRunner]) -> str:
+    for task in tasks:
+        if task.state is TaskState.FAILED:
+            return f"{task.task} FAILED: {reason_of(task.trace)}"
+    return connector.last_error

@@ -1,0 +1,305 @@
+"""The source connector of one flow: which topics, their remote twins, and which task copies what.
+
+Runs on: worker, one thread per flow. One round is `refresh`; the thread repeats it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sparkmirror.config.findings import Findings
+from sparkmirror.config.mm2 import FlowConfig
+from sparkmirror.config.providers import load_providers, resolve
+from sparkmirror.config.regexes import compile_patterns
+from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
+from sparkmirror.mirror.filters import ConfigPropertyFilter, TopicFilter
+from sparkmirror.mirror.policy import make_policy
+from sparkmirror.mirror.topics import (
+    ConfigEntry,
+    ConfigSource,
+    TopicPlan,
+    creation_configs,
+    plan_topics,
+    should_replicate_topic,
+)
+from sparkmirror.spark.copy_settings import Assigned, encode_assigned, start_message
+from sparkmirror.spark.link_frames import Message
+from sparkmirror.spark.link_server import LinkServer
+from sparkmirror.spark.session import SparkEngine
+from sparkmirror.spark.task_runner import TaskRunner
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.admin import Admin, NewTopic, TopicView
+
+log = logging.getLogger(__name__)
+
+SOURCE_CONNECTOR = "MirrorSourceConnector"
+# A task that misses its target topic asks for a refresh; not more often than this.
+SOONEST_REFRESH_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Topics of one side, as of the last refresh."""
+
+    topics: Mapping[str, TopicView]
+
+    def counts(self) -> dict[str, int]:
+        """Partition counts."""
+        return {name: topic.partitions for name, topic in self.topics.items()}
+
+
+class SourceConnector:
+    """Discovers topics, creates their remotes, and keeps the copy tasks in line with them."""
+
+    def __init__(self, flow: FlowConfig) -> None:
+        self.flow = flow
+        self.config = flow.source
+        self.last_error = ""
+        self.tasks: list[TaskRunner] = []
+        self._props = _resolved(flow.connector_props[SOURCE_CONNECTOR])
+        self._policy = make_policy(
+            self.config.policy_class,
+            self.config.source_alias,
+            self.config.separator,
+            self.config.internal_separator_enabled,
+        )
+        self._filter = TopicFilter(
+            compile_patterns(self.config.topics), compile_patterns(self.config.topics_exclude)
+        )
+        self._property_filter = ConfigPropertyFilter(
+            compile_patterns(self.config.config_properties_exclude)
+        )
+        self._store = OffsetStore(flow.worker, self.config.name, self.config.source_alias)
+        self._assignment: list[list[TopicPartition]] = []
+        self._topic_ids: dict[str, bytes] = {}
+        self._recreated: set[str] = set()
+        self._said: set[str] = set()
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"refresh {flow.name}", daemon=True)
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def connect(self) -> None:
+        """Open the admin connections; nothing is changed anywhere."""
+        timeout = self.config.admin_timeout_ms
+        self._source = Admin(self.config.source_client, timeout)
+        self._target = Admin(self.config.target_client, timeout)
+
+    def start(self, engine: SparkEngine, links: LinkServer) -> None:
+        """Create what is missing, start the tasks, and go on looking for topics."""
+        self._engine, self._links = engine, links
+        self._store.prepare(self._target)
+        self.refresh()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask all tasks to commit and end."""
+        self._stopping.set()
+        self._wake.set()
+        for task in self.tasks:
+            task.stop()
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the tasks; tells whether all of them ended clean."""
+        clean = [task.join(seconds) for task in self.tasks]
+        self._source.close()
+        self._target.close()
+        return all(clean)
+
+    def refresh_soon(self, topics: Sequence[str]) -> None:
+        """A task misses target topics: somebody deleted them."""
+        log.warning("[%s] missing on the target: %s", self.flow.name, ", ".join(topics))
+        self._wake.set()
+
+    def _run(self) -> None:
+        interval = float(self.config.refresh_topics_interval_seconds)
+        if not self.config.refresh_topics_enabled:
+            interval = threading.TIMEOUT_MAX
+        while not self._stopping.is_set():
+            if self._wake.wait(interval):
+                self._wake.clear()
+                self._stopping.wait(min(SOONEST_REFRESH_SECONDS, interval))
+            if self._stopping.is_set():
+                return
+            try:
+                self.refresh()
+                self.last_error = ""
+            except MirrorError as error:
+                self.last_error = str(error)
+                log.warning("[%s] refresh of topics failed: %s", self.flow.name, error)
+
+    # -- one round ---------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Look at both clusters, create and grow remote topics, adjust the tasks."""
+        source = {
+            name: view for name, view in self._source.list_topics().items() if self._wants(name)
+        }
+        self._note_ids(source)
+        counts = {name: view.partitions for name, view in source.items()}
+        target = {name: view.partitions for name, view in self._target.list_topics().items()}
+        plan = plan_topics(counts, target, self._policy, self.config.source_alias)
+        for warning in plan.warnings:
+            self._say_once(warning)
+        target |= self._create(plan) | self._grow(plan)
+        with self._lock:
+            self._adjust(self._copyable(counts, target))
+
+    def _wants(self, topic: str) -> bool:
+        return should_replicate_topic(
+            topic,
+            self._filter,
+            self._policy,
+            heartbeats_replication_enabled=self.config.heartbeats_replication_enabled,
+            source_alias=self.config.source_alias,
+            target_alias=self.config.target_alias,
+        )
+
+    def _note_ids(self, source: Mapping[str, TopicView]) -> None:
+        """A topic that came back under another id has nothing to do with its stored position."""
+        for name, view in source.items():
+            known = self._topic_ids.get(name)
+            if known is not None and known != view.topic_id:
+                self._recreated.add(name)
+            self._topic_ids[name] = view.topic_id
+
+    def _create(self, plan: TopicPlan) -> dict[str, int]:
+        settings = self._source.describe_topic_configs(t.source_topic for t in plan.create.values())
+        topics = [
+            NewTopic(
+                remote,
+                wanted.partitions,
+                self.config.replication_factor,
+                self._configs(settings.get(wanted.source_topic, [])),
+            )
+            for remote, wanted in plan.create.items()
+        ]
+        created: dict[str, int] = {}
+        for remote, error in self._target.create_topics(topics).items():
+            if error is None:
+                created[remote] = plan.create[remote].partitions
+                log.info("[%s] created topic '%s'", self.flow.name, remote)
+            else:
+                self._say_once(f"{error}; trying again with the next refresh")
+        return created
+
+    def _configs(
+        self, settings: Sequence[tuple[str, str | None, int, bool, bool]]
+    ) -> dict[str, str]:
+        entries = [
+            ConfigEntry(name, value, ConfigSource(source), read_only, sensitive)
+            for name, value, source, read_only, sensitive in settings
+        ]
+        defaults = self.config.use_defaults_from == "source"
+        return creation_configs(entries, self._property_filter, defaults)
+
+    def _grow(self, plan: TopicPlan) -> dict[str, int]:
+        grown: dict[str, int] = {}
+        for remote, error in self._target.create_partitions(plan.grow).items():
+            if error is None:
+                grown[remote] = plan.grow[remote]
+                log.info("[%s] '%s' has %d partitions now", self.flow.name, remote, grown[remote])
+            else:
+                self._say_once(f"{error}; the new partitions are not copied until it works")
+        return grown
+
+    def _copyable(
+        self, source: Mapping[str, int], target: Mapping[str, int]
+    ) -> list[TopicPartition]:
+        """Every source partition that has its place on the target."""
+        return [
+            TopicPartition(topic, at)
+            for topic in sorted(source)
+            for at in range(min(source[topic], target.get(self._remote(topic), 0)))
+        ]
+
+    def _remote(self, topic: str) -> str:
+        return self._policy.format_remote_topic(self.config.source_alias, topic)
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            log.warning("[%s] %s", self.flow.name, text)
+
+    # -- tasks -------------------------------------------------------------------------------------
+
+    def _adjust(self, wanted: Sequence[TopicPartition]) -> None:
+        """Tell each task what is new and what is gone; the others do not notice."""
+        before = self._assignment
+        if before:
+            after = extend_assignment(before, wanted, self.config.tasks_max)
+        else:
+            after = assign_partitions(wanted, self.config.tasks_max)
+        if after == before:
+            return
+        self._assignment = after
+        for at, partitions in enumerate(after):
+            if at < len(self.tasks):
+                self._tell(at, before[at], partitions)
+            else:
+                self.tasks.append(self._new_task(at))
+                self.tasks[at].start()
+        log.info("[%s] %d partitions in %d tasks", self.flow.name, len(wanted), len(self.tasks))
+
+    def _tell(
+        self, at: int, before: Sequence[TopicPartition], after: Sequence[TopicPartition]
+    ) -> None:
+        gone = sorted(set(before) - set(after))
+        new = sorted(set(after) - set(before))
+        if gone:
+            rows = [[tp.topic, tp.partition] for tp in gone]
+            self.tasks[at].send({"type": "revoke", "partitions": rows})
+        if new:
+            assigned = encode_assigned(self._with_positions(new))
+            self.tasks[at].send({"type": "assign", "assigned": assigned})
+
+    def _new_task(self, at: int) -> TaskRunner:
+        return TaskRunner(
+            self._engine,
+            self._links,
+            f"{self.flow.name}|{self.config.name}-{at}",
+            lambda: self._orders(at),
+            self.refresh_soon,
+        )
+
+    def _orders(self, at: int) -> Message:
+        """Called when task `at` has started, on its link's thread."""
+        with self._lock:
+            partitions = list(self._assignment[at])
+        return start_message(
+            self._props,
+            self.flow.worker_props,
+            self._store.partitions,
+            self._with_positions(partitions),
+        )
+
+    def _with_positions(self, partitions: Sequence[TopicPartition]) -> list[Assigned]:
+        stored = self._store.load()
+        rows = []
+        for tp in partitions:
+            last_offset = stored.get(tp)
+            if tp.topic in self._recreated:
+                last_offset = None
+            next_offset = None if last_offset is None else last_offset + 1
+            rows.append(
+                Assigned(tp, TopicPartition(self._remote(tp.topic), tp.partition), next_offset)
+            )
+        return rows
+
+
+def _resolved(props: Mapping[str, str]) -> dict[str, str]:
+    """Placeholders replaced: what tasks are told. The file itself was checked when it was loaded."""
+    findings = Findings()
+    resolved = resolve(props, load_providers(props, findings), findings)
+    findings.raise_errors()
+    return dict(resolved)
+
+
+__all__ = ["KafkaError", "SourceConnector"]

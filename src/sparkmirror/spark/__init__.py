@@ -1,0 +1,1 @@
+"""The data plane on Spark: session, task runner, copy task, control link. Only here is pyspark used."""

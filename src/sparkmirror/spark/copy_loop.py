@@ -1,0 +1,366 @@
+"""The copy itself: fetched batches are rewritten in place and produced, in one thread.
+
+Runs on: executor, inside a Spark task; knows nothing of Spark.
+
+    source brokers -> Fetcher -> on_records: plan() -> Producer -> target brokers
+                         ^                                 | on_acked: position, numbers
+                         +---- may_fetch: bytes bounded <--+
+
+Everything that can stop a partition without stopping the others is in `problems`; what ends the task is
+raised out of `run`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable
+
+from sparkmirror.batches.forward import Outgoing, Reason, plan, split, stamp
+from sparkmirror.errors import BatchError, BrokerError, KafkaError, RefusedError
+from sparkmirror.spark.copy_partition import CopyPartition, Problem, choose_offset, forward_rules
+from sparkmirror.spark.copy_settings import Assigned, CopySettings
+from sparkmirror.spark.positions import Commit, Positions
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.buffers import BufferPool
+from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.error_codes import MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
+from sparkmirror.wire.fetch_messages import Limits
+from sparkmirror.wire.fetcher import Fetcher, Records
+from sparkmirror.wire.loop import Loop
+from sparkmirror.wire.producer import Parcel, Producer
+
+log = logging.getLogger(__name__)
+
+# Bytes that may wait for the target before fetching pauses. Small enough to stay in the processor's
+# cache, large enough to keep five requests under way.
+WAITING_BYTES = 8 << 20
+# Receive buffers in use, whatever holds them: with the interpreter this keeps a task below 300 MB.
+LEASED_BYTES = 96 << 20
+TOO_LARGE = (MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE)
+# A topic just created or a leader just moved is an error for a moment: not worth a line in the log.
+PASSING_SECONDS = 3.0
+# A damaged batch is fetched again this often before it is taken for damaged on the source's disk.
+DAMAGED_RETRIES = 5
+
+
+class CopyLoop:
+    """Copies its partitions until it is told to stop."""
+
+    def __init__(self, settings: CopySettings, loop: Loop) -> None:
+        connector, worker = settings.connector, settings.worker
+        self._settings = settings
+        self._consumer, self._config = connector.consumer, connector
+        self._loop = loop
+        pool = BufferPool(LEASED_BYTES)
+        self._pool = pool
+        self._source = Cluster(loop, connector.consumer.client, pool)
+        self._target = Cluster(loop, connector.producer.client, pool)
+        timeout = connector.consumer.request_timeout_ms / 1000
+        self._fetcher = Fetcher(self._source, self._limits(), self, timeout)
+        self._producer = Producer(
+            self._target,
+            self,
+            stamp,
+            acks=connector.producer.acks,
+            request_timeout_ms=connector.producer.request_timeout_ms,
+            max_in_flight=connector.producer.max_in_flight,
+        )
+        self._positions = Positions(
+            connector.name,
+            connector.source_alias,
+            worker.offset_storage_topic,
+            settings.offsets_partitions,
+        )
+        self._by_source: dict[TopicPartition, CopyPartition] = {}
+        self._by_target: dict[TopicPartition, CopyPartition] = {}
+        self._leaving: set[TopicPartition] = set()
+        self._stopping = False
+        self._fetch_held = False
+        self.records = 0
+        self.bytes = 0
+        self.lost_records = 0
+        self.skipped_records = 0
+        self.slow: Counter[Reason] = Counter()
+        self.problems: dict[TopicPartition, Problem] = {}
+        self.missing_topics: set[str] = set()
+        self.assign(settings.assigned)
+        self._schedule_commit()
+
+    # -- orders ------------------------------------------------------------------------------------
+
+    def assign(self, assigned: Iterable[Assigned]) -> None:
+        """Copy these too; the others do not notice."""
+        for row in assigned:
+            if row.source in self._by_source:
+                continue
+            rules = forward_rules(self._config)
+            partition = CopyPartition(row.source, row.target, rules)
+            self._by_source[row.source] = self._by_target[row.target] = partition
+            if row.next_offset:
+                partition.copied_to = row.next_offset
+            self._target.track([row.target.topic])
+            self._fetcher.add(row.source, row.next_offset)
+
+    def revoke(self, partitions: Iterable[TopicPartition]) -> None:
+        """Stop copying these; what is under way is finished and committed first."""
+        for tp in partitions:
+            if tp in self._by_source:
+                self._fetcher.remove(tp)
+                self._leaving.add(tp)
+
+    def stop(self) -> None:
+        """Fetch nothing more; `run` ends when everything is stored and committed."""
+        self._stopping = True
+        self._fetcher.stopped = True
+
+    def run(self) -> None:
+        """Copy until stopped; raises what ends the task."""
+        while not self._stopping:
+            self.turn()
+        self._drain(self._settings.worker.task_shutdown_graceful_timeout_ms / 1000)
+
+    def turn(self) -> None:
+        """One turn of the loop."""
+        self._loop.run_once(1.0)
+        if self._fetch_held and self.may_fetch():
+            self._fetch_held = False
+            self._fetcher.pump()
+        if self._leaving:
+            self._drop_left()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._source.close()
+        self._target.close()
+
+    @property
+    def is_clean(self) -> bool:
+        """True when everything fetched is stored and committed."""
+        return self._producer.idle and self._positions.is_committed
+
+    @property
+    def partitions(self) -> int:
+        """How many are being copied."""
+        return len(self._by_source)
+
+    def behind(self) -> int | None:
+        """Records still to copy, as of the last answers; None while a partition is unknown."""
+        total = sum(partition.pending_records for partition in self._by_source.values())
+        for tp in self._by_source.keys() - self._leaving:
+            next_offset, end_offset = self._fetcher.position(tp)
+            if next_offset is None or end_offset is None:
+                return None
+            total += max(0, end_offset - next_offset)
+        return total
+
+    # -- from the fetcher --------------------------------------------------------------------------
+
+    def may_fetch(self) -> bool:
+        """False while enough bytes wait for the target."""
+        waiting = self._producer.waiting_bytes - self._producer.stuck_bytes
+        if waiting < WAITING_BYTES and self._pool.leased_bytes < LEASED_BYTES:
+            return True
+        self._fetch_held = True
+        return False
+
+    def on_records(self, records: Records) -> int:
+        """Prepare the batches of one partition and queue them."""
+        partition = self._by_source[records.tp]
+        try:
+            planned = plan(
+                records.view, records.next_offset, records.aborted, partition.rules, self.slow
+            )
+        except BatchError as error:
+            return self._on_damaged(partition, records.next_offset, error)
+        partition.damaged = 0
+        if planned.batches:
+            self._producer.offer(
+                partition.target, self._parcels(partition, planned.batches, records)
+            )
+        return planned.next_offset
+
+    def on_round(self) -> None:
+        """An answer was taken in: let the batches go."""
+        self._producer.pump()
+
+    def on_out_of_range(
+        self, tp: TopicPartition, position: int | None, start: int, end: int
+    ) -> int:
+        """Decide where to go on; what is lost is counted and said."""
+        choice = choose_offset(tp, position, start, end, self._consumer.auto_offset_reset)
+        self.lost_records += choice.lost_records
+        if choice.warning:
+            log.warning("%s", choice.warning)
+        return choice.next_offset
+
+    def on_recreated(self, tp: TopicPartition, position: int) -> None:
+        """The source topic is another one under the same name."""
+        log.warning(
+            "%s on '%s' was deleted and created anew: the copy, which had reached offset %d of the "
+            "old topic, starts again by auto.offset.reset; the target keeps the old records too",
+            tp,
+            self._config.source_alias,
+            position,
+        )
+
+    def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
+        """A partition that cannot be fetched now."""
+        self._problem(tp, error)
+
+    # -- from the producer -------------------------------------------------------------------------
+
+    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
+        """The target has it."""
+        batch = parcel.owner
+        if isinstance(batch, Commit):
+            self._positions.stored(batch)
+            return
+        assert isinstance(batch, Outgoing)
+        partition = self._by_target[tp]
+        partition.pending_records -= batch.count
+        partition.copied_to = batch.last_offset + 1
+        self.records += batch.count
+        self.bytes += batch.size
+        self._positions.acked(partition.source, batch.last_offset)
+        if self.problems:
+            self.problems.pop(partition.source, None)
+
+    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
+        """Too large: split, and remember. Anything else: skip or fail, as errors.tolerance says."""
+        batch = parcel.owner
+        if not isinstance(batch, Outgoing):
+            raise RefusedError(f"store positions: {error}") from error
+        partition = self._by_target[tp]
+        if error.code in TOO_LARGE and batch.count > 1:
+            limit = len(parcel.view) // 2
+            partition.limit_batches(limit)
+            self.slow[Reason.TOO_LARGE] += 1
+            assert isinstance(parcel.view, memoryview | bytearray)
+            batch.view = parcel.view  # it may have been moved out of the receive buffer
+            return [Parcel(part.view, part.count, None, part) for part in split(batch, limit)]
+        self._skip_or_fail(partition, batch, error)
+        return []
+
+    def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
+        """A target partition waits, or goes on."""
+        partition = self._by_target.get(tp)
+        if partition is None:
+            if error is not None:
+                log.warning("positions wait: %s", error)
+            return
+        if error is None:
+            self.problems.pop(partition.source, None)
+            self._fetcher.resume(partition.source)
+            return
+        if isinstance(error, BrokerError) and tp not in self._target.leaders:
+            self.missing_topics.add(tp.topic)
+        self._fetcher.pause(partition.source)
+        self._problem(partition.source, error)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _limits(self) -> Limits:
+        consumer = self._consumer
+        return Limits(
+            max_wait_ms=consumer.fetch_max_wait_ms,
+            min_bytes=consumer.fetch_min_bytes,
+            max_bytes=consumer.fetch_max_bytes,
+            partition_max_bytes=consumer.max_partition_fetch_bytes,
+            read_committed=consumer.isolation_level == "read_committed",
+            rack=consumer.client_rack,
+        )
+
+    @staticmethod
+    def _parcels(
+        partition: CopyPartition, batches: list[Outgoing], records: Records
+    ) -> list[Parcel]:
+        parcels = []
+        for batch in batches:
+            lease = None
+            if isinstance(batch.view, memoryview):  # it lies in the receive buffer
+                lease = records.lease
+                lease.hold()
+            partition.pending_records += batch.count
+            parcels.append(Parcel(batch.view, batch.count, lease, batch))
+        return parcels
+
+    def _on_damaged(self, partition: CopyPartition, next_offset: int, error: BatchError) -> int:
+        partition.damaged += 1
+        if partition.damaged > DAMAGED_RETRIES:
+            raise BatchError(
+                f"fetch {partition.source} from {next_offset} on '{self._config.source_alias}': "
+                f"{error}, also after {DAMAGED_RETRIES} more tries"
+            ) from error
+        self._problem(partition.source, KafkaError(str(error)))
+        self._fetcher.pause(partition.source)
+        self._loop.call_later(1.0, lambda: self._fetcher.resume(partition.source))
+        return next_offset
+
+    def _skip_or_fail(self, partition: CopyPartition, batch: Outgoing, error: BrokerError) -> None:
+        text = (
+            f"offsets {batch.first_offset} to {batch.last_offset} of {partition.source} "
+            f"({batch.count} records, {batch.size} bytes): {error}"
+        )
+        if self._config.errors_tolerance != "all":
+            raise RefusedError(
+                f"{text}; raise the limit on the target topic, or set errors.tolerance=all to skip "
+                "and count such records"
+            ) from error
+        self.skipped_records += batch.count
+        partition.pending_records -= batch.count
+        log.warning("skipped, because errors.tolerance=all: %s", text)
+
+    def _problem(self, tp: TopicPartition, error: KafkaError) -> None:
+        known = self.problems.get(tp)
+        if known is None:
+            self.problems[tp] = Problem(str(error), self._loop.clock())
+        else:
+            known.text = str(error)
+
+    def say_problems(self) -> None:
+        """Log what does not pass by itself; called about once a second."""
+        now = self._loop.clock()
+        for tp, problem in self.problems.items():
+            if now - problem.since > PASSING_SECONDS and not problem.said:
+                problem.said = True
+                log.warning("%s waits: %s", tp, problem.text)
+
+    def _schedule_commit(self) -> None:
+        interval = self._settings.worker.offset_flush_interval_ms / 1000
+        self._loop.call_later(interval, self._commit_again)
+
+    def _commit_again(self) -> None:
+        if not self._stopping:
+            self.commit()
+            self._schedule_commit()
+
+    def commit(self) -> None:
+        """Send the positions that have changed."""
+        for tp, batch, commit in self._positions.take_commit(int(time.time() * 1000)):
+            self._producer.offer(tp, [Parcel(batch, len(commit.last_offsets), None, commit)])
+        self._producer.pump()
+
+    def _drain(self, seconds: float) -> None:
+        """Let what is under way arrive, then commit; no longer than `seconds` for each."""
+        if not self._loop.run_until(lambda: self._producer.idle, seconds):
+            log.warning("stopping with %d bytes unanswered", self._producer.waiting_bytes)
+        self.commit()
+        flush = self._settings.worker.offset_flush_timeout_ms / 1000
+        if not self._loop.run_until(lambda: self._positions.is_committed, flush):
+            log.warning("stopping before the positions were stored: the next start copies again")
+
+    def _drop_left(self) -> None:
+        for tp in list(self._leaving):
+            partition = self._by_source[tp]
+            if self._producer.pending(partition.target):
+                continue
+            if not self._positions.is_committed_of(tp):
+                self.commit()
+                continue
+            self._leaving.discard(tp)
+            del self._by_source[tp], self._by_target[partition.target]
+            self.problems.pop(tp, None)
+            self._positions.forget(tp)
+            self._producer.remove(partition.target)

@@ -1,0 +1,106 @@
+"""One partition being copied: its state, its rules, and where to go on when its position is gone.
+
+Runs on: executor. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from sparkmirror.batches.codecs import Codec
+from sparkmirror.batches.forward import ForwardRules
+from sparkmirror.config.connectors import SourceConfig
+from sparkmirror.errors import DataLossError
+from sparkmirror.types import TopicPartition
+
+
+@dataclass(slots=True)
+class CopyPartition:
+    """A source partition and its target."""
+
+    source: TopicPartition
+    target: TopicPartition
+    rules: ForwardRules
+    pending_records: int = 0
+    copied_to: int | None = None
+    damaged: int = 0
+
+    def limit_batches(self, most_bytes: int) -> None:
+        """The target takes no batch larger than this: split and merge accordingly from now on."""
+        self.rules = replace(
+            self.rules,
+            max_batch_bytes=most_bytes,
+            merge_into_bytes=min(self.rules.merge_into_bytes, most_bytes // 2),
+        )
+
+
+@dataclass(slots=True)
+class Problem:
+    """Why a partition waits, since when (the loop's clock), and whether the log says so."""
+
+    text: str
+    since: float
+    said: bool = False
+
+
+def forward_rules(config: SourceConfig) -> ForwardRules:
+    """The rules that a connector's settings ask for."""
+    producer = config.producer
+    codec = None if producer.compression_type is None else Codec[producer.compression_type.upper()]
+    return ForwardRules(
+        read_committed=config.consumer.isolation_level == "read_committed",
+        codec=codec,
+        max_batch_bytes=producer.max_request_size,
+    )
+
+
+class Choice(NamedTuple):
+    """Where to go on, and what that means."""
+
+    next_offset: int
+    lost_records: int = 0
+    warning: str = ""
+
+
+def choose_offset(
+    tp: TopicPartition, position: int | None, start: int, end: int, reset: str
+) -> Choice:
+    """Where to go on in a log of offsets `start` to `end` (exclusive).
+
+        position None    nothing was ever copied: as auto.offset.reset says
+        position < start retention was faster than we: what is in between is lost
+        position > end   the log is shorter than what was copied: truncated, or another topic
+
+    Raises:
+        DataLossError: auto.offset.reset=none, which forbids to choose.
+    """
+    if position is None:
+        if reset == "none":
+            raise DataLossError(
+                f"{tp} has no stored position and auto.offset.reset=none forbids to choose one; "
+                "set it to earliest or latest"
+            )
+        return Choice(end if reset == "latest" else start)
+    what = f"{tp}: position {position} is outside the log ({start} to {end}): "
+    if reset == "none":
+        raise DataLossError(
+            what + "auto.offset.reset=none forbids to go on; set it to earliest or latest, "
+            "or reset the connector's offsets"
+        )
+    if position < start:
+        chosen = end if reset == "latest" else start
+        lost = chosen - position
+        return Choice(
+            chosen,
+            lost,
+            f"{what}offsets {position} to {chosen - 1} were deleted by retention before they were "
+            f"copied ({lost} offsets lost); going on at {chosen}",
+        )
+    chosen = end if reset == "latest" else start
+    return Choice(
+        chosen,
+        0,
+        f"{what}the source was truncated or created anew; going on at {chosen} "
+        f"(auto.offset.reset={reset}), so the target may hold records twice",
+    )

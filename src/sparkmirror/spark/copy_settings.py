@@ -1,0 +1,79 @@
+"""What a copy task is told over the control link: whom to read, whom to write, which partitions.
+
+Runs on: worker (writes it) and executor (reads it). Settings travel as the properties they came from, with
+placeholders resolved, and are parsed again on arrival: no secret is in a Spark job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sparkmirror.config.connectors import SourceConfig, parse_source
+from sparkmirror.config.findings import Findings, Settings
+from sparkmirror.config.worker import WorkerConfig, parse_worker
+from sparkmirror.spark.link_frames import Message
+from sparkmirror.types import TopicPartition
+
+
+class Assigned(NamedTuple):
+    """One partition to copy. `next_offset` None: no position is stored, auto.offset.reset decides."""
+
+    source: TopicPartition
+    target: TopicPartition
+    next_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CopySettings:
+    """All that a copy task needs to begin."""
+
+    connector: SourceConfig
+    worker: WorkerConfig
+    offsets_partitions: int
+    assigned: tuple[Assigned, ...]
+
+
+def encode_assigned(assigned: Iterable[Assigned]) -> list[Any]:
+    """As JSON: [source topic, target topic, partition, next offset]."""
+    return [[a.source.topic, a.target.topic, a.source.partition, a.next_offset] for a in assigned]
+
+
+def decode_assigned(rows: Iterable[Any]) -> tuple[Assigned, ...]:
+    """The reverse."""
+    return tuple(
+        Assigned(TopicPartition(source, partition), TopicPartition(target, partition), next_offset)
+        for source, target, partition, next_offset in rows
+    )
+
+
+def start_message(
+    connector_props: Mapping[str, str],
+    worker_props: Mapping[str, str],
+    offsets_partitions: int,
+    assigned: Iterable[Assigned],
+) -> Message:
+    """The worker's answer to a task's hello."""
+    return {
+        "type": "start",
+        "connector": dict(connector_props),
+        "worker": dict(worker_props),
+        "offsets_partitions": offsets_partitions,
+        "assigned": encode_assigned(assigned),
+    }
+
+
+def parse_start(message: Message) -> CopySettings:
+    """The task's reading of it."""
+    findings = Findings("the worker's orders")
+    worker_settings = Settings(message["worker"], findings)
+    connector = parse_source(Settings(message["connector"], findings), worker_settings)
+    worker = parse_worker(worker_settings, connector.target_alias)
+    findings.raise_errors()
+    return CopySettings(
+        connector=connector,
+        worker=worker,
+        offsets_partitions=int(message["offsets_partitions"]),
+        assigned=decode_assigned(message["assigned"]),
+    )

@@ -1,0 +1,138 @@
+"""A connector task as a Spark task: calls its worker, gets its orders, copies until told to stop.
+
+Runs on: executor, in a Python worker process of Spark. The Spark job carries only `Ticket`; positions and
+settings come over the control link, so a task that Spark runs again after its executor died starts where
+the offsets topic says, not where the job once began.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sparkmirror.errors import KafkaError
+from sparkmirror.spark.copy_loop import CopyLoop
+from sparkmirror.spark.copy_settings import decode_assigned, parse_start
+from sparkmirror.spark.link_client import LinkClient, open_link
+from sparkmirror.spark.link_frames import Message
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.loop import Loop
+
+log = logging.getLogger(__name__)
+
+NUMBERS_SECONDS = 1.0
+MOST_PROBLEMS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What a Spark job carries: where the worker listens, and who the task is."""
+
+    host: str
+    port: int
+    secret: str
+    task: str
+
+    def __repr__(self) -> str:
+        return f"Ticket({self.host}:{self.port}, task {self.task})"
+
+
+class LinkLog(logging.Handler):
+    """Sends warnings to the worker, whose log is the one that operators read."""
+
+    def __init__(self, link: LinkClient) -> None:
+        super().__init__(logging.WARNING)
+        self._link = link
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Called by logging."""
+        self._link.send({"type": "log", "level": record.levelno, "text": record.getMessage()})
+
+
+def run_copy_task(tickets: Iterator[Ticket]) -> Iterator[str]:
+    """What Spark calls, with the one ticket of the job; yields how it ended."""
+    # Ctrl-C in a terminal reaches every process of the group: the worker tells us when to stop.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for ticket in tickets:
+        yield copy_until_stopped(ticket)
+
+
+def copy_until_stopped(ticket: Ticket) -> str:
+    """One attempt of one task."""
+    link = LinkClient(open_link(ticket.host, ticket.port, ticket.secret, ticket.task))
+    handler = LinkLog(link)
+    logger = logging.getLogger("sparkmirror")
+    logger.addHandler(handler)
+    try:
+        return CopyTask(link).run()
+    finally:
+        logger.removeHandler(handler)
+        link.close()
+
+
+class CopyTask:
+    """Ties the copy loop to the control link."""
+
+    def __init__(self, link: LinkClient) -> None:
+        self._link = link
+        self._loop = Loop()
+        self._copy = CopyLoop(parse_start(link.wait_for_orders()), self._loop)
+        self._ended = "stopped"
+        link.attach(self._loop, self._on_message, self._on_lost)
+        self._report()
+
+    def run(self) -> str:
+        """Copy; returns "stopped" or "link lost"."""
+        try:
+            self._copy.run()
+            self._link.send(self._numbers() | {"clean": self._copy.is_clean})
+        finally:
+            self._copy.close()
+        return self._ended
+
+    def _on_message(self, message: Message) -> None:
+        kind = message.get("type")
+        if kind == "stop":
+            self._copy.stop()
+        elif kind == "assign":
+            self._copy.assign(decode_assigned(message["assigned"]))
+        elif kind == "revoke":
+            self._copy.revoke(TopicPartition(topic, at) for topic, at in message["partitions"])
+        else:
+            log.warning("the worker sent a message of unknown type %r", kind)
+
+    def _on_lost(self, error: KafkaError) -> None:
+        """Nobody watches any more, and another attempt may be starting: commit and end."""
+        log.warning("%s", error)
+        self._ended = "link lost"
+        self._copy.stop()
+
+    def _report(self) -> None:
+        self._copy.say_problems()
+        self._link.send(self._numbers())
+        self._loop.call_later(NUMBERS_SECONDS, self._report)
+
+    def _numbers(self) -> Message:
+        copy = self._copy
+        missing, copy.missing_topics = sorted(copy.missing_topics), set()
+        problems = list(copy.problems.items())[:MOST_PROBLEMS]
+        return {
+            "type": "numbers",
+            "pid": os.getpid(),
+            "partitions": copy.partitions,
+            "records": copy.records,
+            "bytes": copy.bytes,
+            "behind": copy.behind(),
+            "lost_records": copy.lost_records,
+            "skipped_records": copy.skipped_records,
+            "slow": {reason.value: count for reason, count in copy.slow.items()},
+            "problems": {str(tp): problem.text for tp, problem in problems},
+            "missing_topics": missing,
+            "cpu_seconds": time.process_time(),
+            "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }

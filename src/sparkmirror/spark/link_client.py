@@ -1,0 +1,141 @@
+"""The task's end of the control link.
+
+Runs on: executor. Blocking until the orders have come, then part of the copy loop.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.spark.link_frames import (
+    LENGTH,
+    Message,
+    check_length,
+    decode_message,
+    encode_message,
+    greet_worker,
+    receive_message,
+    send_message,
+)
+from sparkmirror.wire.loop import READ, WRITE, Loop
+
+CONNECT_SECONDS = 10.0
+
+
+def open_link(host: str, port: int, secret: str, task: str) -> socket.socket:
+    """Call the worker and prove who we are; the orders come next."""
+    deadline = time.monotonic() + CONNECT_SECONDS
+    while True:
+        try:
+            sock = socket.create_connection((host, port), timeout=CONNECT_SECONDS)
+            break
+        except OSError as error:
+            if time.monotonic() > deadline:
+                text = f"control link to the worker at {host}:{port}: {error}"
+                raise TransportError(text) from error
+            time.sleep(0.2)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    greet_worker(sock, secret, task)
+    return sock
+
+
+class LinkClient:
+    """Messages both ways without blocking, once the copy loop runs."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._loop: Loop | None = None
+        self._inbox = bytearray()
+        self._outbox = bytearray()
+        self._on_message: Callable[[Message], None] = lambda _: None
+        self._on_lost: Callable[[KafkaError], None] = lambda _: None
+        self.lost = False
+
+    def wait_for_orders(self) -> Message:
+        """Block until the worker tells what to do; it may be reading positions first."""
+        self._socket.settimeout(120.0)
+        return receive_message(self._socket)
+
+    def attach(
+        self,
+        loop: Loop,
+        on_message: Callable[[Message], None],
+        on_lost: Callable[[KafkaError], None],
+    ) -> None:
+        """From here on everything happens on `loop`."""
+        self._socket.setblocking(False)
+        self._loop, self._on_message, self._on_lost = loop, on_message, on_lost
+        loop.watch(self, READ)
+
+    def fileno(self) -> int:
+        """The socket's descriptor, for the event loop."""
+        return self._socket.fileno()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Queue a message; a worker that is gone is noticed by the loop."""
+        if self.lost:
+            return
+        if self._loop is None:
+            send_message(self._socket, message)
+            return
+        self._outbox += encode_message(message)
+        self._guarded(self._flush)
+
+    def on_ready(self, events: int) -> None:
+        """Called by the loop."""
+        if events & WRITE:
+            self._guarded(self._flush)
+        if events & READ and not self.lost:
+            self._guarded(self._read)
+
+    def close(self) -> None:
+        """Hang up after everything queued was sent."""
+        if not self.lost:
+            self.lost = True
+            if self._loop is not None:
+                self._loop.unwatch(self)
+            self._socket.settimeout(2.0)
+            try:
+                self._socket.sendall(self._outbox)
+            except OSError:
+                self._outbox.clear()  # nobody is left to read it
+        self._socket.close()
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except (OSError, KafkaError) as error:
+            self.lost = True
+            assert self._loop is not None
+            self._loop.unwatch(self)
+            lost = error if isinstance(error, KafkaError) else TransportError(str(error))
+            self._on_lost(lost)
+
+    def _flush(self) -> None:
+        assert self._loop is not None
+        try:
+            sent = self._socket.send(self._outbox)
+        except BlockingIOError:
+            sent = 0
+        del self._outbox[:sent]
+        self._loop.rewatch(self, READ | WRITE if self._outbox else READ)
+
+    def _read(self) -> None:
+        try:
+            piece = self._socket.recv(1 << 16)
+        except BlockingIOError:
+            return
+        if not piece:
+            raise TransportError("control link: the worker is gone")
+        self._inbox += piece
+        while len(self._inbox) >= LENGTH.size:
+            end = LENGTH.size + check_length(LENGTH.unpack_from(self._inbox)[0])
+            if len(self._inbox) < end:
+                return
+            message = decode_message(self._inbox[LENGTH.size : end])
+            del self._inbox[:end]
+            self._on_message(message)

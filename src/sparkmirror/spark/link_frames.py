@@ -1,0 +1,114 @@
+"""The control link's frames and its handshake: who may speak, and in which shape.
+
+Runs on: worker and executor. A frame is a length and a JSON object. Before the first message both sides
+prove that they know the flow's secret, by a keyed hash of the other's random challenge:
+
+    worker -> task   challenge
+    task -> worker   task id, answer to it, own challenge
+    worker -> task   answer to that
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from sparkmirror.errors import AuthenticationError, RemoteProtocolError, TransportError
+
+Message = dict[str, Any]
+
+LENGTH = struct.Struct(">I")
+# Start messages name every partition of a task: 10,000 partitions are some 500 KB.
+LARGEST_MESSAGE = 64 << 20
+CHALLENGE_BYTES = 32
+
+
+def encode_message(message: Mapping[str, Any]) -> bytes:
+    """One frame."""
+    body = json.dumps(message, separators=(",", ":")).encode()
+    return LENGTH.pack(len(body)) + body
+
+
+def decode_message(body: bytes | bytearray | memoryview) -> Message:
+    """The object of one frame's body."""
+    try:
+        message = json.loads(bytes(body))
+    except ValueError as error:
+        raise RemoteProtocolError(f"control link: not JSON: {error}") from error
+    if not isinstance(message, dict):
+        raise RemoteProtocolError("control link: not an object")
+    return message
+
+
+def check_length(size: int) -> int:
+    """A length that a frame of ours can have."""
+    if size > LARGEST_MESSAGE:
+        raise RemoteProtocolError(f"control link: a message of {size} bytes")
+    return size
+
+
+def send_message(sock: socket.socket, message: Mapping[str, Any]) -> None:
+    """Send one frame, blocking."""
+    try:
+        sock.sendall(encode_message(message))
+    except OSError as error:
+        raise TransportError(f"control link: {error}") from error
+
+
+def receive_message(sock: socket.socket) -> Message:
+    """Receive one frame, blocking; TransportError at the end of the stream."""
+    (size,) = LENGTH.unpack(_receive_exactly(sock, LENGTH.size))
+    return decode_message(_receive_exactly(sock, check_length(size)))
+
+
+def _receive_exactly(sock: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        try:
+            piece = sock.recv(size - len(data))
+        except OSError as error:
+            raise TransportError(f"control link: {error}") from error
+        if not piece:
+            raise TransportError("control link: the other side is gone")
+        data += piece
+    return bytes(data)
+
+
+def new_secret() -> str:
+    """A secret for one run of the worker."""
+    return secrets.token_hex(32)
+
+
+def _proof(secret: str, role: str, challenge: str) -> str:
+    # The role is part of it, so that an answer cannot be played back to its maker.
+    return hmac.new(secret.encode(), f"{role}:{challenge}".encode(), hashlib.sha256).hexdigest()
+
+
+def greet_task(sock: socket.socket, secret: str) -> str:
+    """The worker's side of the handshake; returns the task id."""
+    challenge = secrets.token_hex(CHALLENGE_BYTES)
+    send_message(sock, {"challenge": challenge})
+    hello = receive_message(sock)
+    task = str(hello.get("task", ""))
+    expected = _proof(secret, f"task {task}", challenge)
+    if not hmac.compare_digest(str(hello.get("proof", "")), expected):
+        raise AuthenticationError("control link: a caller that does not know the secret")
+    send_message(sock, {"proof": _proof(secret, "worker", str(hello.get("challenge", "")))})
+    return task
+
+
+def greet_worker(sock: socket.socket, secret: str, task: str) -> None:
+    """The task's side of the handshake."""
+    theirs = str(receive_message(sock).get("challenge", ""))
+    challenge = secrets.token_hex(CHALLENGE_BYTES)
+    proof = _proof(secret, f"task {task}", theirs)
+    send_message(sock, {"task": task, "proof": proof, "challenge": challenge})
+    answer = str(receive_message(sock).get("proof", ""))
+    if not hmac.compare_digest(answer, _proof(secret, "worker", challenge)):
+        raise AuthenticationError("control link: the worker does not know the secret")

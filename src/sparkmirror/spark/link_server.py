@@ -1,0 +1,155 @@
+"""The worker's end of the control links: tasks call in, say hello, and get their orders.
+
+Runs on: worker. One thread accepts, one thread per connected task reads. A task id has at most one live
+link: a newer attempt of the same task cuts off the older one, which then commits and ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from typing import Protocol
+
+from sparkmirror.errors import KafkaError
+from sparkmirror.spark.link_frames import (
+    Message,
+    greet_task,
+    new_secret,
+    receive_message,
+    send_message,
+)
+
+log = logging.getLogger(__name__)
+
+HELLO_SECONDS = 10.0
+
+
+class TaskPeer(Protocol):
+    """Who answers for one task id; called on the link's reader thread."""
+
+    def on_hello(self, link: Link) -> None:
+        """The task runs and waits for its orders."""
+
+    def on_message(self, link: Link, message: Message) -> None:
+        """The task says something."""
+
+    def on_gone(self, link: Link) -> None:
+        """The link is closed, by whichever side."""
+
+
+class Link:
+    """One connected task."""
+
+    def __init__(self, sock: socket.socket, peer: str) -> None:
+        self._socket = sock
+        self._lock = threading.Lock()
+        self.peer = peer
+
+    def send(self, message: Message) -> None:
+        """Say something to the task; TransportError when it is gone."""
+        with self._lock:
+            send_message(self._socket, message)
+
+    def receive(self) -> Message:
+        """Wait for what the task says next."""
+        return receive_message(self._socket)
+
+    def close(self) -> None:
+        """Cut it off; its reader thread notices."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            log.debug("control link to %s was closed already", self.peer)
+        self._socket.close()
+
+
+class LinkServer:
+    """Listens for tasks."""
+
+    def __init__(self, bind: str) -> None:
+        self.secret = new_secret()
+        self._listener = socket.create_server((bind, 0), family=socket.AF_INET, backlog=128)
+        self.port: int = self._listener.getsockname()[1]
+        self._lock = threading.Lock()
+        self._peers: dict[str, TaskPeer] = {}
+        self._links: dict[str, Link] = {}
+        self._closed = False
+        threading.Thread(target=self._accept, name="control-link", daemon=True).start()
+
+    def expect(self, task: str, peer: TaskPeer) -> None:
+        """From now on `task` may call in."""
+        with self._lock:
+            self._peers[task] = peer
+
+    def forget(self, task: str) -> None:
+        """`task` may not call in any more; its link is cut."""
+        with self._lock:
+            self._peers.pop(task, None)
+            link = self._links.pop(task, None)
+        if link is not None:
+            link.close()
+
+    def close(self) -> None:
+        """Cut all links."""
+        self._closed = True
+        self._listener.close()
+        for task in list(self._links):
+            self.forget(task)
+
+    def _accept(self) -> None:
+        while not self._closed:
+            try:
+                sock, address = self._listener.accept()
+            except OSError:
+                if not self._closed:
+                    raise
+                return
+            peer = f"{address[0]}:{address[1]}"
+            threading.Thread(
+                target=self._serve, args=(sock, peer), name=f"control-link-{peer}", daemon=True
+            ).start()
+
+    def _serve(self, sock: socket.socket, address: str) -> None:
+        sock.settimeout(HELLO_SECONDS)
+        try:
+            task = greet_task(sock, self.secret)
+        except KafkaError as error:
+            log.warning("control link: %s was turned away: %s", address, error)
+            sock.close()
+            return
+        sock.settimeout(None)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        link = Link(sock, address)
+        peer = self._admit(task, link)
+        if peer is None:
+            log.warning("control link: %s asked for task %s, which nobody runs", address, task)
+            link.close()
+            return
+        self._listen(task, link, peer)
+
+    def _admit(self, task: str, link: Link) -> TaskPeer | None:
+        with self._lock:
+            peer = self._peers.get(task)
+            older = self._links.get(task)
+            if peer is not None:
+                self._links[task] = link
+        if peer is not None and older is not None:
+            log.warning("task %s runs anew on %s; the older attempt is cut off", task, link.peer)
+            older.close()
+        return peer
+
+    def _listen(self, task: str, link: Link, peer: TaskPeer) -> None:
+        try:
+            peer.on_hello(link)
+            while True:
+                peer.on_message(link, link.receive())
+        except KafkaError as error:
+            log.debug("control link of task %s ended: %s", task, error)
+        finally:
+            with self._lock:
+                if self._links.get(task) is link:
+                    del self._links[task]
+            link.close()
+            peer.on_gone(link)

@@ -1,0 +1,1 @@
+"""Talking to Kafka: the data connection (fetch, produce) and, through kafka-python, admin requests."""

@@ -1,0 +1,307 @@
+"""What we know of one Kafka cluster, and our connections to its brokers.
+
+Runs on: executor and worker, on the event loop's thread. Reconnects with back-off, refreshes metadata when
+it is old or when somebody says that it is wrong. Retries of requests are decided by their owners
+(fetcher, producer) from the table in error_codes.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.errors import KafkaError, RemoteProtocolError, TransportError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire import messages
+from sparkmirror.wire.buffers import BufferPool, Lease
+from sparkmirror.wire.connection import Connection
+from sparkmirror.wire.loop import Loop
+from sparkmirror.wire.stream import PlainStream, Stream
+
+log = logging.getLogger(__name__)
+
+OpenStream = Callable[[str, int], Stream]
+
+
+class Leader(NamedTuple):
+    """Who leads a partition."""
+
+    node: int
+    epoch: int
+
+
+class Listener(Protocol):
+    """Hears of changes; called on the loop's thread."""
+
+    def on_connected(self, node: int) -> None:
+        """A connection to `node` is ready for requests."""
+
+    def on_metadata(self) -> None:
+        """Leaders may have moved."""
+
+
+@dataclass(slots=True)
+class Link:
+    """Our connection to one broker, or the wait before the next attempt."""
+
+    connection: Connection | None = None
+    ready: bool = False
+    failures: int = 0
+    not_before: float = 0.0
+    versions: dict[int, tuple[int, int]] | None = None
+
+
+BOOTSTRAP = -1  # first id of the addresses in bootstrap.servers: -1, -2, ...
+
+
+class Cluster:
+    """Brokers, leaders and topic ids, as of the last metadata answer, plus one connection per broker."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        config: ClientConfig,
+        pool: BufferPool,
+        open_stream: OpenStream | None = None,
+    ) -> None:
+        self.loop = loop
+        self.config = config
+        self.pool = pool
+        self.leaders: dict[TopicPartition, Leader] = {}
+        self.topic_ids: dict[str, bytes] = {}
+        self.topic_errors: dict[str, int] = {}
+        self.last_error: KafkaError | None = None
+        self.listeners: list[Listener] = []
+        self._open_stream = open_stream or self._plain_stream
+        self._nodes: dict[int, tuple[str, int]] = {}
+        self._links: dict[int, Link] = {}
+        self._topics: set[str] = set()
+        self._refreshing = False
+        self._refresh_due = 0.0
+        self._refresh_failures = 0
+        self._closed = False
+        for at, server in enumerate(config.bootstrap_servers):
+            host, _, port = server.rpartition(":")
+            self._nodes[BOOTSTRAP - at] = (host.strip("[]"), int(port))
+        self._tick()
+
+    def track(self, topics: Iterable[str]) -> None:
+        """Keep metadata of these topics too."""
+        new = set(topics) - self._topics
+        if new:
+            self._topics |= new
+            self.refresh()
+
+    def untrack(self, topics: Iterable[str]) -> None:
+        """Forget these topics."""
+        gone = set(topics)
+        self._topics -= gone
+        self.leaders = {tp: leader for tp, leader in self.leaders.items() if tp.topic not in gone}
+
+    def refresh(self) -> None:
+        """Ask for metadata soon: at once the first time, with back-off when it keeps being asked for."""
+        now = self.loop.clock()
+        soonest = self._last_refresh + self._backoff(self._refresh_failures)
+        self._refresh_due = min(self._refresh_due, max(now, soonest))
+        if self._refresh_due <= now:
+            self._maybe_refresh(now)
+        else:
+            self.loop.call_later(self._refresh_due - now, self._wake)
+
+    _last_refresh = float("-inf")
+
+    def connection(self, node: int) -> Connection | None:
+        """The connection to `node` if it is ready; otherwise one is opened and listeners hear of it."""
+        link = self._links.get(node)
+        if link is None:
+            link = self._links[node] = Link()
+        if link.ready:
+            return link.connection
+        if link.connection is None and self.loop.clock() >= link.not_before and not self._closed:
+            self._connect(node, link)
+        return None
+
+    def any_connection(self) -> Connection | None:
+        """A ready connection to whichever broker, or None while one is being opened."""
+        ready = [link.connection for link in self._links.values() if link.ready]
+        if ready:
+            return random.choice(ready)
+        if not any(link.connection for link in self._links.values()):
+            for node in sorted(self._nodes, key=lambda _: random.random()):
+                self.connection(node)
+                if self._links[node].connection is not None:
+                    break
+        return None
+
+    def supports(self, node: int, api: int) -> int:
+        """The newest version of `api` that `node` speaks."""
+        link = self._links.get(node)
+        versions = (link.versions if link else None) or {}
+        return versions.get(api, (0, -1))[1]
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._closed = True
+        for link in self._links.values():
+            if link.connection is not None:
+                link.connection.fail(TransportError(f"'{self.config.alias}' is being closed"))
+
+    # -- connections -----------------------------------------------------------------------------
+
+    def _plain_stream(self, host: str, port: int) -> Stream:
+        config = self.config
+        return PlainStream(host, port, config.send_buffer_bytes, config.receive_buffer_bytes)
+
+    def _connect(self, node: int, link: Link) -> None:
+        host, port = self._nodes.get(node, ("", 0))
+        if not host:  # a leader we know no address of: the next metadata answer will tell
+            self.refresh()
+            return
+        try:
+            stream = self._open_stream(host, port)
+        except KafkaError as error:
+            self._on_closed(node, link, error)
+            return
+        link.connection = Connection(
+            self.loop,
+            stream,
+            self.config.client_id,
+            self.pool,
+            on_open=lambda: self._handshake(node, link),
+            on_closed=lambda error: self._on_closed(node, link, error),
+        )
+        timeout = self.config.request_timeout_ms / 1000
+        connection = link.connection
+        self.loop.call_later(timeout, lambda: self._check_open(connection, link, host, port))
+
+    def _check_open(self, connection: Connection, link: Link, host: str, port: int) -> None:
+        if link.connection is connection and not link.ready:
+            connection.fail(TransportError(f"connect to {host}:{port}: no answer in time"))
+
+    def _handshake(self, node: int, link: Link) -> None:
+        """Learn which versions the broker speaks. Authentication goes before this."""
+        assert link.connection is not None
+
+        def answered(answer: memoryview, _: Lease | None) -> None:
+            link.versions = messages.decode_api_versions(answer)
+            link.ready = True
+            link.failures = 0
+            for listener in self.listeners:
+                listener.on_connected(node)
+            self._maybe_refresh(self.loop.clock())
+
+        link.connection.send(
+            messages.API_VERSIONS, [], answered, _ignore, self.config.request_timeout_ms / 1000
+        )
+
+    def _on_closed(self, node: int, link: Link, error: KafkaError) -> None:
+        link.connection = None
+        link.ready = False
+        if self._closed:
+            return
+        host, port = self._nodes.get(node, ("?", 0))
+        self.last_error = TransportError(
+            f"cluster '{self.config.alias}', broker {host}:{port}: {error}"
+        )
+        if link.failures == 0:
+            log.warning("%s", self.last_error)
+        link.failures += 1
+        wait = self._reconnect_backoff(link.failures)
+        link.not_before = self.loop.clock() + wait
+        self.refresh()
+        self.loop.call_later(wait, lambda: self._reconnect(node))
+
+    def _reconnect(self, node: int) -> None:
+        """Only brokers that somebody needs are connected again: listeners ask when they want one."""
+        if not self._closed:
+            for listener in self.listeners:
+                listener.on_metadata()
+            self._wake()
+
+    def _backoff(self, failures: int) -> float:
+        base = self.config.retry_backoff_ms / 1000
+        return float(min(base * 2 ** min(failures, 10), 1.0))
+
+    def _reconnect_backoff(self, failures: int) -> float:
+        base, most = self.config.reconnect_backoff_ms, self.config.reconnect_backoff_max_ms
+        return float(min(base * 2 ** min(failures - 1, 10), most) / 1000 * random.uniform(0.8, 1.2))
+
+    # -- metadata --------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        """Once a second: overdue requests, old metadata."""
+        if self._closed:
+            return
+        now = self.loop.clock()
+        for link in list(self._links.values()):
+            if link.connection is not None:
+                link.connection.fail_if_overdue(now)
+        self._maybe_refresh(now)
+        self.loop.call_later(1.0, self._tick)
+
+    def _wake(self) -> None:
+        if not self._closed:
+            self._maybe_refresh(self.loop.clock())
+
+    def _maybe_refresh(self, now: float) -> None:
+        if self._refreshing or now < self._refresh_due or not self._topics:
+            return
+        connection = self.any_connection()
+        if connection is None:
+            return
+        self._refreshing = True
+        self._last_refresh = now
+        self._refresh_due = now + self.config.metadata_max_age_ms / 1000
+        version = min(self._version_of(connection, messages.METADATA_KEY), messages.METADATA_NEWEST)
+        asked = frozenset(self._topics)
+        connection.send(
+            (messages.METADATA_KEY, version),
+            [messages.encode_metadata(sorted(asked), version)],
+            lambda answer, _: self._on_metadata(answer, version, asked),
+            lambda _: self._refresh_failed(),
+            self.config.request_timeout_ms / 1000,
+            flexible=version >= 9,
+        )
+
+    def _version_of(self, connection: Connection, api: int) -> int:
+        for node, link in self._links.items():
+            if link.connection is connection:
+                return self.supports(node, api)
+        raise RemoteProtocolError(f"'{self.config.alias}': a connection without versions")
+
+    def _refresh_failed(self) -> None:
+        self._refreshing = False
+        self._refresh_failures += 1
+        self.refresh()
+
+    def _on_metadata(self, answer: memoryview, version: int, asked: frozenset[str]) -> None:
+        self._refreshing = False
+        view = messages.decode_metadata(answer, version)
+        if not view.nodes:
+            self._refresh_failed()
+            return
+        self._nodes = {**{n: a for n, a in self._nodes.items() if n < 0}, **view.nodes}
+        self._merge(view, asked & self._topics)
+        incomplete = bool(self.topic_errors) or bool(self._topics - asked)
+        self._refresh_failures = self._refresh_failures + 1 if incomplete else 0
+        for listener in self.listeners:
+            listener.on_metadata()
+        if incomplete:
+            self.refresh()
+
+    def _merge(self, view: messages.MetadataView, asked: frozenset[str] | set[str]) -> None:
+        known = {tp: leader for tp, leader in self.leaders.items() if tp.topic not in asked}
+        for tp, (node, epoch) in view.leaders.items():
+            if tp.topic in asked:
+                known[tp] = Leader(node, epoch)
+        self.leaders = known
+        self.topic_errors = {t: code for t, code in view.errors.items() if t in asked}
+        self.topic_ids.update(view.topic_ids)
+
+
+def _ignore(_: KafkaError) -> None:
+    """The connection's own on_closed does what is needed."""

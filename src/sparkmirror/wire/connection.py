@@ -1,0 +1,243 @@
+"""One pipelined connection to one broker: requests go out in order, answers come back in order.
+
+Runs on: executor and worker, on the event loop's thread. It knows frames, not messages: callers bring
+encoded bodies and get the bytes of the answers.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sparkmirror.errors import KafkaError, RemoteProtocolError, TransportError
+from sparkmirror.wire.buffers import BufferPool, Lease
+from sparkmirror.wire.loop import READ, WRITE, Loop
+from sparkmirror.wire.stream import Buffer, Stream
+
+# An answer's size and correlation id.
+FRAME = struct.Struct(">ii")
+# A request's size, API key, API version, correlation id and the length of the client id.
+REQUEST = struct.Struct(">ihhih")
+# Answers to produce requests are some 60 bytes: many come with one read. The start of a large fetch
+# answer that lands here is copied once, which is 64 KB of several MB.
+SCRATCH_BYTES = 64 * 1024
+# Larger than any answer a broker of ours may send: fetch.max.bytes is an int32 anyway.
+LARGEST_FRAME = (1 << 31) - 1
+
+OnAnswer = Callable[[memoryview, Lease | None], None]
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A request that has no answer yet."""
+
+    correlation: int
+    deadline: float
+    keep: bool
+    on_answer: OnAnswer
+    on_failure: Callable[[KafkaError], None]
+
+
+class Connection:
+    """Frames requests, matches answers. Dead after the first failure: the owner opens another."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        stream: Stream,
+        client_id: str,
+        pool: BufferPool,
+        on_open: Callable[[], None],
+        on_closed: Callable[[KafkaError], None],
+    ) -> None:
+        self._loop = loop
+        self._stream = stream
+        self._client_id = client_id.encode()
+        self._pool = pool
+        self._on_open = on_open
+        self._on_closed = on_closed
+        self._open = False
+        self.closed = False
+        self._correlation = 0
+        self._waiting: deque[Waiting] = deque()
+        self._outbox: list[Buffer] = []
+        self._scratch = bytearray(SCRATCH_BYTES)
+        self._scratch_size = 0
+        self._lease: Lease | None = None
+        self._answer = memoryview(b"")
+        self._answer_size = 0
+        loop.watch(self, WRITE)
+
+    def fileno(self) -> int:
+        """The socket's descriptor, for the event loop."""
+        return self._stream.fileno()
+
+    @property
+    def in_flight(self) -> int:
+        """Requests without an answer."""
+        return len(self._waiting)
+
+    def send(
+        self,
+        api: tuple[int, int],
+        body: Sequence[Buffer],
+        on_answer: OnAnswer,
+        on_failure: Callable[[KafkaError], None],
+        timeout: float,
+        *,
+        flexible: bool = False,
+        keep: bool = False,
+    ) -> None:
+        """Send one request of (API key, version).
+
+        `on_answer` gets the bytes after the correlation id. They are valid during the call only, unless
+        `keep`: then they lie in the lease, which the callee must release.
+        `on_failure` is called instead when the connection dies first.
+        """
+        self._correlation = (self._correlation + 1) & 0x7FFFFFFF
+        tags = b"\0" if flexible else b""
+        size = REQUEST.size - 4 + len(self._client_id) + len(tags) + sum(map(len, body))
+        head = REQUEST.pack(size, *api, self._correlation, len(self._client_id))
+        deadline = self._loop.clock() + timeout
+        self._waiting.append(Waiting(self._correlation, deadline, keep, on_answer, on_failure))
+        was_empty = not self._outbox
+        self._outbox.append(head + self._client_id + tags)
+        self._outbox += body
+        if was_empty and self._open:
+            self._guarded(self._flush)
+
+    def on_ready(self, events: int) -> None:
+        """Called by the loop."""
+        if not self._open:
+            self._guarded(self._finish_connect)
+            return
+        if events & WRITE:
+            self._guarded(self._flush)
+        if events & READ and not self.closed:
+            self._guarded(self._read)
+
+    def fail_if_overdue(self, now: float) -> None:
+        """Close when the oldest request waits longer than it may."""
+        if self._waiting and self._waiting[0].deadline < now:
+            self.fail(TransportError(f"no answer from {self._stream.address} within its timeout"))
+
+    def fail(self, error: KafkaError) -> None:
+        """Close, and tell everyone who waits."""
+        if self.closed:
+            return
+        self.closed = True
+        self._loop.unwatch(self)
+        self._stream.close()
+        if self._lease is not None:
+            self._lease.release()
+            self._lease = None
+        waiting, self._waiting = self._waiting, deque()
+        for request in waiting:
+            request.on_failure(error)
+        self._on_closed(error)
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except KafkaError as error:
+            self.fail(error)
+
+    def _finish_connect(self) -> None:
+        if self._stream.finish_connect():
+            self._open = True
+            self._loop.rewatch(self, READ)
+            self._on_open()
+            if not self.closed:
+                self._flush()
+
+    def _flush(self) -> None:
+        while self._outbox:
+            sent = self._stream.send(self._outbox)
+            if sent == 0:
+                break
+            self._drop_sent(sent)
+        if self._outbox:
+            self._loop.rewatch(self, READ | WRITE)
+            self._writing = True
+        elif self._writing:
+            self._loop.rewatch(self, READ)
+            self._writing = False
+
+    _writing = False
+
+    def _drop_sent(self, sent: int) -> None:
+        outbox, done = self._outbox, 0
+        for piece in outbox:
+            if sent < len(piece):
+                break
+            sent -= len(piece)
+            done += 1
+        del outbox[:done]
+        if sent:
+            outbox[0] = memoryview(outbox[0])[sent:]
+
+    def _read(self) -> None:
+        if self._lease is not None:
+            self._read_large()
+        else:
+            self._read_small()
+
+    def _read_large(self) -> None:
+        assert self._lease is not None
+        got = self._stream.receive(self._answer[self._answer_size :])
+        self._answer_size += got
+        if self._answer_size == len(self._answer):
+            lease, answer = self._lease, self._answer
+            self._lease, self._answer, self._answer_size = None, memoryview(b""), 0
+            self._deliver(answer, lease)
+
+    def _read_small(self) -> None:
+        view = memoryview(self._scratch)
+        self._scratch_size += self._stream.receive(view[self._scratch_size :])
+        at = 0
+        while not self.closed and self._scratch_size - at >= FRAME.size:
+            size, correlation = FRAME.unpack_from(view, at)
+            self._check_frame(size, correlation)
+            end = at + 4 + size
+            if end > self._scratch_size:
+                if size + 4 > SCRATCH_BYTES or self._waiting[0].keep:
+                    self._begin_large(view[at + FRAME.size : self._scratch_size], size - 4)
+                    self._scratch_size = at = 0
+                break
+            self._deliver_small(view[at + FRAME.size : end])
+            at = end
+        left = self._scratch_size - at
+        if at and left:
+            self._scratch[:left] = self._scratch[at : self._scratch_size]
+        self._scratch_size = left
+
+    def _check_frame(self, size: int, correlation: int) -> None:
+        if not self._waiting or self._waiting[0].correlation != correlation:
+            raise RemoteProtocolError(f"{self._stream.address} answered a request nobody sent")
+        if not 4 <= size <= LARGEST_FRAME:
+            raise RemoteProtocolError(f"{self._stream.address} sent an answer of {size} bytes")
+
+    def _begin_large(self, start: memoryview, size: int) -> None:
+        self._lease = self._pool.lease(size)
+        self._answer = memoryview(self._lease.buffer)[:size]
+        self._answer[: len(start)] = start
+        self._answer_size = len(start)
+
+    def _deliver_small(self, answer: memoryview) -> None:
+        if not self._waiting[0].keep:
+            self._deliver(answer, None)
+            return
+        lease = self._pool.lease(len(answer))
+        copy = memoryview(lease.buffer)[: len(answer)]
+        copy[:] = answer
+        self._deliver(copy, lease)
+
+    def _deliver(self, answer: memoryview, lease: Lease | None) -> None:
+        request = self._waiting.popleft()
+        try:
+            request.on_answer(answer, lease if request.keep else None)
+        finally:
+            if lease is not None and not request.keep:
+                lease.release()

@@ -1,0 +1,188 @@
+"""Fetch requests and answers as bytes: version 12 (topic names) and 13 (topic ids), incremental sessions.
+
+Version 13 came with Kafka 3.1. With ids a topic that was deleted and created anew cannot be mistaken
+for the old one. Both versions are "flexible": compact lengths (length + 1 as a varint) and tagged fields.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.messages import parsing
+
+FETCH_KEY = 1
+BY_NAME = 12
+BY_ID = 13
+
+# replica -1, max wait, min bytes, max bytes, isolation, session id, session epoch
+HEAD = struct.Struct(">iiiibii")
+# partition, leader epoch, fetch offset, last fetched epoch -1, log start -1, max bytes, no tags
+PARTITION = struct.Struct(">iiqiqib")
+# partition, error code, high watermark, last stable offset, log start
+ANSWER = struct.Struct(">ihqqq")
+ABORTED = struct.Struct(">qqb")
+# The session epoch of a request that opens a session, and the one that wants none.
+NEW_SESSION = 0
+
+
+class Wanted(NamedTuple):
+    """One partition to fetch."""
+
+    tp: TopicPartition
+    next_offset: int
+    leader_epoch: int
+
+
+class Limits(NamedTuple):
+    """How much, and how long to wait for it."""
+
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    partition_max_bytes: int
+    read_committed: bool
+    rack: str
+
+
+class Fetched(NamedTuple):
+    """One partition of an answer; `records` lie in the answer's buffer."""
+
+    topic: str | bytes
+    partition: int
+    code: int
+    high_watermark: int
+    last_stable_offset: int
+    log_start: int
+    aborted: Sequence[tuple[int, int]]
+    preferred_replica: int
+    records: memoryview
+
+
+class Answer(NamedTuple):
+    """A whole fetch answer; `topic` in its rows is a name or an id, as it was asked."""
+
+    code: int
+    session_id: int
+    rows: list[Fetched]
+
+
+def encode_unsigned(value: int) -> bytes:
+    """UNSIGNED_VARINT."""
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def decode_unsigned(view: memoryview, at: int) -> tuple[int, int]:
+    """(value, position after it)."""
+    value = shift = 0
+    while True:
+        byte = view[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+
+
+def skip_tags(view: memoryview, at: int) -> int:
+    """Position after a set of tagged fields."""
+    count, at = decode_unsigned(view, at)
+    for _ in range(count):
+        _, at = decode_unsigned(view, at)
+        size, at = decode_unsigned(view, at)
+        at += size
+    return at
+
+
+def encode_fetch(
+    session: tuple[int, int],
+    wanted: Sequence[Wanted],
+    forgotten: Sequence[TopicPartition],
+    topic_ids: Mapping[str, bytes] | None,
+    limits: Limits,
+) -> bytes:
+    """The body of a request; `topic_ids` None asks by name."""
+    out = [
+        HEAD.pack(
+            -1,
+            limits.max_wait_ms,
+            limits.min_bytes,
+            limits.max_bytes,
+            int(limits.read_committed),
+            *session,
+        )
+    ]
+    rows: dict[str, list[bytes]] = {}
+    most = limits.partition_max_bytes
+    for (topic, partition), offset, epoch in wanted:
+        row = PARTITION.pack(partition, epoch, offset, -1, -1, most, 0)
+        rows.setdefault(topic, []).append(row)
+    out += _encode_topics(rows, topic_ids)
+    gone: dict[str, list[bytes]] = {}
+    for topic, partition in forgotten:
+        gone.setdefault(topic, []).append(struct.pack(">i", partition))
+    out += _encode_topics(gone, topic_ids)
+    rack = limits.rack.encode()
+    out.append(encode_unsigned(len(rack) + 1) + rack + b"\0")
+    return b"".join(out)
+
+
+def _encode_topics(
+    rows: Mapping[str, Sequence[bytes]], topic_ids: Mapping[str, bytes] | None
+) -> Iterator[bytes]:
+    yield encode_unsigned(len(rows) + 1)
+    for topic, partitions in rows.items():
+        if topic_ids is None:
+            name = topic.encode()
+            yield encode_unsigned(len(name) + 1) + name
+        else:
+            yield topic_ids[topic]
+        yield encode_unsigned(len(partitions) + 1)
+        yield from partitions
+        yield b"\0"
+
+
+def decode_fetch(view: memoryview, version: int) -> Answer:
+    """Walk an answer; nothing is copied."""
+    with parsing("fetch answer"):
+        at = skip_tags(view, 0)
+        code, session_id = struct.unpack_from(">hi", view, at + 4)
+        topics, at = decode_unsigned(view, at + 10)
+        rows: list[Fetched] = []
+        for _ in range(topics - 1):
+            at = _decode_topic(view, at, version, rows)
+        return Answer(code, session_id, rows)
+
+
+def _decode_topic(view: memoryview, at: int, version: int, rows: list[Fetched]) -> int:
+    topic: str | bytes
+    if version >= BY_ID:
+        topic, at = bytes(view[at : at + 16]), at + 16
+    else:
+        size, at = decode_unsigned(view, at)
+        topic, at = str(view[at : at + size - 1], "utf-8"), at + size - 1
+    count, at = decode_unsigned(view, at)
+    for _ in range(count - 1):
+        partition, code, high, stable, start = ANSWER.unpack_from(view, at)
+        many, at = decode_unsigned(view, at + ANSWER.size)
+        aborted: list[tuple[int, int]] = []
+        for _ in range(many - 1):
+            producer_id, first, tags = ABORTED.unpack_from(view, at)
+            aborted.append((producer_id, first))
+            at = at + ABORTED.size if tags == 0 else skip_tags(view, at + ABORTED.size - 1)
+        (replica,) = struct.unpack_from(">i", view, at)
+        size, at = decode_unsigned(view, at + 4)
+        end = at + max(size - 1, 0)
+        if end > len(view):
+            raise ValueError(f"{end - at} bytes of records in an answer of {len(view)}")
+        records = view[at:end]
+        at = skip_tags(view, end)
+        rows.append(Fetched(topic, partition, code, high, stable, start, aborted, replica, records))
+    return skip_tags(view, at)

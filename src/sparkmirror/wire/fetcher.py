@@ -1,0 +1,393 @@
+"""Fetches the batches of many partitions: one long-polling session per broker.
+
+Runs on: executor and worker, on the event loop's thread. For every broker that leads (or, with client.rack,
+follows) a wanted partition there is a lane with at most one request on its way. An answer is handed to the
+consumer partition by partition; then the next request leaves, before the consumer starts producing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire import fetch_messages as fetch
+from sparkmirror.wire.buffers import Lease
+from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.connection import Connection
+from sparkmirror.wire.error_codes import OFFSET_OUT_OF_RANGE, broker_error, error_code
+from sparkmirror.wire.ranges import Range, RangeFinder
+
+log = logging.getLogger(__name__)
+
+# Errors that metadata does not cure (a missing permission, say) are tried again this often.
+SLOW_RETRY_SECONDS = 10.0
+
+
+class Records(NamedTuple):
+    """What one answer holds for one partition; `view` is writable and lies in `lease`."""
+
+    tp: TopicPartition
+    next_offset: int
+    view: memoryview
+    lease: Lease
+    aborted: Sequence[tuple[int, int]]
+
+
+class Consumer(Protocol):
+    """What the fetcher tells; every method runs on the loop's thread."""
+
+    def may_fetch(self) -> bool:
+        """False while too many bytes wait: no further request leaves until `pump` is called."""
+
+    def on_records(self, records: Records) -> int:
+        """Take the records (hold the lease to keep them); returns the offset to fetch next."""
+
+    def on_round(self) -> None:
+        """All partitions of an answer were handed over and the next request has left."""
+
+    def on_out_of_range(
+        self, tp: TopicPartition, position: int | None, start: int, end: int
+    ) -> int:
+        """Where to go on. `position` None: no position is known. Raises to fail the task."""
+
+    def on_recreated(self, tp: TopicPartition, position: int) -> None:
+        """The topic was deleted and created anew; `on_out_of_range` with position None follows."""
+
+    def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
+        """The partition cannot be fetched now; it will be tried again."""
+
+
+@dataclass(slots=True)
+class Partition:
+    """Where we are in one partition."""
+
+    tp: TopicPartition
+    next_offset: int | None
+    lane: Lane | None = None
+    topic_id: bytes | None = None
+    leader_epoch: int = -1
+    preferred: int | None = None
+    preferred_until: float = 0.0
+    end_offset: int | None = None
+    paused: bool = False
+    asking: bool = False
+    not_before: float = 0.0
+
+
+@dataclass(slots=True)
+class Lane:
+    """The session with one broker."""
+
+    node: int
+    wanted: dict[TopicPartition, Partition] = field(default_factory=dict)
+    # What the broker's side of the session holds: the offset it was last told.
+    told: dict[TopicPartition, int] = field(default_factory=dict)
+    changed: set[TopicPartition] = field(default_factory=set)
+    session_id: int = 0
+    epoch: int = fetch.NEW_SESSION
+    waiting: bool = False
+    version: int = fetch.BY_NAME
+
+    def reset(self) -> None:
+        """Start a new session with the next request."""
+        self.session_id, self.epoch = 0, fetch.NEW_SESSION
+        self.told.clear()
+        self.changed = set(self.wanted)
+
+
+class Fetcher:
+    """Keeps one fetch under way per broker for all partitions added to it."""
+
+    def __init__(
+        self, cluster: Cluster, limits: fetch.Limits, consumer: Consumer, timeout: float
+    ) -> None:
+        self._cluster = cluster
+        self._limits = limits
+        self._consumer = consumer
+        self._timeout = timeout + limits.max_wait_ms / 1000
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._lanes: dict[int, Lane] = {}
+        # Positions that turned out to be outside the log, until the log's range is known.
+        self._lost: dict[TopicPartition, int] = {}
+        self._ranges = RangeFinder(cluster, limits.read_committed, self._range_known)
+        self.stopped = False
+        cluster.listeners.append(self)
+
+    # -- what the consumer asks ------------------------------------------------------------------
+
+    def add(self, tp: TopicPartition, next_offset: int | None) -> None:
+        """Fetch `tp` from `next_offset` on; None: the consumer decides when start and end are known."""
+        self._partitions[tp] = Partition(tp, next_offset)
+        self._cluster.track([tp.topic])
+        self._place(self._partitions[tp])
+
+    def remove(self, tp: TopicPartition) -> None:
+        """Fetch `tp` no more."""
+        partition = self._partitions.pop(tp, None)
+        if partition is not None:
+            self._leave(partition)
+        if not any(other.topic == tp.topic for other in self._partitions):
+            self._cluster.untrack([tp.topic])
+
+    def pause(self, tp: TopicPartition) -> None:
+        """Fetch nothing of `tp` until `resume`; the others go on."""
+        partition = self._partitions.get(tp)
+        if partition is not None and not partition.paused:
+            partition.paused = True
+            self._leave(partition)
+
+    def resume(self, tp: TopicPartition) -> None:
+        """Undo `pause`."""
+        partition = self._partitions.get(tp)
+        if partition is not None and partition.paused:
+            partition.paused = False
+            self._place(partition)
+
+    def position(self, tp: TopicPartition) -> tuple[int | None, int | None]:
+        """(next offset to fetch, end of the log as last seen); None where not known."""
+        partition = self._partitions[tp]
+        return partition.next_offset, partition.end_offset
+
+    def pump(self) -> None:
+        """Send every request that may leave."""
+        for lane in list(self._lanes.values()):
+            self._pump(lane)
+
+    # -- what the cluster tells ------------------------------------------------------------------
+
+    def on_connected(self, node: int) -> None:
+        """A connection is ready."""
+        lane = self._lanes.get(node)
+        if lane is not None:
+            self._pump(lane)
+        self._ranges.pump()
+
+    def on_metadata(self) -> None:
+        """Leaders may have moved, topics may have been created anew."""
+        for partition in list(self._partitions.values()):
+            self._place(partition)
+        self.pump()
+
+    # -- placing partitions ----------------------------------------------------------------------
+
+    def _place(self, partition: Partition) -> None:
+        """Put the partition into the lane of the broker that should serve it."""
+        leader = self._cluster.leaders.get(partition.tp)
+        if leader is None or partition.paused or partition.asking:
+            self._leave(partition)
+            return
+        if not self._same_topic(partition):
+            return
+        partition.leader_epoch = leader.epoch
+        now = self._cluster.loop.clock()
+        if now < partition.not_before:
+            return
+        if partition.next_offset is None:
+            partition.asking = True
+            self._ranges.ask(partition.tp, leader.node)
+            return
+        use_follower = partition.preferred is not None and now < partition.preferred_until
+        node = (
+            partition.preferred if use_follower and partition.preferred is not None else leader.node
+        )
+        self._join(partition, node)
+
+    def _same_topic(self, partition: Partition) -> bool:
+        topic_id = self._cluster.topic_ids.get(partition.tp.topic)
+        if partition.topic_id is None or topic_id in (None, partition.topic_id):
+            partition.topic_id = topic_id
+            return True
+        partition.topic_id = topic_id
+        self._consumer.on_recreated(partition.tp, partition.next_offset or 0)
+        self._leave(partition)
+        partition.next_offset = None
+        self._place(partition)
+        return False
+
+    def _join(self, partition: Partition, node: int) -> None:
+        if partition.lane is not None and partition.lane.node == node:
+            return
+        self._leave(partition)
+        lane = self._lanes.get(node)
+        if lane is None:
+            lane = self._lanes[node] = Lane(node)
+        lane.wanted[partition.tp] = partition
+        lane.changed.add(partition.tp)
+        partition.lane = lane
+        self._pump(lane)
+
+    def _leave(self, partition: Partition) -> None:
+        lane, partition.lane = partition.lane, None
+        if lane is not None:
+            lane.wanted.pop(partition.tp, None)
+            lane.changed.discard(partition.tp)
+
+    def _retry(self, partition: Partition, seconds: float) -> None:
+        """Take the partition out of its lane and place it again later."""
+        self._leave(partition)
+        partition.not_before = self._cluster.loop.clock() + seconds
+        self._cluster.loop.call_later(seconds, lambda: self._place_again(partition))
+
+    def _place_again(self, partition: Partition) -> None:
+        if self._partitions.get(partition.tp) is partition and partition.lane is None:
+            self._place(partition)
+
+    # -- finding the position --------------------------------------------------------------------
+
+    def _range_known(self, tp: TopicPartition, found: Range | KafkaError) -> None:
+        partition = self._partitions.get(tp)
+        if partition is None or not partition.asking:
+            return
+        partition.asking = False
+        if isinstance(found, BrokerError):
+            self._on_error(partition, found.code)
+        elif isinstance(found, KafkaError):
+            self._retry(partition, self._cluster.config.retry_backoff_ms / 1000)
+        else:
+            partition.end_offset = found.end
+            position = self._lost.pop(tp, None)
+            partition.next_offset = self._consumer.on_out_of_range(
+                tp, position, found.start, found.end
+            )
+            self._place(partition)
+
+    # -- requests and answers --------------------------------------------------------------------
+
+    def _pump(self, lane: Lane) -> None:
+        if lane.waiting or not lane.wanted or self.stopped or not self._consumer.may_fetch():
+            return
+        connection = self._cluster.connection(lane.node)
+        if connection is not None:
+            self._send(lane, connection)
+
+    def _send(self, lane: Lane, connection: Connection) -> None:
+        newest = self._cluster.supports(lane.node, fetch.FETCH_KEY)
+        ids = self._cluster.topic_ids
+        lane.version = fetch.BY_ID if newest >= fetch.BY_ID else fetch.BY_NAME
+        forgotten = [tp for tp in lane.told if tp not in lane.wanted]
+        wanted = [self._wanted(lane.wanted[tp]) for tp in lane.changed]
+        for tp in forgotten:
+            del lane.told[tp]
+        for row in wanted:
+            lane.told[row.tp] = row.next_offset
+        lane.changed.clear()
+        lane.waiting = True
+        body = fetch.encode_fetch(
+            (lane.session_id, lane.epoch),
+            wanted,
+            [tp for tp in forgotten if tp.topic in ids or lane.version < fetch.BY_ID],
+            ids if lane.version >= fetch.BY_ID else None,
+            self._limits,
+        )
+        connection.send(
+            (fetch.FETCH_KEY, lane.version),
+            [body],
+            lambda answer, lease: self._on_answer(lane, answer, lease),
+            lambda error: self._on_failure(lane, error),
+            self._timeout,
+            flexible=True,
+            keep=True,
+        )
+
+    @staticmethod
+    def _wanted(partition: Partition) -> fetch.Wanted:
+        assert partition.next_offset is not None
+        return fetch.Wanted(partition.tp, partition.next_offset, partition.leader_epoch)
+
+    def _on_failure(self, lane: Lane, _: KafkaError) -> None:
+        """The connection died: the session is gone with it. The cluster reconnects and tells."""
+        lane.waiting = False
+        lane.reset()
+        self._cluster.refresh()
+
+    def _on_answer(self, lane: Lane, view: memoryview, lease: Lease | None) -> None:
+        assert lease is not None
+        lane.waiting = False
+        try:
+            answer = fetch.decode_fetch(view, lane.version)
+            if answer.code:
+                self._session_failed(lane, answer.code)
+            else:
+                self._take(lane, answer, lease)
+        finally:
+            lease.release()
+        self._pump(lane)
+        self._consumer.on_round()
+
+    def _session_failed(self, lane: Lane, code: int) -> None:
+        lane.reset()
+        if error_code(code).refresh:
+            self._cluster.refresh()
+        if not error_code(code).retriable:
+            for partition in list(lane.wanted.values()):
+                self._on_error(partition, code)
+
+    def _take(self, lane: Lane, answer: fetch.Answer, lease: Lease) -> None:
+        if lane.epoch == fetch.NEW_SESSION:
+            lane.session_id = answer.session_id
+        # Session id 0: the broker keeps no session for us, so every request names all partitions.
+        lane.epoch = lane.epoch % 0x7FFFFFFF + 1 if answer.session_id else fetch.NEW_SESSION
+        names = self._names(lane)
+        for row in answer.rows:
+            tp = TopicPartition(names.get(row.topic, ""), row.partition)
+            partition = lane.wanted.get(tp)
+            # An answer to an older position (removed, reset, moved meanwhile) is of no use.
+            if partition is not None and lane.told.get(tp) == partition.next_offset:
+                self._take_partition(lane, partition, row, lease)
+        if not answer.session_id:
+            lane.reset()
+
+    @staticmethod
+    def _names(lane: Lane) -> dict[str | bytes | None, str]:
+        """What an answer calls a topic (name or id), and its name."""
+        if lane.version < fetch.BY_ID:
+            return {tp.topic: tp.topic for tp in lane.wanted}
+        return {partition.topic_id: tp.topic for tp, partition in lane.wanted.items()}
+
+    def _take_partition(
+        self, lane: Lane, partition: Partition, row: fetch.Fetched, lease: Lease
+    ) -> None:
+        if row.code:
+            self._on_error(partition, row.code)
+            return
+        committed = self._limits.read_committed
+        partition.end_offset = row.last_stable_offset if committed else row.high_watermark
+        if row.preferred_replica >= 0 and row.preferred_replica != lane.node:
+            self._follow(partition, row.preferred_replica)
+            return
+        if not len(row.records):
+            return
+        assert partition.next_offset is not None
+        records = Records(partition.tp, partition.next_offset, row.records, lease, row.aborted)
+        partition.next_offset = self._consumer.on_records(records)
+        if partition.lane is lane:
+            lane.changed.add(partition.tp)
+
+    def _follow(self, partition: Partition, replica: int) -> None:
+        """The leader names a replica in our rack: fetch from there for a while (KIP-392)."""
+        partition.preferred = replica
+        age = self._cluster.config.metadata_max_age_ms / 1000
+        partition.preferred_until = self._cluster.loop.clock() + age
+        self._join(partition, replica)
+
+    def _on_error(self, partition: Partition, code: int) -> None:
+        row = error_code(code)
+        backoff = self._cluster.config.retry_backoff_ms / 1000
+        if partition.preferred is not None:
+            partition.preferred = None  # the follower may lag behind: ask the leader
+            self._retry(partition, 0.0 if code == OFFSET_OUT_OF_RANGE else backoff)
+            return
+        if code == OFFSET_OUT_OF_RANGE and partition.next_offset is not None:
+            self._lost[partition.tp] = partition.next_offset
+            partition.next_offset = None
+            self._retry(partition, 0.0)
+            return
+        if row.refresh:
+            self._cluster.refresh()
+        what = f"fetch {partition.tp} on '{self._cluster.config.alias}'"
+        self._consumer.on_partition_error(partition.tp, broker_error(what, code))
+        self._retry(partition, backoff if row.retriable else SLOW_RETRY_SECONDS)

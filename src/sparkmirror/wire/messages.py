@@ -1,0 +1,137 @@
+"""Small requests and answers: versions, metadata, offsets, producer ids. Bytes in, values out.
+
+Metadata goes through kafka-python's protocol classes, which follow Apache's schemas; the others are a few
+fixed fields in versions that every broker from 2.8 to 4.x speaks.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+
+from sparkmirror.errors import RemoteProtocolError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.error_codes import broker_error
+
+API_VERSIONS = (18, 0)
+METADATA_KEY = 3
+METADATA_NEWEST = 12  # the first with topic ids is 10
+LIST_OFFSETS = (2, 4)
+INIT_PRODUCER_ID = (22, 1)
+
+EARLIEST = -2
+LATEST = -1
+
+
+@contextmanager
+def parsing(what: str) -> Iterator[None]:
+    """Bytes that end too early or make no sense are the broker's fault: RemoteProtocolError."""
+    try:
+        yield
+    except (struct.error, IndexError, ValueError, OverflowError) as error:
+        raise RemoteProtocolError(f"a {what} that cannot be read: {error}") from error
+
+
+def encode_string(value: str | None) -> bytes:
+    """STRING of the classic encoding: length, then UTF-8; -1 for none."""
+    if value is None:
+        return b"\xff\xff"
+    data = value.encode()
+    return struct.pack(">h", len(data)) + data
+
+
+def decode_api_versions(answer: memoryview) -> dict[int, tuple[int, int]]:
+    """{API key: (oldest version, newest version)}."""
+    with parsing("list of API versions"):
+        code, count = struct.unpack_from(">hi", answer)
+        if code:
+            raise broker_error("ask for API versions", code)
+        rows = (struct.unpack_from(">hhh", answer, 6 + 6 * at) for at in range(count))
+        return {key: (oldest, newest) for key, oldest, newest in rows}
+
+
+@dataclass(slots=True)
+class MetadataView:
+    """A metadata answer, reduced to what a copy needs."""
+
+    nodes: dict[int, tuple[str, int]] = field(default_factory=dict)
+    leaders: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    topic_ids: dict[str, bytes] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+
+
+def encode_metadata(topics: Sequence[str], version: int) -> bytes:
+    """Ask for these topics and never create one."""
+    rows = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in topics]
+    request = MetadataRequest(topics=rows, allow_auto_topic_creation=False, version=version)
+    return bytes(request.encode())
+
+
+def decode_metadata(answer: memoryview, version: int) -> MetadataView:
+    """Brokers, leaders, topic ids; topics and partitions without a leader are left out."""
+    view = MetadataView()
+    with parsing("metadata answer"):
+        start = 1 if version >= 9 else 0  # the flexible header's (empty) tags
+        response = MetadataResponse.decode(answer[start:], version=version)
+    for broker in response.brokers:
+        view.nodes[broker.node_id] = (broker.host, broker.port)
+    for topic in response.topics:
+        if topic.error_code:
+            view.errors[topic.name] = topic.error_code
+            continue
+        if version >= 10 and topic.topic_id is not None:
+            view.topic_ids[topic.name] = topic.topic_id.bytes
+        for row in topic.partitions:
+            epoch = row.leader_epoch if version >= 7 else -1
+            if row.leader_id >= 0:
+                view.leaders[TopicPartition(topic.name, row.partition_index)] = (
+                    row.leader_id,
+                    epoch,
+                )
+    return view
+
+
+def encode_list_offsets(wanted: Mapping[TopicPartition, int], read_committed: bool) -> bytes:
+    """Ask for the offset at a timestamp (EARLIEST, LATEST or milliseconds) of each partition."""
+    topics: dict[str, list[tuple[int, int]]] = {}
+    for tp, timestamp in wanted.items():
+        topics.setdefault(tp.topic, []).append((tp.partition, timestamp))
+    out = [struct.pack(">ibi", -1, int(read_committed), len(topics))]
+    for topic, rows in topics.items():
+        out.append(encode_string(topic) + struct.pack(">i", len(rows)))
+        out += [struct.pack(">iiq", partition, -1, timestamp) for partition, timestamp in rows]
+    return b"".join(out)
+
+
+def decode_list_offsets(answer: memoryview) -> dict[TopicPartition, tuple[int, int]]:
+    """{partition: (error code, offset)}."""
+    found: dict[TopicPartition, tuple[int, int]] = {}
+    with parsing("list-offsets answer"):
+        (topics,) = struct.unpack_from(">i", answer, 4)
+        at = 8
+        for _ in range(topics):
+            (size,) = struct.unpack_from(">h", answer, at)
+            topic = str(answer[at + 2 : at + 2 + size], "utf-8")
+            (rows,) = struct.unpack_from(">i", answer, at + 2 + size)
+            at += 6 + size
+            for _ in range(rows):
+                partition, code, _, offset, _ = struct.unpack_from(">ihqqi", answer, at)
+                found[TopicPartition(topic, partition)] = (code, offset)
+                at += 26
+    return found
+
+
+def encode_init_producer_id() -> bytes:
+    """Ask for a producer id of our own, without transactions."""
+    return encode_string(None) + struct.pack(">i", 60_000)
+
+
+def decode_init_producer_id(answer: memoryview) -> tuple[int, int, int]:
+    """(error code, producer id, epoch)."""
+    with parsing("producer id"):
+        _, code, producer_id, epoch = struct.unpack_from(">ihqh", answer)
+    return code, producer_id, epoch

@@ -1,0 +1,76 @@
+"""Produce requests and answers as bytes, version 8: every broker from 2.4 to 4.x speaks it.
+
+A request carries exactly one batch for each partition it names.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.messages import encode_string, parsing
+from sparkmirror.wire.stream import Buffer
+
+PRODUCE = (0, 8)
+
+# partition, error code, base offset, log append time, log start, number of record errors
+ROW = struct.Struct(">ihqqqi")
+
+
+class Produced(NamedTuple):
+    """A broker's word on one partition's batch."""
+
+    code: int
+    base_offset: int
+    detail: str | None
+
+
+def encode_produce(
+    batches: Sequence[tuple[TopicPartition, Buffer]], acks: int, timeout_ms: int
+) -> list[Buffer]:
+    """The body in pieces: the batches themselves are not copied."""
+    topics: dict[str, list[tuple[int, Buffer]]] = {}
+    for (topic, partition), view in batches:
+        topics.setdefault(topic, []).append((partition, view))
+    out: list[Buffer] = []
+    head = encode_string(None) + struct.pack(">hii", acks, timeout_ms, len(topics))
+    for topic, rows in topics.items():
+        head += encode_string(topic) + struct.pack(">i", len(rows))
+        for partition, view in rows:
+            out.append(head + struct.pack(">ii", partition, len(view)))
+            out.append(view)
+            head = b""
+    return out
+
+
+def decode_produce(answer: memoryview) -> dict[TopicPartition, Produced]:
+    """Each partition's fate."""
+    found: dict[TopicPartition, Produced] = {}
+    with parsing("produce answer"):
+        (topics,) = struct.unpack_from(">i", answer)
+        at = 4
+        for _ in range(topics):
+            topic, at = _decode_string(answer, at)
+            (rows,) = struct.unpack_from(">i", answer, at)
+            at += 4
+            for _ in range(rows):
+                partition, code, base, _, _, errors = ROW.unpack_from(answer, at)
+                at += ROW.size
+                details = []
+                for _ in range(max(errors, 0)):
+                    (index,) = struct.unpack_from(">i", answer, at)
+                    text, at = _decode_string(answer, at + 4)
+                    details.append(f"record {index}: {text}" if text else f"record {index}")
+                message, at = _decode_string(answer, at)
+                detail = "; ".join(filter(None, [message, *details])) or None
+                found[TopicPartition(topic or "", partition)] = Produced(code, base, detail)
+    return found
+
+
+def _decode_string(view: memoryview, at: int) -> tuple[str | None, int]:
+    (size,) = struct.unpack_from(">h", view, at)
+    if size < 0:
+        return None, at + 2
+    return str(view[at + 2 : at + 2 + size], "utf-8"), at + 2 + size

@@ -1,0 +1,106 @@
+"""A byte stream to a broker, without blocking. TLS is another class with the same methods.
+
+Runs on: executor and worker.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Sequence
+from typing import Protocol
+
+from sparkmirror.errors import TransportError
+
+Buffer = bytes | bytearray | memoryview
+
+# Linux takes at most 1024 pieces in one writev.
+MOST_PIECES = 1000
+
+
+class Stream(Protocol):
+    """What a connection needs of its transport; none of the methods blocks."""
+
+    address: str
+
+    def fileno(self) -> int:
+        """The socket's descriptor, for the event loop."""
+
+    def finish_connect(self) -> bool:
+        """True once the stream is usable; raises TransportError when it never will be."""
+
+    def receive(self, into: memoryview) -> int:
+        """Bytes received, 0 when there are none yet; raises TransportError at the end of the stream."""
+
+    def send(self, pieces: Sequence[Buffer]) -> int:
+        """Bytes taken from the front of `pieces`, 0 when the other side is slow."""
+
+    def close(self) -> None:
+        """Close at once."""
+
+
+class PlainStream:
+    """TCP without encryption."""
+
+    def __init__(self, host: str, port: int, send_buffer: int, receive_buffer: int) -> None:
+        self.address = f"{host}:{port}"
+        try:
+            family, kind, proto, _, place = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0]
+            self._socket = socket.socket(family, kind, proto)
+        except OSError as error:
+            raise TransportError(f"connect to {self.address}: {error}") from error
+        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._set_buffer(socket.SO_SNDBUF, send_buffer)
+        self._set_buffer(socket.SO_RCVBUF, receive_buffer)
+        self._connect(place)
+
+    def fileno(self) -> int:
+        """The socket's descriptor, for the event loop."""
+        return self._socket.fileno()
+
+    def finish_connect(self) -> bool:
+        """True once connected. Called when the socket becomes writable."""
+        failure = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if failure:
+            raise TransportError(
+                f"connect to {self.address}: {errno.errorcode.get(failure, failure)}"
+            )
+        return True
+
+    def receive(self, into: memoryview) -> int:
+        """Bytes received, 0 when there are none yet."""
+        try:
+            size = self._socket.recv_into(into)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise TransportError(f"read from {self.address}: {error}") from error
+        if size == 0:
+            raise TransportError(f"read from {self.address}: the broker closed the connection")
+        return size
+
+    def send(self, pieces: Sequence[Buffer]) -> int:
+        """Bytes taken from the front of `pieces`."""
+        try:
+            return self._socket.sendmsg(pieces[:MOST_PIECES])
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise TransportError(f"write to {self.address}: {error}") from error
+
+    def close(self) -> None:
+        """Close at once."""
+        self._socket.close()
+
+    def _set_buffer(self, option: int, size: int) -> None:
+        if size > 0:  # otherwise the kernel tunes it, which is better on long lines
+            self._socket.setsockopt(socket.SOL_SOCKET, option, size)
+
+    def _connect(self, place: object) -> None:
+        failure = self._socket.connect_ex(place)  # type: ignore[arg-type]
+        if failure not in (0, errno.EINPROGRESS):
+            self._socket.close()
+            name = errno.errorcode.get(failure, str(failure))
+            raise TransportError(f"connect to {self.address}: {name}")
