@@ -63,8 +63,7 @@ _METRICS = no_effect(
     "auto.include.jmx.reporter",
 )
 _CONNECTION = no_effect(
-    "sparkmirror tries every address of a host, and starts again from bootstrap.servers when it "
-    "knows no broker",
+    "there is one way to find brokers here: bootstrap.servers, then the addresses they name",
     STRING,
     "client.dns.lookup",
     "metadata.recovery.strategy",

@@ -173,7 +173,7 @@ def _client(values: Mapping[str, Any], settings: Settings, alias: str) -> Client
             "set it to host:port,host:port",
         )
     security = {name: values[name] for name in SECURITY_KEYS.names if name in settings.values}
-    security[SECURITY_PROTOCOL.name] = str(values[SECURITY_PROTOCOL.name]).upper()
+    security[SECURITY_PROTOCOL.name] = values[SECURITY_PROTOCOL.name]
     return fill(ClientConfig, COMMON_CLIENT_KEYS, values, alias=alias, security=security)
 
 

@@ -79,7 +79,7 @@ CONNECT_KEYS = Definition(
         doc="Which of the three connectors this is.",
         group="Common",
     ),
-    _unused("connector.plugin.version", STRING, None, NO_PLUGINS),
+    _unused("connector.plugin.version", STRING, None, NO_PLUGINS, importance=MEDIUM),
     Key(
         name="tasks.max",
         type=INT,
@@ -107,8 +107,8 @@ CONNECT_KEYS = Definition(
     ),
     _unused("predicates", LIST, (), "there are no transformations for them to choose"),
     _unused("config.action.reload", STRING, "restart", "secrets are read once, at the start"),
-    _unused("errors.retry.timeout", LONG, 0, NO_CONNECT_ERRORS),
-    _unused("errors.retry.delay.max.ms", LONG, 60000, NO_CONNECT_ERRORS),
+    _unused("errors.retry.timeout", LONG, 0, NO_CONNECT_ERRORS, importance=MEDIUM),
+    _unused("errors.retry.delay.max.ms", LONG, 60000, NO_CONNECT_ERRORS, importance=MEDIUM),
     Key(
         name="errors.tolerance",
         type=STRING,
@@ -119,8 +119,20 @@ CONNECT_KEYS = Definition(
         "record out, counts it and logs its offset.",
         group="Error Handling",
     ),
-    _unused("errors.log.enable", BOOLEAN, False, "every record that is left out is logged anyway"),
-    _unused("errors.log.include.messages", BOOLEAN, False, "contents of records are never logged"),
+    _unused(
+        "errors.log.enable",
+        BOOLEAN,
+        False,
+        "every record that is left out is logged anyway",
+        importance=MEDIUM,
+    ),
+    _unused(
+        "errors.log.include.messages",
+        BOOLEAN,
+        False,
+        "contents of records are never logged",
+        importance=MEDIUM,
+    ),
 )
 
 COMMON_KEYS = (
@@ -347,10 +359,11 @@ FRAMEWORK_KEYS = Definition(
         default="requested",
         one_of=("requested", "required"),
         ignore_case=True,
+        convert=str.lower,
         importance=MEDIUM,
         doc="`required` refuses to start a connector that cannot copy exactly once.",
     ),
-    _unused("transaction.boundary", STRING, "poll", "there are no transactions"),
+    _unused("transaction.boundary", STRING, "poll", "there are no transactions", importance=MEDIUM),
     _unused("transaction.boundary.interval.ms", LONG, None, "there are no transactions"),
     Key(
         name="offsets.storage.topic",

@@ -33,7 +33,7 @@ def _is(*values: object) -> Callable[[Any], bool]:
 NOT_YET = (
     Lacking(
         key="security.protocol",
-        asks=lambda value: str(value).upper() != "PLAINTEXT",
+        asks=_is("SSL", "SASL_PLAINTEXT", "SASL_SSL"),
         reason="TLS and SASL are not in this version yet",
         remedy="connect to a PLAINTEXT listener",
         refused=True,

@@ -78,6 +78,7 @@ WORKER_KEYS = Definition(
         default="disabled",
         one_of=("disabled", "preparing", "enabled"),
         ignore_case=True,
+        convert=str.lower,
         doc="Whether positions and records are written in one transaction.",
     ),
     *no_effect(
