@@ -28,7 +28,8 @@ from sparkmirror.batches.varints import (
 )
 from sparkmirror.errors import BatchError
 
-_MANY = 250  # records a batch from which numpy is faster than a loop
+_MANY = 200  # records a batch from which numpy is faster than a loop
+_NO_ORDER = "offset deltas are not in order, or a record ends before its own"
 
 
 class Spans(NamedTuple):
@@ -43,9 +44,10 @@ class Spans(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Which records stay: index of the first one, and the old offset deltas as runs."""
+    """Which records stay: index of the first one, how many, and their old offsets as runs."""
 
     first: int
+    left: int
     runs: Runs
 
 
@@ -83,71 +85,73 @@ def _follow_lengths(body: bytes | bytearray, count: int) -> Spans:
     return Spans(fields, ends)
 
 
-def renumber(body: bytearray, spans: Spans, last_delta: int, cut_below: int) -> Kept:
-    """Give the records whose offset delta is at least `cut_below` the deltas 0, 1, 2 ... in place.
+def renumber(body: bytearray, spans: Spans, offsets: range, next_offset: int) -> Kept:
+    """Give the records from `next_offset` on the deltas 0, 1, 2 ... in place.
 
-    Records before them are left as they are: the caller cuts them off.
+    `offsets` are those the batch covers. Records before are left as they are: the caller cuts them
+    off.
     """
     many = len(spans.fields) >= _MANY
-    kept = (_renumber_many if many else _renumber_few)(body, spans, cut_below)
-    if kept.runs and sum(kept.runs[-1]) - 1 > last_delta:
-        raise BatchError(f"a record lies behind the last offset delta {last_delta}")
+    try:
+        kept = (_renumber_many if many else _renumber_few)(body, spans, offsets.start, next_offset)
+    except IndexError:
+        raise BatchError(_NO_ORDER) from None
+    if kept.runs and sum(kept.runs[-1]) > offsets.stop:
+        raise BatchError(f"a record lies behind the last offset {offsets.stop - 1}")
     return kept
 
 
-def _renumber_few(body: bytearray, spans: Spans, cut_below: int) -> Kept:
+def _renumber_few(body: bytearray, spans: Spans, base: int, next_offset: int) -> Kept:
     runs: list[tuple[int, int]] = []
-    new = cut = expected = run_start = 0
+    count = 0
+    run_start = expected = base
     for field, end in zip(*spans, strict=True):
         at = field + 1
-        while at < end and body[at] > 127:
+        while body[at] > 127:
             at += 1
         at = start = at + 1
-        bits = shift = 0
-        byte = 128
+        byte = body[at]
+        at += 1
+        bits = byte & 127
+        shift = 7
         while byte > 127:
-            if at >= end:
-                raise BatchError("a record ends before its offset delta")
             byte = body[at]
             at += 1
             bits |= (byte & 127) << shift
             shift += 7
-        old = bits >> 1
-        if bits & 1 or shift > 35 or (old < expected):
-            raise BatchError("offset deltas are not in order")
-        if old < cut_below:
-            cut += 1
-            expected = old + 1
-            continue
-        if new == 0:
-            run_start = old
-        elif old != expected:
-            runs.append((run_start, expected - run_start))
-            run_start = old
-        expected = old + 1
-        bits = new << 1
-        new += 1
-        while start < at - 1:
-            body[start] = bits & 127 | 128
-            bits >>= 7
-            start += 1
-        body[start] = bits
-    if new:
+        offset = base + (bits >> 1)
+        if bits & 1 or shift > 35 or offset < expected or at > end:
+            raise BatchError(_NO_ORDER)
+        if offset >= next_offset:
+            if not count:
+                run_start = offset
+            elif offset != expected:
+                runs.append((run_start, expected - run_start))
+                run_start = offset
+            bits = count << 1
+            count += 1
+            while start < at - 1:
+                body[start] = bits & 127 | 128
+                bits >>= 7
+                start += 1
+            body[start] = bits
+        expected = offset + 1
+    if count:
         runs.append((run_start, expected - run_start))
-    return Kept(cut, tuple(runs))
+    return Kept(len(spans.fields) - count, count, tuple(runs))
 
 
-def _renumber_many(body: bytearray, spans: Spans, cut_below: int) -> Kept:
+def _renumber_many(body: bytearray, spans: Spans, base: int, next_offset: int) -> Kept:
     data = np.frombuffer(body, np.uint8)
     at = skip_varints(data, np.array(spans.fields, np.int64) + 1)
-    old, after = read_varints(data, at)
-    if (after > np.array(spans.ends, np.int64)).any():
-        raise BatchError("a record ends before its offset delta")
-    if old[0] < 0 or (np.diff(old) <= 0).any():
-        raise BatchError("offset deltas are not in order")
-    first = int(np.searchsorted(old, cut_below))
-    write_varints_over(data, at[first:], after[first:], np.arange(len(old) - first))
-    return Kept(first, runs_of(old[first:]))
+    deltas, after = read_varints(data, at)
+    too_long = (after > np.array(spans.ends, np.int64)).any()
+    if too_long or deltas[0] < 0 or (deltas[1:] <= deltas[:-1]).any():
+        raise BatchError(_NO_ORDER)
+    first = int(np.searchsorted(deltas, next_offset - base))
+    count = len(deltas) - first
+    write_varints_over(data, at[first:], after[first:], np.arange(count))
+    return Kept(first, count, runs_of(deltas[first:] + base))
 
 
 def runs_of(offsets: Ints) -> Runs:
@@ -155,12 +159,8 @@ def runs_of(offsets: Ints) -> Runs:
     if not offsets.size:
         return ()
     breaks = np.flatnonzero(np.diff(offsets) != 1) + 1
-    bounds = [0, *breaks.tolist(), len(offsets)]
-    firsts = offsets[bounds[:-1]].tolist()
-    return tuple(
-        (first, after - before)
-        for first, before, after in zip(firsts, bounds[:-1], bounds[1:], strict=True)
-    )
+    bounds = np.concatenate(([0], breaks, [len(offsets)]))
+    return tuple(zip(offsets[bounds[:-1]].tolist(), np.diff(bounds).tolist(), strict=True))
 
 
 def zero_timestamps(body: bytearray, spans: Spans) -> bool:

@@ -52,10 +52,9 @@ class Codec(enum.IntEnum):
     @classmethod
     def of(cls, codec_id: int) -> Codec:
         """Find a codec by its number."""
-        try:
-            return cls(codec_id)
-        except ValueError:
-            raise BatchError(f"find codec {codec_id}: unknown; known are 0 to 4") from None
+        if not 0 <= codec_id < len(_CODECS):
+            raise BatchError(f"find codec {codec_id}: unknown; known are 0 to 4")
+        return _CODECS[codec_id]
 
     def compress(self, data: Data, level: int | None = None) -> Data:
         """Compress; NONE gives back what it got."""
@@ -64,6 +63,9 @@ class Codec(enum.IntEnum):
     def decompress(self, data: Data, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Data:
         """Decompress at most `limit_bytes`; NONE gives back what it got."""
         return data if self is Codec.NONE else _DECOMPRESS[self](data, limit_bytes)
+
+
+_CODECS = tuple(Codec)
 
 
 def _too_large(codec: str, limit_bytes: int) -> BatchError:

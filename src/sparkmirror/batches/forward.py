@@ -17,7 +17,6 @@ import numpy as np
 from crc32c import crc32c
 
 from sparkmirror.batches import merger, singles
-from sparkmirror.batches.codecs import Codec
 from sparkmirror.batches.header import (
     ATTRIBUTES,
     ATTRIBUTES_AT,
@@ -148,8 +147,8 @@ class _Planner:
         unpack, write_front = READ_HEADER.unpack_from, OFFSET_LENGTH_EPOCH.pack_into
         odd = self._odd_attributes()
         codec = None if rules.codec is None else int(rules.codec)
-        smallest = rules.merge_below_bytes
-        smallest_compressed = rules.merge_compressed_below_bytes
+        smallest = self._smallest_alone()
+        many = rules.merge_below_records
         largest = rules.max_batch_bytes or (1 << 31)
         check = rules.check_crcs
         next_offset = self._next_offset
@@ -171,9 +170,8 @@ class _Planner:
                 and not attributes & odd
                 and count == last + 1 > 0
                 and base >= next_offset
-                and largest
-                >= size
-                >= (smallest_compressed if attributes & CODEC_MASK else smallest)
+                and (size >= smallest[attributes & CODEC_MASK > 0] or count >= many)
+                and size <= largest
                 and (codec is None or attributes & CODEC_MASK == codec)
             ):
                 if check and crc32c(records[start + ATTRIBUTES_AT : end]) != crc:
@@ -181,20 +179,10 @@ class _Planner:
                 if self._pending or self._old:
                     self._flush()
                 write_front(records, start, 0, length, -1)
-                if attributes > CODEC_MASK:
+                if attributes & ~CODEC_MASK:
                     ATTRIBUTES.pack_into(records, start + ATTRIBUTES_AT, attributes & CODEC_MASK)
-                append(
-                    Outgoing(
-                        records[start:end],
-                        base,
-                        base + last,
-                        count,
-                        base_time,
-                        max_time,
-                        None,
-                        size,
-                    )
-                )
+                view = records[start:end]
+                append(Outgoing(view, base, base + last, count, base_time, max_time, None, size))
                 next_offset = base + count
             else:
                 self._next_offset = next_offset
@@ -210,6 +198,15 @@ class _Planner:
         if self._aborted:
             odd |= TRANSACTIONAL
         return odd
+
+    def _smallest_alone(self) -> tuple[int, int]:
+        """Tell from which size on batches go alone: uncompressed, compressed.
+
+        The only batch of a fetch always does.
+        """
+        if len(self._bounds) == 2:
+            return 0, 0
+        return self._rules.merge_below_bytes, self._rules.merge_compressed_below_bytes
 
     def _take_unusual(self, header: Header, start: int, end: int) -> None:
         """Drop, keep for merging, or rewrite one batch."""
@@ -236,7 +233,7 @@ class _Planner:
     def _is_small(self, header: Header) -> bool:
         rules = self._rules
         below = rules.merge_compressed_below_bytes if header.codec_id else rules.merge_below_bytes
-        return header.size < below
+        return header.size < below and header.record_count < rules.merge_below_records
 
     def _is_dropped(self, header: Header, batch: memoryview) -> bool:
         reason = self._reason_to_drop(header, batch)
@@ -362,7 +359,7 @@ class _Planner:
 def _in_place(header: Header, batch: memoryview) -> Outgoing:
     """Change the few header bytes that the target must not see."""
     OFFSET_LENGTH_EPOCH.pack_into(batch, 0, 0, header.length, -1)
-    ATTRIBUTES.pack_into(batch, ATTRIBUTES_AT, Codec(header.codec_id))
+    ATTRIBUTES.pack_into(batch, ATTRIBUTES_AT, header.codec_id)
     return Outgoing(
         batch, header.base_offset, header.last_offset, header.record_count,
         header.base_timestamp, header.max_timestamp, None, header.size,

@@ -82,6 +82,11 @@ class Header(NamedTuple):
         return self.base_offset + self.last_delta
 
     @property
+    def offsets(self) -> range:
+        """All offsets it covers, whether their records are still there or not."""
+        return range(self.base_offset, self.base_offset + self.last_delta + 1)
+
+    @property
     def codec_id(self) -> int:
         return self.attributes & CODEC_MASK
 

@@ -151,7 +151,13 @@ def _fronts_apart(rows: Rows) -> list[memoryview]:
     count = len(rows.offsets)
     fronts = bytearray(count * FRONT_BYTES)
     ends = np.arange(1, count + 1) * FRONT_BYTES
-    starts = write_fronts(np.frombuffer(fronts, np.uint8), ends, rows)
+    starts = write_fronts(
+        np.frombuffer(fronts, np.uint8),
+        ends,
+        rows.ends - rows.tails,
+        np.arange(count),
+        rows.timestamps - rows.timestamps[0],
+    )
     front_view, data = memoryview(fronts), rows.data
     parts: list[memoryview] = []
     for start, end, tail, after in zip(
@@ -161,13 +167,14 @@ def _fronts_apart(rows: Rows) -> list[memoryview]:
     return parts
 
 
-def write_fronts(data: Bytes, ends: Ints, rows: Rows) -> Ints:
+def write_fronts(
+    data: Bytes, ends: Ints, tail_lengths: Ints, deltas: Ints, time_deltas: Ints
+) -> Ints:
     """Write the new front of every record so that it ends at its end: where each one starts."""
-    times = rows.timestamps
-    at = write_varints_before(data, ends, np.arange(len(ends)))
-    at = write_varints_before(data, at, times - times[0]) - 1
+    at = write_varints_before(data, ends, deltas)
+    at = write_varints_before(data, at, time_deltas) - 1
     data[at] = 0  # record attributes
-    return write_varints_before(data, at, rows.ends - rows.tails + ends - at)
+    return write_varints_before(data, at, tail_lengths + (ends - at))
 
 
 def finish(rows: Rows, parts: list[memoryview], codec: Codec, rules: ForwardRules) -> Outgoing:

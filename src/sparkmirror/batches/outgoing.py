@@ -53,10 +53,12 @@ class ForwardRules:
     max_batch_bytes         split batches larger than this, the target's max.message.bytes
     merge_below_bytes       merge neighbouring uncompressed batches below this size; 0: never
     merge_compressed_below_bytes   the same for compressed ones, which cost far more to merge
+    merge_below_records     only batches of fewer records than this: each costs about 1 us to merge
     merge_into_bytes        upper bound of the uncompressed records of a merged batch
     keep_append_time        False when the target topic stamps append times itself: LogAppendTime
                             batches then pass untouched
     check_crcs              compare the CRC of every batch from the source
+    limit_bytes             refuse batches whose records are larger than this when decompressed
     """
 
     read_committed: bool = False
@@ -65,6 +67,7 @@ class ForwardRules:
     max_batch_bytes: int | None = None
     merge_below_bytes: int = 16 << 10
     merge_compressed_below_bytes: int = 2 << 10
+    merge_below_records: int = 64
     # Half of Kafka's default max.message.bytes (1048588): incompressible data grows a little.
     merge_into_bytes: int = 512 << 10
     keep_append_time: bool = True

@@ -39,20 +39,22 @@ def _rewrite(
     to_renumber = not header.is_contiguous or header.base_offset < next_offset
     spans = bodies.locate(body, header.record_count) if to_retime or to_renumber else Spans([], [])
     retimed = to_retime and bodies.zero_timestamps(body, spans)
-    kept = Kept(0, ((0, header.record_count),))
+    kept = Kept(0, header.record_count, ((header.base_offset, header.record_count),))
     if to_renumber:
-        kept = bodies.renumber(body, spans, header.last_delta, next_offset - header.base_offset)
-    if not kept.runs:
+        kept = bodies.renumber(body, spans, header.offsets, next_offset)
+    if not kept.left:
         return None
     times = _times(header, body, spans, kept, to_retime)
     target_codec = codec if rules.codec is None else rules.codec
     if not to_renumber and not retimed and target_codec is codec:
         return _same_body(header, batch, times)
     with memoryview(body) as view:
-        payload = target_codec.compress(
-            view[spans.start(kept.first) if kept.first else 0 :], rules.codec_level
-        )
-        return outgoing(target_codec, payload, _upstream(header, kept.runs), times)
+        payload = target_codec.compress(view[_start(spans, kept) :], rules.codec_level)
+        return outgoing(target_codec, payload, kept.runs, kept.left, times)
+
+
+def _start(spans: Spans, kept: Kept) -> int:
+    return spans.start(kept.first) if kept.first else 0
 
 
 def _times(
@@ -88,17 +90,16 @@ def _same_body(header: Header, batch: memoryview, times: tuple[int, int]) -> Out
     )
 
 
-def _upstream(header: Header, runs: Runs) -> Runs:
-    return tuple((header.base_offset + first, count) for first, count in runs)
-
-
 def outgoing(
-    codec: Codec, payload: bytes | bytearray | memoryview, runs: Runs, times: tuple[int, int]
+    codec: Codec,
+    payload: bytes | bytearray | memoryview,
+    runs: Runs,
+    count: int,
+    times: tuple[int, int],
 ) -> Outgoing:
     """Put a header before a payload whose inner deltas are 0 .. n-1."""
     batch = bytearray(HEADER_BYTES)
     batch += payload
-    count = sum(length for _, length in runs)
     layout.write_header(
         batch, codec_id=codec, count=count, base_timestamp=times[0], max_timestamp=times[1]
     )
@@ -123,7 +124,7 @@ def _halve(batch: Outgoing, level: int | None) -> tuple[Outgoing, Outgoing]:
     body = bytearray(codec.decompress(view[HEADER_BYTES:], DEFAULT_LIMIT_BYTES))
     spans = bodies.locate(body, batch.count)
     middle = batch.count // 2
-    bodies.renumber(body, spans, header.last_delta, middle)
+    bodies.renumber(body, spans, header.offsets, middle)
     runs = batch.runs or ((batch.first_offset, batch.count),)
     left, right = _split_runs(runs, middle)
     cut = spans.start(middle)
@@ -138,6 +139,7 @@ def _halve(batch: Outgoing, level: int | None) -> tuple[Outgoing, Outgoing]:
                 codec,
                 codec.compress(records[part], level),
                 half_runs,
+                len(indexes),
                 (base, base + bodies.largest_timestamp_delta(body, spans, indexes)),
             )
             for indexes, part, half_runs in halves

@@ -12,6 +12,7 @@ Transaction markers and empty batches among them do not end a run.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,8 @@ _HEADERS = np.dtype(
     }
 )  # fmt: skip
 
+_OPAQUE = np.dtype((np.void, HEADER_BYTES))
+
 Flags = NDArray[np.bool_]
 
 
@@ -77,8 +80,9 @@ def find_runs(records: memoryview, bounds: list[int], rules: ForwardRules) -> li
     starts = all_bounds[:-1]
     if int(np.diff(all_bounds).min()) < HEADER_BYTES:
         return []  # messages of the old formats are among them
-    window = np.ndarray((bounds[-1] - HEADER_BYTES + 1,), _HEADERS, records, strides=(1,))
-    return _runs(starts, window[starts], rules.merge_below_bytes)
+    # Opaque items of 61 bytes at every position: copied whole, which fields would not be.
+    anywhere = np.ndarray((bounds[-1] - HEADER_BYTES + 1,), _OPAQUE, records, strides=(1,))
+    return _runs(starts, anywhere[starts].view(_HEADERS), rules.merge_below_bytes)
 
 
 def _runs(starts: Ints, headers: NDArray[Any], below_bytes: int) -> list[Run]:
@@ -121,9 +125,14 @@ def merge_run(
 ) -> Iterator[Outgoing]:
     """Make batches of the wanted records of a run."""
     rows = _run_rows(records, run, wanted, rules)
+    bounds = _part_bounds(rows, room_for_records(rules))
+    starts = _write_fronts(rows, bounds).tolist()
+    ends = rows.ends.tolist()
     codec = Codec.NONE if rules.codec is None else rules.codec
-    for part in _parts(rows, room_for_records(rules)):
-        yield finish(part, _fronts_in_place(part), codec, rules)
+    for first, after in pairwise(bounds):
+        part = slice(first, after)
+        views = [records[start:end] for start, end in zip(starts[part], ends[part], strict=True)]
+        yield finish(rows.only(part), views, codec, rules)
 
 
 def _run_rows(records: memoryview, run: Run, wanted: Flags, rules: ForwardRules) -> Rows:
@@ -146,19 +155,28 @@ def _run_rows(records: memoryview, run: Run, wanted: Flags, rules: ForwardRules)
     return Rows(records, tails, ends, offsets, base_times.astype(np.int64))
 
 
-def _parts(rows: Rows, room: int) -> Iterator[Rows]:
-    """Cut rows into parts whose records fit in a batch."""
+def _part_bounds(rows: Rows, room: int) -> list[int]:
+    """Find where rows must be cut so that each part's records fit in a batch."""
     filled = np.cumsum(rows.ends - rows.tails + FRONT_BYTES)
-    first = 0
-    while first < len(filled):
+    bounds = [0]
+    while bounds[-1] < len(filled):
+        first = bounds[-1]
         before = int(filled[first - 1]) if first else 0
-        after = max(int(np.searchsorted(filled, before + room, side="right")), first + 1)
-        yield rows.only(slice(first, after))
-        first = after
+        after = int(np.searchsorted(filled, before + room, side="right"))
+        bounds.append(max(after, first + 1))
+    return bounds
 
 
-def _fronts_in_place(rows: Rows) -> list[memoryview]:
-    """Write the new front of every record right before its tail, over a header."""
-    data = rows.data
-    starts = write_fronts(np.frombuffer(data, np.uint8), rows.tails, rows)
-    return [data[start:end] for start, end in zip(starts.tolist(), rows.ends.tolist(), strict=True)]
+def _write_fronts(rows: Rows, bounds: list[int]) -> Ints:
+    """Write the new front of every record right before its tail, over a header; all parts at once.
+
+    Gives where each record starts.
+    """
+    firsts = np.repeat(np.array(bounds[:-1], np.int64), np.diff(bounds))
+    return write_fronts(
+        np.frombuffer(rows.data, np.uint8),
+        rows.tails,
+        rows.ends - rows.tails,
+        np.arange(len(firsts)) - firsts,
+        rows.timestamps - rows.timestamps[firsts],
+    )

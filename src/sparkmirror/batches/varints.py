@@ -103,10 +103,16 @@ def write_varints_before(data: Bytes, ends: Ints, values: Ints) -> Ints:
         return starts
     widths = np.searchsorted(_THRESHOLDS, bits, side="right") + 1
     starts = ends - widths
-    for n in range((largest.bit_length() + 6) // 7):
-        at = np.flatnonzero(widths > n)
+    longest, shortest = int(widths.max()), int(widths.min())
+    for n in range(longest):
+        # All of them as long as all have this byte: a slice costs nothing.
+        at = slice(None) if n < shortest else np.flatnonzero(widths > n)
         byte = (bits[at] >> np.uint64(7 * n)) & np.uint64(127)
-        data[starts[at] + n] = byte | (widths[at] > n + 1).astype(np.uint64) << np.uint64(7)
+        if n + 1 < shortest:
+            byte |= np.uint64(128)
+        else:
+            byte |= (widths[at] > n + 1).astype(np.uint64) << np.uint64(7)
+        data[starts[at] + n] = byte
     return starts
 
 
