@@ -1,0 +1,112 @@
+"""python -m bench: run the benchmark, write latest.json and RESULTS.md, print the tables."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from bench.cases import CASES, SYSTEMS, Case, CopyCase, LatencyCase, parse_cases, parse_systems
+from bench.copying import prepared_copy
+from bench.latency import prepared_latency
+from bench.machine import describe_machine
+from bench.progress import say
+from bench.results import Results, RunSystem, as_json, store_text
+from bench.scaling import prepared_scale
+from bench.stage import Stage, running_stage
+from bench.tables import format_number, render
+from bench.targets import judge
+from sparkmirror.errors import MirrorError
+
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for."""
+
+    cases: list[Case]
+    systems: list[str]
+    scale: float
+    rounds: int
+    json_path: Path
+    table_path: Path
+
+
+def parse_options(words: list[str]) -> Options:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    add = parser.add_argument
+    add("--cases", type=parse_cases, default=list(CASES.values()), help=f"of {', '.join(CASES)}")
+    add("--systems", type=parse_systems, default=list(SYSTEMS), help=f"of {', '.join(SYSTEMS)}")
+    add("--scale", type=float, default=1.0, help="share of the full data (and time) to use")
+    add("--rounds", type=int, default=2, help="measured rounds; the better one counts")
+    add("--json", type=Path, default=_HERE / "out" / "latest.json", help="where figures go")
+    add("--table", type=Path, default=_HERE / "RESULTS.md", help="where the tables go")
+    got = parser.parse_args(words)
+    return Options(got.cases, got.systems, got.scale, got.rounds, got.json, got.table)
+
+
+def main(words: list[str]) -> int:
+    """Run the benchmark; 1 if a system could not be measured."""
+    options = parse_options(words)
+    results = run(options)
+    sys.stdout.write(render(results, judge(results)))
+    say(f"figures in {options.json_path}, tables in {options.table_path}")
+    return 1 if results.failures else 0
+
+
+def run(options: Options) -> Results:
+    """Measure everything asked for; figures are stored after every run of a system."""
+    results = Results(
+        date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        machine=describe_machine(),
+        settings={"scale": options.scale, "rounds": options.rounds},
+    )
+    with running_stage(options.json_path.parent, options.scale, options.rounds) as stage:
+        for case in options.cases:
+            say(f"{case.name}: preparing")
+            with prepared_case(stage, case) as run_system:
+                for system in options.systems:
+                    measure(results, case.name, system, run_system)
+                    store(results, options)
+    return results
+
+
+def prepared_case(stage: Stage, case: Case) -> AbstractContextManager[RunSystem]:
+    """The data of a case on the source, and the function that runs a system on it."""
+    if isinstance(case, CopyCase):
+        return prepared_copy(stage, case)
+    if isinstance(case, LatencyCase):
+        return prepared_latency(stage, case)
+    return prepared_scale(stage, case)
+
+
+def measure(results: Results, case: str, system: str, run_system: RunSystem) -> None:
+    """Run one system; one that fails must not cost the figures of the others."""
+    try:
+        results.add(case, system, run_system(system))
+    except (MirrorError, TimeoutError, EOFError, KafkaException) as error:
+        results.add_failure(case, system, str(error))
+        say(f"{case} {system}: FAILED: {error}")
+        return
+    for figures in results.rounds[case][system]:
+        shown = ", ".join(f"{name} {format_number(value)}" for name, value in figures.items())
+        say(f"{case} {system}: {shown}")
+
+
+def store(results: Results, options: Options) -> None:
+    """Write both files as far as the run has come."""
+    outcomes = judge(results)
+    rows = [outcome.as_row() for outcome in outcomes]
+    store_text(options.json_path, as_json(results, rows))
+    store_text(options.table_path, render(results, outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,135 @@
+"""What is measured: the systems, the cases, and how much data each case has at full size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+SPARKMIRROR = "sparkmirror"
+MM2_DEFAULT = "mm2-default"
+MM2_TUNED = "mm2-tuned"
+SYSTEMS = (SPARKMIRROR, MM2_DEFAULT, MM2_TUNED)
+
+DATA_PARTITIONS = 4
+# A measured copy shorter than this is lost in the polling interval.
+_LEAST_RECORDS = 1_000
+_LEAST_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class CopyCase:
+    """A backlog of equal records that is copied as fast as the system can."""
+
+    name: str
+    value_bytes: int
+    records: int
+    compressible: bool
+    producer: Mapping[str, str | int]
+    # Mean records per batch that the source log must show: (at least, at most).
+    records_per_batch: tuple[float, float]
+
+    def record_count(self, scale: float) -> int:
+        """Records of one topic, the same number in every partition."""
+        wanted = max(_LEAST_RECORDS, int(self.records * scale))
+        return wanted - wanted % DATA_PARTITIONS
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyCase:
+    """A steady trickle of records, each timed from `produce` to its arrival at a consumer."""
+
+    name: str
+    records_per_second: int
+    value_bytes: int
+    warm_up_seconds: float
+    measured_seconds: float
+
+    def seconds(self, scale: float) -> tuple[float, float]:
+        """Length of the warm-up and of one measured round."""
+        factor = min(1.0, scale)
+        return (
+            max(_LEAST_SECONDS, self.warm_up_seconds * factor),
+            max(_LEAST_SECONDS, self.measured_seconds * factor),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleCase:
+    """Many partitions that hold one record each: time to start, then doing nothing."""
+
+    name: str
+    partitions: int
+    settle_seconds: float
+    idle_seconds: float
+
+    def seconds(self, scale: float) -> tuple[float, float]:
+        """Length of the pause after the start and of the idle time that is measured."""
+        factor = min(1.0, scale)
+        return (
+            max(_LEAST_SECONDS, self.settle_seconds * factor),
+            max(_LEAST_SECONDS, self.idle_seconds * factor),
+        )
+
+
+Case = CopyCase | LatencyCase | ScaleCase
+
+_FULL_BATCHES: dict[str, str | int] = {
+    "batch.size": 128 * 1024,
+    "batch.num.messages": 100_000,
+    "linger.ms": 100,
+}
+
+_COPY_CASES = (
+    CopyCase(
+        "1k-none",
+        value_bytes=1024,
+        records=1_000_000,
+        compressible=False,
+        producer={**_FULL_BATCHES, "compression.type": "none"},
+        records_per_batch=(100, 130),
+    ),
+    CopyCase(
+        "100b-lz4",
+        value_bytes=100,
+        records=4_000_000,
+        compressible=True,
+        producer={**_FULL_BATCHES, "compression.type": "lz4"},
+        records_per_batch=(900, 1400),
+    ),
+    CopyCase(
+        "tiny",
+        value_bytes=100,
+        records=300_000,
+        compressible=False,
+        producer={"batch.num.messages": 1, "linger.ms": 0, "compression.type": "none"},
+        records_per_batch=(1, 1),
+    ),
+)
+_LATENCY_CASE = LatencyCase("latency", 1_000, 200, warm_up_seconds=10.0, measured_seconds=30.0)
+_SCALE_CASES = tuple(
+    ScaleCase(f"scale-{partitions}", partitions, settle_seconds=10.0, idle_seconds=20.0)
+    for partitions in (10, 100, 1_000)
+)
+
+_ALL: tuple[Case, ...] = (*_COPY_CASES, _LATENCY_CASE, *_SCALE_CASES)
+CASES = {case.name: case for case in _ALL}
+
+
+def parse_cases(text: str) -> list[Case]:
+    """Cases named in a comma-separated list; `scale` stands for all three of its sizes."""
+    chosen: list[Case] = []
+    for word in text.split(","):
+        named = [case for name, case in CASES.items() if word in (name, name.split("-")[0])]
+        if not named:
+            raise ValueError(f"unknown case {word!r}; there are {', '.join(CASES)} and scale")
+        chosen += [case for case in named if case not in chosen]
+    return chosen
+
+
+def parse_systems(text: str) -> list[str]:
+    """Systems named in a comma-separated list."""
+    words = text.split(",")
+    unknown = [word for word in words if word not in SYSTEMS]
+    if unknown:
+        raise ValueError(f"unknown system {unknown[0]!r}; there are {', '.join(SYSTEMS)}")
+    return words

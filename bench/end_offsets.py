@@ -1,0 +1,104 @@
+"""How many records a topic holds, asked so cheaply that it can be asked twenty times a second.
+
+A client library takes about a millisecond of CPU per question, on the cores that are measured;
+ListOffsets version 1 written by hand takes a twentieth of that.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+
+from sparkmirror.errors import BrokerError, RemoteProtocolError
+from sparkmirror.types import TopicPartition
+
+_API_KEY = 2
+_API_VERSION = 1
+_LATEST = -1
+_TIMEOUT_SECONDS = 30.0
+# The mirror has not created the topic yet, or its leader is not known yet.
+_NOT_THERE_YET = {3, 5, 6}
+
+
+class EndOffsets:
+    """One connection to the one broker of a cluster."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.create_connection((host, port), timeout=_TIMEOUT_SECONDS)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def record_count(self, partitions: Sequence[TopicPartition]) -> int:
+        """Sum of the end offsets; partitions that do not exist yet count as empty."""
+        request = encode_request(partitions)
+        self._socket.sendall(struct.pack(">i", len(request)) + request)
+        (size,) = struct.unpack(">i", self._read(4))
+        return sum(decode_response(self._read(size)))
+
+    def _read(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            part = self._socket.recv(size - len(data))
+            if not part:
+                raise RemoteProtocolError("list offsets: the broker closed the connection")
+            data += part
+        return bytes(data)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def __enter__(self) -> EndOffsets:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def encode_request(partitions: Sequence[TopicPartition]) -> bytes:
+    """A ListOffsets request: header (key, version, correlation id, client id), then the topics."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        by_topic.setdefault(topic, []).append(partition)
+    parts = [struct.pack(">hhi", _API_KEY, _API_VERSION, 0), _encode_text("bench")]
+    parts.append(struct.pack(">ii", -1, len(by_topic)))  # replica id: a client
+    for topic, numbers in by_topic.items():
+        parts += [_encode_text(topic), struct.pack(">i", len(numbers))]
+        parts += [struct.pack(">iq", number, _LATEST) for number in numbers]
+    return b"".join(parts)
+
+
+def decode_response(data: bytes) -> Iterator[int]:
+    """End offsets in an answer: correlation id, topics of (partition, error, time, offset)."""
+    (topics,) = struct.unpack_from(">i", data, 4)
+    at = 8
+    for _ in range(topics):
+        (name_size,) = struct.unpack_from(">h", data, at)
+        name = data[at + 2 : at + 2 + name_size].decode()
+        at += 2 + name_size
+        (count,) = struct.unpack_from(">i", data, at)
+        at += 4
+        for partition, code, _, end_offset in struct.iter_unpack(
+            ">ihqq", data[at : at + 22 * count]
+        ):
+            yield _checked(end_offset, code, f"{name}-{partition}")
+        at += 22 * count
+
+
+def _checked(end_offset: int, code: int, where: str) -> int:
+    if code in _NOT_THERE_YET:
+        return 0
+    if code != 0:
+        raise BrokerError(f"list offsets of {where}: error code {code}", code, retriable=False)
+    return end_offset
+
+
+def _encode_text(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">h", len(data)) + data

@@ -1,0 +1,110 @@
+"""The data of a case, written once to the source and checked in the source's own log."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from collections.abc import Iterable, Mapping, Sequence
+
+from confluent_kafka import Producer
+
+from bench.cases import DATA_PARTITIONS, CopyCase
+from bench.log_batches import BatchShape, read_shape
+from bench.stage import Stage
+from sparkmirror.errors import KafkaError, MirrorError
+
+# Values are slices of one random block. The block is far larger than what a compressor looks back
+# at (lz4: 64 KB), so slices that overlap by chance compress next to nothing.
+_RANDOM_BLOCK_BYTES = 32 << 20
+_DISTINCT_VALUES = 100_000
+_FLUSH_SECONDS = 300.0
+_CITIES = ("Amsterdam", "Berlin", "Copenhagen", "Dublin", "Edinburgh", "Florence", "Geneva")
+
+
+def fill_topic(stage: Stage, topic: str, case: CopyCase) -> BatchShape:
+    """Write one topic of a case and return what the source stores."""
+    values = itertools.cycle(make_values(case))
+    records = case.record_count(stage.scale)
+    pairs = zip(itertools.cycle(range(DATA_PARTITIONS)), values, strict=False)
+    produce(stage, topic, itertools.islice(pairs, records), case.producer)
+    shape = read_shape(stage.source_data_folder, topic)
+    check_shape(shape, case, records)
+    return shape
+
+
+def check_shape(shape: BatchShape, case: CopyCase, records: int) -> None:
+    """Refuse to measure data that is not what the case says it is."""
+    least, most = case.records_per_batch
+    codec = case.producer["compression.type"]
+    wrong = (
+        shape.records != records
+        or not least <= shape.records_per_batch <= most
+        or shape.codecs != (codec,)
+    )
+    if wrong:
+        raise MirrorError(
+            f"fill {case.name}: the source holds {shape}, {shape.records_per_batch:.1f} records "
+            f"per batch; wanted {records} records, {least:g} to {most:g} per batch, {codec}"
+        )
+
+
+def make_values(case: CopyCase) -> Sequence[bytes]:
+    """Values of a case, some 100,000 different ones, the same in every run."""
+    chance = random.Random(case.name)
+    if case.compressible:
+        return [_order(chance, case.value_bytes) for _ in range(_DISTINCT_VALUES)]
+    block = chance.randbytes(_RANDOM_BLOCK_BYTES)
+    last = _RANDOM_BLOCK_BYTES - case.value_bytes
+    starts = [chance.randrange(last) for _ in range(_DISTINCT_VALUES)]
+    return [block[start : start + case.value_bytes] for start in starts]
+
+
+def _order(chance: random.Random, size: int) -> bytes:
+    """A value as applications write them: names that repeat, numbers that do not."""
+    text = (
+        f'{{"order":{chance.randrange(10**9)},"customer":"c{chance.randrange(10**6)}",'
+        f'"amount":{chance.randrange(10**6) / 100},"city":"{chance.choice(_CITIES)}","note":"'
+    )
+    filler = f"{chance.randrange(10**9):x}"
+    return (text + filler).ljust(size - 2, "-").encode()[: size - 2] + b'"}'
+
+
+def produce(
+    stage: Stage,
+    topic: str,
+    records: Iterable[tuple[int, bytes]],
+    settings: Mapping[str, str | int],
+) -> None:
+    """Write (partition, value) records to the source; return when all have left.
+
+    Delivery reports would double the time it takes: count what the source holds instead.
+    """
+    producer = Producer(
+        {
+            "bootstrap.servers": stage.source.bootstrap_servers,
+            "queue.buffering.max.messages": 200_000,
+            "queue.buffering.max.kbytes": 256 << 10,
+            **settings,
+        }
+    )
+    for partition, value in records:
+        _produce_when_room(producer, topic, partition, value)
+    left = producer.flush(_FLUSH_SECONDS)
+    if left:
+        raise KafkaError(f"fill {topic} on the source: {left} records not acknowledged")
+
+
+def _produce_when_room(producer: Producer, topic: str, partition: int, value: bytes) -> None:
+    while True:
+        try:
+            producer.produce(topic, value, partition=partition)
+        except BufferError:
+            producer.poll(0.1)
+        else:
+            return
+
+
+def write_back() -> None:
+    """Let the disk catch up, so that no system is measured while another's data is written."""
+    os.sync()

@@ -1,0 +1,84 @@
+"""What was measured, as it is stored: the shape of latest.json.
+
+{"date": ..., "machine": {...}, "settings": {...},
+ "cases":    {case: {system: {measure: number}}},       the better round
+ "rounds":   {case: {system: [{measure: number}]}},     all of them
+ "targets":  [{"target": ..., "value": ..., "met": ...}],
+ "failures": [{"case": ..., "system": ..., "why": ...}]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Measures = dict[str, float]
+# Runs one system on data that is ready; the figures of each measured round.
+RunSystem = Callable[[str], list[Measures]]
+
+_DIGITS = 3
+
+
+@dataclass(slots=True)
+class Results:
+    """Everything a run has found so far."""
+
+    date: str
+    machine: Mapping[str, str]
+    settings: Mapping[str, Any]
+    cases: dict[str, dict[str, Measures]] = field(default_factory=dict)
+    rounds: dict[str, dict[str, list[Measures]]] = field(default_factory=dict)
+    failures: list[dict[str, str]] = field(default_factory=list)
+
+    def add(self, case: str, system: str, rounds: list[Measures]) -> None:
+        """Keep the rounds of one run and the better of them."""
+        rounded = [rounded_measures(measures) for measures in rounds]
+        self.rounds.setdefault(case, {})[system] = rounded
+        self.cases.setdefault(case, {})[system] = better_round(rounded)
+
+    def add_failure(self, case: str, system: str, why: str) -> None:
+        """Note a run that has no figures."""
+        self.failures.append({"case": case, "system": system, "why": why})
+
+    def measure(self, case: str, system: str, name: str) -> float | None:
+        """One figure, None if it was not measured."""
+        return self.cases.get(case, {}).get(system, {}).get(name)
+
+
+def better_round(rounds: list[Measures]) -> Measures:
+    """The round with the highest throughput, or the lowest p99; whole, never a mix of rounds."""
+
+    def rank(measures: Measures) -> float:
+        return measures.get("mb_per_s", -measures.get("p99_ms", 0.0))
+
+    return max(rounds, key=rank)
+
+
+def rounded_measures(measures: Measures) -> Measures:
+    """Without digits that mean nothing."""
+    return {name: round(value, _DIGITS) for name, value in sorted(measures.items())}
+
+
+def as_json(results: Results, targets: list[dict[str, Any]]) -> str:
+    """The text of latest.json."""
+    content = {
+        "date": results.date,
+        "machine": results.machine,
+        "settings": results.settings,
+        "cases": results.cases,
+        "rounds": results.rounds,
+        "targets": targets,
+        "failures": results.failures,
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def store_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all, because a run may be interrupted."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(path.name + ".part")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)

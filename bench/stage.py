@@ -1,0 +1,138 @@
+"""The two clusters everything runs on, and the topics on them.
+
+A topic can be hidden: the source denies everybody everything on it, and a mirror's list of topics
+does not show it. Its data is written once, long before; the moment the rule is taken away, a
+mirror that is up and warm finds a topic with a full backlog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from bench.end_offsets import EndOffsets
+from sparkmirror.embedded import KafkaCluster
+from sparkmirror.embedded.ports import HOST
+from sparkmirror.embedded.waiting import wait_for
+
+DATA_PREFIX = "bench-"
+_ADMIN_SECONDS = 60.0
+_HEAP = "1g"  # what kafka-server-start.sh gives a broker
+# Deleted topics must not fill the disk, nor be deleted in the middle of a later measurement.
+_QUICK_DELETE = {"log.segment.delete.delay.ms": "1000"}
+_AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Source and target cluster of a whole run, one broker each."""
+
+    source: KafkaCluster
+    target: KafkaCluster
+    out_folder: Path
+    scale: float
+    rounds: int
+
+    @property
+    def source_data_folder(self) -> Path:
+        return self.source.brokers[0].folder / "data"
+
+    def target_offsets(self) -> EndOffsets:
+        """A connection that counts records on the target."""
+        return EndOffsets(HOST, self.target.brokers[0].port)
+
+    def source_offsets(self) -> EndOffsets:
+        """A connection that counts records on the source."""
+        return EndOffsets(HOST, self.source.brokers[0].port)
+
+    def log_folder(self, case: str, system: str) -> Path:
+        """Where a run keeps its settings and its log."""
+        return self.out_folder / "logs" / f"{case}-{system}"
+
+
+@contextmanager
+def running_stage(out_folder: Path, scale: float, rounds: int) -> Iterator[Stage]:
+    """Start both clusters; stop them and delete their data at the end."""
+    with (
+        KafkaCluster(
+            "bench-source", heap=_HEAP, properties={**_QUICK_DELETE, **_AUTHORIZER}
+        ) as source,
+        KafkaCluster("bench-target", heap=_HEAP, properties=_QUICK_DELETE) as target,
+    ):
+        yield Stage(source, target, out_folder, scale, rounds)
+
+
+class Topics:
+    """Creates, hides, shows and deletes topics of one cluster."""
+
+    def __init__(self, cluster: KafkaCluster) -> None:
+        # Its log would say that the brokers are gone, at the end, when they are meant to be.
+        self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+
+    def create(self, names: Sequence[str], partitions: int) -> None:
+        """Create topics and return when the broker lists them."""
+        wanted = [NewTopic(name, partitions, 1) for name in names]
+        for future in self._admin.create_topics(wanted).values():
+            future.result(_ADMIN_SECONDS)
+        self._wait_until(lambda: set(names) <= self.list_names(), f"topics {names} are listed")
+
+    def list_names(self) -> set[str]:
+        """Every topic that is not hidden and not Kafka's own."""
+        listed = self._admin.list_topics(timeout=_ADMIN_SECONDS).topics
+        return {name for name in listed if not name.startswith("__")}
+
+    def delete(self, names: set[str]) -> None:
+        """Delete topics and return when the broker does not list them any more."""
+        if not names:
+            return
+        for future in self._admin.delete_topics(sorted(names)).values():
+            future.result(_ADMIN_SECONDS)
+        self._wait_until(lambda: not names & self.list_names(), f"topics {names} are gone")
+
+    def hide(self, names: Sequence[str]) -> None:
+        """Deny everything on topics; return when they are not listed any more."""
+        rules = [AclBinding(*_denial(name)) for name in names]
+        for future in self._admin.create_acls(rules).values():
+            future.result(_ADMIN_SECONDS)
+        self._wait_until(lambda: not set(names) & self.list_names(), f"topics {names} are hidden")
+
+    def show(self, names: Sequence[str]) -> None:
+        """Take the denial away; return when the topics are listed."""
+        rules = [AclBindingFilter(*_denial(name)) for name in names]
+        for future in self._admin.delete_acls(rules).values():
+            future.result(_ADMIN_SECONDS)
+        self._wait_until(lambda: set(names) <= self.list_names(), f"topics {names} are listed")
+
+    def _wait_until(self, condition: Callable[[], bool], describe: str) -> None:
+        wait_for(condition, within=_ADMIN_SECONDS, describe=describe)
+
+
+def _denial(topic: str) -> tuple[Any, ...]:
+    """The rule that hides a topic, in the order in which bindings and filters take it."""
+    place = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL)
+    return (*place, "User:*", "*", AclOperation.ALL, AclPermissionType.DENY)
+
+
+def clean_up(stage: Stage) -> None:
+    """Delete what a mirror left behind on both clusters; the data of the case stays."""
+    target = Topics(stage.target)
+    target.delete(target.list_names())
+    source = Topics(stage.source)
+    source.delete({name for name in source.list_names() if not name.startswith(DATA_PREFIX)})

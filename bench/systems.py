@@ -1,0 +1,116 @@
+"""The systems that are compared: their configuration files and how they are started.
+
+All get the same file; MM2 tuned gets seven more lines, which are what its users write when they
+tune it for throughput. sparkmirror runs with its default settings.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.cases import MM2_TUNED, SPARKMIRROR
+from bench.process_tree import ProcessTree
+from sparkmirror.embedded import MirrorMaker
+from sparkmirror.embedded.java import store_properties
+from sparkmirror.embedded.process import log_tail, start_child
+from sparkmirror.errors import MirrorError
+
+_REPLICATION_FACTORS = (
+    "replication.factor",
+    "checkpoints.topic.replication.factor",
+    "heartbeats.topic.replication.factor",
+    "offset-syncs.topic.replication.factor",
+    "offset.storage.replication.factor",
+    "status.storage.replication.factor",
+    "config.storage.replication.factor",
+)
+_STOP_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What one run of a mirror is to copy."""
+
+    alias: str
+    source_bootstrap: str
+    target_bootstrap: str
+    topics: str
+    refresh_seconds: int | None = None
+
+    def remote_topic(self, topic: str) -> str:
+        """Name of `topic` on the target, by MM2's default policy."""
+        return f"{self.alias}.{topic}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """A mirror that was started."""
+
+    pid: int
+    log_path: Path
+    started_at: float
+    tree: ProcessTree
+
+    def require_running(self) -> None:
+        """Raise with the end of its log if the process is gone."""
+        stat = Path(f"/proc/{self.pid}/stat")
+        # A zombie is a process that ended and whose parent has not asked yet.
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            tail = log_tail(self.log_path)
+            raise MirrorError(f"the mirror ended before it was stopped; {self.log_path}:\n{tail}")
+
+
+def flow_properties(system: str, flow: Flow) -> dict[str, str]:
+    """The mm2.properties file of a run."""
+    alias = flow.alias
+    properties = {
+        "clusters": f"{alias},target",
+        f"{alias}.bootstrap.servers": flow.source_bootstrap,
+        "target.bootstrap.servers": flow.target_bootstrap,
+        f"{alias}->target.enabled": "true",
+        f"{alias}->target.topics": flow.topics,
+        f"target->{alias}.enabled": "false",
+        "tasks.max": "4",
+        # The source has an authorizer only to hide topics; its one rule is not to be copied.
+        "sync.topic.acls.enabled": "false",
+        **dict.fromkeys(_REPLICATION_FACTORS, "1"),
+    }
+    if flow.refresh_seconds is not None:
+        properties["refresh.topics.interval.seconds"] = str(flow.refresh_seconds)
+    return {**properties, **(_tuning(alias) if system == MM2_TUNED else {})}
+
+
+def _tuning(alias: str) -> dict[str, str]:
+    return {
+        "target.producer.batch.size": "524288",
+        "target.producer.linger.ms": "20",
+        "target.producer.compression.type": "lz4",
+        "target.producer.acks": "1",
+        f"{alias}.consumer.fetch.min.bytes": "100000",
+        f"{alias}.consumer.max.partition.fetch.bytes": "4194304",
+        f"{alias}.consumer.max.poll.records": "10000",
+    }
+
+
+@contextmanager
+def running_mirror(system: str, flow: Flow, folder: Path) -> Iterator[Mirror]:
+    """Start `system` on `flow`; stop it and everything it started at the end."""
+    properties = flow_properties(system, flow)
+    started_at = time.monotonic()
+    if system == SPARKMIRROR:
+        settings, log_path = folder / "mm2.properties", folder / "sparkmirror.log"
+        store_properties(settings, properties)
+        command: list[str | Path] = [sys.executable, "-m", "sparkmirror.cli.main", "run", settings]
+        child = start_child(command, log_path)
+        try:
+            yield Mirror(child.pid, log_path, started_at, ProcessTree(child.pid))
+        finally:
+            child.stop(_STOP_SECONDS)
+    else:
+        with MirrorMaker(properties, folder) as maker:
+            yield Mirror(maker.pid, maker.log_path, started_at, ProcessTree(maker.pid))

@@ -1,0 +1,83 @@
+"""What sparkmirror has to reach, as a table, and whether it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bench.cases import CASES, MM2_DEFAULT, MM2_TUNED, SPARKMIRROR
+from bench.results import Results
+
+AT_LEAST = ">="
+AT_MOST = "<="
+BELOW = "<"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A limit for one figure of ours, or for its ratio to the figure of another system."""
+
+    case: str
+    measure: str
+    sign: str
+    limit: float
+    against: str = ""
+
+    def __str__(self) -> str:
+        ratio = f" / {self.against}" if self.against else ""
+        return f"{self.case}: {self.measure}{ratio} {self.sign} {_shown(self.limit)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A target and what was measured; None if it was not."""
+
+    target: Target
+    value: float | None
+
+    @property
+    def is_met(self) -> bool | None:
+        return None if self.value is None else _holds(self.value, self.target)
+
+    def as_row(self) -> dict[str, Any]:
+        """As it stands in latest.json."""
+        value = None if self.value is None else round(self.value, 4)
+        return {"target": str(self.target), "value": value, "met": self.is_met}
+
+
+TARGETS = (
+    Target("1k-none", "mb_per_s", AT_LEAST, 3.0, against=MM2_TUNED),
+    Target("1k-none", "cpu_s_per_gb", AT_MOST, 1 / 8, against=MM2_TUNED),
+    Target("1k-none", "task_cpu_s_per_gb", AT_MOST, 1.0),
+    Target("100b-lz4", "mb_per_s", AT_LEAST, 4.0, against=MM2_TUNED),
+    Target("100b-lz4", "cpu_s_per_gb", AT_MOST, 1 / 10, against=MM2_TUNED),
+    Target("tiny", "records_per_s", AT_LEAST, 1.5, against=MM2_TUNED),
+    Target("tiny", "cpu_s_per_gb", AT_MOST, 1 / 2, against=MM2_TUNED),
+    Target("latency", "p50_ms", AT_MOST, 1 / 3, against=MM2_DEFAULT),
+    Target("latency", "p99_ms", AT_MOST, 1 / 3, against=MM2_DEFAULT),
+    Target("scale-1000", "idle_cpu_percent", BELOW, 5.0),
+    *(Target(name, "task_rss_mb", BELOW, 300.0) for name in CASES),
+)
+
+
+def judge(results: Results) -> list[Outcome]:
+    """Every target with what was measured for it."""
+    return [Outcome(target, _value(results, target)) for target in TARGETS]
+
+
+def _value(results: Results, target: Target) -> float | None:
+    ours = results.measure(target.case, SPARKMIRROR, target.measure)
+    if not target.against or ours is None:
+        return ours
+    theirs = results.measure(target.case, target.against, target.measure)
+    return ours / theirs if theirs else None
+
+
+def _holds(value: float, target: Target) -> bool:
+    if target.sign == AT_LEAST:
+        return value >= target.limit
+    return value < target.limit if target.sign == BELOW else value <= target.limit
+
+
+def _shown(limit: float) -> str:
+    return f"{limit:g}" if limit >= 1 else f"1/{1 / limit:g}"
