@@ -102,8 +102,8 @@ COMMON_CLIENT_KEYS = Definition(
     _number("connections.max.idle.ms", LONG, 540000, "Close a connection unused for so long.", -1),
     _number("socket.connection.setup.timeout.ms", LONG, 10000, "Time to open a connection."),
     _number("socket.connection.setup.timeout.max.ms", LONG, 30000, "Longest such time."),
-    _number("send.buffer.bytes", INT, 131072, "Socket send buffer; -1 leaves it to the OS.", -1),
-    _number("receive.buffer.bytes", INT, 65536, "Socket receive buffer; -1: the OS decides.", -1),
+    _number("send.buffer.bytes", INT, -1, "Socket send buffer; -1 leaves it to the OS.", -1),
+    _number("receive.buffer.bytes", INT, -1, "Socket receive buffer; -1: the OS decides.", -1),
     _number("default.api.timeout.ms", INT, 60000, "Time for a whole operation with its retries."),
     Key(
         name="client.rack",

@@ -47,8 +47,8 @@ class ClientConfig:
     socket_connection_setup_timeout_ms: int = 10000
     socket_connection_setup_timeout_max_ms: int = 30000
     default_api_timeout_ms: int = 60000
-    receive_buffer_bytes: int = 65536
-    send_buffer_bytes: int = 131072
+    receive_buffer_bytes: int = -1
+    send_buffer_bytes: int = -1
     client_rack: str = ""
 
 

@@ -31,6 +31,14 @@ def encode_produce(
     batches: Sequence[tuple[TopicPartition, Buffer]], acks: int, timeout_ms: int
 ) -> list[Buffer]:
     """The body in pieces: the batches themselves are not copied."""
+    if len(batches) == 1:
+        ((topic, partition), view) = batches[0]
+        name = topic.encode()
+        size = len(name)
+        head = struct.pack(
+            f">hhiih{size}siii", -1, acks, timeout_ms, 1, size, name, 1, partition, len(view)
+        )
+        return [head, view]
     topics: dict[str, list[tuple[int, Buffer]]] = {}
     for (topic, partition), view in batches:
         topics.setdefault(topic, []).append((partition, view))
@@ -43,6 +51,19 @@ def encode_produce(
             out.append(view)
             head = b""
     return out
+
+
+def decode_single(answer: memoryview, tp: TopicPartition, name_size: int) -> int | None:
+    """The base offset, when the answer is about `tp` alone and all is well; otherwise None.
+
+    The usual case, and worth it: the whole decoding of a row takes ten times as long.
+    """
+    at = 10 + name_size  # one topic: its count, its name, one partition: its count
+    if len(answer) < at + ROW.size:
+        return None
+    partition, code, base_offset, _, _, errors = ROW.unpack_from(answer, at)
+    is_plain = partition == tp.partition and code == 0 and errors <= 0
+    return int(base_offset) if is_plain else None
 
 
 def decode_produce(answer: memoryview) -> dict[TopicPartition, Produced]:

@@ -88,6 +88,8 @@ class Partition:
     """One target partition."""
 
     tp: TopicPartition
+    name_size: int
+    node: int = -1
     queue: deque[Parcel] = field(default_factory=deque)
     sent: deque[Parcel] = field(default_factory=deque)
     producer_id: int = -1
@@ -151,7 +153,7 @@ class Producer:
         """Queue batches; they leave with the next `pump`."""
         partition = self._partitions.get(tp)
         if partition is None:
-            partition = self._partitions[tp] = Partition(tp)
+            partition = self._partitions[tp] = Partition(tp, len(tp.topic.encode()))
             self._cluster.track([tp.topic])
         for parcel in parcels:
             partition.queue.append(parcel)
@@ -207,13 +209,12 @@ class Producer:
         if leader is None:
             self._wait_for_leader(partition)
             return
-        for node, other in self._lanes.items():
-            if node != leader.node:
-                other.ready.pop(partition.tp, None)
-        lane = self._lanes.get(leader.node)
-        if lane is None:
-            lane = self._lanes[leader.node] = Lane(leader.node)
-        lane.ready[partition.tp] = partition
+        if partition.node != leader.node:
+            if partition.node in self._lanes:
+                self._lanes[partition.node].ready.pop(partition.tp, None)
+            partition.node = leader.node
+            self._lanes.setdefault(leader.node, Lane(leader.node))
+        self._lanes[leader.node].ready[partition.tp] = partition
 
     def _wait_for_leader(self, partition: Partition) -> None:
         """Metadata tells sooner or later; when the cluster said why there is none, so do we."""
@@ -301,6 +302,9 @@ class Producer:
         self, lane: Lane, batches: list[tuple[Partition, Parcel]], answer: memoryview
     ) -> None:
         lane.in_flight -= 1
+        if len(batches) == 1 and self._is_stored(*batches[0], answer):
+            self._pump(lane)
+            return
         rows = produce_messages.decode_produce(answer)
         for partition, parcel in batches:
             row = rows[partition.tp]
@@ -313,6 +317,17 @@ class Producer:
                 what = f"produce to {partition.tp} on '{self._cluster.config.alias}'"
                 self._on_error(partition, parcel, broker_error(what, row.code, row.detail))
         self._pump(lane)
+
+    def _is_stored(self, partition: Partition, parcel: Parcel, answer: memoryview) -> bool:
+        """Take the usual answer to a request with one batch; False: look closer."""
+        offset = produce_messages.decode_single(answer, partition.tp, partition.name_size)
+        if offset is None:
+            return False
+        partition.in_flight -= 1
+        parcel.done = True
+        parcel.offset = offset
+        self._settle(partition)
+        return True
 
     def _on_failure(
         self, lane: Lane, batches: list[tuple[Partition, Parcel]], error: KafkaError

@@ -29,8 +29,11 @@ class Stream(Protocol):
     def finish_connect(self) -> bool:
         """True once the stream is usable; raises TransportError when it never will be."""
 
+    def wake_at(self, size: int) -> None:
+        """Call back for reading only when `size` bytes are there, if the system can do that."""
+
     def receive(self, into: memoryview) -> int:
-        """Bytes received, 0 when there are none yet; raises TransportError at the end of the stream."""
+        """Bytes received, 0 when there are none yet; TransportError at the end of the stream."""
 
     def send(self, pieces: Sequence[Buffer]) -> int:
         """Bytes taken from the front of `pieces`, 0 when the other side is slow."""
@@ -68,6 +71,10 @@ class PlainStream:
                 f"connect to {self.address}: {errno.errorcode.get(failure, failure)}"
             )
         return True
+
+    def wake_at(self, size: int) -> None:
+        """Fewer, larger reads: each one costs a turn of the loop."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
 
     def receive(self, into: memoryview) -> int:
         """Bytes received, 0 when there are none yet."""
