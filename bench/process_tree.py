@@ -42,7 +42,6 @@ class Usage:
     task_cpu_seconds: float
     rss_bytes: int
     largest_task_rss_bytes: int
-    all_tasks_rss_bytes: int
 
 
 class ProcessTree:
@@ -67,7 +66,6 @@ class ProcessTree:
             task_cpu_seconds=sum(self._cpu[key] for key in self._tasks),
             rss_bytes=sum(stat.rss_bytes for stat in members),
             largest_task_rss_bytes=max(task_rss, default=0),
-            all_tasks_rss_bytes=sum(task_rss),
         )
 
     def _read_all(self) -> Iterator[ProcessStat]:

@@ -1,0 +1,77 @@
+"""Names on the command line, and sizes."""
+
+from __future__ import annotations
+
+import pytest
+from bench.cases import (
+    CASES,
+    DATA_PARTITIONS,
+    SYSTEMS,
+    CopyCase,
+    LatencyCase,
+    ScaleCase,
+    parse_cases,
+    parse_systems,
+)
+
+
+def test_there_are_the_cases_that_results_are_compared_by() -> None:
+    wanted = ["1k-none", "100b-lz4", "tiny", "latency", "scale-10", "scale-100", "scale-1000"]
+    assert list(CASES) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        pytest.param("latency", ["latency"], id="one"),
+        pytest.param("tiny,1k-none", ["tiny", "1k-none"], id="in the order asked for"),
+        pytest.param("scale", ["scale-10", "scale-100", "scale-1000"], id="all sizes"),
+        pytest.param("scale-100,scale", ["scale-100", "scale-10", "scale-1000"], id="each once"),
+    ],
+)
+def test_cases_are_found_by_name(text: str, names: list[str]) -> None:
+    assert [case.name for case in parse_cases(text)] == names
+
+
+def test_unknown_case_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(ValueError, match="unknown case 'fast'; there are 1k-none, "):
+        parse_cases("tiny,fast")
+
+
+def test_systems_are_found_by_name() -> None:
+    assert parse_systems(",".join(SYSTEMS)) == list(SYSTEMS)
+
+
+def test_unknown_system_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown system 'mm1'"):
+        parse_systems("sparkmirror,mm1")
+
+
+@pytest.mark.parametrize(
+    ("scale", "records"),
+    [
+        pytest.param(1.0, 1_000_000, id="full"),
+        pytest.param(0.00667, 6_668, id="the same number in every partition"),
+        pytest.param(0.0, 1_000, id="never too few to measure"),
+    ],
+)
+def test_record_count_follows_the_scale(scale: float, records: int) -> None:
+    case = CASES["1k-none"]
+    assert isinstance(case, CopyCase)
+    assert case.record_count(scale) == records
+    assert case.record_count(scale) % DATA_PARTITIONS == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "seconds"),
+    [
+        pytest.param("latency", 1.0, (10.0, 30.0), id="latency, full"),
+        pytest.param("latency", 5.0, (10.0, 30.0), id="latency, never longer"),
+        pytest.param("latency", 0.2, (3.0, 6.0), id="latency, shorter"),
+        pytest.param("scale-10", 0.0, (3.0, 3.0), id="scale, never too short"),
+    ],
+)
+def test_times_follow_the_scale(name: str, scale: float, seconds: tuple[float, float]) -> None:
+    case = CASES[name]
+    assert isinstance(case, LatencyCase | ScaleCase)
+    assert case.seconds(scale) == seconds
