@@ -102,8 +102,23 @@ COMMON_CLIENT_KEYS = Definition(
     _number("connections.max.idle.ms", LONG, 540000, "Close a connection unused for so long.", -1),
     _number("socket.connection.setup.timeout.ms", LONG, 10000, "Time to open a connection."),
     _number("socket.connection.setup.timeout.max.ms", LONG, 30000, "Longest such time."),
-    _number("send.buffer.bytes", INT, -1, "Socket send buffer; -1 leaves it to the OS.", -1),
-    _number("receive.buffer.bytes", INT, -1, "Socket receive buffer; -1: the OS decides.", -1),
+    # A fixed size switches off the tuning by the OS, which is larger than Kafka's defaults.
+    _number(
+        "send.buffer.bytes",
+        INT,
+        -1,
+        "Socket send buffer; -1 leaves it to the OS.",
+        -1,
+        kafka_default="131072",
+    ),
+    _number(
+        "receive.buffer.bytes",
+        INT,
+        -1,
+        "Socket receive buffer; -1 leaves it to the OS.",
+        -1,
+        kafka_default="65536 (producer: 32768)",
+    ),
     _number("default.api.timeout.ms", INT, 60000, "Time for a whole operation with its retries."),
     Key(
         name="client.rack",

@@ -1,0 +1,76 @@
+"""The connector tables beside what a real Connect worker says of its connectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from sparkmirror.config.connectors import CONNECTOR_KEYS, SourceConfig
+from sparkmirror.config.keys import REQUIRED, Key, Secret
+
+KINDS = {
+    "S": "MirrorSourceConnector",
+    "C": "MirrorCheckpointConnector",
+    "H": "MirrorHeartbeatConnector",
+}
+
+
+class Row(NamedTuple):
+    """One key of Kafka's."""
+
+    name: str
+    type: str
+    default: str
+    importance: str
+    kinds: str
+
+
+def kafka_rows() -> list[Row]:
+    text = Path(__file__).with_name("connector_definitions.tsv").read_text("ascii")
+    return [Row(*line.split("\t")) for line in text.splitlines() if not line.startswith("#")]
+
+
+def shown_default(key: Key) -> str:
+    if key.default is REQUIRED:
+        return "required"
+    if key.default is None:
+        return "-"
+    if isinstance(key.default, tuple):
+        return ",".join(key.default) or '""'
+    return str(key.default).lower() if isinstance(key.default, bool) else str(key.default)
+
+
+@pytest.mark.parametrize("row", kafka_rows(), ids=lambda row: row.name)
+def test_key_is_kafkas(row: Row) -> None:
+    for letter in row.kinds:
+        key = CONNECTOR_KEYS[KINDS[letter]][row.name]
+        found = Row(key.name, key.type, shown_default(key), key.importance, row.kinds)
+        assert found == row
+
+
+@pytest.mark.parametrize("letter", KINDS)
+def test_connector_has_no_key_that_kafka_lacks(letter: str) -> None:
+    kafka = {row.name for row in kafka_rows() if letter in row.kinds}
+    # Read by MirrorMaker 2's property filter, which has a definition of its own.
+    assert set(CONNECTOR_KEYS[KINDS[letter]].names) - kafka == {"use.defaults.from"}
+
+
+@pytest.mark.parametrize("kind", CONNECTOR_KEYS)
+def test_default_is_a_value_that_the_key_takes(kind: str) -> None:
+    for key in CONNECTOR_KEYS[kind]:
+        if key.default not in (REQUIRED, None):
+            assert key.parse(shown_default(key).replace('""', "")) == key.default
+
+
+def test_every_setting_of_the_source_comes_from_a_key() -> None:
+    made = {"source_client", "target_client", "consumer", "producer"}
+    fields = {key.field for key in CONNECTOR_KEYS["MirrorSourceConnector"]}
+    assert set(SourceConfig.__dataclass_fields__) - fields == made
+
+
+def test_passwords_have_the_type_password() -> None:
+    keys = CONNECTOR_KEYS["MirrorSourceConnector"]
+    assert isinstance(keys["sasl.jaas.config"].parse("x"), Secret)
+    assert isinstance(keys["ssl.key.password"].parse("x"), Secret)

@@ -1,0 +1,47 @@
+"""The table of what this version lacks."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkmirror.config.connector_keys import FRAMEWORK_KEYS, MIRROR_KEYS
+from sparkmirror.config.findings import Findings
+from sparkmirror.config.keys import Status
+from sparkmirror.config.mm2_keys import MM2_KEYS
+from sparkmirror.config.not_yet import NOT_YET, Lacking, check_not_yet, status_of
+from sparkmirror.config.worker import WORKER_KEYS
+
+KNOWN = MIRROR_KEYS + FRAMEWORK_KEYS + WORKER_KEYS + MM2_KEYS
+
+
+@pytest.mark.parametrize("row", NOT_YET, ids=lambda row: row.key)
+def test_row_is_about_a_known_key(row: Lacking) -> None:
+    assert row.key in KNOWN
+    assert status_of(KNOWN[row.key]) == (Status.NOT_YET, row.reason)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "refused", "warned"),
+    [
+        ("emit.checkpoints.enabled", True, False, True),
+        ("emit.checkpoints.enabled", False, False, False),
+        ("sync.group.offsets.enabled", True, False, True),
+        ("transforms", ("a",), True, False),
+        ("transforms", (), False, False),
+        ("exactly.once.source.support", "preparing", False, False),
+        ("exactly.once.source.support", "enabled", True, False),
+        ("offset.lag.max", 5, False, False),
+    ],
+)
+def test_value_that_asks_for_more_is_told(
+    key: str, value: object, refused: bool, warned: bool
+) -> None:
+    findings = Findings()
+    check_not_yet({key: value}, findings)
+    assert [error.key for error in findings.errors] == [key] * refused
+    assert len(findings.warnings) == warned
+
+
+def test_other_keys_keep_their_status() -> None:
+    assert status_of(KNOWN["topics"]) == (Status.HONOURED, "")
+    assert status_of(KNOWN["errors.log.enable"])[0] is Status.EXPLAINED

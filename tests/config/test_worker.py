@@ -1,0 +1,74 @@
+"""The settings of a worker."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkmirror.config.findings import Findings, Settings
+from sparkmirror.config.worker import parse_worker
+
+PROPS = {
+    "bootstrap.servers": "h:1,i:2",
+    "client.id": "A->B",
+    "group.id": "A-mm2",
+    "offset.storage.topic": "o",
+    "config.storage.topic": "c",
+    "status.storage.topic": "s",
+}
+
+
+def test_worker_has_connects_defaults() -> None:
+    worker = parse_worker(Settings(PROPS, Findings()), "B")
+    assert worker.bootstrap_servers == worker.client.bootstrap_servers == ("h:1", "i:2")
+    assert worker.producer.client.bootstrap_servers == ("h:1", "i:2")
+    assert (worker.client_id, worker.group_id) == ("A->B", "A-mm2")
+    assert worker.offset_storage_topic == "o"
+    assert (worker.offset_storage_partitions, worker.offset_storage_replication_factor) == (25, 3)
+    assert (worker.offset_flush_interval_ms, worker.offset_flush_timeout_ms) == (60000, 5000)
+    assert worker.task_shutdown_graceful_timeout_ms == 5000
+    assert worker.exactly_once_source_support == "disabled"
+
+
+def test_workers_producer_takes_its_prefix() -> None:
+    props = PROPS | {"producer.acks": "1", "acks": "0"}
+    assert parse_worker(Settings(props, Findings()), "B").producer.acks == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("exactly.once.source.support", "enabled", "exactly once is not in this version yet"),
+        ("exactly.once.source.support", "ENABLED", "exactly once is not in this version yet"),
+        ("exactly.once.source.support", "on", "not one of the values it takes"),
+        ("offset.storage.partitions", "many", "not a number of type INT"),
+        ("offset.storage.replication.factor", "40000", "not a number of type SHORT"),
+        ("offset.flush.interval.ms", "-1", "out of range"),
+        ("offset.storage.topic", " ", "is empty"),
+        ("bootstrap.servers", "h:1,h", "'h' is not host:port"),
+    ],
+)
+def test_bad_worker_setting_is_an_error(name: str, value: str, reason: str) -> None:
+    settings = Settings(PROPS | {name: value}, Findings())
+    parse_worker(settings, "B")
+    assert [error.key for error in settings.findings.errors] == [name]
+    assert settings.findings.errors[0].reason.startswith(reason)
+
+
+def test_missing_worker_settings_are_errors() -> None:
+    settings = Settings({}, Findings())
+    parse_worker(settings, "B")
+    assert [error.key for error in settings.findings.errors] == [
+        "group.id",
+        "offset.storage.topic",
+        "config.storage.topic",
+        "status.storage.topic",
+        "bootstrap.servers",
+    ]
+
+
+@pytest.mark.parametrize("name", ["rest.port", "session.timeout.ms", "plugin.path"])
+def test_worker_key_without_effect_is_accepted(name: str) -> None:
+    settings = Settings(PROPS | {name: "1"}, Findings())
+    parse_worker(settings, "B")
+    assert settings.findings.errors == ()
+    assert settings.findings.warnings[0].startswith(f"{name}: has no effect: ")
