@@ -195,6 +195,19 @@ def test_error_shows_the_placeholder_and_not_the_value(tmp_path: Path) -> None:
             id="misspelt-source",
         ),
         pytest.param(
+            {"A->B": "x"},
+            "A->B=x: not a key of a flow; write A->B.topics=...",
+            id="flow-without-key",
+        ),
+        pytest.param(
+            {"->B.topics": "x"},
+            "->B.topics=x: not a key of a flow; write A->B.topics=...",
+            id="flow-without-source",
+        ),
+        pytest.param(
+            {"A->B.name": ""}, "A->B.name=: is empty; give a text", id="connector-without-name"
+        ),
+        pytest.param(
             {"clusters": "A,B,spark"},
             "clusters=A,B,spark: 'spark' cannot be an alias: keys that begin with it are Spark's "
             "settings; use another alias",

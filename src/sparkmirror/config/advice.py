@@ -189,8 +189,11 @@ def _no_such_flow(key: str, value: str, context: Context, findings: Findings) ->
     if source == target and source in context.clusters:
         return "ignored: a cluster is not mirrored to itself"
     unknown = [alias for alias in (source, target) if alias not in context.clusters]
-    names = " and ".join(f"'{alias}'" for alias in unknown) or f"'{key}'"
-    close = get_close_matches(unknown[0] if unknown else "", context.clusters, 1)
+    if not unknown or "" in unknown:
+        findings.error(key, value, "not a key of a flow", f"write {context.example}.topics=...")
+        return None
+    names = " and ".join(f"'{alias}'" for alias in unknown)
+    close = get_close_matches(unknown[0], context.clusters, 1)
     hint = f"did you mean {close[0]}? Else add it to clusters" if close else "add it to clusters"
     findings.error(key, value, f"{CLUSTERS} does not name {names}", hint)
     return None

@@ -71,7 +71,14 @@ def _unused(name: str, type_: Type, default: Any, reason: str, **more: Any) -> K
 
 
 CONNECT_KEYS = Definition(
-    Key(name="name", type=STRING, importance=HIGH, doc="Name of the connector.", group="Common"),
+    Key(
+        name="name",
+        type=STRING,
+        importance=HIGH,
+        non_empty=True,
+        doc="Name of the connector.",
+        group="Common",
+    ),
     Key(
         name="connector.class",
         type=STRING,

@@ -147,12 +147,13 @@ def _flow(file: _File, flow: FlowName) -> FlowConfig:
     servers = {f"source.cluster.{SERVERS}": flow.source, f"target.cluster.{SERVERS}": flow.target}
     expanded = {name: connector_settings(file.props, flow, name) for name in CONNECTORS}
     connectors = {name: _settings(file, found, servers) for name, found in expanded.items()}
+    source = parse_source(connectors.pop("MirrorSourceConnector"), worker)
     for name, settings in connectors.items():
         check_connector(name, settings)
     return FlowConfig(
         name=flow,
         worker=parse_worker(worker, flow.target),
-        source=parse_source(connectors["MirrorSourceConnector"], worker),
+        source=source,
         worker_props=dict(worker.values),
         connector_props={name: plain(found) for name, found in expanded.items()},
     )
