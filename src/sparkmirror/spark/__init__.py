@@ -1,1 +1,1 @@
-"""The data plane on Spark: session, task runner, copy task, control link. Only here is pyspark used."""
+"""The data plane on Spark: session, task runner, copy task, control link. Only it uses pyspark."""

@@ -6,8 +6,8 @@ Runs on: executor, inside a Spark task; knows nothing of Spark.
                          ^                                 | on_acked: position, numbers
                          +---- may_fetch: bytes bounded <--+
 
-Everything that can stop a partition without stopping the others is in `problems`; what ends the task is
-raised out of `run`.
+Everything that can stop a partition without stopping the others is in `problems`; what ends the
+task is raised out of `run`.
 """
 
 from __future__ import annotations

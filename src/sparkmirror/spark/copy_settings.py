@@ -1,7 +1,7 @@
 """What a copy task is told over the control link: whom to read, whom to write, which partitions.
 
-Runs on: worker (writes it) and executor (reads it). Settings travel as the properties they came from, with
-placeholders resolved, and are parsed again on arrival: no secret is in a Spark job.
+Runs on: worker (writes it) and executor (reads it). Settings travel as the properties they came
+from, with placeholders resolved, and are parsed again on arrival: no secret is in a Spark job.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sparkmirror.types import TopicPartition
 
 
 class Assigned(NamedTuple):
-    """One partition to copy. `next_offset` None: no position is stored, auto.offset.reset decides."""
+    """One partition to copy. `next_offset` None: none is stored, auto.offset.reset decides."""
 
     source: TopicPartition
     target: TopicPartition

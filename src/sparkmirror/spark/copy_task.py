@@ -1,8 +1,8 @@
 """A connector task as a Spark task: calls its worker, gets its orders, copies until told to stop.
 
-Runs on: executor, in a Python worker process of Spark. The Spark job carries only `Ticket`; positions and
-settings come over the control link, so a task that Spark runs again after its executor died starts where
-the offsets topic says, not where the job once began.
+Runs on: executor, in a Python worker process of Spark. The Spark job carries only `Ticket`;
+positions and settings come over the control link, so a task that Spark runs again after its
+executor died starts where the offsets topic says, not where the job once began.
 """
 
 from __future__ import annotations

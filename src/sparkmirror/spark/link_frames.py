@@ -1,7 +1,7 @@
 """The control link's frames and its handshake: who may speak, and in which shape.
 
-Runs on: worker and executor. A frame is a length and a JSON object. Before the first message both sides
-prove that they know the flow's secret, by a keyed hash of the other's random challenge:
+Runs on: worker and executor. A frame is a length and a JSON object. Before the first message both
+sides prove that they know the flow's secret, by a keyed hash of the other's random challenge:
 
     worker -> task   challenge
     task -> worker   task id, answer to it, own challenge

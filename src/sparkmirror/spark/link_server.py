@@ -1,7 +1,7 @@
 """The worker's end of the control links: tasks call in, say hello, and get their orders.
 
-Runs on: worker. One thread accepts, one thread per connected task reads. A task id has at most one live
-link: a newer attempt of the same task cuts off the older one, which then commits and ends.
+Runs on: worker. One thread accepts, one thread per connected task reads. A task id has at most one
+live link: a newer attempt of the same task cuts off the older one, which then commits and ends.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How far each partition was copied, and the records that say so in Connect's offsets topic.
 
-Runs on: executor. Pure bookkeeping: the copy loop sends what `take_commit` gives and tells when it is stored.
+Runs on: executor. Pure bookkeeping: the copy loop sends what `take_commit` gives and tells when it
+is stored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Spark's session for the worker: from the user's `spark.*` keys, with defaults for tasks that live on.
+"""Spark's session for the worker: the user's `spark.*` keys, with defaults for tasks that live on.
 
 Runs on: worker (the Spark driver).
 """

@@ -40,7 +40,8 @@ class TaskState(enum.StrEnum):
 class TaskRunner:
     """One task of one connector.
 
-    `make_orders` is called on every (re)start, when the task has called in: it reads the stored positions.
+    `make_orders` is called on every (re)start, when the task has called in: it reads the stored
+    positions.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class TaskRunner:
         self.send({"type": "stop"})
 
     def join(self, seconds: float) -> bool:
-        """Wait for the end; a task that does not end in time is killed. Tells whether it was clean."""
+        """Wait for the end; a task that is late is killed. Tells whether it was clean."""
         self._thread.join(seconds)
         if self._thread.is_alive():
             log.warning("[%s] does not end: killing it; its next start may copy twice", self.task)

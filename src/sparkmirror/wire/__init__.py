@@ -1,1 +1,1 @@
-"""Talking to Kafka: the data connection (fetch, produce) and, through kafka-python, admin requests."""
+"""Talking to Kafka: the data connection (fetch, produce) and, by kafka-python, admin requests."""

@@ -1,7 +1,7 @@
 """Receive buffers that are used again, so that a gigabyte does not cost a gigabyte of page faults.
 
-Runs on: executor. A response is received into a leased buffer; record batches are sent out of the same
-bytes; the buffer goes back to the pool when the last batch in it was acknowledged.
+Runs on: executor. A response is received into a leased buffer; record batches are sent out of the
+same bytes; the buffer goes back to the pool when the last batch in it was acknowledged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What we know of one Kafka cluster, and our connections to its brokers.
 
-Runs on: executor and worker, on the event loop's thread. Reconnects with back-off, refreshes metadata when
-it is old or when somebody says that it is wrong. Retries of requests are decided by their owners
-(fetcher, producer) from the table in error_codes.
+Runs on: executor and worker, on the event loop's thread. Reconnects with back-off, refreshes
+metadata when it is old or when somebody says that it is wrong. Retries of requests are decided by
+their owners (fetcher, producer) from the table in error_codes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ BOOTSTRAP = -1  # first id of the addresses in bootstrap.servers: -1, -2, ...
 
 
 class Cluster:
-    """Brokers, leaders and topic ids, as of the last metadata answer, plus one connection per broker."""
+    """Brokers, leaders and topic ids as of the last metadata answer; one connection per broker."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Cluster:
         self.leaders = {tp: leader for tp, leader in self.leaders.items() if tp.topic not in gone}
 
     def refresh(self) -> None:
-        """Ask for metadata soon: at once the first time, with back-off when it keeps being asked for."""
+        """Ask for metadata soon: at once the first time, with back-off when asked again."""
         now = self.loop.clock()
         soonest = self._last_refresh + self._backoff(self._refresh_failures)
         self._refresh_due = min(self._refresh_due, max(now, soonest))
@@ -115,7 +115,7 @@ class Cluster:
     _last_refresh = float("-inf")
 
     def connection(self, node: int) -> Connection | None:
-        """The connection to `node` if it is ready; otherwise one is opened and listeners hear of it."""
+        """The connection to `node` if it is ready; else one is opened and listeners hear of it."""
         link = self._links.get(node)
         if link is None:
             link = self._links[node] = Link()
@@ -216,7 +216,7 @@ class Cluster:
         self.loop.call_later(wait, lambda: self._reconnect(node))
 
     def _reconnect(self, node: int) -> None:
-        """Only brokers that somebody needs are connected again: listeners ask when they want one."""
+        """Only brokers that somebody needs are connected again: listeners ask when they want it."""
         if not self._closed:
             for listener in self.listeners:
                 listener.on_metadata()

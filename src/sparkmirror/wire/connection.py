@@ -1,7 +1,7 @@
 """One pipelined connection to one broker: requests go out in order, answers come back in order.
 
-Runs on: executor and worker, on the event loop's thread. It knows frames, not messages: callers bring
-encoded bodies and get the bytes of the answers.
+Runs on: executor and worker, on the event loop's thread. It knows frames, not messages: callers
+bring encoded bodies and get the bytes of the answers.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Connection:
         stream: Stream,
         client_id: str,
         pool: BufferPool,
+        *,
         on_open: Callable[[], None],
         on_closed: Callable[[KafkaError], None],
     ) -> None:
@@ -96,8 +97,8 @@ class Connection:
     ) -> None:
         """Send one request of (API key, version).
 
-        `on_answer` gets the bytes after the correlation id. They are valid during the call only, unless
-        `keep`: then they lie in the lease, which the callee must release.
+        `on_answer` gets the bytes after the correlation id. They are valid during the call only,
+        unless `keep`: then they lie in the lease, which the callee must release.
         `on_failure` is called instead when the connection dies first.
         """
         self._correlation = (self._correlation + 1) & 0x7FFFFFFF

@@ -11,7 +11,7 @@ from sparkmirror.errors import BrokerError
 
 
 class ErrorCode(NamedTuple):
-    """One row: `retriable` = the same request may succeed later; `refresh` = ask for metadata first."""
+    """One row: `retriable` = the same request may succeed later; `refresh` = metadata first."""
 
     code: int
     name: str

@@ -1,7 +1,8 @@
-"""Fetch requests and answers as bytes: version 12 (topic names) and 13 (topic ids), incremental sessions.
+"""Fetch requests and answers as bytes: versions 12 (topic names) and 13 (topic ids), with sessions.
 
-Version 13 came with Kafka 3.1. With ids a topic that was deleted and created anew cannot be mistaken
-for the old one. Both versions are "flexible": compact lengths (length + 1 as a varint) and tagged fields.
+Version 13 came with Kafka 3.1. With ids a topic that was deleted and created anew cannot be
+mistaken for the old one. Both versions are "flexible": compact lengths (length + 1 as a varint) and
+tagged fields.
 """
 
 from __future__ import annotations

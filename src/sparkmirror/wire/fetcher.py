@@ -1,8 +1,9 @@
 """Fetches the batches of many partitions: one long-polling session per broker.
 
-Runs on: executor and worker, on the event loop's thread. For every broker that leads (or, with client.rack,
-follows) a wanted partition there is a lane with at most one request on its way. An answer is handed to the
-consumer partition by partition; then the next request leaves, before the consumer starts producing.
+Runs on: executor and worker, on the event loop's thread. For every broker that leads (or, with
+client.rack, follows) a wanted partition there is a lane with at most one request on its way. An
+answer is handed to the consumer partition by partition; then the next request leaves, before the
+consumer starts producing.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Fetcher:
     # -- what the consumer asks ------------------------------------------------------------------
 
     def add(self, tp: TopicPartition, next_offset: int | None) -> None:
-        """Fetch `tp` from `next_offset` on; None: the consumer decides when start and end are known."""
+        """Fetch `tp` from `next_offset` on; None: the consumer decides when both ends are known."""
         self._partitions[tp] = Partition(tp, next_offset)
         self._cluster.track([tp.topic])
         self._place(self._partitions[tp])

@@ -1,7 +1,7 @@
 """Small requests and answers: versions, metadata, offsets, producer ids. Bytes in, values out.
 
-Metadata goes through kafka-python's protocol classes, which follow Apache's schemas; the others are a few
-fixed fields in versions that every broker from 2.8 to 4.x speaks.
+Metadata goes through kafka-python's protocol classes, which follow Apache's schemas; the others are
+a few fixed fields in versions that every broker from 2.8 to 4.x speaks.
 """
 
 from __future__ import annotations

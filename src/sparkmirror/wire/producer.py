@@ -5,9 +5,9 @@ Runs on: executor, on the event loop's thread.
     offer() -> queue -> [sent, in flight, at most five per partition] -> on_acked()
 
 Invariant A: the batches of a partition are acknowledged in the order in which they were offered.
-Invariant B: a batch keeps its sequence number when it is sent again, so the broker drops duplicates.
-Invariant C: while a partition recovers from an error nothing new of it is sent until every request that
-carries its batches was answered; then the unanswered and refused ones go again, oldest first.
+Invariant B: a batch keeps its sequence number when it is sent again, so brokers drop duplicates.
+Invariant C: while a partition recovers from an error nothing new of it is sent until every request
+that carries its batches was answered; then the unanswered and refused ones go again, oldest first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Stamp = Callable[[Batch, int, int, int], None]
 
 
 class Parcel:
-    """One batch on its way: its bytes, the buffer they lie in, and what the owner needs at the ack."""
+    """One batch on its way: its bytes, the buffer they lie in, what the owner needs at the ack."""
 
     __slots__ = ("attempts", "count", "done", "lease", "offset", "owner", "sequence", "view")
 
@@ -63,7 +63,7 @@ class Parcel:
         self.offset = -1
 
     def detach(self) -> None:
-        """Copy the bytes out of the receive buffer, so that waiting does not keep the whole buffer."""
+        """Copy the bytes out of the receive buffer, so that waiting does not keep all of it."""
         if self.lease is not None:
             self.view = bytearray(self.view)
             self.lease.release()
@@ -77,7 +77,7 @@ class Owner(Protocol):
         """The batch is stored at `parcel.offset` (-1 when the broker no longer knows). In order."""
 
     def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
-        """The target will never take this batch: give others in its place, or raise RefusedError."""
+        """The target will never take this batch: give others in its place or raise RefusedError."""
 
     def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """The partition waits for its target (error), or goes on again (None)."""
@@ -135,7 +135,7 @@ class Producer:
         self._timeout_ms = request_timeout_ms
         self._request_bytes = request_bytes
         self._max_in_flight = max_in_flight
-        # Without idempotence a refused batch could be overtaken by the next one: one at a time then.
+        # Without idempotence a refused batch could be overtaken by the next: one at a time then.
         self._idempotent = acks == -1
         self._most_sent = max_in_flight if self._idempotent else 1
         self._partitions: dict[TopicPartition, Partition] = {}
