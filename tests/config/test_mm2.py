@@ -315,11 +315,12 @@ def test_case_of_the_security_protocol_does_not_matter(tmp_path: Path) -> None:
 def test_features_of_later_versions_are_told_once_for_all_flows(tmp_path: Path) -> None:
     warnings = load(tmp_path, GOOD | {"B->A.enabled": "true"}).warnings
     prefix = f"{tmp_path / 'mm2.properties'}: "
-    assert [warning.removeprefix(prefix).partition(":")[0] for warning in warnings] == [
+    assert sorted(warning.removeprefix(prefix).partition(":")[0] for warning in warnings) == [
+        "emit.checkpoints.enabled",
+        "emit.heartbeats.enabled",
+        "emit.offset-syncs.enabled",
         "sync.topic.acls.enabled",
         "sync.topic.configs.enabled",
-        "emit.heartbeats.enabled",
-        "emit.checkpoints.enabled",
     ]
 
 
@@ -329,5 +330,6 @@ def test_nothing_is_told_of_what_is_switched_off(tmp_path: Path) -> None:
         "sync.topic.configs.enabled": "false",
         "emit.heartbeats.enabled": "false",
         "emit.checkpoints.enabled": "false",
+        "emit.offset-syncs.enabled": "false",
     }
     assert load(tmp_path, GOOD | off).warnings == ()

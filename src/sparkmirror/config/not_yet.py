@@ -67,6 +67,13 @@ NOT_YET = (
         refused=True,
     ),
     Lacking(
+        key="emit.offset-syncs.enabled",
+        asks=_is(True),
+        reason="offset syncs are not in this version yet: none are written, so MirrorMaker 2's "
+        "checkpoint connector cannot translate offsets of what this program copied",
+        remedy="set it to false to say that you know",
+    ),
+    Lacking(
         key="emit.checkpoints.enabled",
         asks=_is(True),
         reason="checkpoints are not in this version yet: offsets of consumer groups are not "
