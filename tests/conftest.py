@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from sparkmirror.embedded import KafkaCluster
+from sparkmirror.embedded.process import end_processes, wait_gone
 from tests.clusters import start_cluster
 
 _SESSION_VARIABLE = "SPARKMIRROR_TEST_SESSION"
@@ -19,6 +20,14 @@ _GRACE_SECONDS = 5.0
 # The same examples on every run; machines that run several brokers are too slow for deadlines.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Warnings are errors, but kafka-python's import is not ours to mend."""
+    # On Python 3.11 and 3.12 it reads its schemas with functions that are deprecated there.
+    config.addinivalue_line(
+        "filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -44,10 +53,9 @@ def no_process_is_left_behind() -> Iterator[None]:
     session = uuid.uuid4().hex
     os.environ[_SESSION_VARIABLE] = session
     yield
-    _, left = psutil.wait_procs(_processes_of(session), timeout=_GRACE_SECONDS)
+    left = wait_gone(_processes_of(session), _GRACE_SECONDS)
     descriptions = [f"{process.pid}: {_command(process)}" for process in left]
-    for process in left:
-        process.kill()
+    end_processes(left)
     assert not descriptions, f"tests left processes running: {descriptions}"
 
 

@@ -8,11 +8,11 @@ import sys
 import textwrap
 from pathlib import Path
 
-import psutil
 import pytest
 
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.probe import ask
+from sparkmirror.embedded.process import pid_is_alive
 from sparkmirror.errors import ConfigError
 from tests.clusters import (
     Record,
@@ -45,7 +45,7 @@ def test_killed_broker_has_its_address_and_data_when_started_again(tmp_path: Pat
         produce(cluster, topic, [b"kept"])
         before = broker.pid
         broker.kill()
-        assert not psutil.pid_exists(before)
+        assert not pid_is_alive(before)
         assert broker.ask() is None
         broker.start()
         broker.wait_ready()
@@ -89,10 +89,10 @@ def test_brokers_die_when_their_parent_is_killed(tmp_path: Path) -> None:
         assert parent.stdout is not None
         pids = [int(word) for word in parent.stdout.readline().split()]
         assert len(pids) == 1
-        assert all(psutil.pid_exists(pid) for pid in pids)
+        assert all(pid_is_alive(pid) for pid in pids)
         parent.send_signal(signal.SIGKILL)
     wait_for(
-        lambda: not any(psutil.pid_exists(pid) for pid in pids),
+        lambda: not any(pid_is_alive(pid) for pid in pids),
         within=10,
         describe=f"end of brokers {pids}",
     )

@@ -59,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def build_app(command: str | None = None) -> typer.Typer:
     """The command tree: only `command` if there is one of that name, otherwise all, for help."""
+    needs_none = command == "--version"
     app = typer.Typer(
         name="sparkmirror",
         help="Copy topics between Kafka clusters as MirrorMaker 2 does, on Spark.",
@@ -68,7 +69,7 @@ def build_app(command: str | None = None) -> typer.Typer:
         callback=_options,
     )
     for name, module in COMMANDS.items():
-        wanted = command not in COMMANDS or command == name
+        wanted = command == name or (command not in COMMANDS and not needs_none)
         if wanted and importlib.util.find_spec(module) is not None:
             cast(CommandModule, importlib.import_module(module)).register(app)
     return app

@@ -10,9 +10,8 @@ from __future__ import annotations
 import fcntl
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from sparkmirror.embedded import machine
+from sparkmirror.embedded.process import follow_log, log_tail, start_child
 from sparkmirror.errors import MissingPart
 
 KAFKA_VERSION = "4.3.1"
@@ -35,6 +35,7 @@ _ARTIFACTS = (
 )
 # Kafka 4 logs through SLF4J 1.7 and leaves the backend to its tarball; 3.x brings reload4j along.
 _LOG_BACKEND = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
+_FORMAT_SECONDS = 60.0
 _BOOTSTRAP = "bootstrap.checkpoint"
 
 
@@ -107,14 +108,15 @@ def _run_ivy(java: Path, work: Path, version: str) -> None:
     command += ["-cache", work / "ivy"]
     command += ["-confs", "default", "-types", "jar", "bundle", "-retrieve", pattern]
     log_path = work / "ivy.log"
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as ivy:
-        assert ivy.stdout is not None
-        with log_path.open("w") as log:
-            _show_progress(_copied_to(log.write, ivy.stdout), version)
-    if ivy.returncode != 0:
-        raise MissingPart(_why_ivy_failed(log_path.read_text(), version, log_path))
+    log_path.unlink(missing_ok=True)
+    # Tied to this process: two Ivys on one cache, one of them an orphan, would spoil it.
+    ivy = start_child(command, log_path)
+    try:
+        _show_progress(follow_log(ivy), version)
+    finally:
+        ivy.kill()
+    if ivy.exit_code != 0:
+        raise MissingPart(_why_ivy_failed(log_path.read_text(errors="replace"), version, log_path))
 
 
 def module_description(version: str) -> str:
@@ -137,12 +139,6 @@ def module_description(version: str) -> str:
 
 def _is_kafka_4(version: str) -> bool:
     return int(version.split(".", maxsplit=1)[0]) >= 4
-
-
-def _copied_to(write: Callable[[str], object], lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        write(line)
-        yield line
 
 
 def _show_progress(lines: Iterable[str], version: str) -> None:
@@ -195,7 +191,11 @@ def _format_once(java: Path, work: Path, jars: Path) -> None:
     )
     tool: list[str | Path] = [java, "-cp", f"{jars}/*", "kafka.tools.StorageTool", "format"]
     tool += ["-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c", settings]
-    done = subprocess.run(tool, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise MissingPart(f"formatting a first Kafka node failed: {done.stderr.strip()[-500:]}")
+    formatting = start_child(tool, work / "format.log")
+    try:
+        code = formatting.wait(_FORMAT_SECONDS)
+    finally:
+        formatting.kill()
+    if code != 0:
+        raise MissingPart(f"formatting a first Kafka node: {log_tail(work / 'format.log')}")
     shutil.copy(node / _BOOTSTRAP, jars / _BOOTSTRAP)

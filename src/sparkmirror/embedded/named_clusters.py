@@ -24,7 +24,7 @@ import psutil
 from sparkmirror.embedded import machine
 from sparkmirror.embedded.kafka_cluster import KafkaCluster
 from sparkmirror.embedded.kafka_jars import KAFKA_VERSION
-from sparkmirror.embedded.process import end_processes
+from sparkmirror.embedded.process import end_processes, is_alive, wait_gone
 from sparkmirror.errors import ConfigError, MirrorError, MissingPart
 
 _STATE_FILE = "cluster.json"
@@ -64,10 +64,9 @@ class NamedCluster:
 def _process(pid: int, began: float) -> psutil.Process | None:
     try:
         process = psutil.Process(pid)
-        ours = process.create_time() == began and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return None
-    return process if ours else None
+    return process if process.create_time() == began and is_alive(process) else None
 
 
 def start_named(
@@ -127,8 +126,7 @@ def _end(processes: list[psutil.Process], within: float) -> None:
     if within > 0:
         for process in processes:
             process.terminate()
-        _, processes = psutil.wait_procs(processes, timeout=within)
-    end_processes(processes)
+    end_processes(wait_gone(processes, within))
 
 
 def _hint() -> str:

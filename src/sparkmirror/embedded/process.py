@@ -12,7 +12,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from sparkmirror.embedded import tied
 
 STOP_SECONDS = 30.0
 _KILL_SECONDS = 10.0
+_FOLLOW_SECONDS = 0.1
+_POLL_SECONDS = 0.02
 _TELLING = re.compile(r"\b(ERROR|FATAL)\b|Exception|Caused by")
 
 
@@ -93,32 +96,72 @@ def _spawn(words: list[str], log_path: Path, environment: Mapping[str, str] | No
     return Child(popen, log_path)
 
 
+def follow_log(child: Child) -> Iterator[str]:
+    """The lines of the child's log as they are written, until it has ended."""
+    with child.log_path.open(errors="replace") as log:
+        ended = False
+        while not ended:
+            # Asked before reading: what was written until then is read below.
+            ended = child.exit_code is not None
+            yield from log
+            if not ended:
+                time.sleep(_FOLLOW_SECONDS)
+
+
 def stop_all(children: Iterable[Child], within: float = STOP_SECONDS) -> None:
     """Stop several at once: terminate all, wait for all, kill what is left with its descendants."""
-    trees = [(child, _descendants(child.pid)) for child in children]
-    for child, _ in trees:
-        if within > 0:
+    stopping = list(children)
+    descendants = [process for child in stopping for process in _descendants(child.pid)]
+    deadline = time.monotonic() + within
+    if within > 0:
+        for child in stopping:
             # A paused process cannot answer SIGTERM.
             child.send(signal.SIGCONT)
             child.send(signal.SIGTERM)
-    members = [psutil.Process(child.pid) for child, _ in trees if child.exit_code is None]
-    members += [process for _, descendants in trees for process in descendants]
-    if within > 0:
-        _, members = psutil.wait_procs(members, timeout=within)
-    end_processes(members)
-    for child, _ in trees:
+        while any(child.exit_code is None for child in stopping) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+    for child in stopping:
+        child.send(signal.SIGKILL)
+        # Not by psutil: whoever waits first takes the exit code.
         child.wait(_KILL_SECONDS)
+    end_processes(wait_gone(descendants, deadline - time.monotonic()))
 
 
 def end_processes(processes: Iterable[psutil.Process]) -> None:
     """Kill with SIGKILL and wait until they are gone."""
-    alive = list(processes)
+    alive = [process for process in processes if is_alive(process)]
     for process in alive:
         try:
             process.kill()
         except psutil.NoSuchProcess:
             continue
-    psutil.wait_procs(alive, timeout=_KILL_SECONDS)
+    wait_gone(alive, _KILL_SECONDS)
+
+
+def wait_gone(processes: Iterable[psutil.Process], within: float) -> list[psutil.Process]:
+    """Wait for processes that are not children of this one; those still there at the end."""
+    deadline = time.monotonic() + within
+    left = [process for process in processes if is_alive(process)]
+    while left and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+        left = [process for process in left if is_alive(process)]
+    return left
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether it still runs. A zombie does not: in a container, nobody may ever collect it."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def pid_is_alive(pid: int) -> bool:
+    """Whether a process of that id runs."""
+    try:
+        return is_alive(psutil.Process(pid))
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _descendants(pid: int) -> list[psutil.Process]:

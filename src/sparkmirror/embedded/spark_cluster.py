@@ -40,12 +40,10 @@ class SparkCluster:
         cores: int = 2,
         memory: str = "1g",
         folder: Path | None = None,
-        python: str = sys.executable,
     ) -> None:
         self._worker_count = workers
         self._cores = cores
         self._memory = memory
-        self._python = python
         self._named_folder = folder
         self._folder: Path | None = None
         self._ports: list[ReservedPort] = []
@@ -60,6 +58,11 @@ class SparkCluster:
     def web_url(self) -> str:
         """Address of the master's web page."""
         return f"http://{HOST}:{self._port(1)}"
+
+    @property
+    def driver_environment(self) -> dict[str, str]:
+        """What a driver must have in its environment: it tells executors which Python to run."""
+        return {"PYSPARK_PYTHON": sys.executable}
 
     @property
     def worker_pids(self) -> list[int]:
@@ -140,7 +143,6 @@ class SparkCluster:
             "JAVA_HOME": str(java.resolve().parent.parent),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_DAEMON_MEMORY": "256m",
-            "PYSPARK_PYTHON": self._python,
         }
         command: list[str | Path] = [home / "bin" / "spark-class", main_class, *args]
         return start_child(command, log_path, environment=environment)

@@ -1,0 +1,53 @@
+# Plain `make` lists what there is to make. Everything is installed into .venv, nothing elsewhere.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench clean requirements java
+
+help:
+	@echo "make demo    copy topics between two real Kafka clusters, and show it (KEEP=1: leave it running)"
+	@echo "make test    run all tests; they start real Kafka brokers (ARGS=... goes to pytest)"
+	@echo "make check   lint, formatting, types, import rules, generated documents"
+	@echo "make bench   measure sparkmirror and MirrorMaker 2 on the same brokers (ARGS=...)"
+	@echo "make clean   delete what the others made"
+
+demo: java $(INSTALLED)
+	@$(BIN)/sparkmirror demo $(if $(KEEP),--keep) $(ARGS)
+
+test: java $(INSTALLED)
+	$(BIN)/pytest $(ARGS)
+
+check: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m sparkmirror.config.docs --check
+
+bench: java $(INSTALLED)
+	$(BIN)/python -m bench $(ARGS)
+
+clean:
+	rm -rf .venv build dist bench/out spark-warehouse
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+java:
+	@tools/preflight $(PYTHON) java
+
+$(INSTALLED): requirements.txt pyproject.toml
+	@tools/preflight $(PYTHON) python disk
+	@echo "Installing Python packages into .venv (once; about 700 MB, most of it Spark) ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# After a change of the dependencies in pyproject.toml; needs uv.
+requirements:
+	{ sed -n '/^#/p;/^$$/q' requirements.txt; echo; \
+	  uv pip compile pyproject.toml tools/requirements.in --extra dev --generate-hashes --universal \
+	    --no-emit-index-url --no-header --quiet -p 3.11; } > requirements.part
+	mv requirements.part requirements.txt

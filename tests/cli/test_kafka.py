@@ -1,0 +1,79 @@
+"""`sparkmirror kafka` as people and scripts use it: one process per command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sparkmirror.embedded.probe import ask
+from sparkmirror.embedded.process import end_processes, pid_is_alive
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A state folder of its own; whatever still runs from it at the end is killed."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    yield tmp_path / "sparkmirror" / "kafka"
+    files = list(tmp_path.rglob("cluster.json"))
+    pids = [pid for file in files for pid in json.loads(file.read_text())["pids"]]
+    end_processes(psutil.Process(pid) for pid in pids if pid_is_alive(pid))
+
+
+def kafka(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sparkmirror.cli.main", "kafka", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+
+
+@pytest.mark.kafka
+def test_start_status_stop_round_trip(state: Path) -> None:
+    started = kafka("start", "--name", "demo", "--json")
+    assert started.returncode == 0, started.stderr
+    cluster = json.loads(started.stdout)
+    assert list(cluster) == ["name", "bootstrap_servers", "log_dir", "pids"]
+    assert cluster["name"] == "demo"
+    assert cluster["log_dir"] == str(state / "demo")
+    host, port = cluster["bootstrap_servers"].split(":")
+    assert ask(host, int(port)).node_ids == (1,)
+
+    assert json.loads(kafka("status", "--json").stdout) == [{**cluster, "running": True}]
+    again = kafka("start", "--name", "demo")
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert f"runs on {cluster['bootstrap_servers']}" in again.stderr
+
+    stopped = kafka("stop", "--name", "demo")
+    assert stopped.returncode == 0, stopped.stderr
+    assert not any(pid_is_alive(pid) for pid in cluster["pids"])
+    assert not (state / "demo").exists()
+    assert json.loads(kafka("status", "--json").stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "complaint"),
+    [
+        pytest.param(("stop", "--name", "none"), 2, "no cluster of that name", id="unknown name"),
+        pytest.param(("start", "--name", "../up"), 2, "use letters, digits", id="path as name"),
+        pytest.param(("start",), 2, "--name", id="no name"),
+        pytest.param(("start", "--name", "x", "--brokers", "4"), 2, "--brokers", id="too many"),
+    ],
+)
+def test_wrong_use_is_told(state: Path, words: tuple[str, ...], code: int, complaint: str) -> None:
+    done = kafka(*words)
+    assert done.returncode == code
+    assert complaint in done.stderr
+    assert not list(state.glob("*/broker-*"))
+
+
+def test_missing_java_is_one_line(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(state / "nowhere"))
+    done = kafka("start", "--name", "x")
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"sparkmirror: JAVA_HOME is {state / 'nowhere'} but has no bin/java: "
+        "install a Java 17 or newer and put it on PATH or set JAVA_HOME\n"
+    )

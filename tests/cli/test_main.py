@@ -1,0 +1,118 @@
+"""Every failure ends with its own exit code and a message a person can use."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+
+import pytest
+import typer
+
+import sparkmirror
+from sparkmirror.cli import main as cli
+from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError, MissingPart
+
+
+def run(*words: str) -> int | str | None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(words))
+    return ended.value.code
+
+
+@pytest.fixture
+def command_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
+    """Make `sparkmirror probe` call a function."""
+
+    def install(action: Callable[[], None]) -> None:
+        module = types.ModuleType("probe_command")
+
+        def register(app: typer.Typer) -> None:
+            app.command("probe", help="Only in tests.")(action)
+
+        module.__dict__["register"] = register
+        module.__spec__ = types.SimpleNamespace(name="probe_command")  # type: ignore[assignment]
+        monkeypatch.setitem(sys.modules, "probe_command", module)
+        monkeypatch.setitem(cli.COMMANDS, "probe", "probe_command")
+
+    return install
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def action() -> None:
+        raise error
+
+    return action
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        pytest.param(MirrorError("one\ntwo"), 1, ["one", "two"], id="error"),
+        pytest.param(MissingPart("install it"), 1, ["install it"], id="missing part"),
+        pytest.param(ConfigError("k", "v", "bad"), 2, ["k=v: bad"], id="one setting"),
+        pytest.param(
+            ConfigErrors([ConfigError("k", 1, "bad"), ConfigError("l", 2, "worse")]),
+            2,
+            ["k=1: bad", "l=2: worse"],
+            id="settings",
+        ),
+        pytest.param(
+            ValueError("oops"),
+            70,
+            ["ValueError: oops (a bug; run again with --debug for the traceback)"],
+            id="bug",
+        ),
+        pytest.param(KeyboardInterrupt(), 130, [], id="interrupted"),
+    ],
+)
+def test_error_becomes_exit_code_and_lines(
+    command_that: Callable[[Callable[[], None]], None],
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    code: int,
+    said: list[str],
+) -> None:
+    command_that(raising(error))
+    assert run("probe") == code
+    assert capsys.readouterr().err.splitlines() == [f"sparkmirror: {line}" for line in said]
+
+
+@pytest.mark.parametrize("words", [("--debug", "probe"), ("probe", "--debug")])
+def test_debug_shows_the_traceback_wherever_it_stands(
+    command_that: Callable[[Callable[[], None]], None],
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+) -> None:
+    command_that(raising(ValueError("oops")))
+    assert run(*words) == 70
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert said.endswith("sparkmirror: ValueError: oops\n")
+
+
+def test_success_is_exit_code_0(command_that: Callable[[Callable[[], None]], None]) -> None:
+    command_that(lambda: None)
+    assert run("probe") == 0
+
+
+def test_version_is_the_package_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"sparkmirror {sparkmirror.__version__}\n"
+
+
+def test_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("kafak") == 2
+    assert "kafak" in capsys.readouterr().err
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    listed = capsys.readouterr().out
+    assert all(f" {name} " in listed for name in cli.COMMANDS)
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "--help") == 0
+    assert f"sparkmirror {command}" in capsys.readouterr().out

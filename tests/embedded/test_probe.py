@@ -1,0 +1,51 @@
+"""The probe reads what a broker says, and tells nonsense from silence."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from sparkmirror.embedded.ports import HOST, ReservedPort
+from sparkmirror.embedded.probe import Answer, ask, decode_answer
+from sparkmirror.errors import RemoteProtocolError, TransportError
+
+
+def answer_bytes(nodes: list[tuple[int, bytes | None]], controller_id: int) -> bytes:
+    brokers = b"".join(
+        struct.pack(">ih", node_id, 4)
+        + b"host"
+        + struct.pack(">ih", 9092, -1 if rack is None else len(rack))
+        + (rack or b"")
+        for node_id, rack in nodes
+    )
+    return struct.pack(">ii", 0, len(nodes)) + brokers + struct.pack(">ii", controller_id, 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(answer_bytes([(1, None)], 1), Answer((1,), 1), id="one"),
+        pytest.param(answer_bytes([(3, b"r"), (1, None)], 3), Answer((1, 3), 3), id="with rack"),
+        pytest.param(answer_bytes([], -1), Answer((), -1), id="not ready"),
+    ],
+)
+def test_answer_is_decoded(body: bytes, expected: Answer) -> None:
+    assert decode_answer(body) == expected
+
+
+@pytest.mark.parametrize("size", [0, 7, 12, 20, 23])
+def test_cut_off_answer_is_an_error(size: int) -> None:
+    body = answer_bytes([(1, None)], 1)
+    with pytest.raises(RemoteProtocolError, match="Metadata v1"):
+        decode_answer(body[:size])
+
+
+def test_missing_controller_is_told() -> None:
+    assert not Answer((1,), -1).has_controller
+    assert Answer((1,), 1).has_controller
+
+
+def test_silence_is_a_transport_error() -> None:
+    with ReservedPort() as port, pytest.raises(TransportError, match=f"ask {HOST}:{port.number}"):
+        ask(HOST, port.number)
