@@ -1,0 +1,70 @@
+"""Has everything arrived? Expected records per partition against the target's end offsets."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from sparkmirror.errors import MirrorError
+from sparkmirror.types import TopicPartition
+
+# End offset per partition of these topics, as far as they exist.
+ListEndOffsets = Callable[[Iterable[str]], Mapping[TopicPartition, int]]
+
+_POLL_SECONDS = 0.1
+_MOST_NAMED = 5
+
+
+class Arrivals:
+    """What the target should hold, and how much of it is there.
+
+    A record at the target takes one offset there: true for a mirror without transactions, to a
+    topic that nothing is deleted from.
+    """
+
+    def __init__(self, list_end_offsets: ListEndOffsets, remote_name: Callable[[str], str]) -> None:
+        self._list_end_offsets = list_end_offsets
+        self._remote_name = remote_name
+        self._expected: Counter[TopicPartition] = Counter()
+
+    @property
+    def total(self) -> int:
+        """All records that should be there."""
+        return self._expected.total()
+
+    def expect(self, records: Mapping[TopicPartition, int]) -> None:
+        """Records that the source has got, by source partition."""
+        for where, count in records.items():
+            remote = TopicPartition(self._remote_name(where.topic), where.partition)
+            # Also a partition without records: it must come to exist.
+            self._expected[remote] += count
+
+    def list_surplus(self) -> dict[TopicPartition, int]:
+        """Partitions that hold more than they should: something was copied twice."""
+        return dict(Counter(self._list_found()) - self._expected)
+
+    def wait(
+        self, within: float, on_poll: Callable[[int, int], None] = lambda _done, _total: None
+    ) -> None:
+        """Return once everything is there; `on_poll` hears how much is, and may raise."""
+        deadline = time.monotonic() + within
+        while (found := self._list_found()).keys() != self._expected.keys() or self._lacking(found):
+            lacking = self._lacking(found)
+            on_poll(self.total - lacking.total(), self.total)
+            if time.monotonic() > deadline:
+                raise MirrorError(self._describe(lacking, within))
+            time.sleep(_POLL_SECONDS)
+        on_poll(self.total, self.total)
+
+    def _lacking(self, found: Mapping[TopicPartition, int]) -> Counter[TopicPartition]:
+        return self._expected - Counter(found)
+
+    def _list_found(self) -> Mapping[TopicPartition, int]:
+        return self._list_end_offsets({where.topic for where in self._expected})
+
+    def _describe(self, lacking: Counter[TopicPartition], within: float) -> str:
+        most = lacking.most_common(_MOST_NAMED)
+        named = ", ".join(f"{where} lacks {count:,}" for where, count in most)
+        missing = f"{lacking.total():,} of {self.total:,} records"
+        return f"{missing} have not arrived within {within:g} s: {named or 'empty topics'}"

@@ -1,0 +1,156 @@
+"""The mirror of the demo as a process of its own: started from a file, stopped by SIGTERM."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparkmirror.embedded import KAFKA_VERSION
+from sparkmirror.embedded.java import QUICK_JVM_ARGS, java_command
+from sparkmirror.embedded.kafka_jars import kafka_jars
+from sparkmirror.embedded.process import Child, log_tail, start_child
+from sparkmirror.errors import MirrorError
+
+SOURCE = "source"
+TARGET = "target"
+_LOG_LINES = 15
+_REPLICATION_KEYS = (
+    "replication.factor",
+    "offset-syncs.topic.replication.factor",
+    "checkpoints.topic.replication.factor",
+    "heartbeats.topic.replication.factor",
+    "offset.storage.replication.factor",
+    "status.storage.replication.factor",
+    "config.storage.replication.factor",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A program that mirrors as an mm2.properties says."""
+
+    title: str
+    command: Callable[[Path], Sequence[str | Path]]
+    stop_seconds: float
+    exit_code: int
+
+
+def _sparkmirror_command(file: Path) -> Sequence[str | Path]:
+    return [sys.executable, "-m", "sparkmirror.cli.main", "run", file]
+
+
+def _mm2_command(file: Path) -> Sequence[str | Path]:
+    main_class = "org.apache.kafka.connect.mirror.MirrorMaker"
+    jars = kafka_jars(KAFKA_VERSION)
+    return java_command(jars, file.parent, main_class, [file], heap="1g", jvm_args=QUICK_JVM_ARGS)
+
+
+# Genuine MirrorMaker 2 is here to test the demo itself: what it does is right by definition. It
+# ends as a Java program does on SIGTERM (128 + 15) and takes its time.
+ENGINES = {
+    "sparkmirror": Engine("sparkmirror", _sparkmirror_command, stop_seconds=10.0, exit_code=0),
+    "mm2": Engine(
+        f"MirrorMaker {KAFKA_VERSION}", _mm2_command, stop_seconds=60.0, exit_code=128 + 15
+    ),
+}
+
+
+class MirrorEnded(MirrorError):
+    """The mirror ended when it should not, or did not when it should; shows the end of its log."""
+
+
+class MirrorProcess:
+    """One mirror, started and stopped as often as the story wants; its log is kept throughout."""
+
+    def __init__(self, engine: Engine, file: Path, *, detached: bool) -> None:
+        self.engine = engine
+        self.log_path = file.with_name("mirror.log")
+        self._file = file
+        self._detached = detached
+        self._child: Child | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it runs."""
+        if self._child is None or self._child.exit_code is not None:
+            return None
+        return self._child.pid
+
+    def start(self) -> None:
+        """Start it; it needs some seconds until it copies."""
+        command = self.engine.command(self._file)
+        self._child = start_child(command, self.log_path, detached=self._detached)
+
+    def check_running(self) -> None:
+        """Raise MirrorEnded with the end of its log if it has ended."""
+        code = None if self._child is None else self._child.exit_code
+        if code is not None:
+            raise MirrorEnded(f"{self.engine.title} ended with exit code {code}; {self.log_end()}")
+
+    def stop(self) -> float:
+        """Send SIGTERM and wait for an orderly end in time; how many seconds it took."""
+        self.check_running()
+        assert self._child is not None
+        began = time.monotonic()
+        self._child.send(signal.SIGTERM)
+        try:
+            code = self._child.wait(self.engine.stop_seconds)
+        except subprocess.TimeoutExpired as error:
+            raise MirrorEnded(
+                f"stop {self.engine.title}: still running {self.engine.stop_seconds:g} s "
+                f"after SIGTERM; {self.log_end()}"
+            ) from error
+        if code != self.engine.exit_code:
+            raise MirrorEnded(f"stop {self.engine.title}: exit code {code}; {self.log_end()}")
+        self._child = None
+        return time.monotonic() - began
+
+    def kill(self) -> None:
+        """End it and what it started, if it still runs."""
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
+
+    def log_end(self) -> str:
+        """The end of its log, for an error message."""
+        kept = str(self.log_path) if self._detached else "its log (KEEP=1 keeps it)"
+        return f"{kept} ends:\n{log_tail(self.log_path, _LOG_LINES)}"
+
+
+def mm2_properties(
+    source_bootstrap: str, target_bootstrap: str, topics: Sequence[str], changes: Mapping[str, str]
+) -> str:
+    """The mm2.properties of the demo, as a person would write it, with `changes` made to it."""
+    sections: dict[str, dict[str, str]] = {
+        "Two clusters, one flow between them.": {
+            "clusters": f"{SOURCE}, {TARGET}",
+            f"{SOURCE}.bootstrap.servers": source_bootstrap,
+            f"{TARGET}.bootstrap.servers": target_bootstrap,
+            f"{SOURCE}->{TARGET}.enabled": "true",
+            f"{SOURCE}->{TARGET}.topics": ", ".join(topics),
+            f"{TARGET}->{SOURCE}.emit.heartbeats.enabled": "false",
+            "tasks.max": "2",
+            "sync.topic.acls.enabled": "false",
+        },
+        "Leave out what an aborted transaction has written.": {
+            f"{SOURCE}.consumer.isolation.level": "read_committed",
+        },
+        "Look for new topics every second, not every ten minutes.": {
+            "refresh.topics.interval.seconds": "1",
+        },
+        "Each cluster has one broker only.": dict.fromkeys(_REPLICATION_KEYS, "1"),
+    }
+    known = {key for section in sections.values() for key in section}
+    for section in sections.values():
+        section.update({key: value for key, value in changes.items() if key in section})
+    sections["Added."] = {key: value for key, value in changes.items() if key not in known}
+    return "\n".join(_section(title, lines) for title, lines in sections.items() if lines)
+
+
+def _section(title: str, lines: Mapping[str, str]) -> str:
+    return "".join([f"# {title}\n", *(f"{key} = {value}\n" for key, value in lines.items())])

@@ -1,0 +1,284 @@
+"""What the demo tells: each step with its duration, and the table at the end.
+
+On a terminal a step that takes long shows how far it is; elsewhere it says so in a line from time
+to time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+from rich.table import Table
+
+from sparkmirror.demo.compare import TopicResult
+from sparkmirror.demo.live import Latency
+
+_PLAIN_PROGRESS_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """A step that was told, and how long it took."""
+
+    title: str
+    seconds: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How the records that were there before the mirror were copied."""
+
+    records: int
+    size_bytes: int
+    start_seconds: float
+    copy_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """What a second start of the mirror did: `copied_twice` counts records the target had."""
+
+    new_records: int
+    copied_twice: int
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """Everything that the demo has found out."""
+
+    engine: str
+    topics: Sequence[TopicResult]
+    backlog: Backlog
+    late_topic_seconds: float
+    latency: Latency | None
+    stop_seconds: Sequence[float]
+    restart: Restart
+    steps: Sequence[StepTime]
+
+    @property
+    def missing(self) -> int:
+        return sum(topic.missing for topic in self.topics)
+
+    @property
+    def different(self) -> int:
+        return sum(topic.different for topic in self.topics)
+
+    @property
+    def extra(self) -> int:
+        return sum(topic.extra for topic in self.topics)
+
+    @property
+    def ok(self) -> bool:
+        """True if every copy is exact and nothing was copied twice."""
+        return all(topic.same for topic in self.topics) and self.restart.copied_twice == 0
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        totals = {"missing": self.missing, "different": self.different, "extra": self.extra}
+        topics = [{**asdict(topic), "same": topic.same} for topic in self.topics]
+        return {"ok": self.ok, **totals, **asdict(self), "topics": topics}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What still runs, and how to look at it and to end it."""
+
+    folder: Path
+    bootstrap_servers: Mapping[str, str]
+    logs: Mapping[str, Path]
+    mirror_pid: int | None
+    broker_pids: tuple[int, ...]
+    class_path: str
+
+    @property
+    def look_command(self) -> str:
+        """Prints some records of a copied topic with Kafka's own consumer."""
+        return (
+            f"java -cp '{self.class_path}' org.apache.kafka.tools.consumer.ConsoleConsumer "
+            f"--bootstrap-server {self.bootstrap_servers['target']} --topic source.orders "
+            "--from-beginning --max-messages 10 --formatter-property print.key=true"
+        )
+
+    @property
+    def stop_command(self) -> str:
+        """Ends the mirror in order, then the brokers at once, and deletes everything."""
+        mirror = f"kill {self.mirror_pid}; tail --pid={self.mirror_pid} -f /dev/null; "
+        brokers = f"kill -9 {' '.join(str(pid) for pid in self.broker_pids)}; rm -r {self.folder}"
+        return (mirror if self.mirror_pid else "") + brokers
+
+
+class Step:
+    """A step that is being told; `detail` is shown beside it at the end."""
+
+    def __init__(self, title: str, console: Console, status: Status | None) -> None:
+        self.title = title
+        self.detail = ""
+        self._console = console
+        self._status = status
+        self._said = time.monotonic()
+
+    def progress(self, text: str) -> None:
+        """Say how far it is; may be called as often as one likes."""
+        if self._status is not None:
+            self._status.update(escape(f"{self.title}: {text}"))
+        elif time.monotonic() - self._said > _PLAIN_PROGRESS_SECONDS:
+            self._said = time.monotonic()
+            self._console.print(f"          {self.title}: {text}", markup=False, soft_wrap=True)
+
+
+class Narrator:
+    """Tells a story step by step and keeps the times."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.steps: list[StepTime] = []
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Step]:
+        """Tell one step: a line when it is done, another one if it fails."""
+        began = time.monotonic()
+        if self.console.is_terminal:
+            with self.console.status(escape(title)) as status:
+                yield from self._told(Step(title, self.console, status), began)
+        else:
+            yield from self._told(Step(title, self.console, None), began)
+
+    def _told(self, step: Step, began: float) -> Iterator[Step]:
+        done = False
+        try:
+            yield step
+            done = True
+        finally:
+            seconds = time.monotonic() - began
+            self.steps.append(StepTime(step.title, seconds, step.detail))
+            mark = "[green]ok[/]    " if done else "[red]failed[/]"
+            detail = f"  [dim]{escape(step.detail)}[/]" if step.detail else ""
+            line = f"{mark} {seconds:5.1f} s  {escape(step.title)}{detail}"
+            self.console.print(line, soft_wrap=True, highlight=False)
+
+
+def print_result(console: Console, result: DemoResult) -> None:
+    """The table per topic, the findings beside it, and the verdict."""
+    console.print()
+    console.print(_table(result))
+    for topic in result.topics:
+        if topic.first_difference:
+            text = f"[red]{topic.topic}[/]: {escape(topic.first_difference)}"
+            console.print(text, soft_wrap=True, highlight=False)
+    for line in findings(result):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    console.print(_verdict(result), soft_wrap=True, highlight=False)
+
+
+def print_kept(console: Console, kept: Kept) -> None:
+    """How to look at what still runs, and how to end it."""
+    lines = [
+        "",
+        "Still running:",
+        *(f"  cluster {name:9} {servers}" for name, servers in kept.bootstrap_servers.items()),
+        *(f"  log of {name:10} {path}" for name, path in kept.logs.items()),
+        f"  settings          {kept.folder / 'mm2.properties'}",
+        "Look at a copied topic:",
+        f"  {kept.look_command}",
+        "Stop everything and delete its files:",
+        f"  {kept.stop_command}",
+    ]
+    for line in lines:
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+def _table(result: DemoResult) -> Table:
+    # Narrow enough for 80 columns.
+    table = Table(box=box.SIMPLE_HEAD, show_footer=True, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("topic", "total", no_wrap=True)
+    table.add_column("parts", str(sum(t.partitions for t in result.topics)), justify="right")
+    table.add_column("records", f"{sum(t.records for t in result.topics):,}", justify="right")
+    table.add_column("MB", _mb(sum(t.size_bytes for t in result.topics)), justify="right")
+    table.add_column("missing", str(result.missing), justify="right")
+    table.add_column("different", str(result.different), justify="right")
+    table.add_column("extra", str(result.extra), justify="right")
+    table.add_column("order", _kept(all(t.order_kept for t in result.topics)))
+    table.add_column("content", _same(all(t.same for t in result.topics)))
+    for topic in result.topics:
+        table.add_row(*_cells(topic))
+    return table
+
+
+def _cells(topic: TopicResult) -> list[str]:
+    partitions = str(topic.partitions)
+    if topic.partitions != topic.target_partitions:
+        partitions = f"{topic.partitions}->{topic.target_partitions}"
+    return [
+        escape(topic.topic),
+        partitions,
+        f"{topic.records:,}",
+        _mb(topic.size_bytes),
+        str(topic.missing),
+        str(topic.different),
+        str(topic.extra),
+        _kept(topic.order_kept),
+        _same(topic.same),
+    ]
+
+
+def findings(result: DemoResult) -> list[str]:
+    """What was measured, a line each."""
+    rows = {
+        "backlog": _describe_backlog(result.backlog),
+        "latency": describe_latency(result.latency) if result.latency else "nothing seen",
+        "new topic": f"copied {result.late_topic_seconds:.1f} s after it was created",
+        "restart": describe_restart(result.restart),
+        "stopped": "in " + " and ".join(f"{seconds:.1f} s" for seconds in result.stop_seconds),
+    }
+    return [f"{name:10} {text}" for name, text in rows.items()]
+
+
+def _describe_backlog(backlog: Backlog) -> str:
+    megabytes = backlog.size_bytes / 1e6
+    return (
+        f"{backlog.records:,} records, {megabytes:.1f} MB in {backlog.copy_seconds:.1f} s "
+        f"({megabytes / max(backlog.copy_seconds, 0.001):.0f} MB/s), "
+        f"beginning {backlog.start_seconds:.1f} s after the start"
+    )
+
+
+def describe_restart(restart: Restart) -> str:
+    """What the second start copied."""
+    new, again = restart.new_records, restart.copied_twice
+    return f"{new} new records copied, {again} copied a second time"
+
+
+def describe_latency(latency: Latency) -> str:
+    """Percentiles in one line."""
+    return (
+        f"p50 {latency.p50_ms:.0f} ms, p99 {latency.p99_ms:.0f} ms, "
+        f"max {latency.max_ms:.0f} ms of {latency.records:,} live records"
+    )
+
+
+def _verdict(result: DemoResult) -> str:
+    color = "green" if result.ok else "red"
+    text = f"{result.missing} missing, {result.different} different"
+    return f"\n[bold {color}]{text}[/]"
+
+
+def _mb(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.2f}"
+
+
+def _kept(kept: bool) -> str:
+    return "kept" if kept else "[red]LOST[/]"
+
+
+def _same(same: bool) -> str:
+    return "[green]same[/]" if same else "[red]DIFFERS[/]"

@@ -1,0 +1,1 @@
+"""Tests of the demo: its comparison must be able to fail."""
