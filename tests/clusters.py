@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sparkmirror.embedded import KafkaCluster
+from sparkmirror.embedded import KAFKA_VERSION, KafkaCluster
+from sparkmirror.embedded.class_archive import class_archive_args
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.waiting import wait_for
 
@@ -56,7 +57,8 @@ def start_cluster(
 ) -> KafkaCluster:
     """A small cluster for `with`; the arguments are those of KafkaCluster."""
     settings = {**_TEST_PROPERTIES, **(properties or {})}
-    options = {"heap": "384m", "jvm_args": QUICK_JVM_ARGS, **others}
+    jvm_args = (*QUICK_JVM_ARGS, *class_archive_args(others.get("version", KAFKA_VERSION)))
+    options = {"heap": "384m", "jvm_args": jvm_args, **others}
     return KafkaCluster(name, brokers=brokers, properties=settings, **options)
 
 
