@@ -33,7 +33,7 @@ _STAMP = struct.Struct(">qi")
 _TICK_SECONDS = 0.001
 _CONSUMER_SETTLE_SECONDS = 2.0
 # Records still on their way when the producer has ended.
-_DRAIN_SECONDS = 15.0
+_DRAIN_SECONDS = 60.0
 _SPAWN = multiprocessing.get_context("spawn")
 
 Latencies = dict[int, list[float]]
