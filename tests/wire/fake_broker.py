@@ -1,0 +1,260 @@
+"""Brokers that speak Kafka's protocol over loopback, and fail as a test tells them.
+
+They know the six requests of the data path and nothing else. Messages are read and written with
+kafka-python's classes, so that a misreading of ours cannot cancel itself out.
+
+    with FakeCluster(nodes=2) as cluster:
+        cluster.create_topic("t")
+        cluster.intercept(PRODUCE, once(Do(apply=True, drop=True)))
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+
+from sparkmirror.types import TopicPartition
+from tests.wire.fake_answers import (
+    API_VERSIONS,
+    FETCH,
+    INIT_PRODUCER_ID,
+    LIST_OFFSETS,
+    METADATA,
+    PRODUCE,
+    Answers,
+    Do,
+    Partition,
+    Request,
+    Topic,
+)
+from tests.wire.fake_log import FakeLog
+
+__all__ = [
+    "API_VERSIONS", "FETCH", "INIT_PRODUCER_ID", "LIST_OFFSETS", "METADATA", "PRODUCE",
+    "Do", "FakeCluster", "Request", "once",
+]  # fmt: skip
+
+REQUESTS = {
+    PRODUCE: ProduceRequest,
+    FETCH: FetchRequest,
+    LIST_OFFSETS: ListOffsetsRequest,
+    METADATA: MetadataRequest,
+    API_VERSIONS: ApiVersionsRequest,
+    INIT_PRODUCER_ID: InitProducerIdRequest,
+}
+NEWEST = {PRODUCE: 8, LIST_OFFSETS: 4, METADATA: 12, API_VERSIONS: 0, INIT_PRODUCER_ID: 1}
+
+Interceptor = Callable[[Request], Do | None]
+
+
+def once(action: Do, when: Callable[[Request], bool] = lambda _: True) -> Interceptor:
+    """Do `action` with the first request for which `when` holds."""
+    left = [action]
+    return lambda request: left.pop() if left and when(request) else None
+
+
+@dataclass(slots=True)
+class Node:
+    """One broker's listener and connections."""
+
+    node_id: int
+    listener: socket.socket
+    connections: set[socket.socket] = field(default_factory=set)
+
+
+class FakeCluster:
+    """Some brokers, numbered from 1. All methods may be called from any thread."""
+
+    def __init__(self, nodes: int = 1, *, newest_fetch: int = 13, sessions: bool = True) -> None:
+        self.requests: list[Request] = []
+        self._changed = threading.Condition()
+        self._answers = Answers(self._changed, {**NEWEST, FETCH: newest_fetch})
+        self._answers.keeps_sessions = sessions
+        self._interceptors: dict[int, list[Interceptor]] = {}
+        self._nodes: dict[int, Node] = {}
+        self._threads: list[threading.Thread] = []
+        for node in range(1, nodes + 1):
+            self.start_node(node)
+
+    def __enter__(self) -> FakeCluster:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for node in list(self._nodes):
+            self.stop_node(node)
+        for thread in self._threads:
+            thread.join(5.0)
+            assert not thread.is_alive(), f"{thread.name} does not end"
+
+    # -- what a test looks at ----------------------------------------------------------------------
+
+    @property
+    def bootstrap_servers(self) -> tuple[str, ...]:
+        """Addresses of all brokers, also of those that are down."""
+        return tuple(f"127.0.0.1:{port}" for port in self._answers.ports.values())
+
+    def log(self, topic: str, partition: int = 0) -> FakeLog:
+        """To look into, or to change while nothing is under way."""
+        return self._partition(TopicPartition(topic, partition)).log
+
+    def sent(self, api: int) -> list[Request]:
+        """Requests of this kind so far."""
+        with self._changed:
+            return [request for request in self.requests if request.api == api]
+
+    # -- what a test does --------------------------------------------------------------------------
+
+    def create_topic(self, name: str, partitions: int = 1, leader: int = 1) -> None:
+        """Create a topic; one that exists is created anew, empty and under another id."""
+        with self._changed:
+            rows = [Partition(leader) for _ in range(partitions)]
+            self._answers.topics[name] = Topic(uuid.uuid4(), rows)
+            self._changed.notify_all()
+
+    def delete_topic(self, name: str) -> None:
+        """The records are gone too."""
+        with self._changed:
+            del self._answers.topics[name]
+            self._changed.notify_all()
+
+    def write(self, tp: TopicPartition, values: Iterable[bytes]) -> None:
+        """Append one batch, and wake the fetches that wait for it."""
+        with self._changed:
+            self._partition(tp).log.write(values)
+            self._changed.notify_all()
+
+    def move_leader(self, tp: TopicPartition, node: int) -> None:
+        """Another node leads from now on."""
+        with self._changed:
+            partition = self._partition(tp)
+            partition.leader, partition.epoch = node, partition.epoch + 1
+            self._changed.notify_all()
+
+    def prefer(self, tp: TopicPartition, node: int) -> None:
+        """The leader sends consumers that name a rack to `node`."""
+        with self._changed:
+            self._partition(tp).preferred = node
+
+    def forget_sessions(self) -> None:
+        """As a broker does when others need the room."""
+        with self._changed:
+            self._answers.sessions.clear()
+
+    def intercept(self, api: int, interceptor: Interceptor) -> None:
+        """Ask `interceptor` first; None lets the request pass. It may block its connection."""
+        with self._changed:
+            self._interceptors.setdefault(api, []).append(interceptor)
+
+    def start_node(self, node_id: int) -> None:
+        """Listen; a node that comes back has its old port."""
+        ports = self._answers.ports
+        listener = socket.create_server(("127.0.0.1", ports.get(node_id, 0)))
+        ports[node_id] = listener.getsockname()[1]
+        node = self._nodes[node_id] = Node(node_id, listener)
+        self._answers.running.add(node_id)
+        self._run(self._accept, node, name=f"fake broker {node_id}")
+
+    def stop_node(self, node_id: int) -> None:
+        """Close everything at once, as a crash does."""
+        with self._changed:
+            self._answers.running.discard(node_id)
+            node = self._nodes.pop(node_id)
+            for sock in (node.listener, *node.connections):
+                _hang_up(sock)
+            self._changed.notify_all()
+
+    def _partition(self, tp: TopicPartition) -> Partition:
+        return self._answers.topics[tp.topic].partitions[tp.partition]
+
+    # -- sockets -----------------------------------------------------------------------------------
+
+    def _run(self, target: Callable[..., None], *args: Any, name: str) -> None:
+        thread = threading.Thread(target=target, args=args, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self, node: Node) -> None:
+        with node.listener:
+            while True:
+                try:
+                    sock, _ = node.listener.accept()
+                except OSError:
+                    return
+                with self._changed:
+                    node.connections.add(sock)
+                    if self._nodes.get(node.node_id) is not node:
+                        _hang_up(sock)
+                self._run(self._serve, node, sock, name=f"fake broker {node.node_id} connection")
+
+    def _serve(self, node: Node, sock: socket.socket) -> None:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with sock:
+            try:
+                while self._serve_one(node, sock):
+                    pass
+            except OSError:
+                return
+            finally:
+                with self._changed:
+                    node.connections.discard(sock)
+
+    def _serve_one(self, node: Node, sock: socket.socket) -> bool:
+        (size,) = struct.unpack(">i", _receive(sock, 4))
+        frame = _receive(sock, size)
+        api, version, correlation, client_size = struct.unpack_from(">hhih", frame)
+        kind = REQUESTS[api]
+        is_flexible = bool(kind.flexible_version_q(version))
+        body = kind.decode(frame[10 + max(client_size, 0) + is_flexible :], version=version)
+        answer = self._answer(node, Request(node.node_id, api, version, body))
+        if answer is None:
+            return False
+        tags = b"\0" if is_flexible else b""
+        sock.sendall(struct.pack(">ii", 4 + len(tags) + len(answer), correlation) + tags + answer)
+        return True
+
+    def _answer(self, node: Node, request: Request) -> bytes | None:
+        with self._changed:
+            self.requests.append(request)
+            interceptors = list(self._interceptors.get(request.api, ()))
+        actions = (action for each in interceptors if (action := each(request)) is not None)
+        action = next(actions, Do(apply=True))
+        if action.garbage is not None:
+            return action.garbage
+        with self._changed:
+            if self._nodes.get(node.node_id) is not node:
+                return None
+            message = self._answers.answer(request, action)
+        return None if action.drop else bytes(message.encode(version=request.version))
+
+
+def _hang_up(sock: socket.socket) -> None:
+    """Wake whoever blocks in it; its thread closes it."""
+    try:
+        sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return  # the other side was faster
+
+
+def _receive(sock: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        piece = sock.recv(size - len(data))
+        if not piece:
+            raise ConnectionResetError("hung up")
+        data += piece
+    return bytes(data)

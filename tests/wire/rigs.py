@@ -1,0 +1,209 @@
+"""A producer and a fetcher at work against the fake broker, writing down what they tell."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from sparkmirror.batches.forward import find_batches, stamp
+from sparkmirror.batches.records import Record, decode, encode
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.buffers import BufferPool
+from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.fetch_messages import Limits
+from sparkmirror.wire.fetcher import Fetcher, Records
+from sparkmirror.wire.loop import Loop
+from sparkmirror.wire.producer import Parcel, Producer
+from tests.wire.fake_broker import FakeCluster
+
+WAIT_SECONDS = 5.0
+TP = TopicPartition("t", 0)
+
+
+def client_config(cluster: FakeCluster, **settings: Any) -> ClientConfig:
+    """Short waits, so that tests of failures are fast."""
+    short = {
+        "client_id": "test",
+        "retry_backoff_ms": 5,
+        "reconnect_backoff_ms": 5,
+        "reconnect_backoff_max_ms": 20,
+        "request_timeout_ms": 3000,
+    }
+    return ClientConfig("fake", cluster.bootstrap_servers, **(short | settings))
+
+
+class Rig:
+    """Our side of the connection to a fake cluster."""
+
+    def __init__(self, brokers: FakeCluster, **settings: Any) -> None:
+        self.brokers = brokers
+        self.loop = Loop()
+        self.pool = BufferPool(1 << 20)
+        self.cluster = Cluster(self.loop, client_config(brokers, **settings), self.pool)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.cluster.close()
+        self.loop.close()
+
+    def run_until(self, done: Callable[[], bool], describe: Callable[[], object]) -> None:
+        """Turn the loop; `describe` tells where it got stuck."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not done():
+            assert time.monotonic() < deadline, f"got stuck at {describe()}"
+            # What a test waits for may happen on the broker's side, which wakes no loop.
+            self.loop.run_once(0.01)
+
+    def run_for(self, seconds: float) -> None:
+        """Turn the loop, to see that nothing happens."""
+        self.loop.run_until(lambda: False, seconds)
+
+
+def batch(*values: bytes) -> bytearray:
+    """One batch of records with these values."""
+    return encode([Record(at, 1_700_000_000_000, None, value) for at, value in enumerate(values)])
+
+
+def numbered(count: int, start: int = 0) -> list[list[bytes]]:
+    """Values for batches of two records."""
+    return [[b"%03d-a" % at, b"%03d-b" % at] for at in range(start, start + count)]
+
+
+def flat(batches: Sequence[Sequence[bytes]]) -> list[bytes]:
+    """All values in one list."""
+    return [value for values in batches for value in values]
+
+
+class ProducerRig(Rig):
+    """A producer whose parcels are known by their values."""
+
+    def __init__(
+        self, brokers: FakeCluster, *, acks: int = -1, in_flight: int = 5, **settings: Any
+    ) -> None:
+        super().__init__(brokers, **settings)
+        self.acked: list[tuple[TopicPartition, tuple[bytes, ...], int]] = []
+        self.refused: list[tuple[bytes, ...]] = []
+        self.stuck: list[KafkaError | None] = []
+        self.split = True
+        self.producer = Producer(
+            self.cluster,
+            self,
+            stamp,
+            acks=acks,
+            request_timeout_ms=2000,
+            max_in_flight=in_flight,
+        )
+
+    def offer(self, *batches: Sequence[bytes], tp: TopicPartition = TP) -> None:
+        """Queue one batch for each sequence of values, and let them go."""
+        parcels = [Parcel(batch(*values), len(values), None, tuple(values)) for values in batches]
+        self.producer.offer(tp, parcels)
+        self.producer.pump()
+
+    def finish(self) -> None:
+        """Until all is acknowledged."""
+        self.run_until(lambda: self.producer.idle, lambda: (self.acked, self.stuck[-3:]))
+
+    @property
+    def acked_values(self) -> list[bytes]:
+        """Values in the order of their acknowledgements."""
+        return [value for _, values, _ in self.acked for value in values]
+
+    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
+        """From the producer."""
+        assert isinstance(parcel.owner, tuple)
+        self.acked.append((tp, parcel.owner, parcel.offset))
+
+    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
+        """From the producer: one batch for each value instead, or none."""
+        assert isinstance(parcel.owner, tuple)
+        self.refused.append(parcel.owner)
+        if not self.split:
+            return []
+        return [Parcel(batch(value), 1, None, (value,)) for value in parcel.owner]
+
+    def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
+        """From the producer."""
+        self.stuck.append(error)
+
+
+LIMITS = Limits(
+    max_wait_ms=100,
+    min_bytes=1,
+    max_bytes=1 << 20,
+    partition_max_bytes=1 << 18,
+    read_committed=False,
+    rack="",
+)
+
+
+class FetcherRig(Rig):
+    """A fetcher that decodes what it gets."""
+
+    def __init__(self, brokers: FakeCluster, limits: Limits = LIMITS, **settings: Any) -> None:
+        super().__init__(brokers, **settings)
+        self.values: dict[TopicPartition, list[bytes]] = {}
+        self.out_of_range: list[tuple[int | None, int, int]] = []
+        self.recreated: list[int] = []
+        self.errors: list[KafkaError] = []
+        self.rounds = 0
+        self.allowed = True
+        self.start_at_end = False
+        self.fetcher = Fetcher(self.cluster, limits, self, 2.0)
+
+    def fetched(self, tp: TopicPartition = TP) -> list[bytes]:
+        """Values so far."""
+        return self.values.get(tp, [])
+
+    def wait_for(self, expected: Sequence[bytes], tp: TopicPartition = TP) -> None:
+        """Until these values, and no others, have come."""
+        self.run_until(
+            lambda: len(self.fetched(tp)) >= len(expected), lambda: (self.fetched(tp), self.errors)
+        )
+        assert self.fetched(tp) == list(expected)
+
+    def may_fetch(self) -> bool:
+        """From the fetcher."""
+        return self.allowed
+
+    def on_records(self, records: Records) -> int:
+        """From the fetcher."""
+        next_offset = records.next_offset
+        bounds, _ = find_batches(records.view)
+        for start, end in itertools.pairwise(bounds):
+            for record in decode(records.view[start:end]):
+                if record.offset >= next_offset:
+                    next_offset = record.offset + 1
+                    self.values.setdefault(records.tp, []).append(record.value or b"")
+        return next_offset
+
+    def on_round(self) -> None:
+        """From the fetcher."""
+        self.rounds += 1
+
+    def on_out_of_range(
+        self, tp: TopicPartition, position: int | None, start: int, end: int
+    ) -> int:
+        """From the fetcher."""
+        self.out_of_range.append((position, start, end))
+        return end if self.start_at_end else start
+
+    def on_recreated(self, tp: TopicPartition, position: int) -> None:
+        """From the fetcher."""
+        self.recreated.append(position)
+
+    def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
+        """From the fetcher."""
+        self.errors.append(error)
