@@ -27,7 +27,7 @@ TP = TopicPartition("t", 0)
 
 def client_config(cluster: FakeCluster, **settings: Any) -> ClientConfig:
     """Short waits, so that tests of failures are fast."""
-    short = {
+    short: dict[str, Any] = {
         "client_id": "test",
         "retry_backoff_ms": 5,
         "reconnect_backoff_ms": 5,
