@@ -17,6 +17,7 @@ from sparkmirror.demo.report import (
     Kept,
     Narrator,
     Restart,
+    describe_verdict,
     print_kept,
     print_result,
 )
@@ -71,18 +72,26 @@ def test_difference_is_shown_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "ok"),
+    ("changes", "ok", "verdict"),
     [
-        ({}, True),
-        ({"topics": [SAME, CHANGED]}, False),
-        ({"topics": [dataclasses.replace(SAME, order_kept=False)]}, False),
-        ({"topics": [dataclasses.replace(SAME, target_partitions=5)]}, False),
-        ({"restart": Restart(38, 1)}, False),
+        ({}, True, ""),
+        ({"topics": [SAME, dataclasses.replace(SAME, extra=2)]}, False, ", 2 extra"),
+        ({"topics": [dataclasses.replace(SAME, order_kept=False)]}, False, ", order lost"),
+        (
+            {"topics": [dataclasses.replace(SAME, target_partitions=5)]},
+            False,
+            ", partitions differ",
+        ),
+        ({"restart": Restart(38, 1)}, False, ", 1 copied a second time"),
     ],
-    ids=["same", "different", "order", "partitions", "copied twice"],
+    ids=["same", "extra", "order", "partitions", "copied twice"],
 )
-def test_json_says_whether_all_is_well(changes: dict[str, object], ok: bool) -> None:
-    body = dataclasses.replace(RESULT, **changes).as_json()  # type: ignore[arg-type]
+def test_json_and_verdict_say_whether_all_is_well(
+    changes: dict[str, object], ok: bool, verdict: str
+) -> None:
+    result = dataclasses.replace(RESULT, **changes)  # type: ignore[arg-type]
+    assert describe_verdict(result) == f"0 missing, 0 different{verdict}"
+    body = result.as_json()
     assert body["ok"] is ok
     assert body["topics"][0]["topic"] == "codec-snappy"
     assert body["restart"]["new_records"] == 38
@@ -120,6 +129,7 @@ def test_kept_processes_come_with_commands() -> None:
         logs={"mirror": Path("/tmp/x/mirror.log")},
         mirror_pid=5,
         broker_pids=(6, 7),
+        java=Path("/bin/java"),
         class_path="/jars/*",
     )
     print_kept(console, kept)

@@ -98,13 +98,14 @@ class Kept:
     logs: Mapping[str, Path]
     mirror_pid: int | None
     broker_pids: tuple[int, ...]
+    java: Path
     class_path: str
 
     @property
     def look_command(self) -> str:
         """Prints some records of a copied topic with Kafka's own consumer."""
         return (
-            f"java -cp '{self.class_path}' org.apache.kafka.tools.consumer.ConsoleConsumer "
+            f"{self.java} -cp '{self.class_path}' org.apache.kafka.tools.consumer.ConsoleConsumer "
             f"--bootstrap-server {self.bootstrap_servers['target']} --topic source.orders "
             "--from-beginning --max-messages 10 --formatter-property print.key=true"
         )
@@ -268,8 +269,21 @@ def describe_latency(latency: Latency) -> str:
 
 def _verdict(result: DemoResult) -> str:
     color = "green" if result.ok else "red"
-    text = f"{result.missing} missing, {result.different} different"
-    return f"\n[bold {color}]{text}[/]"
+    return f"\n[bold {color}]{describe_verdict(result)}[/]"
+
+
+def describe_verdict(result: DemoResult) -> str:
+    """The last line; a demo that went well has two counts in it."""
+    words = [f"{result.missing} missing", f"{result.different} different"]
+    if result.extra:
+        words.append(f"{result.extra} extra")
+    if not all(topic.order_kept for topic in result.topics):
+        words.append("order lost")
+    if any(topic.partitions != topic.target_partitions for topic in result.topics):
+        words.append("partitions differ")
+    if result.restart.copied_twice:
+        words.append(f"{result.restart.copied_twice} copied a second time")
+    return ", ".join(words)
 
 
 def _mb(size_bytes: int) -> str:

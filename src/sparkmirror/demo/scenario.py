@@ -47,7 +47,7 @@ from sparkmirror.demo.report import (
     describe_restart,
 )
 from sparkmirror.demo.seed import LATE, TOPICS, create_topics, seed_topics
-from sparkmirror.embedded import KAFKA_VERSION, KafkaCluster
+from sparkmirror.embedded import KAFKA_VERSION, KafkaCluster, machine
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.kafka_jars import kafka_jars
 from sparkmirror.errors import MirrorError
@@ -284,6 +284,7 @@ class Demo:
             },
             mirror_pid=self._mirror.pid,
             broker_pids=tuple(pid for cluster in clusters for pid in cluster.pids),
+            java=machine.java_program(),
             class_path=kafka_jars().class_path,
         )
 

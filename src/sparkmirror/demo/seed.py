@@ -27,7 +27,7 @@ from sparkmirror.errors import KafkaError
 
 # The log cleaner looks for work every 15 s unless `log.cleaner.backoff.ms` says otherwise.
 COMPACTION_SECONDS = 60.0
-_AT_ONCE = 4
+_AT_ONCE = 8
 _LATER_MS = 7 * 24 * fills.HOUR_MS
 _COMPACTED = {
     "cleanup.policy": "compact",
@@ -116,7 +116,8 @@ def seed_topics(bootstrap: str, rows: Sequence[SeedRow] = TOPICS) -> list[Seeded
     create_topics(bootstrap, rows)
     # Most of a fill is waiting: for the first answer of a broker, for the log cleaner.
     with ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="seed") as pool:
-        for done in [pool.submit(_fill, bootstrap, row) for row in rows]:
+        longest_first = sorted(rows, key=lambda row: not row.is_compacted)
+        for done in [pool.submit(_fill, bootstrap, row) for row in longest_first]:
             done.result()
     found = read_topics(bootstrap, [row.name for row in rows], read_committed=True)
     return [_seeded(row, found[row.name]) for row in rows]
