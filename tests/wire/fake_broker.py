@@ -10,6 +10,7 @@ kafka-python's classes, so that a misreading of ours cannot cancel itself out.
 
 from __future__ import annotations
 
+import itertools
 import socket
 import struct
 import threading
@@ -41,7 +42,7 @@ from tests.wire.fake_log import FakeLog
 
 __all__ = [
     "API_VERSIONS", "FETCH", "INIT_PRODUCER_ID", "LIST_OFFSETS", "METADATA", "PRODUCE",
-    "Do", "FakeCluster", "Request", "once",
+    "Do", "FakeCluster", "Request", "is_number", "once",
 ]  # fmt: skip
 
 REQUESTS = {
@@ -57,10 +58,30 @@ NEWEST = {PRODUCE: 8, LIST_OFFSETS: 4, METADATA: 12, API_VERSIONS: 0, INIT_PRODU
 Interceptor = Callable[[Request], Do | None]
 
 
-def once(action: Do, when: Callable[[Request], bool] = lambda _: True) -> Interceptor:
-    """Do `action` with the first request for which `when` holds."""
-    left = [action]
-    return lambda request: left.pop() if left and when(request) else None
+@dataclass(slots=True)
+class Once:
+    """Does `action` with the first request for which `when` holds."""
+
+    action: Do
+    when: Callable[[Request], bool]
+    happened: bool = False
+
+    def __call__(self, request: Request) -> Do | None:
+        if self.happened or not self.when(request):
+            return None
+        self.happened = True
+        return self.action
+
+
+def once(action: Do, when: Callable[[Request], bool] = lambda _: True) -> Once:
+    """An interceptor for one failure."""
+    return Once(action, when)
+
+
+def is_number(number: int) -> Callable[[Request], bool]:
+    """True for the request that is asked about as the `number`th."""
+    seen = itertools.count(1)
+    return lambda _: next(seen) == number
 
 
 @dataclass(slots=True)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from sparkmirror.errors import BrokerError, RefusedError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.producer import Parcel
-from tests.wire.fake_broker import INIT_PRODUCER_ID, PRODUCE, Do, FakeCluster, Request, once
+from tests.wire.fake_broker import (
+    INIT_PRODUCER_ID,
+    PRODUCE,
+    Do,
+    FakeCluster,
+    Request,
+    is_number,
+    once,
+)
 from tests.wire.rigs import TP, ProducerRig, flat, numbered
 
 NOT_LEADER = 6
@@ -43,12 +51,6 @@ def establish(rig: ProducerRig) -> list[list[bytes]]:
     rig.offer(*first)
     rig.finish()
     return first
-
-
-def is_number(number: int) -> Callable[[Request], bool]:
-    """True for the request that is asked about as the `number`th."""
-    seen = iter(range(1, 1_000_000))
-    return lambda _: next(seen) == number
 
 
 def check(rig: ProducerRig, batches: list[list[bytes]]) -> None:
