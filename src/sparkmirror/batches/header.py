@@ -19,6 +19,7 @@ The first 17 bytes up to and including the magic byte mean the same in magic 0 a
 from __future__ import annotations
 
 from struct import Struct
+from struct import error as StructError
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -146,10 +147,16 @@ def write_header(
     max_timestamp: int,
 ) -> None:
     """Write the header of a batch of ours: no producer, contiguous offsets from 0, CRC 0."""
-    WRITE_HEADER.pack_into(
-        batch, 0, 0, len(batch) - PREFIX_BYTES, -1, 2, 0, codec_id, count - 1,
-        base_timestamp, max_timestamp, NO_PRODUCER_ID, -1, -1, count,
-    )  # fmt: skip
+    try:
+        WRITE_HEADER.pack_into(
+            batch, 0, 0, len(batch) - PREFIX_BYTES, -1, 2, 0, codec_id, count - 1,
+            base_timestamp, max_timestamp, NO_PRODUCER_ID, -1, -1, count,
+        )  # fmt: skip
+    except StructError as error:
+        raise BatchError(
+            f"write batch header: {len(batch)} bytes with timestamps {base_timestamp} to "
+            f"{max_timestamp}: {error}"
+        ) from error
 
 
 def write_crc(batch: bytearray | memoryview) -> None:
