@@ -19,7 +19,12 @@ from tests.clusters import wait_for
 DRIVER = """
     import sys
     from pyspark import SparkConf, SparkContext
-    settings = {"spark.ui.enabled": "false", "spark.executor.memory": "512m"}
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": quick,
+    }
     conf = SparkConf().setMaster(sys.argv[1]).setAppName("test").setAll(settings.items())
     context = SparkContext(conf=conf)
     def executable(_):

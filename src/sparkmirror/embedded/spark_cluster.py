@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from sparkmirror.embedded import machine
+from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
 from sparkmirror.embedded.waiting import wait_for
@@ -143,6 +144,9 @@ class SparkCluster:
             "JAVA_HOME": str(java.resolve().parent.parent),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_DAEMON_MEMORY": "256m",
+            # Master and workers only keep books; executors have options of their own.
+            "SPARK_DAEMON_JAVA_OPTS": " ".join(QUICK_JVM_ARGS),
+            "SPARK_LAUNCHER_OPTS": " ".join(QUICK_JVM_ARGS),
         }
         command: list[str | Path] = [home / "bin" / "spark-class", main_class, *args]
         return start_child(command, log_path, environment=environment)
