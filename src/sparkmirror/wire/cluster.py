@@ -24,7 +24,13 @@ from sparkmirror.wire.stream import PlainStream, Stream
 
 log = logging.getLogger(__name__)
 
-OpenStream = Callable[[str, int], Stream]
+OpenStream = Callable[[str, int, int], Stream]
+"""(host, port, how many attempts have failed) -> a stream that is being connected."""
+
+# A broker that does not answer a metadata request by then may be frozen: another one is asked.
+METADATA_PATIENCE_SECONDS = 5.0
+# The same while no broker is connected: a frozen one accepts connections and says nothing.
+CONNECT_PATIENCE_SECONDS = 2.0
 
 
 class Leader(NamedTuple):
@@ -74,15 +80,19 @@ class Cluster:
         self.leaders: dict[TopicPartition, Leader] = {}
         self.topic_ids: dict[str, bytes] = {}
         self.topic_errors: dict[str, int] = {}
+        # Why a broker could not be reached; None again as soon as one answers.
         self.last_error: KafkaError | None = None
         self.listeners: list[Listener] = []
         self._open_stream = open_stream or self._plain_stream
         self._nodes: dict[int, tuple[str, int]] = {}
         self._links: dict[int, Link] = {}
         self._topics: set[str] = set()
+        self._answered: set[str] = set()
         self._refreshing = False
+        self._last_refresh = float("-inf")
         self._refresh_due = 0.0
         self._refresh_failures = 0
+        self._last_attempt = float("-inf")
         self._closed = False
         for at, server in enumerate(config.bootstrap_servers):
             host, _, port = server.rpartition(":")
@@ -100,7 +110,12 @@ class Cluster:
         """Forget these topics."""
         gone = set(topics)
         self._topics -= gone
+        self._answered -= gone
         self.leaders = {tp: leader for tp, leader in self.leaders.items() if tp.topic not in gone}
+
+    def knows(self, topic: str) -> bool:
+        """True once a metadata answer was about `topic`: a partition without a leader has none."""
+        return topic in self._answered
 
     def refresh(self) -> None:
         """Ask for metadata soon: at once the first time, with back-off when asked again."""
@@ -111,8 +126,6 @@ class Cluster:
             self._maybe_refresh(now)
         else:
             self.loop.call_later(self._refresh_due - now, self._wake)
-
-    _last_refresh = float("-inf")
 
     def connection(self, node: int) -> Connection | None:
         """The connection to `node` if it is ready; else one is opened and listeners hear of it."""
@@ -125,17 +138,33 @@ class Cluster:
             self._connect(node, link)
         return None
 
+    def is_failing(self, node: int) -> bool:
+        """True while the last attempt to reach `node`, or its connection, has failed."""
+        link = self._links.get(node)
+        return link is not None and link.failures > 0
+
     def any_connection(self) -> Connection | None:
-        """A ready connection to whichever broker, or None while one is being opened."""
-        ready = [link.connection for link in self._links.values() if link.ready]
+        """The least busy connection of all that are ready, or None while one is being opened.
+
+        Answers come in order: behind a long poll, or at a frozen broker, a request waits.
+        """
+        links = self._links.values()
+        ready = [link.connection for link in links if link.ready and link.connection is not None]
         if ready:
-            return random.choice(ready)
-        if not any(link.connection for link in self._links.values()):
-            for node in sorted(self._nodes, key=lambda _: random.random()):
-                self.connection(node)
-                if self._links[node].connection is not None:
-                    break
+            return min(ready, key=lambda connection: (connection.in_flight, random.random()))
+        if not any(link.connection for link in links) or self._is_slow_to_connect():
+            self._connect_another()
         return None
+
+    def _is_slow_to_connect(self) -> bool:
+        return self.loop.clock() - self._last_attempt > CONNECT_PATIENCE_SECONDS
+
+    def _connect_another(self) -> None:
+        untried = [n for n in self._nodes if n not in self._links or not self._links[n].connection]
+        for node in random.sample(untried, len(untried)):
+            self.connection(node)
+            if self._links[node].connection is not None:
+                break
 
     def supports(self, node: int, api: int) -> int:
         """The newest version of `api` that `node` speaks."""
@@ -146,23 +175,24 @@ class Cluster:
     def close(self) -> None:
         """Close all connections."""
         self._closed = True
-        for link in self._links.values():
+        for link in list(self._links.values()):
             if link.connection is not None:
                 link.connection.fail(TransportError(f"'{self.config.alias}' is being closed"))
 
     # -- connections -----------------------------------------------------------------------------
 
-    def _plain_stream(self, host: str, port: int) -> Stream:
-        config = self.config
-        return PlainStream(host, port, config.send_buffer_bytes, config.receive_buffer_bytes)
+    def _plain_stream(self, host: str, port: int, attempt: int) -> Stream:
+        send, receive = self.config.send_buffer_bytes, self.config.receive_buffer_bytes
+        return PlainStream(host, port, send, receive, attempt)
 
     def _connect(self, node: int, link: Link) -> None:
+        self._last_attempt = self.loop.clock()
         host, port = self._nodes.get(node, ("", 0))
         if not host:  # a leader we know no address of: the next metadata answer will tell
             self.refresh()
             return
         try:
-            stream = self._open_stream(host, port)
+            stream = self._open_stream(host, port, link.failures)
         except KafkaError as error:
             self._on_closed(node, link, error)
             return
@@ -174,13 +204,9 @@ class Cluster:
             on_open=lambda: self._handshake(node, link),
             on_closed=lambda error: self._on_closed(node, link, error),
         )
-        timeout = self.config.request_timeout_ms / 1000
         connection = link.connection
-        self.loop.call_later(timeout, lambda: self._check_open(connection, link, host, port))
-
-    def _check_open(self, connection: Connection, link: Link, host: str, port: int) -> None:
-        if link.connection is connection and not link.ready:
-            connection.fail(TransportError(f"connect to {host}:{port}: no answer in time"))
+        patience = self.config.socket_connection_setup_timeout_ms / 1000
+        self.loop.call_later(patience, lambda: _check_open(connection, f"{host}:{port}"))
 
     def _handshake(self, node: int, link: Link) -> None:
         """Learn which versions the broker speaks. Authentication goes before this."""
@@ -190,6 +216,7 @@ class Cluster:
             link.versions = messages.decode_api_versions(answer)
             link.ready = True
             link.failures = 0
+            self.last_error = None
             for listener in self.listeners:
                 listener.on_connected(node)
             self._maybe_refresh(self.loop.clock())
@@ -199,9 +226,14 @@ class Cluster:
         )
 
     def _on_closed(self, node: int, link: Link, error: KafkaError) -> None:
+        connection, was_ready = link.connection, link.ready
         link.connection = None
         link.ready = False
         if self._closed:
+            return
+        if was_ready and connection is not None and connection.was_idle:
+            # Brokers close connections that nobody has used for ten minutes.
+            log.debug("'%s', broker %d: %s", self.config.alias, node, error)
             return
         host, port = self._nodes.get(node, ("?", 0))
         self.last_error = TransportError(
@@ -240,6 +272,8 @@ class Cluster:
         for link in list(self._links.values()):
             if link.connection is not None:
                 link.connection.fail_if_overdue(now)
+        if self._refreshing and now - self._last_refresh > METADATA_PATIENCE_SECONDS:
+            self._refresh_failed()
         self._maybe_refresh(now)
         self.loop.call_later(1.0, self._tick)
 
@@ -248,7 +282,7 @@ class Cluster:
             self._maybe_refresh(self.loop.clock())
 
     def _maybe_refresh(self, now: float) -> None:
-        if self._refreshing or now < self._refresh_due or not self._topics:
+        if self._closed or self._refreshing or now < self._refresh_due or not self._topics:
             return
         connection = self.any_connection()
         if connection is None:
@@ -286,7 +320,7 @@ class Cluster:
             return
         self._nodes = {**{n: a for n, a in self._nodes.items() if n < 0}, **view.nodes}
         self._merge(view, asked & self._topics)
-        incomplete = bool(self.topic_errors) or bool(self._topics - asked)
+        incomplete = bool(self.topic_errors or view.leaderless & asked or self._topics - asked)
         self._refresh_failures = self._refresh_failures + 1 if incomplete else 0
         for listener in self.listeners:
             listener.on_metadata()
@@ -301,6 +335,12 @@ class Cluster:
         self.leaders = known
         self.topic_errors = {t: code for t, code in view.errors.items() if t in asked}
         self.topic_ids.update(view.topic_ids)
+        self._answered |= asked
+
+
+def _check_open(connection: Connection, address: str) -> None:
+    if not connection.is_open:
+        connection.fail(TransportError(f"connect to {address}: no answer in time"))
 
 
 def _ignore(_: KafkaError) -> None:

@@ -63,6 +63,8 @@ class Connection:
         self._on_closed = on_closed
         self._open = False
         self.closed = False
+        # At its end: whether nobody waited for an answer.
+        self.was_idle = False
         self._correlation = 0
         self._waiting: deque[Waiting] = deque()
         self._outbox: list[Buffer] = []
@@ -73,11 +75,17 @@ class Connection:
         self._answer_size = 0
         self._wake_size = 1
         self._writing = False
+        self._moving = False
         loop.watch(self, WRITE)
 
     def fileno(self) -> int:
         """The socket's descriptor, for the event loop."""
         return self._stream.fileno()
+
+    @property
+    def is_open(self) -> bool:
+        """True once the stream is usable, until the first failure."""
+        return self._open and not self.closed
 
     @property
     def in_flight(self) -> int:
@@ -99,8 +107,13 @@ class Connection:
 
         `on_answer` gets the bytes after the correlation id. They are valid during the call only,
         unless `keep`: then they lie in the lease, which the callee must release.
-        `on_failure` is called instead when the connection dies first.
+        A KafkaError that it raises, before it has changed anything, says that the answer makes no
+        sense: the connection is closed. `on_failure` is called then, and when the connection dies
+        before the answer, which may be during this call.
         """
+        if self.closed:
+            on_failure(TransportError(f"the connection to {self._stream.address} is closed"))
+            return
         self._correlation = (self._correlation + 1) & 0x7FFFFFFF
         tags = b"\0" if flexible else b""
         size = REQUEST.size - 4 + len(self._client_id) + len(tags) + sum(map(len, body))
@@ -122,8 +135,12 @@ class Connection:
             self._guarded(self._read)
 
     def fail_if_overdue(self, now: float) -> None:
-        """Close when the oldest request waits longer than it may."""
-        if self._waiting and self._waiting[0].deadline < now:
+        """Close when the oldest request waits longer than it may, and no bytes move.
+
+        A large answer over a slow line takes its time: cut off, it would begin again, for ever.
+        """
+        moving, self._moving = self._moving, False
+        if self._waiting and self._waiting[0].deadline < now and not moving:
             self.fail(TransportError(f"no answer from {self._stream.address} within its timeout"))
 
     def fail(self, error: KafkaError) -> None:
@@ -136,10 +153,14 @@ class Connection:
         if self._lease is not None:
             self._lease.release()
             self._lease = None
+        # Batches lie in here; those who sent them may use their buffers again from now on.
+        self._outbox.clear()
         waiting, self._waiting = self._waiting, deque()
+        self.was_idle = not waiting
+        # The owner first: those who wait may ask it for a connection, and must not get this one.
+        self._on_closed(error)
         for request in waiting:
             request.on_failure(error)
-        self._on_closed(error)
 
     def _guarded(self, step: Callable[[], None]) -> None:
         try:
@@ -161,6 +182,7 @@ class Connection:
             if sent == 0:
                 break
             self._drop_sent(sent)
+            self._moving = self._moving or bool(self._outbox)
         if self._outbox:
             if not self._writing:
                 self._loop.rewatch(self, READ | WRITE)
@@ -184,6 +206,7 @@ class Connection:
             outbox[0] = memoryview(outbox[0])[sent:]
 
     def _read(self) -> None:
+        self._moving = True
         if self._lease is not None:
             self._read_large()
         else:
@@ -252,6 +275,9 @@ class Connection:
         request = self._waiting.popleft()
         try:
             request.on_answer(answer, lease if request.keep else None)
+        except KafkaError as error:
+            request.on_failure(error)
+            raise
         finally:
             if lease is not None and not request.keep:
                 lease.release()

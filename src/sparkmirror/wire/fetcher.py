@@ -8,96 +8,29 @@ consumer starts producing.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
-
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import fetch_messages as fetch
 from sparkmirror.wire.buffers import Lease
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
-from sparkmirror.wire.error_codes import OFFSET_OUT_OF_RANGE, broker_error, error_code
+from sparkmirror.wire.error_codes import (
+    FETCH_SESSION_ID_NOT_FOUND,
+    INVALID_FETCH_SESSION_EPOCH,
+    OFFSET_OUT_OF_RANGE,
+    broker_error,
+    error_code,
+)
+from sparkmirror.wire.fetch_state import Consumer, Lane, Partition, Records
 from sparkmirror.wire.ranges import Range, RangeFinder
 
-log = logging.getLogger(__name__)
+__all__ = ["Consumer", "Fetcher", "Records"]
 
 # Errors that metadata does not cure (a missing permission, say) are tried again this often.
 SLOW_RETRY_SECONDS = 10.0
-
-
-class Records(NamedTuple):
-    """What one answer holds for one partition; `view` is writable and lies in `lease`."""
-
-    tp: TopicPartition
-    next_offset: int
-    view: memoryview
-    lease: Lease
-    aborted: Sequence[tuple[int, int]]
-
-
-class Consumer(Protocol):
-    """What the fetcher tells; every method runs on the loop's thread."""
-
-    def may_fetch(self) -> bool:
-        """False while too many bytes wait: no further request leaves until `pump` is called."""
-
-    def on_records(self, records: Records) -> int:
-        """Take the records (hold the lease to keep them); returns the offset to fetch next."""
-
-    def on_round(self) -> None:
-        """All partitions of an answer were handed over and the next request has left."""
-
-    def on_out_of_range(
-        self, tp: TopicPartition, position: int | None, start: int, end: int
-    ) -> int:
-        """Where to go on. `position` None: no position is known. Raises to fail the task."""
-
-    def on_recreated(self, tp: TopicPartition, position: int) -> None:
-        """The topic was deleted and created anew; `on_out_of_range` with position None follows."""
-
-    def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
-        """The partition cannot be fetched now; it will be tried again."""
-
-
-@dataclass(slots=True)
-class Partition:
-    """Where we are in one partition."""
-
-    tp: TopicPartition
-    next_offset: int | None
-    lane: Lane | None = None
-    topic_id: bytes | None = None
-    leader_epoch: int = -1
-    preferred: int | None = None
-    preferred_until: float = 0.0
-    end_offset: int | None = None
-    paused: bool = False
-    asking: bool = False
-    not_before: float = 0.0
-
-
-@dataclass(slots=True)
-class Lane:
-    """The session with one broker."""
-
-    node: int
-    wanted: dict[TopicPartition, Partition] = field(default_factory=dict)
-    # What the broker's side of the session holds: the offset it was last told.
-    told: dict[TopicPartition, int] = field(default_factory=dict)
-    changed: set[TopicPartition] = field(default_factory=set)
-    session_id: int = 0
-    epoch: int = fetch.NEW_SESSION
-    waiting: bool = False
-    version: int = fetch.BY_NAME
-
-    def reset(self) -> None:
-        """Start a new session with the next request."""
-        self.session_id, self.epoch = 0, fetch.NEW_SESSION
-        self.told.clear()
-        self.changed = set(self.wanted)
+# The answers of all brokers may come at once: together they shall not be larger than this.
+ANSWERS_BYTES = 64 << 20
+LOST_SESSION = (FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH)
 
 
 class Fetcher:
@@ -115,6 +48,8 @@ class Fetcher:
         # Positions that turned out to be outside the log, until the log's range is known.
         self._lost: dict[TopicPartition, int] = {}
         self._ranges = RangeFinder(cluster, limits.read_committed, self._range_known)
+        # Partitions that cannot be fetched now, for whichever reason.
+        self.troubled: set[TopicPartition] = set()
         self.stopped = False
         cluster.listeners.append(self)
 
@@ -131,6 +66,8 @@ class Fetcher:
         partition = self._partitions.pop(tp, None)
         if partition is not None:
             self._leave(partition)
+        self.troubled.discard(tp)
+        self._lost.pop(tp, None)
         if not any(other.topic == tp.topic for other in self._partitions):
             self._cluster.untrack([tp.topic])
 
@@ -180,6 +117,8 @@ class Fetcher:
         leader = self._cluster.leaders.get(partition.tp)
         if leader is None or partition.paused or partition.asking:
             self._leave(partition)
+            if leader is None:
+                self.troubled.add(partition.tp)
             return
         if not self._same_topic(partition):
             return
@@ -191,11 +130,17 @@ class Fetcher:
             partition.asking = True
             self._ranges.ask(partition.tp, leader.node)
             return
-        use_follower = partition.preferred is not None and now < partition.preferred_until
-        node = (
-            partition.preferred if use_follower and partition.preferred is not None else leader.node
-        )
-        self._join(partition, node)
+        self._join(partition, self._serving_node(partition, leader.node, now))
+
+    def _serving_node(self, partition: Partition, leader: int, now: float) -> int:
+        """The follower that the leader named, while it can be reached; otherwise the leader."""
+        preferred = partition.preferred
+        if preferred is None:
+            return leader
+        if now >= partition.preferred_until or self._cluster.is_failing(preferred):
+            partition.preferred = None
+            return leader
+        return preferred
 
     def _same_topic(self, partition: Partition) -> bool:
         topic_id = self._cluster.topic_ids.get(partition.tp.topic)
@@ -203,6 +148,7 @@ class Fetcher:
             partition.topic_id = topic_id
             return True
         partition.topic_id = topic_id
+        self._lost.pop(partition.tp, None)
         self._consumer.on_recreated(partition.tp, partition.next_offset or 0)
         self._leave(partition)
         partition.next_offset = None
@@ -247,6 +193,7 @@ class Fetcher:
         if isinstance(found, BrokerError):
             self._on_error(partition, found.code)
         elif isinstance(found, KafkaError):
+            self.troubled.add(tp)
             self._retry(partition, self._cluster.config.retry_backoff_ms / 1000)
         else:
             partition.end_offset = found.end
@@ -266,9 +213,8 @@ class Fetcher:
             self._send(lane, connection)
 
     def _send(self, lane: Lane, connection: Connection) -> None:
-        newest = self._cluster.supports(lane.node, fetch.FETCH_KEY)
         ids = self._cluster.topic_ids
-        lane.version = fetch.BY_ID if newest >= fetch.BY_ID else fetch.BY_NAME
+        self._choose_version(lane)
         forgotten = [tp for tp in lane.told if tp not in lane.wanted]
         wanted = [self._wanted(lane.wanted[tp]) for tp in lane.changed]
         for tp in forgotten:
@@ -282,17 +228,33 @@ class Fetcher:
             wanted,
             [tp for tp in forgotten if tp.topic in ids or lane.version < fetch.BY_ID],
             ids if lane.version >= fetch.BY_ID else None,
-            self._limits,
+            self._limits._replace(max_bytes=self._max_bytes()),
         )
+        resets = lane.resets
         connection.send(
             (fetch.FETCH_KEY, lane.version),
             [body],
-            lambda answer, lease: self._on_answer(lane, answer, lease),
+            lambda answer, lease: self._on_answer(lane, resets, answer, lease),
             lambda error: self._on_failure(lane, error),
             self._timeout,
             flexible=True,
             keep=True,
         )
+
+    def _choose_version(self, lane: Lane) -> None:
+        """Ids if the broker and all topics have them; a session is of one kind to its end."""
+        ids = self._cluster.topic_ids
+        if lane.epoch != fetch.NEW_SESSION:
+            if lane.version < fetch.BY_ID or all(tp.topic in ids for tp in lane.changed):
+                return
+            lane.reset()
+        knows_ids = self._cluster.supports(lane.node, fetch.FETCH_KEY) >= fetch.BY_ID
+        has_ids = knows_ids and all(tp.topic in ids for tp in lane.wanted)
+        lane.version = fetch.BY_ID if has_ids else fetch.BY_NAME
+
+    def _max_bytes(self) -> int:
+        busy = sum(bool(lane.wanted) for lane in self._lanes.values())
+        return min(self._limits.max_bytes, ANSWERS_BYTES // max(1, busy))
 
     @staticmethod
     def _wanted(partition: Partition) -> fetch.Wanted:
@@ -303,16 +265,21 @@ class Fetcher:
         """The connection died: the session is gone with it. The cluster reconnects and tells."""
         lane.waiting = False
         lane.reset()
+        self.troubled.update(lane.wanted)
+        for partition in list(lane.wanted.values()):
+            self._place(partition)  # a follower that is gone: back to the leader
         self._cluster.refresh()
 
-    def _on_answer(self, lane: Lane, view: memoryview, lease: Lease | None) -> None:
+    def _on_answer(self, lane: Lane, resets: int, view: memoryview, lease: Lease | None) -> None:
         assert lease is not None
         lane.waiting = False
         try:
             answer = fetch.decode_fetch(view, lane.version)
+            if self.stopped:
+                return  # what it brings is fetched again after the next start
             if answer.code:
                 self._session_failed(lane, answer.code)
-            else:
+            elif lane.resets == resets:
                 self._take(lane, answer, lease)
         finally:
             lease.release()
@@ -321,9 +288,7 @@ class Fetcher:
 
     def _session_failed(self, lane: Lane, code: int) -> None:
         lane.reset()
-        if error_code(code).refresh:
-            self._cluster.refresh()
-        if not error_code(code).retriable:
+        if code not in LOST_SESSION:  # not cured by a new session: with back-off
             for partition in list(lane.wanted.values()):
                 self._on_error(partition, code)
 
@@ -332,14 +297,20 @@ class Fetcher:
             lane.session_id = answer.session_id
         # Session id 0: the broker keeps no session for us, so every request names all partitions.
         lane.epoch = lane.epoch % 0x7FFFFFFF + 1 if answer.session_id else fetch.NEW_SESSION
+        if self.troubled:
+            self.troubled -= lane.told.keys() & lane.wanted.keys()
         names = self._names(lane)
+        is_strange = False
         for row in answer.rows:
             tp = TopicPartition(names.get(row.topic, ""), row.partition)
             partition = lane.wanted.get(tp)
             # An answer to an older position (removed, reset, moved meanwhile) is of no use.
             if partition is not None and lane.told.get(tp) == partition.next_offset:
                 self._take_partition(lane, partition, row, lease)
-        if not answer.session_id:
+            is_strange = is_strange or tp not in lane.told
+        # The session holds a partition that we cannot name, so we cannot end it either: a topic
+        # that is gone, or another one under its name. Its error would come at once, for ever.
+        if is_strange or not answer.session_id:
             lane.reset()
 
     @staticmethod
@@ -370,6 +341,11 @@ class Fetcher:
 
     def _follow(self, partition: Partition, replica: int) -> None:
         """The leader names a replica in our rack: fetch from there for a while (KIP-392)."""
+        if self._cluster.is_failing(replica):
+            # The leader has not noticed, and gives nothing itself: see whether it comes back.
+            self._cluster.connection(replica)
+            self._retry(partition, self._cluster.config.retry_backoff_ms / 1000)
+            return
         partition.preferred = replica
         age = self._cluster.config.metadata_max_age_ms / 1000
         partition.preferred_until = self._cluster.loop.clock() + age
@@ -378,6 +354,7 @@ class Fetcher:
     def _on_error(self, partition: Partition, code: int) -> None:
         row = error_code(code)
         backoff = self._cluster.config.retry_backoff_ms / 1000
+        self.troubled.add(partition.tp)
         if partition.preferred is not None:
             partition.preferred = None  # the follower may lag behind: ask the leader
             self._retry(partition, 0.0 if code == OFFSET_OUT_OF_RANGE else backoff)

@@ -62,6 +62,8 @@ class MetadataView:
     leaders: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     topic_ids: dict[str, bytes] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
+    # Topics with a partition that nobody leads now.
+    leaderless: set[str] = field(default_factory=set)
 
 
 def encode_metadata(topics: Sequence[str], version: int) -> bytes:
@@ -77,21 +79,22 @@ def decode_metadata(answer: memoryview, version: int) -> MetadataView:
     with parsing("metadata answer"):
         start = 1 if version >= 9 else 0  # the flexible header's (empty) tags
         response = MetadataResponse.decode(answer[start:], version=version)
-    for broker in response.brokers:
+    for broker in response.brokers or ():
         view.nodes[broker.node_id] = (broker.host, broker.port)
-    for topic in response.topics:
+    for topic in response.topics or ():
         if topic.error_code:
             view.errors[topic.name] = topic.error_code
             continue
-        if version >= 10 and topic.topic_id is not None:
+        # Brokers that have no ids yet (inter.broker.protocol.version below 2.8) send zeros.
+        if version >= 10 and topic.topic_id is not None and topic.topic_id.int:
             view.topic_ids[topic.name] = topic.topic_id.bytes
-        for row in topic.partitions:
+        for row in topic.partitions or ():
             epoch = row.leader_epoch if version >= 7 else -1
             if row.leader_id >= 0:
-                view.leaders[TopicPartition(topic.name, row.partition_index)] = (
-                    row.leader_id,
-                    epoch,
-                )
+                tp = TopicPartition(topic.name, row.partition_index)
+                view.leaders[tp] = (row.leader_id, epoch)
+            else:
+                view.leaderless.add(topic.name)
     return view
 
 

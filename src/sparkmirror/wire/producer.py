@@ -5,33 +5,39 @@ Runs on: executor, on the event loop's thread.
     offer() -> queue -> [sent, in flight, at most five per partition] -> on_acked()
 
 Invariant A: the batches of a partition are acknowledged in the order in which they were offered.
-Invariant B: a batch keeps its sequence number when it is sent again, so brokers drop duplicates.
+Invariant B: a batch keeps its sequence number when it is sent again, so the broker drops
+duplicates.
 Invariant C: while a partition recovers from an error nothing new of it is sent until every request
 that carries its batches was answered; then the unanswered and refused ones go again, oldest first.
+Invariant D: a broker that knows nothing of a producer takes any number as its first. So a batch
+goes alone to a leader until that leader has acknowledged one: with more under way, the second
+would overtake a first one that was refused. And nothing goes to a new leader before all answers
+of the old one have come.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Protocol
 
-from sparkmirror.errors import BrokerError, KafkaError, RefusedError
+from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError, TransportError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire import messages, produce_messages
-from sparkmirror.wire.buffers import Lease
+from sparkmirror.wire import produce_messages
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.error_codes import (
     DUPLICATE_SEQUENCE_NUMBER,
     INVALID_PRODUCER_EPOCH,
+    LEADER_NOT_AVAILABLE,
     OUT_OF_ORDER_SEQUENCE_NUMBER,
     UNKNOWN_PRODUCER_ID,
     broker_error,
     error_code,
 )
+from sparkmirror.wire.parcels import Batch, Lane, Owner, Parcel, Partition
+from sparkmirror.wire.producer_id import IdentityAsker
+
+__all__ = ["LAST_SEQUENCE", "Owner", "Parcel", "Producer"]
 
 log = logging.getLogger(__name__)
 
@@ -43,75 +49,8 @@ REQUEST_BYTES = 1 << 20
 LAST_SEQUENCE = (1 << 31) - 1
 LOST_STATE = (OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID, INVALID_PRODUCER_EPOCH)
 
-Batch = memoryview | bytearray
 Stamp = Callable[[Batch, int, int, int], None]
-
-
-class Parcel:
-    """One batch on its way: its bytes, the buffer they lie in, what the owner needs at the ack."""
-
-    __slots__ = ("attempts", "count", "done", "lease", "offset", "owner", "sequence", "view")
-
-    def __init__(self, view: Batch, count: int, lease: Lease | None, owner: object) -> None:
-        self.view = view
-        self.count = count
-        self.lease = lease
-        self.owner = owner
-        self.sequence = -1
-        self.attempts = 0
-        self.done = False
-        self.offset = -1
-
-    def detach(self) -> None:
-        """Copy the bytes out of the receive buffer, so that waiting does not keep all of it."""
-        if self.lease is not None:
-            self.view = bytearray(self.view)
-            self.lease.release()
-            self.lease = None
-
-
-class Owner(Protocol):
-    """What the producer tells; every method runs on the loop's thread."""
-
-    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
-        """The batch is stored at `parcel.offset` (-1 when the broker no longer knows). In order."""
-
-    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
-        """The target will never take this batch: give others in its place or raise RefusedError."""
-
-    def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
-        """The partition waits for its target (error), or goes on again (None)."""
-
-
-@dataclass(slots=True)
-class Partition:
-    """One target partition."""
-
-    tp: TopicPartition
-    name_size: int
-    node: int = -1
-    queue: deque[Parcel] = field(default_factory=deque)
-    sent: deque[Parcel] = field(default_factory=deque)
-    producer_id: int = -1
-    epoch: int = -1
-    next_sequence: int = 0
-    in_flight: int = 0
-    failed: KafkaError | None = None
-    renew: bool = False
-    renumber_from: int | None = None
-    failures: int = 0
-    not_before: float = 0.0
-    bytes: int = 0
-    stuck: bool = False
-
-
-@dataclass(slots=True)
-class Lane:
-    """The requests under way to one broker."""
-
-    node: int
-    ready: dict[TopicPartition, Partition] = field(default_factory=dict)
-    in_flight: int = 0
+Sent = list[tuple[Partition, Parcel]]
 
 
 class Producer:
@@ -137,11 +76,13 @@ class Producer:
         self._max_in_flight = max_in_flight
         # Without idempotence a refused batch could be overtaken by the next: one at a time then.
         self._idempotent = acks == -1
-        self._most_sent = max_in_flight if self._idempotent else 1
+        self._most_sent = min(max_in_flight, MOST_IN_FLIGHT) if self._idempotent else 1
         self._partitions: dict[TopicPartition, Partition] = {}
+        # Producer id, epoch and next sequence of removed partitions. To begin again at 0 would be
+        # to repeat batches that the broker has: it would acknowledge them and store nothing.
+        self._retired: dict[TopicPartition, tuple[int, int, int]] = {}
         self._lanes: dict[int, Lane] = {}
-        self._identity: tuple[int, int] | None = None
-        self._asking_identity = False
+        self._identity = IdentityAsker(cluster, request_timeout_ms / 1000, self.pump)
         self.waiting_bytes = 0
         self.stuck_bytes = 0
         self.retries = 0
@@ -153,17 +94,22 @@ class Producer:
         """Queue batches; they leave with the next `pump`."""
         partition = self._partitions.get(tp)
         if partition is None:
-            partition = self._partitions[tp] = Partition(tp, len(tp.topic.encode()))
-            self._cluster.track([tp.topic])
+            partition = self._partitions[tp] = self._new_partition(tp)
         for parcel in parcels:
             partition.queue.append(parcel)
             self._count(partition, len(parcel.view))
         self._schedule(partition)
 
     def remove(self, tp: TopicPartition) -> None:
-        """Forget a partition that has nothing under way."""
+        """Forget a partition that has nothing under way, except its numbers."""
+        pending = self.pending(tp)
         partition = self._partitions.pop(tp, None)
-        assert partition is None or not (partition.queue or partition.sent)
+        if partition is None:
+            return
+        assert pending == 0, f"{tp} is removed with {pending} batches under way"
+        self._retired[tp] = (partition.producer_id, partition.epoch, partition.next_sequence)
+        if not any(other.topic == tp.topic for other in self._partitions):
+            self._cluster.untrack([tp.topic])
 
     def pending(self, tp: TopicPartition) -> int:
         """Batches of `tp` that were offered and not yet acknowledged."""
@@ -188,8 +134,8 @@ class Producer:
         lane = self._lanes.get(node)
         if lane is not None:
             self._pump(lane)
-        if self._asking_identity is False and self._identity is None and self._partitions:
-            self._ask_identity()
+        if self._partitions and self._idempotent:
+            self._identity.ask()
 
     def on_metadata(self) -> None:
         """Leaders may have moved."""
@@ -197,42 +143,62 @@ class Producer:
             self._schedule(partition)
         self.pump()
 
+    def _new_partition(self, tp: TopicPartition) -> Partition:
+        self._cluster.track([tp.topic])
+        return Partition(tp, len(tp.topic.encode()), *self._retired.pop(tp, ()))
+
     # -- which broker ----------------------------------------------------------------------------
 
     def _schedule(self, partition: Partition) -> None:
         """Put a partition with work into the lane of its leader."""
-        if not partition.queue or partition.failed is not None:
-            return
-        if self._cluster.loop.clock() < partition.not_before:
+        if not partition.queue or partition.failed is not None or partition.resting:
             return
         leader = self._cluster.leaders.get(partition.tp)
         if leader is None:
+            self._withdraw(partition)
             self._wait_for_leader(partition)
             return
-        if partition.node != leader.node:
-            if partition.node in self._lanes:
-                self._lanes[partition.node].ready.pop(partition.tp, None)
-            partition.node = leader.node
-            self._lanes.setdefault(leader.node, Lane(leader.node))
+        if partition.node != leader.node and not self._move(partition, leader.node):
+            return
         self._lanes[leader.node].ready[partition.tp] = partition
+
+    def _move(self, partition: Partition, node: int) -> bool:
+        """Go to a new leader; not yet while the old one has answers to give (D)."""
+        self._withdraw(partition)
+        if partition.in_flight:
+            return False
+        partition.node, partition.known = node, False
+        self._lanes.setdefault(node, Lane(node))
+        self._cluster.loop.call_later(0.0, self.pump)
+        return True
+
+    def _withdraw(self, partition: Partition) -> None:
+        lane = self._lanes.get(partition.node)
+        if lane is not None:
+            lane.ready.pop(partition.tp, None)
 
     def _wait_for_leader(self, partition: Partition) -> None:
         """Metadata tells sooner or later; when the cluster said why there is none, so do we."""
-        what = f"produce to {partition.tp} on '{self._cluster.config.alias}'"
-        code = self._cluster.topic_errors.get(partition.tp.topic)
+        topic = partition.tp.topic
+        code = self._cluster.topic_errors.get(topic)
+        if code is None and self._cluster.knows(topic):
+            code = LEADER_NOT_AVAILABLE
         if code is not None:
-            self._mark_stuck(partition, broker_error(what, code))
+            self._mark_stuck(partition, broker_error(self._what(partition), code))
         elif self._cluster.last_error is not None:
             self._mark_stuck(partition, self._cluster.last_error)
         self._cluster.refresh()
+
+    def _what(self, partition: Partition) -> str:
+        return f"produce to {partition.tp} on '{self._cluster.config.alias}'"
 
     # -- requests --------------------------------------------------------------------------------
 
     def _pump(self, lane: Lane) -> None:
         if not lane.ready:
             return
-        if self._idempotent and self._identity is None:
-            self._ask_identity()
+        if self._idempotent and self._identity.current is None:
+            self._identity.ask()
             return
         connection = self._cluster.connection(lane.node)
         if connection is None:
@@ -245,12 +211,14 @@ class Producer:
             if connection.closed:
                 return
 
-    def _collect(self, lane: Lane) -> list[tuple[Partition, Parcel]]:
+    def _collect(self, lane: Lane) -> Sent:
         """One batch of each ready partition, until the request is large enough."""
-        batches: list[tuple[Partition, Parcel]] = []
+        batches: Sent = []
         size = 0
         for tp, partition in list(lane.ready.items()):
-            if partition.in_flight >= self._most_sent:
+            if partition.in_flight and (
+                partition.in_flight >= self._most_sent or not partition.known
+            ):
                 continue
             parcel = partition.queue[0]
             if batches and size + len(parcel.view) > self._request_bytes:
@@ -275,16 +243,14 @@ class Producer:
             self._stamp(parcel.view, -1, -1, -1)
             return
         if partition.producer_id < 0:
-            assert self._identity is not None
-            partition.producer_id, partition.epoch = self._identity
+            assert self._identity.current is not None
+            partition.producer_id, partition.epoch = self._identity.current
         parcel.sequence = partition.next_sequence
         self._stamp(parcel.view, partition.producer_id, partition.epoch, parcel.sequence)
         after = partition.next_sequence + parcel.count
         partition.next_sequence = after if after <= LAST_SEQUENCE else after - LAST_SEQUENCE - 1
 
-    def _send(
-        self, lane: Lane, connection: Connection, batches: list[tuple[Partition, Parcel]]
-    ) -> None:
+    def _send(self, lane: Lane, connection: Connection, batches: Sent) -> None:
         lane.in_flight += 1
         rows = [(partition.tp, parcel.view) for partition, parcel in batches]
         connection.send(
@@ -298,40 +264,45 @@ class Producer:
 
     # -- answers ---------------------------------------------------------------------------------
 
-    def _on_answer(
-        self, lane: Lane, batches: list[tuple[Partition, Parcel]], answer: memoryview
-    ) -> None:
-        lane.in_flight -= 1
-        if len(batches) == 1 and self._is_stored(*batches[0], answer):
-            self._pump(lane)
-            return
+    def _on_answer(self, lane: Lane, batches: Sent, answer: memoryview) -> None:
+        if len(batches) == 1:
+            ((partition, parcel),) = batches
+            offset = produce_messages.decode_single(answer, partition.tp, partition.name_size)
+            if offset is not None:
+                lane.in_flight -= 1
+                self._stored(partition, parcel, offset)
+                self._pump(lane)
+                return
         rows = produce_messages.decode_produce(answer)
-        for partition, parcel in batches:
-            row = rows[partition.tp]
-            partition.in_flight -= 1
-            if row.code in (0, DUPLICATE_SEQUENCE_NUMBER):
-                parcel.done = True
-                parcel.offset = row.base_offset
-                self._settle(partition)
-            else:
-                what = f"produce to {partition.tp} on '{self._cluster.config.alias}'"
-                self._on_error(partition, parcel, broker_error(what, row.code, row.detail))
+        if rows.keys() != {partition.tp for partition, _ in batches}:
+            raise RemoteProtocolError(f"a produce answer about {list(rows)}")
+        lane.in_flight -= 1
+        self._on_rows(batches, rows)
         self._pump(lane)
 
-    def _is_stored(self, partition: Partition, parcel: Parcel, answer: memoryview) -> bool:
-        """Take the usual answer to a request with one batch; False: look closer."""
-        offset = produce_messages.decode_single(answer, partition.tp, partition.name_size)
-        if offset is None:
-            return False
+    def _on_rows(
+        self, batches: Sent, rows: dict[TopicPartition, produce_messages.Produced]
+    ) -> None:
+        # What failed comes last: a refusal may end the task, and then the others are settled.
+        failed: list[tuple[Partition, Parcel, BrokerError]] = []
+        for partition, parcel in batches:
+            row = rows[partition.tp]
+            if row.code in (0, DUPLICATE_SEQUENCE_NUMBER):
+                self._stored(partition, parcel, row.base_offset)
+            else:
+                error = broker_error(self._what(partition), row.code, row.detail)
+                failed.append((partition, parcel, error))
+        for partition, parcel, error in failed:
+            partition.in_flight -= 1
+            self._on_error(partition, parcel, error)
+
+    def _stored(self, partition: Partition, parcel: Parcel, offset: int) -> None:
         partition.in_flight -= 1
         parcel.done = True
         parcel.offset = offset
         self._settle(partition)
-        return True
 
-    def _on_failure(
-        self, lane: Lane, batches: list[tuple[Partition, Parcel]], error: KafkaError
-    ) -> None:
+    def _on_failure(self, lane: Lane, batches: Sent, error: KafkaError) -> None:
         """The connection died: nobody knows whether these were stored. Same sequence again."""
         lane.in_flight -= 1
         for partition, _ in batches:
@@ -345,15 +316,17 @@ class Producer:
         while sent and sent[0].done:
             parcel = sent.popleft()
             self._count(partition, -len(parcel.view))
+            partition.known = True
             if partition.failures or partition.stuck:
                 partition.failures = 0
                 self._mark_stuck(partition, None)
             self._owner.on_acked(partition.tp, parcel)
-            if parcel.lease is not None:
-                parcel.lease.release()
-        if partition.failed is not None and partition.in_flight == 0:
-            self._recover(partition)
-        elif partition.queue and partition.failed is None:
+            parcel.release()
+        if partition.failed is not None:
+            self._withdraw(partition)
+            if partition.in_flight == 0:
+                self._recover(partition)
+        elif partition.queue:
             self._schedule(partition)
 
     def _on_error(self, partition: Partition, parcel: Parcel, error: BrokerError) -> None:
@@ -366,7 +339,6 @@ class Producer:
             partition.renew = partition.renew or (is_oldest and partition.failed is None)
         elif not row.retriable and is_oldest and partition.failed is None:
             self._replace(partition, parcel, error)
-            return
         partition.failed = partition.failed or error
         self._settle(partition)
 
@@ -379,15 +351,12 @@ class Producer:
         replacements = self._owner.on_refused(partition.tp, parcel, error)
         partition.sent.popleft()
         self._count(partition, -len(parcel.view))
-        if parcel.lease is not None:
-            parcel.lease.release()
+        parcel.release()
         for replacement in reversed(replacements):
             partition.sent.appendleft(replacement)
             self._count(partition, len(replacement.view))
-        partition.failed = partition.failed or error
         partition.renumber_from = max(parcel.sequence, 0)
         partition.failures -= 1  # this is progress, not a reason to wait
-        self._settle(partition)
 
     # -- recovery --------------------------------------------------------------------------------
 
@@ -406,11 +375,12 @@ class Producer:
         for parcel in partition.queue:
             parcel.detach()
         self._renumber(partition)
+        partition.known = False
         partition.failures += 1
-        wait = self._backoff(partition.failures)
-        partition.not_before = self._cluster.loop.clock() + wait
-        if partition.failures > 1:
+        partition.resting = True
+        if partition.failures > 1 or isinstance(error, TransportError):
             self._mark_stuck(partition, error)
+        wait = self._backoff(partition.failures)
         self._cluster.loop.call_later(wait, lambda: self._resume(partition))
 
     def _renumber(self, partition: Partition) -> None:
@@ -420,13 +390,11 @@ class Producer:
             partition.producer_id = -1
             partition.renumber_from = 0
             log.warning(
-                "%s on '%s': the broker lost track of our sequence numbers; going on with a new "
+                "%s: the broker lost track of our sequence numbers; going on with a new "
                 "producer id (batches without an answer may be there twice)",
-                partition.tp,
-                self._cluster.config.alias,
+                self._what(partition),
             )
-            self._identity = None
-            self._ask_identity()
+            self._identity.renew()
         if partition.renumber_from is not None:
             partition.next_sequence = partition.renumber_from
             partition.renumber_from = None
@@ -434,14 +402,14 @@ class Producer:
                 parcel.sequence = -1
 
     def _resume(self, partition: Partition) -> None:
+        partition.resting = False
         if self._partitions.get(partition.tp) is partition:
-            partition.not_before = 0.0
             self._schedule(partition)
             self.pump()
 
     def _backoff(self, failures: int) -> float:
         base = self._cluster.config.retry_backoff_ms / 1000
-        return float(min(base * 2 ** min(max(failures - 1, 0), 10), 1.0)) if failures > 0 else 0.0
+        return float(min(base * 2 ** min(failures - 1, 10), 1.0)) if failures > 0 else 0.0
 
     def _mark_stuck(self, partition: Partition, error: KafkaError | None) -> None:
         stuck = error is not None
@@ -458,37 +426,3 @@ class Producer:
         self.waiting_bytes += size
         if partition.stuck:
             self.stuck_bytes += size
-
-    # -- producer id -----------------------------------------------------------------------------
-
-    def _ask_identity(self) -> None:
-        if self._asking_identity or self._identity is not None or not self._idempotent:
-            return
-        connection = self._cluster.any_connection()
-        if connection is None:
-            return
-        self._asking_identity = True
-        connection.send(
-            messages.INIT_PRODUCER_ID,
-            [messages.encode_init_producer_id()],
-            lambda answer, _: self._on_identity(answer),
-            lambda _: self._identity_failed(),
-            self._timeout_ms / 1000,
-        )
-
-    def _on_identity(self, answer: memoryview) -> None:
-        code, producer_id, epoch = messages.decode_init_producer_id(answer)
-        if code and not error_code(code).retriable:
-            what = f"ask '{self._cluster.config.alias}' for a producer id"
-            raise RefusedError(str(broker_error(what, code)))
-        if code:
-            self._identity_failed()
-            return
-        self._asking_identity = False
-        self._identity = (producer_id, epoch)
-        self.pump()
-
-    def _identity_failed(self) -> None:
-        self._asking_identity = False
-        wait = self._cluster.config.retry_backoff_ms / 1000
-        self._cluster.loop.call_later(wait, self._ask_identity)

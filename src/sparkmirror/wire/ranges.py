@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sparkmirror.errors import KafkaError
+from sparkmirror.errors import KafkaError, RemoteProtocolError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import messages
 from sparkmirror.wire.cluster import Cluster
@@ -71,7 +71,10 @@ class RangeFinder:
         found: dict[TopicPartition, dict[int, int]] = {tp: {} for tp in tps}
 
         def answered(answer: memoryview, timestamp: int) -> None:
-            for tp, (code, offset) in messages.decode_list_offsets(answer).items():
+            offsets = messages.decode_list_offsets(answer)
+            if offsets.keys() != found.keys():
+                raise RemoteProtocolError(f"an answer about {list(offsets)}, asked for {tps}")
+            for tp, (code, offset) in offsets.items():
                 if code:
                     what = f"ask for the range of {tp} on '{self._cluster.config.alias}'"
                     self._on_range(tp, broker_error(what, code))

@@ -45,10 +45,15 @@ class Stream(Protocol):
 class PlainStream:
     """TCP without encryption."""
 
-    def __init__(self, host: str, port: int, send_buffer: int, receive_buffer: int) -> None:
+    def __init__(
+        self, host: str, port: int, send_buffer: int, receive_buffer: int, attempt: int = 0
+    ) -> None:
         self.address = f"{host}:{port}"
         try:
-            family, kind, proto, _, place = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0]
+            places = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+            # A name may stand for several addresses (localhost: ::1 and 127.0.0.1), not all of
+            # them served: each attempt takes the next one.
+            family, kind, proto, _, place = places[attempt % len(places)]
             self._socket = socket.socket(family, kind, proto)
         except OSError as error:
             raise TransportError(f"connect to {self.address}: {error}") from error

@@ -1,0 +1,89 @@
+"""What the fetcher remembers of partitions and brokers, and what it tells its consumer.
+
+Runs on: executor and worker, on the event loop's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from sparkmirror.errors import KafkaError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire import fetch_messages as fetch
+from sparkmirror.wire.buffers import Lease
+
+
+class Records(NamedTuple):
+    """What one answer holds for one partition; `view` is writable and lies in `lease`."""
+
+    tp: TopicPartition
+    next_offset: int
+    view: memoryview
+    lease: Lease
+    aborted: Sequence[tuple[int, int]]
+
+
+class Consumer(Protocol):
+    """What the fetcher tells; every method runs on the loop's thread."""
+
+    def may_fetch(self) -> bool:
+        """False while too many bytes wait: no further request leaves until `pump` is called."""
+
+    def on_records(self, records: Records) -> int:
+        """Take the records (hold the lease to keep them); returns the offset to fetch next."""
+
+    def on_round(self) -> None:
+        """All partitions of an answer were handed over and the next request has left."""
+
+    def on_out_of_range(
+        self, tp: TopicPartition, position: int | None, start: int, end: int
+    ) -> int:
+        """Where to go on. `position` None: no position is known. Raises to fail the task."""
+
+    def on_recreated(self, tp: TopicPartition, position: int) -> None:
+        """The topic was deleted and created anew; `on_out_of_range` with position None follows."""
+
+    def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
+        """The partition cannot be fetched now; it will be tried again."""
+
+
+@dataclass(slots=True)
+class Partition:
+    """Where we are in one partition."""
+
+    tp: TopicPartition
+    next_offset: int | None
+    lane: Lane | None = None
+    topic_id: bytes | None = None
+    leader_epoch: int = -1
+    preferred: int | None = None
+    preferred_until: float = 0.0
+    end_offset: int | None = None
+    paused: bool = False
+    asking: bool = False
+    not_before: float = 0.0
+
+
+@dataclass(slots=True)
+class Lane:
+    """The session with one broker."""
+
+    node: int
+    wanted: dict[TopicPartition, Partition] = field(default_factory=dict)
+    # What the broker's side of the session holds: the offset it was last told.
+    told: dict[TopicPartition, int] = field(default_factory=dict)
+    changed: set[TopicPartition] = field(default_factory=set)
+    session_id: int = 0
+    epoch: int = fetch.NEW_SESSION
+    waiting: bool = False
+    version: int = fetch.BY_NAME
+    resets: int = 0
+
+    def reset(self) -> None:
+        """Start a new session with the next request; an answer under way is of the old one."""
+        self.resets += 1
+        self.session_id, self.epoch = 0, fetch.NEW_SESSION
+        self.told.clear()
+        self.changed = set(self.wanted)

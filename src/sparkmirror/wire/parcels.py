@@ -1,0 +1,94 @@
+"""What the producer remembers of batches, partitions and brokers, and what it tells its owner.
+
+Runs on: executor, on the event loop's thread.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.buffers import Lease
+
+Batch = memoryview | bytearray
+
+
+class Parcel:
+    """One batch on its way: its bytes, the buffer they lie in, and what the owner needs at the ack.
+
+    The bytes stay as they are while a request carries them: until it is answered or its connection
+    is closed, which empties the connection's outbox.
+    """
+
+    __slots__ = ("attempts", "count", "done", "lease", "offset", "owner", "sequence", "view")
+
+    def __init__(self, view: Batch, count: int, lease: Lease | None, owner: object) -> None:
+        self.view = view
+        self.count = count
+        self.lease = lease
+        self.owner = owner
+        self.sequence = -1
+        self.attempts = 0
+        self.done = False
+        self.offset = -1
+
+    def detach(self) -> None:
+        """Copy the bytes out of the receive buffer, so that waiting does not keep it whole."""
+        if self.lease is not None:
+            self.view = bytearray(self.view)
+            self.release()
+
+    def release(self) -> None:
+        """The receive buffer is not needed any more."""
+        if self.lease is not None:
+            self.lease.release()
+            self.lease = None
+
+
+class Owner(Protocol):
+    """What the producer tells; every method runs on the loop's thread."""
+
+    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
+        """The batch is stored at `parcel.offset` (-1 when the broker no longer knows). In order."""
+
+    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
+        """The target will never take it: give others in its place, or raise RefusedError."""
+
+    def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
+        """The partition waits for its target (error), or goes on again (None)."""
+
+
+@dataclass(slots=True)
+class Partition:
+    """One target partition."""
+
+    tp: TopicPartition
+    name_size: int
+    producer_id: int = -1
+    epoch: int = -1
+    next_sequence: int = 0
+    node: int = -1
+    queue: deque[Parcel] = field(default_factory=deque)
+    sent: deque[Parcel] = field(default_factory=deque)
+    in_flight: int = 0
+    # Whether its leader is known to know our numbers: see invariant D of the producer.
+    known: bool = False
+    failed: KafkaError | None = None
+    renew: bool = False
+    renumber_from: int | None = None
+    failures: int = 0
+    resting: bool = False
+    bytes: int = 0
+    stuck: bool = False
+
+
+@dataclass(slots=True)
+class Lane:
+    """The requests under way to one broker."""
+
+    node: int
+    ready: dict[TopicPartition, Partition] = field(default_factory=dict)
+    in_flight: int = 0

@@ -1,0 +1,74 @@
+"""The producer id under which batches are numbered: asked for once, and again when it is lost.
+
+Runs on: executor, on the event loop's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sparkmirror.errors import KafkaError, RefusedError
+from sparkmirror.wire import messages
+from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.error_codes import broker_error
+
+
+class Identity(NamedTuple):
+    """A producer id and its epoch."""
+
+    producer_id: int
+    epoch: int
+
+
+class IdentityAsker:
+    """Keeps one identity, and calls `on_known` whenever there is a new one."""
+
+    def __init__(self, cluster: Cluster, timeout: float, on_known: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._timeout = timeout
+        self._on_known = on_known
+        self._asking = False
+        self.current: Identity | None = None
+
+    def renew(self) -> None:
+        """Ask for one that no broker has seen."""
+        self.current = None
+        self.ask()
+
+    def ask(self) -> None:
+        """Ask, unless it is known or asked for; without a connection the next call tries again."""
+        if self._asking or self.current is not None:
+            return
+        connection = self._cluster.any_connection()
+        if connection is None:
+            return
+        self._asking = True
+        connection.send(
+            messages.INIT_PRODUCER_ID,
+            [messages.encode_init_producer_id()],
+            lambda answer, _: self._on_answer(answer),
+            lambda _: self._retry(),
+            self._timeout,
+        )
+
+    def _on_answer(self, answer: memoryview) -> None:
+        code, producer_id, epoch = messages.decode_init_producer_id(answer)
+        if code:
+            self._on_error(
+                broker_error(f"ask '{self._cluster.config.alias}' for a producer id", code)
+            )
+            return
+        self._asking = False
+        self.current = Identity(producer_id, epoch)
+        self._on_known()
+
+    def _on_error(self, error: KafkaError) -> None:
+        if not error.retriable:
+            raise RefusedError(str(error)) from error
+        self._retry()
+
+    def _retry(self) -> None:
+        self._asking = False
+        wait = self._cluster.config.retry_backoff_ms / 1000
+        self._cluster.loop.call_later(wait, self.ask)
