@@ -184,6 +184,23 @@ def test_tiny_neighbours_are_merged(count: int) -> None:
     assert slow == {Reason.MERGED: count}
 
 
+@pytest.mark.parametrize("next_offset", [1, 2, 4, 5])
+@pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.name)
+def test_merging_leaves_out_what_lies_before_the_position(next_offset: int, codec: Codec) -> None:
+    batches = [batch_at(3 * n, codec=codec) for n in range(3)]
+    planned, _ = plan_all(fetched(*batches), ForwardRules(), next_offset)
+    assert [batch.count for batch in planned.batches] == [9 - next_offset]
+    assert [record.offset for record in mirrored(planned)] == list(range(next_offset, 9))
+
+
+def test_merging_refuses_a_record_that_does_not_fill_its_batch() -> None:
+    batches = [batch_at(n, 1).encode() for n in range(40)]
+    batches[30][61] -= 2  # the record's length, zigzagged
+    rules = ForwardRules(check_crcs=False)
+    with pytest.raises(BatchError, match="merge batch at offset 30: its record does not fill it"):
+        plan_all(fetched(*(bytes(batch) for batch in batches)), rules)
+
+
 def test_merged_bytes_are_those_a_producer_would_write() -> None:
     records = [Record(n, 5000 + 997 * n, b"k", b"v" * n) for n in range(200)]
     singles = [SourceBatch((record,), record.offset) for record in records]
