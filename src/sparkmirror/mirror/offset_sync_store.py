@@ -1,0 +1,160 @@
+"""Translates offsets of consumer groups with the few offset syncs that are worth keeping.
+
+Runs on: worker, in the checkpoint connector. Pure: whoever reads the offset-syncs topic adds its
+records here, in order.
+Mirrors: org.apache.kafka.connect.mirror.OffsetSyncStore (4.4).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from sparkmirror.mirror.records import OffsetSync
+from sparkmirror.types import TopicPartition
+
+SLOTS = 64
+_LAST = SLOTS - 1
+
+
+class TranslationKind(enum.Enum):
+    """Whether an offset could be translated, and if not, why."""
+
+    OFFSET = "translated"
+    UNKNOWN = "nothing is known of the partition yet"
+    TOO_OLD = "the group is behind everything that is known of the partition"
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A position on the target, or why there is none; offset is set for OFFSET only."""
+
+    kind: TranslationKind
+    downstream_offset: int | None = None
+
+    @classmethod
+    def to(cls, downstream_offset: int) -> Self:
+        """A group that goes on at this offset misses nothing."""
+        return cls(TranslationKind.OFFSET, downstream_offset)
+
+
+UNKNOWN = Translation(TranslationKind.UNKNOWN)
+TOO_OLD = Translation(TranslationKind.TOO_OLD)
+
+
+class OffsetSyncStore:
+    """Keeps at most 64 syncs S[0..63] of each upstream partition, ever farther apart.
+
+    With u the upstream offset of a sync, and the same sync in several slots where fewer are kept:
+
+    Invariant A: S[0] is the newest sync.
+    Invariant B: S[i].u <= S[j].u + 2^j - 2^i for i < j: slots are not too far apart.
+    Invariant C: S[i].u >= S[j].u + 2^max(i-2, 0) for i < j, or they are the same sync: slots are
+                 not too close, so that all of the log is covered.
+    Invariant D: S[63] is the oldest sync that may still be used (offsets below 2^62).
+    Never ahead: a translated offset is at most one past the sync it used.
+
+        source |-s?????r???g-|     s sync   ? maybe replicated   g group position
+        target |-sg----r-----|     r read again after failover
+
+    Going back upstream throws all syncs away. So does, with `must_read_to_end`, every sync until
+    the topic was read to its end: without the checkpoints of earlier runs, an old sync could send
+    a group back. Pass True when they could not be read.
+
+    Whether two slots hold the same sync is a matter of identity: add a new object each time.
+    Owned by one thread.
+    """
+
+    def __init__(self, must_read_to_end: bool) -> None:
+        self._must_read_to_end = must_read_to_end
+        self._is_read_to_end = False
+        self._slots: dict[TopicPartition, list[OffsetSync]] = {}
+
+    def add(self, sync: OffsetSync) -> None:
+        """Take the next record of the offset-syncs topic."""
+        tp = TopicPartition(sync.topic, sync.partition)
+        slots = self._slots.get(tp)
+        only_the_newest = self._must_read_to_end and not self._is_read_to_end
+        if slots is None or only_the_newest or sync.upstream_offset < slots[0].upstream_offset:
+            self._slots[tp] = [sync] * SLOTS
+        else:
+            _insert(slots, sync)
+
+    def finish_load(self) -> None:
+        """The topic was read to the end it had at the start: from now on offsets are translated."""
+        self._is_read_to_end = True
+
+    def slots(self, tp: TopicPartition) -> tuple[OffsetSync, ...]:
+        """S[0..63] of an upstream partition; empty if it has no sync."""
+        return tuple(self._slots.get(tp, ()))
+
+    def translate_downstream(self, tp: TopicPartition, upstream_offset: int) -> Translation:
+        """Where a group at this position of the source's `tp` may go on, on the target."""
+        if not self._is_read_to_end or tp not in self._slots:
+            return UNKNOWN
+        for sync in self._slots[tp]:
+            if sync.upstream_offset <= upstream_offset:
+                # One past the sync is right, for its record lies behind the group. More would be
+                # a guess: how many of the records in between were copied is not known.
+                is_exact = sync.upstream_offset == upstream_offset
+                return Translation.to(sync.downstream_offset + (0 if is_exact else 1))
+        return TOO_OLD
+
+
+def _insert(slots: list[OffsetSync], newest: OffsetSync) -> None:
+    """Put the newest sync first, and move older ones back as the invariants demand.
+
+    Each slot takes an old sync when one fits, which keeps more different ones, else the one its
+    neighbour took. From the first slot that need not change on, all stay.
+    """
+    candidates = _Candidates(slots, newest)
+    slots[0] = newest
+    for current in range(1, SLOTS):
+        replacement = candidates.choose(slots, current)
+        if _invariant_b(slots[current - 1], slots[current], current - 1, current):
+            return
+        slots[current] = replacement
+
+
+class _Candidates:
+    """The syncs as they were, from new to old, for slots that have to change."""
+
+    def __init__(self, slots: list[OffsetSync], newest: OffsetSync) -> None:
+        self._old = slots.copy()
+        self._next = 0
+        self._chosen = newest
+
+    def choose(self, slots: list[OffsetSync], current: int) -> OffsetSync:
+        """The sync for slot `current`; the slots before it are as they will be."""
+        previous = slots[current - 1]
+        for sync, is_repeated in self._remaining(current):
+            recent = _invariant_b(previous, sync, current - 1, current)
+            apart_from_previous = _invariant_c(previous, sync, current - 1)
+            apart_from_next = current == _LAST or _invariant_c(sync, slots[current + 1], current)
+            promoted = recent and apart_from_previous and apart_from_next
+            skipped = is_repeated or not apart_from_previous
+            if promoted:
+                self._chosen = sync
+            if promoted or skipped:
+                self._next += 1
+            if not skipped:
+                break
+        return self._chosen
+
+    def _remaining(self, current: int) -> Iterator[tuple[OffsetSync, bool]]:
+        """The next old sync, at least one, and whether the slot after it held the same."""
+        while True:
+            sync = self._old[self._next]
+            yield sync, self._next < _LAST and self._old[self._next + 1] is sync
+            if self._next >= current:
+                return
+
+
+def _invariant_b(left: OffsetSync, right: OffsetSync, i: int, j: int) -> bool:
+    return left is right or left.upstream_offset <= right.upstream_offset + (1 << j) - (1 << i)
+
+
+def _invariant_c(left: OffsetSync, right: OffsetSync, i: int) -> bool:
+    return left is right or left.upstream_offset >= right.upstream_offset + (1 << max(i - 2, 0))
