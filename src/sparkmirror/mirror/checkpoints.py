@@ -1,0 +1,161 @@
+"""Which checkpoints of consumer groups are written to the checkpoints topic.
+
+Runs on: worker, in the checkpoint connector, at each checkpoint interval. Pure.
+Mirrors: org.apache.kafka.connect.mirror.{MirrorCheckpointTask,CheckpointStore} (4.4).
+
+A checkpoint moves forward, unless its group itself went back on the source.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sparkmirror.mirror.filters import TopicFilter
+from sparkmirror.mirror.offset_sync_store import Translation, TranslationKind
+from sparkmirror.mirror.policy import ReplicationPolicy
+from sparkmirror.mirror.records import Checkpoint
+from sparkmirror.types import TopicPartition
+
+Translate = Callable[[TopicPartition, int], Translation]
+"""From an upstream partition and a position in it to one on the target."""
+
+
+class CommittedOffset(NamedTuple):
+    """What a group committed for a partition."""
+
+    next_offset: int
+    metadata: str = ""
+
+
+class NoCheckpoint(enum.Enum):
+    """Why a group's partition gets no checkpoint this time."""
+
+    TOPIC_EXCLUDED = "the topic filter does not accept the topic"
+    NOTHING_COMMITTED = "the group has no offset there"
+    UNKNOWN = "nothing is known of the partition yet: no record was copied, or no sync was read"
+    TOO_OLD = "the group is behind everything that is known of the partition"
+    UNCHANGED = "the last checkpoint says the same"
+    GOES_BACK = "the last checkpoint is ahead, and the group did not go back itself"
+
+
+_UNTRANSLATED = {
+    TranslationKind.UNKNOWN: NoCheckpoint.UNKNOWN,
+    TranslationKind.TOO_OLD: NoCheckpoint.TOO_OLD,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPlan:
+    """One group's round: what to write, and why the rest is not; keys are upstream partitions."""
+
+    emit: tuple[Checkpoint, ...]
+    skipped: Mapping[TopicPartition, NoCheckpoint]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRules:
+    """Makes checkpoints for the groups of one flow."""
+
+    policy: ReplicationPolicy
+    topic_filter: TopicFilter
+    source_alias: str
+    target_alias: str
+
+    def rename_topic_partition(self, upstream: TopicPartition) -> TopicPartition:
+        """The partition on the target where a consumer of `upstream` goes on.
+
+        A topic that was copied from the target leads back to its original there.
+        """
+        topic, partition = upstream
+        if self.policy.topic_source(topic) == self.target_alias:
+            return TopicPartition(self.policy.original_topic(topic), partition)
+        return TopicPartition(self.policy.format_remote_topic(self.source_alias, topic), partition)
+
+    def plan(
+        self,
+        group: str,
+        committed: Mapping[TopicPartition, CommittedOffset | None],
+        translate: Translate,
+        last: Mapping[TopicPartition, Checkpoint],
+    ) -> CheckpointPlan:
+        """Compare what a group committed on the source with its `last` checkpoints.
+
+        `last` is what `CheckpointStore.of_group` gives, by downstream partition. Add what the plan
+        emits to the store at once, before it is written, or it is emitted again.
+        """
+        emit: list[Checkpoint] = []
+        skipped: dict[TopicPartition, NoCheckpoint] = {}
+        for upstream, offset in committed.items():
+            verdict = self._judge(group, upstream, offset, translate, last)
+            if isinstance(verdict, Checkpoint):
+                emit.append(verdict)
+            else:
+                skipped[upstream] = verdict
+        return CheckpointPlan(tuple(emit), skipped)
+
+    def _judge(
+        self,
+        group: str,
+        upstream: TopicPartition,
+        committed: CommittedOffset | None,
+        translate: Translate,
+        last: Mapping[TopicPartition, Checkpoint],
+    ) -> Checkpoint | NoCheckpoint:
+        if not self.topic_filter.should_replicate_topic(upstream.topic):
+            return NoCheckpoint.TOPIC_EXCLUDED
+        if committed is None or committed.next_offset < 0:
+            return NoCheckpoint.NOTHING_COMMITTED
+        translation = translate(upstream, committed.next_offset)
+        if translation.downstream_offset is None:
+            return _UNTRANSLATED[translation.kind]
+        downstream = self.rename_topic_partition(upstream)
+        checkpoint = Checkpoint(
+            group,
+            *downstream,
+            committed.next_offset,
+            translation.downstream_offset,
+            committed.metadata,
+        )
+        return why_not_emitted(checkpoint, last.get(downstream)) or checkpoint
+
+
+def why_not_emitted(checkpoint: Checkpoint, last: Checkpoint | None) -> NoCheckpoint | None:
+    """Compare a checkpoint with the last one of the same group and partition; None: emit it."""
+    if last is None:
+        return None
+    group_went_back = checkpoint.upstream_offset < last.upstream_offset
+    moves_forward = checkpoint.downstream_offset > last.downstream_offset
+    if group_went_back or moves_forward:
+        return None
+    stays = checkpoint.downstream_offset == last.downstream_offset
+    return NoCheckpoint.UNCHANGED if stays else NoCheckpoint.GOES_BACK
+
+
+class CheckpointStore:
+    """The last checkpoint of each of our groups, by downstream partition.
+
+    Filled from the checkpoints topic at the start, then with what is emitted. Group offset sync
+    reads it. If the topic could not be read, leave it empty and make the `OffsetSyncStore` with
+    `must_read_to_end`.
+    """
+
+    def __init__(self, groups: Collection[str]) -> None:
+        self._groups = frozenset(groups)
+        self._last: dict[str, dict[TopicPartition, Checkpoint]] = {}
+
+    def add(self, checkpoint: Checkpoint) -> None:
+        """Take a later checkpoint; those of groups that are not ours are ignored."""
+        if checkpoint.group in self._groups:
+            downstream = TopicPartition(checkpoint.topic, checkpoint.partition)
+            self._last.setdefault(checkpoint.group, {})[downstream] = checkpoint
+
+    def of_group(self, group: str) -> Mapping[TopicPartition, Checkpoint]:
+        """The last checkpoints of a group, by downstream partition."""
+        return dict(self._last.get(group, {}))
+
+    def by_group(self) -> Mapping[str, Mapping[TopicPartition, Checkpoint]]:
+        """The last checkpoints of all groups that have any."""
+        return {group: dict(last) for group, last in self._last.items()}
