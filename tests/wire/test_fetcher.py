@@ -9,7 +9,15 @@ import pytest
 
 from sparkmirror.errors import BrokerError
 from sparkmirror.types import TopicPartition
-from tests.wire.fake_broker import FETCH, LIST_OFFSETS, Do, FakeCluster, once
+from tests.wire.fake_broker import (
+    FETCH,
+    LIST_OFFSETS,
+    METADATA,
+    Do,
+    FakeCluster,
+    is_number,
+    once,
+)
 from tests.wire.rigs import LIMITS, TP, FetcherRig
 
 OTHER = TopicPartition("t", 1)
@@ -184,6 +192,14 @@ def test_a_leader_that_moves_is_followed(rig: FetcherRig) -> None:
     assert rig.brokers.sent(FETCH)[-1].node == 2
 
 
+def test_a_leader_that_died_is_left_for_the_new_one(rig: FetcherRig) -> None:
+    begin(rig)
+    rig.brokers.stop_node(1)
+    rig.brokers.move_leader(TP, 2)
+    rig.brokers.write(TP, [b"2"])
+    rig.wait_for([b"0", b"1", b"2"])
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -222,6 +238,24 @@ def test_a_range_that_is_not_to_be_had_yet_is_asked_for_again(rig: FetcherRig) -
     rig.brokers.write(TP, [b"0"])
     rig.fetcher.add(TP, None)
     rig.wait_for([b"0"])
+
+
+@pytest.mark.parametrize("garbage", [b"\0", bytes(8)], ids=["cut", "without the partition"])
+@pytest.mark.parametrize("number", [1, 2], ids=["start", "end"])
+def test_a_range_that_cannot_be_read_is_asked_for_again(
+    rig: FetcherRig, garbage: bytes, number: int
+) -> None:
+    rig.brokers.intercept(LIST_OFFSETS, once(Do(garbage=garbage), is_number(number)))
+    rig.brokers.write(TP, [b"0"])
+    rig.fetcher.add(TP, None)
+    rig.wait_for([b"0"])
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\x7f" * 40], ids=["empty", "nonsense"])
+def test_metadata_that_cannot_be_read_is_asked_for_again(rig: FetcherRig, garbage: bytes) -> None:
+    rig.brokers.intercept(METADATA, once(Do(garbage=garbage)))
+    begin(rig)
+    assert len(rig.brokers.sent(METADATA)) >= 2
 
 
 def test_a_topic_created_anew_is_told_and_read_from_where_the_consumer_says(
@@ -266,6 +300,17 @@ def test_a_follower_that_lags_behind_is_left_for_the_leader(brokers: FakeCluster
         brokers.write(TP, [b"2"])
         rig.wait_for([b"0", b"1", b"2"])
         assert rig.out_of_range == []
+
+
+def test_a_preferred_replica_that_died_is_left_for_the_leader(brokers: FakeCluster) -> None:
+    with FetcherRig(brokers, LIMITS._replace(rack="here")) as rig:
+        brokers.prefer(TP, 2)
+        begin(rig)
+        assert brokers.sent(FETCH)[-1].node == 2
+        brokers.stop_node(2)
+        brokers.prefer(TP, -1)
+        brokers.write(TP, [b"2"])
+        rig.wait_for([b"0", b"1", b"2"])
 
 
 # -- what the consumer asks -----------------------------------------------------------------------

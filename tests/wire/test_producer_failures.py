@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -74,7 +75,7 @@ def test_a_failure_of_one_of_five_under_way(rig: ProducerRig, failure: Do, numbe
 
 
 @pytest.mark.parametrize("number", [1, 3, 5])
-@pytest.mark.parametrize("failure", NOT_APPENDED)
+@pytest.mark.parametrize("failure", NOT_APPENDED + APPENDED)
 def test_a_failure_with_a_long_queue_behind_it(rig: ProducerRig, failure: Do, number: int) -> None:
     first = establish(rig)
     rig.brokers.intercept(PRODUCE, once(failure, is_number(number)))
@@ -85,13 +86,38 @@ def test_a_failure_with_a_long_queue_behind_it(rig: ProducerRig, failure: Do, nu
     assert len(rig.brokers.sent(INIT_PRODUCER_ID)) == 1
 
 
-@pytest.mark.parametrize("failure", APPENDED)
+@pytest.mark.parametrize("failure", NOT_APPENDED + APPENDED)
 def test_a_failure_of_the_very_first_batch(rig: ProducerRig, failure: Do) -> None:
+    """A broker that does not know the producer would take the second as its first."""
     rig.brokers.intercept(PRODUCE, once(failure))
     batches = numbered(5)
     rig.offer(*batches)
     rig.finish()
     check(rig, batches)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"\x7f" * 40, id="nonsense"),
+        pytest.param(bytes(40), id="without the partition"),
+    ],
+)
+def test_an_answer_that_cannot_be_read(rig: ProducerRig, garbage: bytes) -> None:
+    first = establish(rig)
+    rig.brokers.intercept(PRODUCE, once(Do(garbage=garbage)))
+    batches = numbered(3, start=1)
+    rig.offer(*batches)
+    rig.finish()
+    check(rig, first + batches)
+
+
+def test_a_producer_id_that_cannot_be_read(rig: ProducerRig) -> None:
+    rig.brokers.intercept(INIT_PRODUCER_ID, once(Do(garbage=b"\0")))
+    rig.offer(*numbered(1))
+    rig.finish()
+    check(rig, numbered(1))
 
 
 def test_many_failures_in_a_row(rig: ProducerRig) -> None:
@@ -115,6 +141,29 @@ def test_a_leader_that_moves_between_batches(rig: ProducerRig) -> None:
     assert {request.node for request in rig.brokers.sent(PRODUCE)} == {1, 2}
 
 
+def test_a_leader_that_moves_with_batches_under_way(rig: ProducerRig) -> None:
+    """What goes to the new leader waits until the old one has answered."""
+    released = threading.Event()
+
+    def hold(request: Request) -> None:
+        if request.node == 1:
+            assert released.wait(5.0)
+
+    rig.brokers.intercept(PRODUCE, hold)
+    batches = numbered(8)
+    rig.offer(*batches[:3])
+    rig.run_until(lambda: bool(rig.brokers.sent(PRODUCE)), lambda: rig.brokers.requests)
+    rig.brokers.move_leader(TP, 2)
+    rig.cluster.refresh()
+    rig.run_until(lambda: rig.cluster.leaders[TP].node == 2, lambda: rig.cluster.leaders)
+    rig.offer(*batches[3:])
+    rig.run_for(0.1)
+    assert {request.node for request in rig.brokers.sent(PRODUCE)} == {1}
+    released.set()
+    rig.finish()
+    check(rig, batches)
+
+
 def test_not_leader_in_the_middle_moves_the_rest_to_the_new_leader(rig: ProducerRig) -> None:
     first = establish(rig)
 
@@ -130,9 +179,12 @@ def test_not_leader_in_the_middle_moves_the_rest_to_the_new_leader(rig: Producer
     assert rig.brokers.sent(PRODUCE)[-1].node == 2
 
 
-@pytest.mark.parametrize("at", [1, 2, 3])
-def test_a_batch_too_large_among_five_is_replaced_in_its_place(rig: ProducerRig, at: int) -> None:
-    first = establish(rig)
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+@pytest.mark.parametrize("is_known", [True, False], ids=["known producer", "new producer"])
+def test_a_batch_too_large_among_five_is_replaced_in_its_place(
+    rig: ProducerRig, is_known: bool, at: int
+) -> None:
+    first = establish(rig) if is_known else []
     batches = numbered(5, start=1)
     batches[at] = [b"part %d " % part + bytes(150) for part in range(4)]
     rig.brokers.log("t").max_message_bytes = 400
@@ -207,6 +259,16 @@ def test_another_partition_keeps_its_producer_id(rig: ProducerRig) -> None:
     rig.finish()
     assert len(rig.brokers.log("u").producers) == 1
     assert len(rig.brokers.log("t").producers) == 2
+
+
+def test_a_partition_that_comes_back_goes_on_with_its_numbers(rig: ProducerRig) -> None:
+    """To begin again at 0 would be to repeat what the broker has: it would store nothing."""
+    first = establish(rig)
+    rig.producer.remove(TP)
+    again = numbered(3, start=1)
+    rig.offer(*again)
+    rig.finish()
+    check(rig, first + again)
 
 
 def test_a_partition_that_fails_twice_is_told_to_be_stuck_and_told_again_when_it_goes_on(

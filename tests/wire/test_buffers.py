@@ -1,0 +1,62 @@
+"""Buffers: used again, bounded, given back by their last user."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkmirror.wire.buffers import SMALLEST, BufferPool
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given"),
+    [(0, SMALLEST), (1, SMALLEST), (SMALLEST, SMALLEST), (SMALLEST + 1, 2 * SMALLEST)],
+)
+def test_sizes_are_powers_of_two(wanted: int, given: int) -> None:
+    pool = BufferPool(0)
+    assert len(pool.lease(wanted).buffer) == given
+    assert pool.leased_bytes == given
+
+
+def test_a_buffer_is_used_again_for_an_answer_of_its_size() -> None:
+    pool = BufferPool(1 << 20)
+    lease = pool.lease(100)
+    buffer = lease.buffer
+    lease.release()
+    assert pool.lease(SMALLEST * 4).buffer is not buffer
+    assert pool.lease(200).buffer is buffer
+
+
+def test_two_leases_never_share_a_buffer() -> None:
+    pool = BufferPool(1 << 20)
+    first = pool.lease(100)
+    first.release()
+    second, third = pool.lease(100), pool.lease(100)
+    assert second.buffer is not third.buffer
+
+
+def test_no_more_is_kept_than_allowed() -> None:
+    pool = BufferPool(2 * SMALLEST)
+    leases = [pool.lease(1) for _ in range(4)]
+    kept = {id(lease.buffer) for lease in leases[:2]}
+    for lease in leases:
+        lease.release()
+    again = [pool.lease(1) for _ in range(3)]
+    assert {id(lease.buffer) for lease in again[:2]} == kept
+    assert pool.leased_bytes == 3 * SMALLEST
+
+
+def test_the_last_user_gives_it_back() -> None:
+    pool = BufferPool(1 << 20)
+    lease = pool.lease(1)
+    lease.hold()
+    lease.hold()
+    for left in (True, True, False):
+        lease.release()
+        assert (pool.leased_bytes > 0) is left
+
+
+def test_a_buffer_given_back_twice_is_a_bug() -> None:
+    lease = BufferPool(1 << 20).lease(1)
+    lease.release()
+    with pytest.raises(AssertionError, match="released more often"):
+        lease.release()

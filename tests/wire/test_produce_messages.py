@@ -1,0 +1,196 @@
+"""Produce: what kafka-python reads in our requests, and what we read in its answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+from sparkmirror.errors import RemoteProtocolError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.produce_messages import (
+    Produced,
+    decode_produce,
+    decode_single,
+    encode_produce,
+)
+from sparkmirror.wire.stream import Buffer
+from tests.wire.nonsense import read
+
+A0, A1, B7 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b\u00e9", 7)
+
+Topic = ProduceResponse.TopicProduceResponse
+Row = Topic.PartitionProduceResponse
+
+
+# -- requests -------------------------------------------------------------------------------------
+
+
+def test_request_golden() -> None:
+    pieces = encode_produce([(A1, b"batch")], acks=-1, timeout_ms=1000)
+    assert b"".join(pieces) == bytes.fromhex(
+        "ffff ffff 000003e8 00000001 0001 61 00000001 00000001 00000005 6261746368"
+    )
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        pytest.param({A0: b"one"}, id="one"),
+        pytest.param({B7: b"one"}, id="a name that is not ascii"),
+        pytest.param({A0: b"one", A1: b"two"}, id="two partitions"),
+        pytest.param({A0: b"one", B7: b"two", A1: b"three"}, id="two topics, mixed"),
+    ],
+)
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_request_as_kafka_python_reads_it(batches: dict[TopicPartition, bytes], acks: int) -> None:
+    pieces = encode_produce(list(batches.items()), acks, timeout_ms=30_000)
+    request = ProduceRequest.decode(b"".join(pieces), version=8)
+    found = {
+        TopicPartition(topic.name, row.index): bytes(row.records)
+        for topic in request.topic_data
+        for row in topic.partition_data
+    }
+    assert found == batches
+    assert (request.acks, request.timeout_ms, request.transactional_id) == (acks, 30_000, None)
+
+
+def test_batches_are_not_copied() -> None:
+    views: list[Buffer] = [memoryview(bytearray(b"first")), memoryview(bytearray(b"second"))]
+    for count in (1, 2):
+        rows = list(zip((A0, A1), views[:count], strict=False))
+        pieces = encode_produce(rows, -1, 1000)
+        assert all(any(piece is view for piece in pieces) for view in views[:count])
+
+
+# -- answers --------------------------------------------------------------------------------------
+
+
+def answer(*rows: tuple[TopicPartition, dict[str, Any]]) -> memoryview:
+    known = {
+        "error_code": 0,
+        "base_offset": 0,
+        "log_append_time_ms": -1,
+        "log_start_offset": 0,
+        "record_errors": [],
+        "error_message": None,
+    }
+    topics: dict[str, list[Any]] = {}
+    for tp, fields in rows:
+        row = Row(index=tp.partition, **(known | fields))
+        topics.setdefault(tp.topic, []).append(row)
+    message = ProduceResponse(
+        responses=[Topic(name=name, partition_responses=found) for name, found in topics.items()],
+        throttle_time_ms=0,
+    )
+    return memoryview(bytes(message.encode(version=8)))
+
+
+RECORD_ERRORS = [
+    Row.BatchIndexAndErrorMessage(batch_index=3, batch_index_error_message="too old"),
+    Row.BatchIndexAndErrorMessage(batch_index=5, batch_index_error_message=None),
+]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"base_offset": 1 << 40}, Produced(0, 1 << 40, None), id="stored"),
+        pytest.param(
+            {"error_code": 6, "base_offset": -1}, Produced(6, -1, None), id="not the leader"
+        ),
+        pytest.param(
+            {"error_code": 87, "base_offset": -1, "error_message": "bad"},
+            Produced(87, -1, "bad"),
+            id="with words",
+        ),
+        pytest.param(
+            {"error_code": 32, "base_offset": -1, "record_errors": RECORD_ERRORS},
+            Produced(32, -1, "record 3: too old; record 5"),
+            id="with records",
+        ),
+        pytest.param(
+            {"error_code": 32, "error_message": "bad", "record_errors": RECORD_ERRORS},
+            Produced(32, 0, "bad; record 3: too old; record 5"),
+            id="with both",
+        ),
+    ],
+)
+def test_answer_of_one_partition(fields: dict[str, Any], expected: Produced) -> None:
+    assert decode_produce(answer((B7, fields))) == {B7: expected}
+
+
+def test_answer_of_several_partitions() -> None:
+    found = decode_produce(
+        answer(
+            (A0, {"base_offset": 5}),
+            (A1, {"error_code": 32, "record_errors": RECORD_ERRORS}),
+            (B7, {"base_offset": 6}),
+        )
+    )
+    assert found == {
+        A0: Produced(0, 5, None),
+        A1: Produced(32, 0, "record 3: too old; record 5"),
+        B7: Produced(0, 6, None),
+    }
+
+
+def test_answer_golden() -> None:
+    data = bytes.fromhex(
+        "00000001 0001 61 00000001"
+        "00000001 0000 0000000000000007 ffffffffffffffff 0000000000000000 00000000 ffff"
+        "00000000"
+    )
+    assert decode_produce(memoryview(data)) == {A1: Produced(0, 7, None)}
+    assert decode_single(memoryview(data), A1, 1) == 7
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([(B7, {"base_offset": 9})], 9, id="stored"),
+        pytest.param([(B7, {"error_code": 6})], None, id="an error"),
+        pytest.param([(B7, {"record_errors": RECORD_ERRORS})], None, id="record errors"),
+        pytest.param([(B7._replace(partition=6), {})], None, id="another partition"),
+        pytest.param([], None, id="no partition"),
+    ],
+)
+def test_the_usual_answer_at_once(
+    rows: list[tuple[TopicPartition, dict[str, Any]]], expected: int | None
+) -> None:
+    assert decode_single(answer(*rows), B7, len(B7.topic.encode())) == expected
+
+
+@given(partition=st.integers(0, 5), code=st.sampled_from([0, 0, 0, 6, 45]), base=st.integers(0))
+def test_both_ways_to_read_an_answer_agree(partition: int, code: int, base: int) -> None:
+    tp, base = TopicPartition("topic", partition), base % (1 << 62)
+    data = answer((tp, {"error_code": code, "base_offset": base}))
+    row = decode_produce(data)[tp]
+    assert decode_single(data, tp, 5) == (row.base_offset if row.code == 0 else None)
+
+
+# -- nonsense -------------------------------------------------------------------------------------
+
+WHOLE = bytes(
+    answer((A0, {"base_offset": 5}), (B7, {"error_code": 32, "record_errors": RECORD_ERRORS}))
+)
+
+
+@pytest.mark.parametrize("size", range(len(WHOLE) - 4 - 2))  # behind the rows: words, throttle
+def test_an_answer_that_is_cut_is_the_brokers_fault(size: int) -> None:
+    with pytest.raises(RemoteProtocolError, match="a produce answer that cannot be read"):
+        decode_produce(memoryview(WHOLE[:size]))
+
+
+@given(data=st.binary(max_size=120))
+@example(data=b"\x7f" * 100)
+@example(data=b"\0\0\0\1\0\1\xff")
+def test_nonsense_is_the_brokers_fault(data: bytes) -> None:
+    decode_single(memoryview(data), A0, 1)
+    found = read(decode_produce, data)
+    assert isinstance(found, RemoteProtocolError) or (
+        isinstance(found, dict) and len(found) <= len(data)
+    )
