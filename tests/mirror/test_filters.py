@@ -6,10 +6,11 @@ import re
 
 import pytest
 
-from sparkmirror.mirror.filters import ConfigPropertyFilter, TopicFilter
+from sparkmirror.mirror.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 
 ALL = re.compile(".*")
 DEFAULT_EXCLUDE = re.compile(r"mm2.*\.internal|.*\.replica|__.*")
+DEFAULT_GROUPS_EXCLUDE = re.compile(r"console-consumer-.*|connect-.*|__.*")
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,26 @@ def test_topic_filter(
     include: re.Pattern[str] | None, exclude: re.Pattern[str] | None, topic: str, expected: bool
 ) -> None:
     assert TopicFilter(include, exclude).should_replicate_topic(topic) is expected
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "group", "expected"),
+    [
+        pytest.param(ALL, None, "billing", True, id="no exclude excludes nothing"),
+        pytest.param(None, None, "billing", False, id="no include includes nothing"),
+        pytest.param(ALL, ALL, "billing", False, id="exclude wins"),
+        pytest.param(re.compile("bill"), None, "billing", False, id="prefix is not enough"),
+        pytest.param(re.compile("a|billing"), None, "billing", True, id="second alternative"),
+        pytest.param(ALL, None, "", True, id="the group without a name"),
+        pytest.param(ALL, DEFAULT_GROUPS_EXCLUDE, "console-consumer-12", False, id="console"),
+        pytest.param(ALL, DEFAULT_GROUPS_EXCLUDE, "connect-sink", False, id="Connect's sinks"),
+        pytest.param(ALL, DEFAULT_GROUPS_EXCLUDE, "my-connect-sink", True, id="not at the start"),
+    ],
+)
+def test_group_filter(
+    include: re.Pattern[str] | None, exclude: re.Pattern[str] | None, group: str, expected: bool
+) -> None:
+    assert GroupFilter(include, exclude).should_replicate_group(group) is expected
 
 
 @pytest.mark.parametrize(

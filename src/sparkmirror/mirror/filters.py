@@ -1,7 +1,8 @@
-"""Which topics and which topic settings a flow copies, by regular expressions.
+"""Which topics, topic settings and consumer groups a flow copies, by regular expressions.
 
 Runs on: worker.
-Mirrors: org.apache.kafka.connect.mirror.{DefaultTopicFilter,DefaultConfigPropertyFilter} (4.4).
+Mirrors: DefaultTopicFilter, DefaultConfigPropertyFilter and DefaultGroupFilter of
+org.apache.kafka.connect.mirror (4.4).
 
 A list of patterns is joined into one expression that must match the whole name. An empty list is
 no expression: None, which matches nothing.
@@ -22,6 +23,17 @@ class TopicFilter:
 
     def should_replicate_topic(self, topic: str) -> bool:
         return _matches(self.include, topic) and not _matches(self.exclude, topic)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFilter:
+    """Settings `groups` and `groups.exclude`: an exclude wins over an include."""
+
+    include: re.Pattern[str] | None
+    exclude: re.Pattern[str] | None
+
+    def should_replicate_group(self, group: str) -> bool:
+        return _matches(self.include, group) and not _matches(self.exclude, group)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,198 @@
+"""Which consumer groups are followed, and which offsets they get on the target.
+
+Runs on: worker, in the checkpoint connector. Pure.
+Mirrors: the group rules of MirrorCheckpointConnector and MirrorCheckpointTask (4.4).
+
+Offsets on the target never go back, and a group that is in use there is not touched. MirrorMaker 2
+tries to write for groups in use too, and counts on the broker to refuse; here they are left out
+with a reason. A group may still come into use between the look and the write: the broker's
+UNKNOWN_MEMBER_ID then means ACTIVE as well.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sparkmirror.mirror.checkpoints import CommittedOffset
+from sparkmirror.mirror.filters import GroupFilter, TopicFilter
+from sparkmirror.mirror.records import Checkpoint
+from sparkmirror.types import TopicPartition
+
+_FOLLOWED_TYPES = frozenset({"classic", "consumer"})
+_FOLLOWED_PROTOCOLS = frozenset({"consumer", ""})
+
+
+class GroupListing(NamedTuple):
+    """A group as ListGroups answers it; old brokers tell no type."""
+
+    group: str
+    protocol_type: str = "consumer"
+    group_type: str = ""
+
+
+class NotFollowed(enum.Enum):
+    """Why a group of the source gets no checkpoints."""
+
+    NO_CONSUMER_GROUP = "it belongs to another protocol: Connect, share groups, streams groups"
+    EXCLUDED = "`groups` and `groups.exclude` do not accept it"
+    NO_TOPIC = "it has no offset in any topic that the topic filter accepts"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSelection:
+    """The groups that are followed, in the order given, and why the others are not."""
+
+    groups: tuple[str, ...]
+    rejected: Mapping[str, NotFollowed]
+
+
+def select_groups(listings: Iterable[GroupListing], group_filter: GroupFilter) -> GroupSelection:
+    """First step of discovery: consumer groups that the filter accepts, whatever their state."""
+    groups: list[str] = []
+    rejected: dict[str, NotFollowed] = {}
+    for listing in listings:
+        if not _is_consumer_group(listing):
+            rejected[listing.group] = NotFollowed.NO_CONSUMER_GROUP
+        elif not group_filter.should_replicate_group(listing.group):
+            rejected[listing.group] = NotFollowed.EXCLUDED
+        else:
+            groups.append(listing.group)
+    return GroupSelection(tuple(groups), rejected)
+
+
+def select_consuming(
+    committed: Mapping[str, Iterable[TopicPartition]], topic_filter: TopicFilter
+) -> GroupSelection:
+    """Second step: of the groups and the partitions they have offsets in, those that matter.
+
+    Only the topic filter is asked, as in MirrorMaker 2: that a topic is internal or a cycle does
+    not count here, it just never gets a checkpoint.
+    """
+    groups: list[str] = []
+    rejected: dict[str, NotFollowed] = {}
+    for group, partitions in committed.items():
+        if any(topic_filter.should_replicate_topic(tp.topic) for tp in partitions):
+            groups.append(group)
+        else:
+            rejected[group] = NotFollowed.NO_TOPIC
+    return GroupSelection(tuple(groups), rejected)
+
+
+def _is_consumer_group(listing: GroupListing) -> bool:
+    # Brokers before KIP-848 tell no type: all their groups are classic.
+    group_type = listing.group_type.lower() or "classic"
+    return group_type in _FOLLOWED_TYPES and listing.protocol_type in _FOLLOWED_PROTOCOLS
+
+
+class GroupState(enum.Enum):
+    """A group on the target, as far as it matters whether its offsets may be written."""
+
+    EMPTY = "Empty"
+    ABSENT = "Dead"
+    ACTIVE = "active"
+
+    @classmethod
+    def parse(cls, state: str) -> GroupState:
+        """Read DescribeGroups' state; each but Empty and Dead means that members may be there.
+
+        A broker that answers GROUP_ID_NOT_FOUND instead means Dead.
+        """
+        return {"Empty": cls.EMPTY, "Dead": cls.ABSENT}.get(state, cls.ACTIVE)
+
+
+class NotWritten(enum.Enum):
+    """Why a group, or one of its partitions, keeps its offset on the target."""
+
+    NO_CHECKPOINT = "the group has no checkpoint yet"
+    ACTIVE = "the group has members on the target"
+    NOT_DESCRIBED = "it is not known whether the group has members on the target"
+    OFFSETS_UNREAD = "the group's offsets on the target could not be read"
+    UNCHANGED = "the offset on the target is the same"
+    ALREADY_AHEAD = "the offset on the target is further"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """What one group gets; keys are downstream partitions.
+
+    `reason` stands for the whole group: then nothing else is set. `reset_by_others` lists
+    partitions whose offset someone set to none (-1); they are written, and worth a warning.
+    """
+
+    write: Mapping[TopicPartition, CommittedOffset]
+    kept: Mapping[TopicPartition, NotWritten]
+    reset_by_others: tuple[TopicPartition, ...] = ()
+    reason: NotWritten | None = None
+
+
+def plan_group_offsets(
+    groups: Iterable[str],
+    checkpoints: Mapping[str, Mapping[TopicPartition, Checkpoint]],
+    target_states: Mapping[str, GroupState],
+    target_offsets: Mapping[str, Mapping[TopicPartition, int | None]],
+) -> dict[str, GroupPlan]:
+    """Decide for each group what to write on the target.
+
+    `checkpoints` is `CheckpointStore.by_group`. States and offsets must have been read on the
+    target in this round, states first; leave a group out where reading failed: nothing is
+    written for it. An ABSENT group needs no offsets. Write each plan with one request.
+    """
+    return {
+        group: _plan_group(
+            checkpoints.get(group, {}), target_states.get(group), target_offsets.get(group)
+        )
+        for group in groups
+    }
+
+
+def _plan_group(
+    checkpoints: Mapping[TopicPartition, Checkpoint],
+    state: GroupState | None,
+    offsets: Mapping[TopicPartition, int | None] | None,
+) -> GroupPlan:
+    reason = _why_untouched(checkpoints, state, offsets)
+    if reason is not None:
+        return GroupPlan({}, {}, reason=reason)
+    found = offsets or {}
+    write: dict[TopicPartition, CommittedOffset] = {}
+    kept: dict[TopicPartition, NotWritten] = {}
+    for tp, checkpoint in checkpoints.items():
+        verdict = _why_kept(checkpoint, found.get(tp))
+        if verdict is None:
+            write[tp] = CommittedOffset(checkpoint.downstream_offset, checkpoint.metadata)
+        else:
+            kept[tp] = verdict
+    reset = tuple(tp for tp in write if tp in found and _is_none(found[tp]))
+    return GroupPlan(write, kept, reset)
+
+
+def _why_untouched(
+    checkpoints: Mapping[TopicPartition, Checkpoint],
+    state: GroupState | None,
+    offsets: Mapping[TopicPartition, int | None] | None,
+) -> NotWritten | None:
+    if not checkpoints:
+        return NotWritten.NO_CHECKPOINT
+    if state is None:
+        return NotWritten.NOT_DESCRIBED
+    if state is GroupState.ACTIVE:
+        return NotWritten.ACTIVE
+    if state is GroupState.EMPTY and offsets is None:
+        return NotWritten.OFFSETS_UNREAD
+    return None
+
+
+def _why_kept(checkpoint: Checkpoint, target_offset: int | None) -> NotWritten | None:
+    if target_offset is None or _is_none(target_offset):
+        return None
+    if target_offset > checkpoint.downstream_offset:
+        return NotWritten.ALREADY_AHEAD
+    is_same = target_offset == checkpoint.downstream_offset
+    return NotWritten.UNCHANGED if is_same else None
+
+
+def _is_none(target_offset: int | None) -> bool:
+    return target_offset is None or target_offset < 0
