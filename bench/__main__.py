@@ -42,14 +42,18 @@ def parse_options(words: list[str]) -> Options:
     """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     add = parser.add_argument
-    add("--cases", type=parse_cases, default=list(CASES.values()), help=f"of {', '.join(CASES)}")
-    add("--systems", type=parse_systems, default=list(SYSTEMS), help=f"of {', '.join(SYSTEMS)}")
-    add("--scale", type=float, default=1.0, help="share of the full data (and time) to use")
-    add("--rounds", type=int, default=2, help="measured rounds; the better one counts")
-    add("--json", type=Path, default=_HERE / "out" / "latest.json", help="where figures go")
-    add("--table", type=Path, default=_HERE / "RESULTS.md", help="where the tables go")
+    add("--cases", default=",".join(CASES), help="comma-separated; scale means all its sizes")
+    add("--systems", default=",".join(SYSTEMS), help="comma-separated")
+    add("--scale", type=float, default=1.0, help="share of the full data and time (%(default)s)")
+    add("--rounds", type=int, default=2, help="measured rounds, the better counts (%(default)s)")
+    add("--json", type=Path, default=_HERE / "out" / "latest.json", help="file for the figures")
+    add("--table", type=Path, default=_HERE / "RESULTS.md", help="file for the tables")
     got = parser.parse_args(words)
-    return Options(got.cases, got.systems, got.scale, got.rounds, got.json, got.table)
+    try:
+        cases, systems = parse_cases(got.cases), parse_systems(got.systems)
+    except ValueError as error:
+        parser.error(str(error))
+    return Options(cases, systems, got.scale, got.rounds, got.json, got.table)
 
 
 def main(words: list[str]) -> int:

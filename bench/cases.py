@@ -91,7 +91,7 @@ _COPY_CASES = (
     CopyCase(
         "100b-lz4",
         value_bytes=100,
-        records=4_000_000,
+        records=3_000_000,
         compressible=True,
         producer={**_FULL_BATCHES, "compression.type": "lz4"},
         records_per_batch=(900, 1400),
@@ -99,7 +99,7 @@ _COPY_CASES = (
     CopyCase(
         "tiny",
         value_bytes=100,
-        records=300_000,
+        records=400_000,
         compressible=False,
         producer={"batch.num.messages": 1, "linger.ms": 0, "compression.type": "none"},
         records_per_batch=(1, 1),
@@ -107,7 +107,7 @@ _COPY_CASES = (
 )
 _LATENCY_CASE = LatencyCase("latency", 1_000, 200, warm_up_seconds=10.0, measured_seconds=30.0)
 _SCALE_CASES = tuple(
-    ScaleCase(f"scale-{partitions}", partitions, settle_seconds=10.0, idle_seconds=20.0)
+    ScaleCase(f"scale-{partitions}", partitions, settle_seconds=8.0, idle_seconds=15.0)
     for partitions in (10, 100, 1_000)
 )
 

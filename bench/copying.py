@@ -107,9 +107,11 @@ class _Run:
     def warm_up(self, topic: str) -> float:
         """Wait until the warm-up topic is copied; seconds from the start to its first record."""
         partitions = self._remote(topic)
-        start_seconds = wait_until_copied(self.mirror, self.target, partitions, 1)
-        records = self.case.record_count(self.stage.scale)
-        wait_until_copied(self.mirror, self.target, partitions, records)
+        each = self._records_each()
+        start_seconds = wait_until_copied(
+            self.mirror, self.target, partitions, each, all_of_them=False
+        )
+        wait_until_copied(self.mirror, self.target, partitions, each)
         return start_seconds
 
     def measure(self, topic: str, source: Topics) -> Measures:
@@ -117,9 +119,12 @@ class _Run:
         time.sleep(_SETTLE_SECONDS)
         write_back()
         source.show([topic])
+        copy = watch_copy(self.mirror, self.target, self._remote(topic), self._records_each())
         records = self.case.record_count(self.stage.scale)
-        copy = watch_copy(self.mirror, self.target, self._remote(topic), records)
         return copy_measures(copy, records, records * self.case.value_bytes)
+
+    def _records_each(self) -> int:
+        return self.case.record_count(self.stage.scale) // DATA_PARTITIONS
 
     def _remote(self, topic: str) -> list[TopicPartition]:
         remote = self.flow.remote_topic(topic)
@@ -138,14 +143,14 @@ class Copy:
 
 
 def watch_copy(
-    mirror: Mirror, target: EndOffsets, partitions: list[TopicPartition], records: int
+    mirror: Mirror, target: EndOffsets, partitions: list[TopicPartition], each: int
 ) -> Copy:
-    """Follow the copy of a topic that the target does not have yet."""
-    watch = _Watch(mirror, target, partitions)
+    """Follow the copy of a topic, `each` records in a partition, that is not on the target yet."""
+    watch = _Watch(mirror, target, partitions, each)
     while watch.count == 0:
         watch.start()
         watch.poll()
-    while watch.count < records:
+    while watch.count < each * len(partitions):
         watch.poll()
     return watch.finish()
 
@@ -154,11 +159,12 @@ class _Watch:
     """Polls the target; samples the process tree now and then, to catch its memory's peak."""
 
     def __init__(
-        self, mirror: Mirror, target: EndOffsets, partitions: list[TopicPartition]
+        self, mirror: Mirror, target: EndOffsets, partitions: list[TopicPartition], each: int
     ) -> None:
         self._mirror = mirror
         self._target = target
         self._partitions = partitions
+        self._each = each
         self._moved_at = time.monotonic()
         self.count = 0
         self.start()
@@ -173,7 +179,7 @@ class _Watch:
     def poll(self) -> None:
         """Wait for the next look and count what has arrived."""
         time.sleep(_POLL_SECONDS)
-        count = self._target.record_count(self._partitions)
+        count = self._target.record_count(self._partitions, self._each)
         now = time.monotonic()
         if count > self.count:
             self._moved_at = now

@@ -1,7 +1,7 @@
 """How many records a topic holds, asked so cheaply that it can be asked twenty times a second.
 
-A client library takes about a millisecond of CPU per question, on the cores that are measured;
-ListOffsets version 1 written by hand takes a twentieth of that.
+confluent-kafka takes about a millisecond of CPU per question, on the cores that are measured;
+ListOffsets version 1 written by hand takes a third of that.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ class EndOffsets:
         self._socket = socket.create_connection((host, port), timeout=_TIMEOUT_SECONDS)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def record_count(self, partitions: Sequence[TopicPartition]) -> int:
-        """Sum of the end offsets; partitions that do not exist yet count as empty."""
+    def record_count(self, partitions: Sequence[TopicPartition], each: int) -> int:
+        """Records in all partitions, at most `each` of any: one twice makes up for none missing.
+
+        Partitions that do not exist yet count as empty.
+        """
         request = encode_request(partitions)
         self._socket.sendall(struct.pack(">i", len(request)) + request)
         (size,) = struct.unpack(">i", self._read(4))
-        return sum(decode_response(self._read(size)))
+        return sum(min(end_offset, each) for end_offset in decode_response(self._read(size)))
 
     def _read(self, size: int) -> bytes:
         data = bytearray()

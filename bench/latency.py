@@ -78,7 +78,7 @@ def _create_topic(stage: Stage, case: LatencyCase, topic: str) -> None:
 def _wait_for_start(stage: Stage, mirror: Mirror, remote: str) -> float:
     partitions = [Partition(remote, number) for number in range(DATA_PARTITIONS)]
     with stage.target_offsets() as target:
-        return wait_until_copied(mirror, target, partitions, len(partitions))
+        return wait_until_copied(mirror, target, partitions, 1)
 
 
 def _probe(

@@ -1,7 +1,7 @@
 """CPU and memory of a process and everything it started, read from /proc.
 
-One pass over /proc costs about 2 ms; psutil's walk of a tree costs several times that, on the
-cores that are being measured. Whoever has ended keeps the CPU seen last: sample regularly.
+One pass over /proc costs about 2 ms and gives parents, CPU and memory of the same moment.
+Whoever has ended keeps the CPU seen last: sample regularly.
 """
 
 from __future__ import annotations

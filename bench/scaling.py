@@ -57,7 +57,7 @@ def run_scale(stage: Stage, case: ScaleCase, names: list[str], system: str) -> l
             running_mirror(system, flow, stage.log_folder(case.name, system)) as mirror,
             stage.target_offsets() as target,
         ):
-            start_seconds = wait_until_copied(mirror, target, partitions, len(partitions))
+            start_seconds = wait_until_copied(mirror, target, partitions, 1)
             time.sleep(settle_seconds)
             before = mirror.tree.sample()
             after = _idle(mirror.tree, idle_seconds)

@@ -7,6 +7,7 @@ mirror that is up and warm finds a topic with a full backlog.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,12 +26,14 @@ from confluent_kafka.admin import (
 )
 
 from bench.end_offsets import EndOffsets
-from sparkmirror.embedded import KafkaCluster
+from sparkmirror.embedded import KafkaCluster, machine
 from sparkmirror.embedded.ports import HOST
 from sparkmirror.embedded.waiting import wait_for
 
 DATA_PREFIX = "bench-"
 _ADMIN_SECONDS = 60.0
+# The largest case: three topics of 1 GB on either side, and what is being deleted.
+_DISK_BYTES = 8 << 30
 _HEAP = "1g"  # what kafka-server-start.sh gives a broker
 # Deleted topics must not fill the disk, nor be deleted in the middle of a later measurement.
 _QUICK_DELETE = {"log.segment.delete.delay.ms": "1000"}
@@ -70,6 +73,8 @@ class Stage:
 @contextmanager
 def running_stage(out_folder: Path, scale: float, rounds: int) -> Iterator[Stage]:
     """Start both clusters; stop them and delete their data at the end."""
+    needed_bytes = int(_DISK_BYTES * max(scale, 0.1))
+    machine.require_disk_space(Path(tempfile.gettempdir()), needed_bytes, "the benchmark's data")
     with (
         KafkaCluster(
             "bench-source", heap=_HEAP, properties={**_QUICK_DELETE, **_AUTHORIZER}

@@ -10,23 +10,30 @@ from bench.systems import Mirror
 from sparkmirror.embedded.waiting import wait_for
 from sparkmirror.types import TopicPartition
 
-_START_SECONDS = 300.0
-_COPY_SECONDS = 900.0
+_LONGEST_SECONDS = 600.0
 
 
 def wait_until_copied(
-    mirror: Mirror, target: EndOffsets, partitions: Sequence[TopicPartition], records: int
+    mirror: Mirror,
+    target: EndOffsets,
+    partitions: Sequence[TopicPartition],
+    each: int,
+    *,
+    all_of_them: bool = True,
 ) -> float:
-    """Wait until the target holds `records` records; seconds since the mirror was started."""
+    """Wait until the target holds `each` records of every partition, or any record at all.
+
+    Returns the seconds since the mirror was started.
+    """
+    wanted = each * len(partitions) if all_of_them else 1
 
     def is_copied() -> bool:
         mirror.require_running()
-        return target.record_count(partitions) >= records
+        return target.record_count(partitions, each) >= wanted
 
     def describe() -> str:
-        count = target.record_count(partitions)
-        return f"{count} of {records} records of {partitions[0].topic}; see {mirror.log_path}"
+        count = target.record_count(partitions, each)
+        return f"{count} of {wanted} records of {partitions[0].topic}; see {mirror.log_path}"
 
-    within = _START_SECONDS if records <= len(partitions) else _COPY_SECONDS
-    wait_for(is_copied, within=within, describe=describe)
+    wait_for(is_copied, within=_LONGEST_SECONDS, describe=describe)
     return time.monotonic() - mirror.started_at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from bench.__main__ import parse_options
 from bench.cases import (
     CASES,
     DATA_PARTITIONS,
@@ -36,6 +37,21 @@ def test_cases_are_found_by_name(text: str, names: list[str]) -> None:
 def test_unknown_case_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(ValueError, match="unknown case 'fast'; there are 1k-none, "):
         parse_cases("tiny,fast")
+
+
+def test_command_line_asks_for_everything_unless_told() -> None:
+    options = parse_options([])
+    assert options.cases == list(CASES.values())
+    assert options.systems == list(SYSTEMS)
+    assert (options.scale, options.rounds) == (1.0, 2)
+    assert options.json_path.parts[-3:] == ("bench", "out", "latest.json")
+    assert options.table_path.parts[-2:] == ("bench", "RESULTS.md")
+
+
+def test_command_line_explains_a_wrong_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_options(["--cases", "fast"])
+    assert "unknown case 'fast'; there are" in capsys.readouterr().err
 
 
 def test_systems_are_found_by_name() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from collections.abc import Iterator
+
 import pytest
-from bench.end_offsets import decode_response, encode_request
+from bench.end_offsets import EndOffsets, decode_response, encode_request
 
 from sparkmirror.errors import BrokerError
 from sparkmirror.types import TopicPartition
@@ -29,6 +33,30 @@ def test_request_groups_partitions_by_topic() -> None:
         "0001 61 00000002 00000000 ffffffffffffffff 00000001 ffffffffffffffff"
         "0002 6263 00000001 00000007 ffffffffffffffff"
     )
+
+
+@pytest.fixture
+def broker() -> Iterator[tuple[str, int]]:
+    """Answers one request, in two pieces."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve_one, args=(server,))
+        thread.start()
+        yield server.getsockname()
+        thread.join()
+
+
+def serve_one(server: socket.socket) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(1000)
+        data = answer(0)
+        connection.sendall(len(data).to_bytes(4) + data[:9])
+        connection.sendall(data[9:])
+
+
+def test_duplicates_in_one_partition_do_not_make_up_for_another(broker: tuple[str, int]) -> None:
+    with EndOffsets(*broker) as target:
+        assert target.record_count([TopicPartition("a", 0)], each=4) == 4 + 4 + 3
 
 
 def test_response_gives_every_end_offset() -> None:
