@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench clean requirements java
@@ -41,8 +42,8 @@ $(INSTALLED): requirements.txt pyproject.toml
 	@tools/preflight $(PYTHON) python disk
 	@echo "Installing Python packages into .venv (once; about 700 MB, most of it Spark) ..."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PIP) --require-hashes -r requirements.txt || { echo "sparkmirror: the Python packages of requirements.txt could not be installed (see above); is the package registry that pip uses reachable, and is there room on the disk?" >&2; exit 1; }
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 # After a change of the dependencies in pyproject.toml; needs uv.
