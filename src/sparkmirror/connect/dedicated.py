@@ -41,7 +41,7 @@ class DedicatedMirror:
         self._connect_all()
         tasks = sum(flow.source.tasks_max for flow in self._config.flows)
         self._engine = SparkEngine(self._config.spark, tasks)
-        self._links = LinkServer("127.0.0.1" if self._engine.is_local else "0.0.0.0")  # noqa: S104
+        self._links = LinkServer(*self._engine.link_address)
         log.info("Spark %s is up after %.1f s", self._engine.master, time.monotonic() - began)
         for connector in self.connectors:
             connector.start(self._engine, self._links)

@@ -13,6 +13,7 @@ from typing import Any
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.spark.link_frames import (
     LENGTH,
+    REFUSED,
     Message,
     check_length,
     decode_message,
@@ -24,6 +25,11 @@ from sparkmirror.spark.link_frames import (
 from sparkmirror.wire.loop import READ, WRITE, Loop
 
 CONNECT_SECONDS = 10.0
+# The worker reads the positions of all partitions before it answers.
+ORDERS_SECONDS = 120.0
+# We report every second: when nothing of it was acknowledged for so long, the network between is
+# cut, and the worker may have given our partitions to another attempt.
+UNHEARD_MS = 15_000
 
 
 def open_link(host: str, port: int, secret: str, task: str) -> socket.socket:
@@ -39,6 +45,8 @@ def open_link(host: str, port: int, secret: str, task: str) -> socket.socket:
                 raise TransportError(text) from error
             time.sleep(0.2)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_MS)
     greet_worker(sock, secret, task)
     return sock
 
@@ -57,8 +65,11 @@ class LinkClient:
 
     def wait_for_orders(self) -> Message:
         """Block until the worker tells what to do; it may be reading positions first."""
-        self._socket.settimeout(120.0)
-        return receive_message(self._socket)
+        self._socket.settimeout(ORDERS_SECONDS)
+        orders = receive_message(self._socket)
+        if orders.get("type") == REFUSED:
+            raise KafkaError(f"no orders from the worker: {orders['reason']}")
+        return orders
 
     def attach(
         self,
@@ -112,8 +123,7 @@ class LinkClient:
             self.lost = True
             assert self._loop is not None
             self._loop.unwatch(self)
-            lost = error if isinstance(error, KafkaError) else TransportError(str(error))
-            self._on_lost(lost)
+            self._on_lost(TransportError(f"the link to the worker is cut: {error}"))
 
     def _flush(self) -> None:
         assert self._loop is not None

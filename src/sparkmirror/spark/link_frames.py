@@ -27,6 +27,8 @@ LENGTH = struct.Struct(">I")
 # Start messages name every partition of a task: 10,000 partitions are some 500 KB.
 LARGEST_MESSAGE = 64 << 20
 CHALLENGE_BYTES = 32
+# The type of the worker's answer to a task that it has no orders for, with the reason.
+REFUSED = "refused"
 
 
 def encode_message(message: Mapping[str, Any]) -> bytes:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+import time
 from typing import Protocol
 
-from sparkmirror.errors import KafkaError
+from sparkmirror.errors import KafkaError, MirrorError, TransportError
 from sparkmirror.spark.link_frames import (
+    REFUSED,
     Message,
     greet_task,
     new_secret,
@@ -23,6 +25,10 @@ from sparkmirror.spark.link_frames import (
 log = logging.getLogger(__name__)
 
 HELLO_SECONDS = 10.0
+# Tasks report every second. One that has not for so long hangs, or its machine is gone.
+SILENCE_SECONDS = 30.0
+# Accepting fails when the process has no descriptors left: others may be closed meanwhile.
+ACCEPT_PAUSE_SECONDS = 1.0
 
 
 class TaskPeer(Protocol):
@@ -45,6 +51,7 @@ class Link:
         self._socket = sock
         self._lock = threading.Lock()
         self.peer = peer
+        self.was_silent = False
 
     def send(self, message: Message) -> None:
         """Say something to the task; TransportError when it is gone."""
@@ -52,8 +59,12 @@ class Link:
             send_message(self._socket, message)
 
     def receive(self) -> Message:
-        """Wait for what the task says next."""
-        return receive_message(self._socket)
+        """Wait for what the task says next; TransportError when it is gone or silent."""
+        try:
+            return receive_message(self._socket)
+        except TransportError as error:
+            self.was_silent = isinstance(error.__cause__, TimeoutError)
+            raise
 
     def close(self) -> None:
         """Cut it off; its reader thread notices."""
@@ -67,9 +78,9 @@ class Link:
 class LinkServer:
     """Listens for tasks."""
 
-    def __init__(self, bind: str) -> None:
+    def __init__(self, bind: str, port: int = 0) -> None:
         self.secret = new_secret()
-        self._listener = socket.create_server((bind, 0), family=socket.AF_INET, backlog=128)
+        self._listener = _listen_on(bind, port)
         self.port: int = self._listener.getsockname()[1]
         self._lock = threading.Lock()
         self._peers: dict[str, TaskPeer] = {}
@@ -101,10 +112,11 @@ class LinkServer:
         while not self._closed:
             try:
                 sock, address = self._listener.accept()
-            except OSError:
+            except OSError as error:
                 if not self._closed:
-                    raise
-                return
+                    log.error("control link: no task can call in: %s", error)  # noqa: TRY400
+                    time.sleep(ACCEPT_PAUSE_SECONDS)
+                continue
             peer = f"{address[0]}:{address[1]}"
             threading.Thread(
                 target=self._serve, args=(sock, peer), name=f"control-link-{peer}", daemon=True
@@ -118,8 +130,7 @@ class LinkServer:
             log.warning("control link: %s was turned away: %s", address, error)
             sock.close()
             return
-        sock.settimeout(None)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock.settimeout(SILENCE_SECONDS)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         link = Link(sock, address)
         peer = self._admit(task, link)
@@ -142,9 +153,9 @@ class LinkServer:
 
     def _listen(self, task: str, link: Link, peer: TaskPeer) -> None:
         try:
-            peer.on_hello(link)
-            while True:
-                peer.on_message(link, link.receive())
+            if self._greeted(task, link, peer):
+                while True:
+                    peer.on_message(link, link.receive())
         except KafkaError as error:
             log.debug("control link of task %s ended: %s", task, error)
         finally:
@@ -153,3 +164,22 @@ class LinkServer:
                     del self._links[task]
             link.close()
             peer.on_gone(link)
+
+    @staticmethod
+    def _greeted(task: str, link: Link, peer: TaskPeer) -> bool:
+        """Let the task have its orders; when there are none, it hears why and fails with that."""
+        try:
+            peer.on_hello(link)
+        except MirrorError as error:
+            log.warning("[%s] gets no orders: %s", task, error)
+            link.send({"type": REFUSED, "reason": str(error)})
+            return False
+        return True
+
+
+def _listen_on(bind: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((bind, port), family=socket.AF_INET, backlog=128)
+    except OSError as error:
+        text = f"listen for tasks on {bind}:{port}: {error}; choose another address or port"
+        raise TransportError(text) from error

@@ -1,6 +1,7 @@
-"""Spark's session for the worker: the user's `spark.*` keys, with defaults for tasks that live on.
+"""Spark's session for the worker: the user's `spark.*` keys, and defaults for tasks that live on.
 
-Runs on: worker (the Spark driver).
+Runs on: worker (the Spark driver). Everything that pyspark takes from the process around it
+(environment variables, signal handlers, the console) is put in order here.
 """
 
 from __future__ import annotations
@@ -8,19 +9,32 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
+import socket
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import pyspark
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
 
+from sparkmirror.errors import ConfigError, MirrorError, MissingPart, TransportError
 from sparkmirror.spark.copy_task import Ticket, run_copy_task
 
 log = logging.getLogger(__name__)
 
 MASTER = "spark.master"
+PYTHON = "spark.pyspark.python"
+# Ours, among Spark's: the port on which tasks call their worker; 0 means any.
+LINK_PORT = "spark.sparkmirror.link.port"
+JVM_OPTIONS = "spark.driver.extraJavaOptions"
 # In local mode a slot is a thread that waits: as many as tasks can ever be wanted.
 SPARE_SLOTS = 4
 
@@ -32,9 +46,9 @@ DEFAULTS = {
     "spark.speculation": "false",
     # Idle executors hold running tasks; Spark must not take them away.
     "spark.dynamicAllocation.enabled": "false",
-    # The worker restarts tasks itself, with fresh positions and back-off; Spark's own retry covers
-    # the loss of an executor.
-    "spark.task.maxFailures": "4",
+    # The worker restarts what fails, with back-off, fresh positions and the reason in its status.
+    # Spark itself runs a task again only when its machine is gone, which does not count.
+    "spark.task.maxFailures": "1",
     "spark.python.worker.reuse": "true",
     "spark.driver.memory": "512m",
 }
@@ -42,22 +56,37 @@ LOCAL_DEFAULTS = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+CLUSTER_DEFAULTS = {
+    # A machine that vanished is missed after 15 s; Spark's own default is two minutes and more.
+    "spark.executor.heartbeatInterval": "2s",
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "15s",
+    "spark.network.timeoutInterval": "2s",
+    # Tasks stay where they start: wait for all executors, so that the first does not get them all.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "10s",
+}
 # The driver's JVM only keeps the books: a small heap, one collector thread, no optimising compiler.
-JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+# What every JVM of Spark prints when it starts; nobody can do anything about it.
+NOISE = "WARNING: Using incubator modules:"
+STACK_FRAME = "\tat "
+STANDALONE = "spark://"
+MASTER_WORDS = re.compile(r"local(\[.+])?$|yarn$|spark://.|k8s://.")
+MASTER_SECONDS = 5.0
 
 
 class SparkEngine:
     """The one Spark session of a worker process."""
 
     def __init__(self, settings: Mapping[str, str], slots_wanted: int) -> None:
-        self._settings = _complete(settings, slots_wanted)
-        self.is_local = self._settings[MASTER].startswith("local")
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        conf = SparkConf(loadDefaults=False)
-        for key, value in self._settings.items():
-            conf.set(key, value)
-        self._context = SparkContext(conf=conf)
-        self._context.setLogLevel("ERROR")
+        self._settings = complete_settings(settings, slots_wanted)
+        self.is_local = self.master.startswith("local")
+        _check_master(self.master)
+        _set_environment(self._settings, self.is_local)
+        conf = SparkConf(loadDefaults=False).setAll(list(self._settings.items()))
+        with _own_signal_handlers():
+            self._context = _start_context(conf, self.master)
+        self._jvm = SparkContext._gateway.proc  # noqa: SLF001
 
     @property
     def master(self) -> str:
@@ -72,12 +101,29 @@ class SparkEngine:
         return str(self._context.getConf().get("spark.driver.host"))
 
     @property
+    def link_address(self) -> tuple[str, int]:
+        """Where tasks may call in: the address to listen on, and the port."""
+        port = _parse_port(self._settings.get(LINK_PORT, "0"))
+        if self.is_local:
+            return "127.0.0.1", port
+        return self._settings.get("spark.driver.bindAddress", "0.0.0.0"), port
+
+    @property
     def slots(self) -> int:
-        """How many tasks can run at once, as far as Spark knows now."""
-        found = re.fullmatch(r"local\[(\d+)(?:,\d+)?]", self.master)
-        if found:
-            return int(found.group(1))
-        return int(self._context.defaultParallelism)
+        """How many tasks can run at once, on the executors that there are now."""
+        java = self._java_context()
+        profile = java.resourceProfileManager().defaultResourceProfile()
+        return int(java.maxNumConcurrentTasks(profile))
+
+    def check_alive(self) -> None:
+        """Raise MirrorError when Spark has ended by itself: nothing here can bring it back."""
+        if self._jvm.poll() is not None:
+            why = f"its JVM ended with exit code {self._jvm.returncode}"
+        elif self._java_context().isStopped():
+            why = "it has stopped its session; its master has dropped the application"
+        else:
+            return
+        raise MirrorError(f"Spark ({self.master}) is gone: {why}; start sparkmirror again")
 
     def run_task(self, ticket: Ticket, description: str) -> str:
         """Run one copy task to its end; raises what Spark raises. Blocks: one thread per task."""
@@ -88,32 +134,146 @@ class SparkEngine:
         return next(iter(rows), "ended")
 
     def cancel_task(self, task: str) -> None:
-        """Kill a task that does not end by itself."""
-        self._context.cancelJobGroup(task)
+        """Kill a task that does not end by itself, or that has not begun."""
+        try:
+            self._context.cancelJobGroup(task)
+        except Py4JError as error:
+            log.warning("[%s] could not be cancelled, Spark is gone: %s", task, error)
 
     def stop(self) -> None:
         """End the session; tasks must have ended."""
         self._context.stop()
 
+    def _java_context(self) -> Any:
+        return self._context._jsc.sc()  # noqa: SLF001
 
-def _complete(settings: Mapping[str, str], slots_wanted: int) -> dict[str, str]:
+
+def complete_settings(settings: Mapping[str, str], slots_wanted: int) -> dict[str, str]:
     """The user's settings over our defaults."""
     master = settings.get(MASTER, f"local[{slots_wanted + SPARE_SLOTS}]")
-    found = {**DEFAULTS, MASTER: master}
-    if master.startswith("local"):
-        found |= LOCAL_DEFAULTS
-    found["spark.driver.extraJavaOptions"] = f"{JVM_OPTIONS} {_quiet_logs()}"
-    own_options = settings.get("spark.driver.extraJavaOptions")
-    found |= settings
-    if own_options:
-        found["spark.driver.extraJavaOptions"] = f"{JVM_OPTIONS} {_quiet_logs()} {own_options}"
-    return found
+    own = LOCAL_DEFAULTS if master.startswith("local") else CLUSTER_DEFAULTS
+    options = f"{SMALL_JVM} {_quiet_log()} {settings.get(JVM_OPTIONS, '')}".strip()
+    return {**DEFAULTS, **own, **settings, MASTER: master, JVM_OPTIONS: options}
 
 
-def _quiet_logs() -> str:
-    """Spark's own log goes to stderr, errors only."""
+def _set_environment(settings: Mapping[str, str], is_local: bool) -> None:
+    """Which Python and which Spark: pyspark takes both from environment variables only.
+
+    In local mode the ones that run this program, whatever the variables say: they may be meant
+    for another Spark of the same machine.
+    """
+    python = settings.get(PYTHON)
+    if is_local:
+        os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+        os.environ["PYSPARK_PYTHON"] = python or sys.executable
+    elif python:
+        os.environ["PYSPARK_PYTHON"] = python
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+@contextmanager
+def _own_signal_handlers() -> Iterator[None]:
+    """pyspark takes Ctrl-C for itself, to cancel all jobs; here it means: commit and stop."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _check_master(master: str) -> None:
+    """A word Spark knows, and somebody who answers: Spark itself would try for a minute.
+
+    Raises:
+        ConfigError: no such kind of cluster.
+        TransportError: none of the standalone cluster's masters can be reached.
+    """
+    if MASTER_WORDS.match(master) is None:
+        remedy = "use local[N], spark://host:port, k8s://https://host:port or yarn"
+        raise ConfigError(MASTER, master, "Spark knows no such cluster", remedy)
+    errors = [_call(address) for address in standalone_addresses(master)]
+    if errors and None not in errors:
+        raise TransportError(
+            f"reach Spark's master {master}: {errors[0]}; check {MASTER} and whether it runs"
+        )
+
+
+def standalone_addresses(master: str) -> list[tuple[str, int]]:
+    """Host and port of each master in a spark:// address; those of other kinds are not known."""
+    if not master.startswith(STANDALONE):
+        return []
+    addresses = []
+    for part in master.removeprefix(STANDALONE).split(","):
+        host, _, port = part.rpartition(":")
+        if not host or not port.isdecimal():
+            reason = f"'{part}' is not host:port"
+            raise ConfigError(MASTER, master, reason, "write spark://host:7077")
+        addresses.append((host, int(port)))
+    return addresses
+
+
+def _call(address: tuple[str, int]) -> OSError | None:
+    try:
+        socket.create_connection(address, MASTER_SECONDS).close()
+    except OSError as error:
+        return error
+    return None
+
+
+def _start_context(conf: SparkConf, master: str) -> SparkContext:
+    try:
+        # A JVM that an earlier session of this process has started is used again.
+        gateway = SparkContext._gateway or _start_jvm(conf)  # noqa: SLF001
+        return SparkContext(conf=conf, gateway=gateway)
+    except Py4JJavaError as error:
+        reason = str(error.java_exception.getMessage()).partition("\n")[0]
+        text = f"start Spark on {master}: {reason}"
+        raise ConfigError("", None, text, "check the spark.* keys") from error
+
+
+def _start_jvm(conf: SparkConf) -> Any:
+    """Spark's JVM, with what it prints in the worker's log instead of on the console."""
+    reader, writer = os.pipe()
+    said: list[str] = []
+    relay = threading.Thread(
+        target=_relay, args=(os.fdopen(reader, "rb"), said), name="spark-stderr", daemon=True
+    )
+    relay.start()
+    with os.fdopen(writer, "wb") as stderr:
+        try:
+            return launch_gateway(conf, {"stderr": stderr})
+        except (PySparkRuntimeError, OSError) as error:
+            failure = error
+    # Nobody else holds the pipe's other end any more: the relay comes to its end.
+    relay.join(5.0)
+    raise MissingPart(
+        f"start Spark's JVM: {'; '.join(said) or failure}; Spark needs Java 17 or newer, as "
+        "JAVA_HOME or on the PATH"
+    ) from failure
+
+
+def _relay(stream: IO[bytes], said: list[str]) -> None:
+    with stream:
+        for line in stream:
+            text = line.decode(errors="replace").rstrip()
+            if text.startswith(STACK_FRAME):
+                log.debug("Spark: %s", text)
+            elif text and not text.startswith(NOISE):
+                said.append(text)
+                log.warning("Spark: %s", text)
+
+
+def _parse_port(text: str) -> int:
+    if text.isdecimal() and int(text) < 1 << 16:
+        return int(text)
+    raise ConfigError(LINK_PORT, text, "not a port", "use 0 to 65535; 0 means any free one")
+
+
+def _quiet_log() -> str:
+    """Spark's own log: errors only. A later option of the user's own takes its place."""
     path = Path(str(resources.files("sparkmirror.spark") / "log4j2.properties"))
     return f"-Dlog4j2.configurationFile={path.as_uri()}"
-
-
-InThread = Callable[[Callable[[], None]], Any]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import enum
 import logging
+import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +26,13 @@ FIRST_BACKOFF_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 60.0
 # A task that ran this long was healthy: its next failure starts with the short wait again.
 HEALTHY_SECONDS = 60.0
-# How long a submitted task may lack a slot before the log says so.
+# How long a submitted task may lack a slot before the log says so; and with a slot, a call.
 SLOT_SECONDS = 10.0
+CALL_SECONDS = 60.0
+# What a cancelled job may take to end: Spark gives a Python worker two seconds.
+CANCEL_SECONDS = 5.0
+# Counted by a task since it began, and here since the worker began.
+TOTALS = ("records", "bytes", "lost_records", "skipped_records")
 
 
 class TaskState(enum.StrEnum):
@@ -56,10 +63,8 @@ class TaskRunner:
         self.state = TaskState.UNASSIGNED
         self.trace = ""
         self.restarts = 0
+        # What the task said last; its TOTALS include those of its earlier attempts.
         self.numbers: dict[str, Any] = {}
-        # Totals of attempts that have ended; `numbers` counts from the start of the current one.
-        self.base_records = 0
-        self.base_bytes = 0
         self.changed = threading.Event()
         self._engine = engine
         self._links = links
@@ -67,20 +72,23 @@ class TaskRunner:
         self._on_missing = on_missing
         self._lock = threading.RLock()
         self._link: Link | None = None
+        self._totals: Counter[str] = Counter()
+        self._is_clean = True
         self._stopping = threading.Event()
-        self._submitted = 0.0
-        self._slot_said = False
+        self._submitted: float | None = None
+        self._called_in: float | None = None
+        self._wait_said = False
         self._thread = threading.Thread(target=self._run, name=f"task {task}", daemon=True)
 
     @property
     def records(self) -> int:
         """Copied since the worker started."""
-        return self.base_records + int(self.numbers.get("records", 0))
+        return int(self.numbers.get("records", 0))
 
     @property
     def bytes(self) -> int:
         """Copied since the worker started."""
-        return self.base_bytes + int(self.numbers.get("bytes", 0))
+        return int(self.numbers.get("bytes", 0))
 
     def start(self) -> None:
         """Submit the task."""
@@ -99,36 +107,41 @@ class TaskRunner:
             log.debug("[%s] not told, it is ending: %s", self.task, error)
 
     def stop(self) -> None:
-        """Ask the task to commit and end."""
+        """Ask the task to commit and end; one that has not called in has nothing to commit."""
         self._stopping.set()
+        with self._lock:
+            waits = self._link is None
+        if waits:
+            self._engine.cancel_task(self.task)
         self.send({"type": "stop"})
 
     def join(self, seconds: float) -> bool:
-        """Wait for the end; a task that is late is killed. Tells whether it was clean."""
+        """Wait for the end, and kill the task if it does not come; tells whether it was clean."""
         self._thread.join(seconds)
         if self._thread.is_alive():
             log.warning("[%s] does not end: killing it; its next start may copy twice", self.task)
             self._engine.cancel_task(self.task)
-            self._thread.join(5.0)
+            self._thread.join(CANCEL_SECONDS)
         self._links.forget(self.task)
         self.state = TaskState.STOPPED
-        return bool(self.numbers.get("clean"))
+        return self._is_clean
 
     def check_slot(self, tasks_wanted: int) -> None:
-        """Say so when the task has been waiting for a Spark slot."""
-        waiting = self.state is TaskState.UNASSIGNED and self._submitted
-        if waiting and not self._slot_said and time.monotonic() - self._submitted > SLOT_SECONDS:
-            self._slot_said = True
-            slots = self._engine.slots
-            log.warning(
-                "[%s] UNASSIGNED: Spark (%s) has %d slots for %d tasks, %d missing; add executors "
-                "or cores, or lower tasks.max",
-                self.task,
-                self._engine.master,
-                slots,
-                tasks_wanted,
-                max(1, tasks_wanted - slots),
-            )
+        """Say so when the task has been waiting for a Spark slot; called about once a second.
+
+        Raises:
+            MirrorError: Spark is gone, and no task will ever run again.
+        """
+        self._engine.check_alive()
+        if self.state is not TaskState.UNASSIGNED or self._submitted is None or self._wait_said:
+            return
+        waited = time.monotonic() - self._submitted
+        if waited < SLOT_SECONDS:
+            return
+        missing = tasks_wanted - self._engine.slots
+        if missing > 0 or waited > CALL_SECONDS:
+            self._wait_said = True
+            log.warning("[%s] UNASSIGNED: %s", self.task, self._why_waiting(tasks_wanted, missing))
 
     # -- from the control link ---------------------------------------------------------------------
 
@@ -136,9 +149,12 @@ class TaskRunner:
         """The task runs on some executor and wants its orders."""
         orders = self._make_orders()
         with self._lock:
+            self._keep_totals()
             self._link = link
-            link.send(orders)
+            self._is_clean = False
+            self._called_in = time.monotonic()
             self.state = TaskState.RUNNING
+            link.send(orders)
         self.changed.set()
         if self._stopping.is_set():
             link.send({"type": "stop"})
@@ -150,29 +166,34 @@ class TaskRunner:
         if message.get("type") == "log":
             log.log(int(message["level"]), "[%s] %s", self.task, message["text"])
             return
-        self.numbers = message
+        totals = {name: self._totals[name] + int(message.get(name, 0)) for name in TOTALS}
+        self.numbers = message | totals
+        self._is_clean = bool(message.get("clean"))
         if message.get("missing_topics"):
             self._on_missing(message["missing_topics"])
 
     def on_gone(self, link: Link) -> None:
         """The link is closed; the Spark job ends, or Spark runs the task again."""
         with self._lock:
-            if self._link is link:
-                self._link = None
+            if self._link is not link:
+                return
+            self._link = None
+            self._keep_totals()
+            if self.state is TaskState.RUNNING:
                 self.state = TaskState.UNASSIGNED
-                self._fold_numbers()
+        if link.was_silent and not self._stopping.is_set():
+            log.warning("[%s] says nothing any more: killing it", self.task)
+            self._engine.cancel_task(self.task)
 
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
         backoff = FIRST_BACKOFF_SECONDS
         while not self._stopping.is_set():
-            began = self._submitted = time.monotonic()
-            self._slot_said = False
             ended = self._attempt()
             if self._stopping.is_set():
                 break
-            if time.monotonic() - began > HEALTHY_SECONDS:
+            if self._was_healthy():
                 backoff = FIRST_BACKOFF_SECONDS
             self.restarts += 1
             log.error("[%s] %s; starting it again in %.0f s", self.task, ended, backoff)
@@ -181,27 +202,65 @@ class TaskRunner:
         self.state = TaskState.STOPPED
 
     def _attempt(self) -> str:
+        """One Spark job; how it ended."""
+        self.state = TaskState.UNASSIGNED
+        self._submitted, self._called_in, self._wait_said = time.monotonic(), None, False
         ticket = Ticket(self._engine.driver_host, self._links.port, self._links.secret, self.task)
         try:
-            ended = self._engine.run_task(ticket, f"copy task {self.task}")
+            ended = self._engine.run_task(ticket, describe_task(self.task))
         # One of the four places with a broad except: whatever ends a task becomes its state.
         except Exception as error:  # noqa: BLE001
-            self.state = TaskState.FAILED
             self.trace = str(error)
+            self.state = TaskState.FAILED
             self.changed.set()
             return f"FAILED: {reason_of(self.trace)}"
         return f"ended by itself ({ended})"
 
-    def _fold_numbers(self) -> None:
-        self.base_records += int(self.numbers.get("records", 0))
-        self.base_bytes += int(self.numbers.get("bytes", 0))
-        self.numbers = {k: v for k, v in self.numbers.items() if k not in ("records", "bytes")}
+    def _was_healthy(self) -> bool:
+        began = self._called_in
+        return began is not None and time.monotonic() - began > HEALTHY_SECONDS
+
+    def _keep_totals(self) -> None:
+        """An attempt has ended: the next one counts from its numbers on."""
+        self._totals = Counter({name: int(self.numbers.get(name, 0)) for name in TOTALS})
+
+    def _why_waiting(self, tasks_wanted: int, missing: int) -> str:
+        spark = f"Spark ({self._engine.master}) has {tasks_wanted - missing} slots"
+        if missing > 0:
+            return (
+                f"{spark} for {tasks_wanted} tasks, {missing} missing; add executors or cores, "
+                "or lower tasks.max"
+            )
+        return f"{spark}, enough for all, but has not started the task; look at Spark's own page"
+
+
+def describe_task(task: str) -> str:
+    """What Spark's page calls the job of a task: "Copy a->b (MirrorSourceConnector-0)"."""
+    flow, _, name = task.partition("|")
+    return f"Copy {flow} ({name})"
+
+
+# A Python error in a Java trace, which goes on with " SQLSTATE: ..." or its own frames:
+#
+#     ...PythonException: [PYTHON_EXCEPTION] ...: Traceback (most recent call last):
+#       File ... frames, indented
+#     package.ErrorClass: message
+PYTHON_ERROR = re.compile(
+    r"^  .*\n(?P<error>\w[\w.]*(?:: (?:.|\n(?! SQLSTATE|\tat ))*)?)", re.MULTILINE
+)
+JAVA_ERROR = re.compile(r"^: (?:[\w.$]+: )?(?P<error>.*)$", re.MULTILINE)
+LOST = "most recent failure: "
+NOT_INSTALLED = "No module named 'sparkmirror'"
 
 
 def reason_of(trace: str) -> str:
-    """The line of a Spark trace that names the Python error; the first line when there is none."""
-    lines = [line.strip() for line in trace.splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith("sparkmirror.errors.")]
-    if ours:
-        return ours[-1].removeprefix("sparkmirror.errors.")
-    return lines[0] if lines else "no reason given"
+    """What a Spark trace is about, in one line: the Python error, else Spark's own words."""
+    python = list(PYTHON_ERROR.finditer(trace))
+    java = JAVA_ERROR.search(trace)
+    if python:
+        reason = python[-1]["error"].removeprefix("sparkmirror.errors.")
+    else:
+        reason = (java["error"] if java else trace).rpartition(LOST)[2]
+    if NOT_INSTALLED in reason:
+        reason += " on the executors; docs/spark-clusters.md says how it gets there"
+    return " ".join(reason.split()) or "no reason given"
