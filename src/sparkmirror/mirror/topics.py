@@ -182,12 +182,13 @@ def creation_configs(
         entry.name: entry.value
         for entry in entries
         if entry.value is not None
-        and _is_replicable(entry, property_filter)
+        and is_replicable(entry, property_filter)
         and (replicate_source_default or entry.source is not ConfigSource.DEFAULT)
     }
 
 
-def _is_replicable(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> bool:
+def is_replicable(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> bool:
+    """Whether a setting is one that is copied at all, be it set or a default."""
     hidden_or_fixed = entry.read_only or entry.sensitive
     is_brokers_own = entry.source is ConfigSource.STATIC_BROKER
     return not (
