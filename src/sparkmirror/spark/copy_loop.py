@@ -18,15 +18,25 @@ from collections import Counter
 from collections.abc import Iterable
 
 from sparkmirror.batches.forward import Outgoing, Reason, plan, split, stamp
-from sparkmirror.errors import BatchError, BrokerError, KafkaError, RefusedError
-from sparkmirror.spark.copy_partition import CopyPartition, Problem, choose_offset, forward_rules
+from sparkmirror.errors import BatchError, BrokerError, KafkaError, MirrorError, RefusedError
+from sparkmirror.spark.copy_partition import (
+    CopyPartition,
+    choose_offset,
+    fetch_limits,
+    forward_rules,
+)
 from sparkmirror.spark.copy_settings import Assigned, CopySettings
 from sparkmirror.spark.positions import Commit, Positions
+from sparkmirror.spark.problems import Problems
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
-from sparkmirror.wire.error_codes import MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
-from sparkmirror.wire.fetch_messages import Limits
+from sparkmirror.wire.error_codes import (
+    INVALID_RECORD,
+    INVALID_TIMESTAMP,
+    MESSAGE_TOO_LARGE,
+    RECORD_LIST_TOO_LARGE,
+)
 from sparkmirror.wire.fetcher import Fetcher, Records
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.producer import Parcel, Producer
@@ -38,11 +48,17 @@ log = logging.getLogger(__name__)
 WAITING_BYTES = 8 << 20
 # Receive buffers in use, whatever holds them: with the interpreter this keeps a task below 300 MB.
 LEASED_BYTES = 96 << 20
+# Bytes of partitions that cannot go on do not count, so that the others can; up to this many.
+STUCK_BYTES = 32 << 20
 TOO_LARGE = (MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE)
-# A topic just created or a leader just moved is an error for a moment: not worth a line in the log.
-PASSING_SECONDS = 3.0
+# Errors that are about the records: others get in, and errors.tolerance=all skips these.
+ABOUT_RECORDS = (*TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD)
 # A damaged batch is fetched again this often before it is taken for damaged on the source's disk.
 DAMAGED_RETRIES = 5
+# How often the worker is told that a topic is missing.
+MISSING_SECONDS = 5.0
+# A task that fails may take this long to store what it has copied, so that it is not copied twice.
+FAILING_SECONDS = 2.0
 
 
 class CopyLoop:
@@ -58,7 +74,7 @@ class CopyLoop:
         self._source = Cluster(loop, connector.consumer.client, pool)
         self._target = Cluster(loop, connector.producer.client, pool)
         timeout = connector.consumer.request_timeout_ms / 1000
-        self._fetcher = Fetcher(self._source, self._limits(), self, timeout)
+        self._fetcher = Fetcher(self._source, fetch_limits(connector.consumer), self, timeout)
         self._producer = Producer(
             self._target,
             self,
@@ -76,6 +92,10 @@ class CopyLoop:
         self._by_source: dict[TopicPartition, CopyPartition] = {}
         self._by_target: dict[TopicPartition, CopyPartition] = {}
         self._leaving: set[TopicPartition] = set()
+        # Those that are to come back once they have left, and all that ever left.
+        self._returning: dict[TopicPartition, Assigned] = {}
+        self._left: set[TopicPartition] = set()
+        self._missing_told: dict[str, float] = {}
         self._stopping = False
         self._fetch_held = False
         self.records = 0
@@ -83,7 +103,7 @@ class CopyLoop:
         self.lost_records = 0
         self.skipped_records = 0
         self.slow: Counter[Reason] = Counter()
-        self.problems: dict[TopicPartition, Problem] = {}
+        self.problems = Problems(loop.clock)
         self.missing_topics: set[str] = set()
         self.assign(settings.assigned)
         self._schedule_commit()
@@ -93,8 +113,12 @@ class CopyLoop:
     def assign(self, assigned: Iterable[Assigned]) -> None:
         """Copy these too; the others do not notice."""
         for row in assigned:
+            if row.source in self._leaving:
+                self._returning[row.source] = row
             if row.source in self._by_source:
                 continue
+            if row.source in self._left and row.next_offset is None:
+                self._positions.restarted(row.source)
             rules = forward_rules(self._config)
             partition = CopyPartition(row.source, row.target, rules)
             self._by_source[row.source] = self._by_target[row.target] = partition
@@ -106,6 +130,7 @@ class CopyLoop:
     def revoke(self, partitions: Iterable[TopicPartition]) -> None:
         """Stop copying these; what is under way is finished and committed first."""
         for tp in partitions:
+            self._returning.pop(tp, None)
             if tp in self._by_source:
                 self._fetcher.remove(tp)
                 self._leaving.add(tp)
@@ -117,9 +142,13 @@ class CopyLoop:
 
     def run(self) -> None:
         """Copy until stopped; raises what ends the task."""
-        while not self._stopping:
-            self.turn()
-        self._drain(self._settings.worker.task_shutdown_graceful_timeout_ms / 1000)
+        try:
+            while not self._stopping:
+                self.turn()
+            self._drain(self._settings.worker.task_shutdown_graceful_timeout_ms / 1000)
+        except MirrorError:
+            self._commit_failing()
+            raise
 
     def turn(self) -> None:
         """One turn of the loop."""
@@ -141,6 +170,10 @@ class CopyLoop:
         return self._producer.idle and self._positions.is_committed
 
     @property
+    def _skips(self) -> bool:
+        return self._config.errors_tolerance == "all"
+
+    @property
     def partitions(self) -> int:
         """How many are being copied."""
         return len(self._by_source)
@@ -159,7 +192,8 @@ class CopyLoop:
 
     def may_fetch(self) -> bool:
         """False while enough bytes wait for the target."""
-        waiting = self._producer.waiting_bytes - self._producer.stuck_bytes
+        excused = min(self._producer.stuck_bytes, STUCK_BYTES)
+        waiting = self._producer.waiting_bytes - excused
         if waiting < WAITING_BYTES and self._pool.leased_bytes < LEASED_BYTES:
             return True
         self._fetch_held = True
@@ -204,10 +238,15 @@ class CopyLoop:
             self._config.source_alias,
             position,
         )
+        partition = self._by_source[tp]
+        partition.outdated_records = partition.pending_records
+        partition.copied_to = None
+        self._positions.restarted(tp)
+        self.commit()
 
     def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
         """A partition that cannot be fetched now."""
-        self._problem(tp, error)
+        self.problems.note(tp, error, is_of_source=True)
 
     # -- from the producer -------------------------------------------------------------------------
 
@@ -219,58 +258,47 @@ class CopyLoop:
             return
         assert isinstance(batch, Outgoing)
         partition = self._by_target[tp]
-        partition.pending_records -= batch.count
-        partition.copied_to = batch.last_offset + 1
         self.records += batch.count
         self.bytes += batch.size
-        self._positions.acked(partition.source, batch.last_offset)
+        if partition.settle(batch):
+            partition.copied_to = batch.last_offset + 1
+            self._positions.acked(partition.source, batch.last_offset)
         if self.problems:
             self.problems.pop(partition.source, None)
 
     def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
-        """Too large: split, and remember. Anything else: skip or fail, as errors.tolerance says."""
+        """Too large: split, and remember. Bad records: skip or fail, as errors.tolerance says."""
         batch = parcel.owner
         if not isinstance(batch, Outgoing):
             raise RefusedError(f"store positions: {error}") from error
+        if error.code not in ABOUT_RECORDS:
+            raise RefusedError(str(error)) from error
         partition = self._by_target[tp]
+        half = len(parcel.view) // 2
         if error.code in TOO_LARGE and batch.count > 1:
-            limit = len(parcel.view) // 2
-            partition.limit_batches(limit)
+            partition.limit_batches(half)
             self.slow[Reason.TOO_LARGE] += 1
-            assert isinstance(parcel.view, memoryview | bytearray)
-            batch.view = parcel.view  # it may have been moved out of the receive buffer
-            return [Parcel(part.view, part.count, None, part) for part in split(batch, limit)]
-        self._skip_or_fail(partition, batch, error)
-        return []
+        elif batch.count == 1 or not self._skips:
+            self._skip_or_fail(partition, batch, error)
+            return []
+        # Skipping: halved until the bad ones are alone.
+        batch.view = parcel.view  # it may have been moved out of the receive buffer
+        return [Parcel(part.view, part.count, None, part) for part in split(batch, half)]
 
     def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """A target partition waits, or goes on."""
-        partition = self._by_target.get(tp)
-        if partition is None:
-            if error is not None:
-                log.warning("positions wait: %s", error)
-            return
+        partition = self._by_target.get(tp)  # none: positions are stored there
+        source = tp if partition is None else partition.source
         if error is None:
-            self.problems.pop(partition.source, None)
-            self._fetcher.resume(partition.source)
+            self.problems.pop(source, None)
+            self._fetcher.resume(source)
             return
         if isinstance(error, BrokerError) and tp not in self._target.leaders:
-            self.missing_topics.add(tp.topic)
-        self._fetcher.pause(partition.source)
-        self._problem(partition.source, error)
+            self._miss(tp.topic)
+        self._fetcher.pause(source)
+        self.problems.note(source, error)
 
     # -- inside ------------------------------------------------------------------------------------
-
-    def _limits(self) -> Limits:
-        consumer = self._consumer
-        return Limits(
-            max_wait_ms=consumer.fetch_max_wait_ms,
-            min_bytes=consumer.fetch_min_bytes,
-            max_bytes=consumer.fetch_max_bytes,
-            partition_max_bytes=consumer.max_partition_fetch_bytes,
-            read_committed=consumer.isolation_level == "read_committed",
-            rack=consumer.client_rack,
-        )
 
     @staticmethod
     def _parcels(
@@ -293,7 +321,7 @@ class CopyLoop:
                 f"fetch {partition.source} from {next_offset} on '{self._config.source_alias}': "
                 f"{error}, also after {DAMAGED_RETRIES} more tries"
             ) from error
-        self._problem(partition.source, KafkaError(str(error)))
+        self.problems.note(partition.source, KafkaError(str(error)))
         self._fetcher.pause(partition.source)
         self._loop.call_later(1.0, lambda: self._fetcher.resume(partition.source))
         return next_offset
@@ -303,29 +331,26 @@ class CopyLoop:
             f"offsets {batch.first_offset} to {batch.last_offset} of {partition.source} "
             f"({batch.count} records, {batch.size} bytes): {error}"
         )
-        if self._config.errors_tolerance != "all":
+        if not self._skips:
             raise RefusedError(
                 f"{text}; raise the limit on the target topic, or set errors.tolerance=all to skip "
                 "and count such records"
             ) from error
         self.skipped_records += batch.count
-        partition.pending_records -= batch.count
+        partition.settle(batch)
         log.warning("skipped, because errors.tolerance=all: %s", text)
 
-    def _problem(self, tp: TopicPartition, error: KafkaError) -> None:
-        known = self.problems.get(tp)
-        if known is None:
-            self.problems[tp] = Problem(str(error), self._loop.clock())
-        else:
-            known.text = str(error)
+    def _miss(self, topic: str) -> None:
+        """Tell the worker, now and then, that a target topic is not there."""
+        now = self._loop.clock()
+        if now >= self._missing_told.get(topic, 0.0):
+            self._missing_told[topic] = now + MISSING_SECONDS
+            self.missing_topics.add(topic)
 
     def say_problems(self) -> None:
         """Log what does not pass by itself; called about once a second."""
-        now = self._loop.clock()
-        for tp, problem in self.problems.items():
-            if now - problem.since > PASSING_SECONDS and not problem.said:
-                problem.said = True
-                log.warning("%s waits: %s", tp, problem.text)
+        self.problems.note_source(self._fetcher.troubled, self._source.last_error)
+        self.problems.say()
 
     def _schedule_commit(self) -> None:
         interval = self._settings.worker.offset_flush_interval_ms / 1000
@@ -343,13 +368,27 @@ class CopyLoop:
         self._producer.pump()
 
     def _drain(self, seconds: float) -> None:
-        """Let what is under way arrive, then commit; no longer than `seconds` for each."""
-        if not self._loop.run_until(lambda: self._producer.idle, seconds):
+        """Let what is under way arrive, then commit; no longer than `seconds` in all."""
+        flush = self._settings.worker.offset_flush_timeout_ms / 1000
+        deadline = self._loop.clock() + seconds
+        if not self._loop.run_until(lambda: self._producer.idle, seconds * 0.7):
             log.warning("stopping with %d bytes unanswered", self._producer.waiting_bytes)
         self.commit()
-        flush = self._settings.worker.offset_flush_timeout_ms / 1000
-        if not self._loop.run_until(lambda: self._positions.is_committed, flush):
+        left = min(flush, max(1.0, deadline - self._loop.clock()))
+        if not self._loop.run_until(lambda: self._positions.is_committed, left):
             log.warning("stopping before the positions were stored: the next start copies again")
+
+    def _commit_failing(self) -> None:
+        """Store what was copied, so that each attempt does not copy it once more."""
+        self._fetcher.stopped = True
+        for _ in range(2):  # a commit may be under way, with older positions
+            self.commit()
+            deadline = self._loop.clock() + FAILING_SECONDS
+            while self._positions.is_sending and self._loop.clock() < deadline:
+                try:
+                    self._loop.run_once(0.1)
+                except MirrorError as error:
+                    log.debug("while failing: %s", error)  # the first one is what ends the task
 
     def _drop_left(self) -> None:
         for tp in list(self._leaving):
@@ -360,7 +399,18 @@ class CopyLoop:
                 self.commit()
                 continue
             self._leaving.discard(tp)
+            self._left.add(tp)
             del self._by_source[tp], self._by_target[partition.target]
             self.problems.pop(tp, None)
             self._positions.forget(tp)
             self._producer.remove(partition.target)
+            self._return(tp, partition.copied_to)
+
+    def _return(self, tp: TopicPartition, copied_to: int | None) -> None:
+        """Assigned again before it had left: go on behind what was finished meanwhile."""
+        row = self._returning.pop(tp, None)
+        if row is None:
+            return
+        if row.next_offset is not None and copied_to is not None:
+            row = row._replace(next_offset=max(row.next_offset, copied_to))
+        self.assign([row])

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sparkmirror.batches.codecs import Codec
-from sparkmirror.batches.forward import ForwardRules
+from sparkmirror.batches.forward import ForwardRules, Outgoing
+from sparkmirror.config.clients import ConsumerConfig
 from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.errors import DataLossError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.fetch_messages import Limits
 
 
 @dataclass(slots=True)
@@ -23,25 +25,27 @@ class CopyPartition:
     target: TopicPartition
     rules: ForwardRules
     pending_records: int = 0
+    # How many of them are of a topic that was deleted since: they make no position.
+    outdated_records: int = 0
     copied_to: int | None = None
     damaged: int = 0
 
     def limit_batches(self, most_bytes: int) -> None:
         """The target takes no batch larger than this: split and merge accordingly from now on."""
+        rules = self.rules
         self.rules = replace(
-            self.rules,
-            max_batch_bytes=most_bytes,
-            merge_into_bytes=min(self.rules.merge_into_bytes, most_bytes // 2),
+            rules,
+            max_batch_bytes=min(rules.max_batch_bytes or most_bytes, most_bytes),
+            merge_into_bytes=min(rules.merge_into_bytes, most_bytes // 2),
         )
 
-
-@dataclass(slots=True)
-class Problem:
-    """Why a partition waits, since when (the loop's clock), and whether the log says so."""
-
-    text: str
-    since: float
-    said: bool = False
+    def settle(self, batch: Outgoing) -> bool:
+        """The batch is stored or skipped; tells whether its offsets are of the topic as it is."""
+        self.pending_records -= batch.count
+        if self.outdated_records:
+            self.outdated_records -= batch.count
+            return False
+        return True
 
 
 def forward_rules(config: SourceConfig) -> ForwardRules:
@@ -52,6 +56,18 @@ def forward_rules(config: SourceConfig) -> ForwardRules:
         read_committed=config.consumer.isolation_level == "read_committed",
         codec=codec,
         max_batch_bytes=producer.max_request_size,
+    )
+
+
+def fetch_limits(consumer: ConsumerConfig) -> Limits:
+    """How much one request asks for, and how long the broker may wait."""
+    return Limits(
+        max_wait_ms=consumer.fetch_max_wait_ms,
+        min_bytes=consumer.fetch_min_bytes,
+        max_bytes=consumer.fetch_max_bytes,
+        partition_max_bytes=consumer.max_partition_fetch_bytes,
+        read_committed=consumer.isolation_level == "read_committed",
+        rack=consumer.client_rack,
     )
 
 
@@ -71,6 +87,7 @@ def choose_offset(
         position None    nothing was ever copied: as auto.offset.reset says
         position < start retention was faster than we: what is in between is lost
         position > end   the log is shorter than what was copied: truncated, or another topic
+        in between       the broker that refused it was behind: nothing is wrong
 
     Raises:
         DataLossError: auto.offset.reset=none, which forbids to choose.
@@ -82,22 +99,26 @@ def choose_offset(
                 "set it to earliest or latest"
             )
         return Choice(end if reset == "latest" else start)
+    if start <= position <= end:
+        return Choice(position)
     what = f"{tp}: position {position} is outside the log ({start} to {end}): "
     if reset == "none":
         raise DataLossError(
             what + "auto.offset.reset=none forbids to go on; set it to earliest or latest, "
             "or reset the connector's offsets"
         )
+    chosen = end if reset == "latest" else start
     if position < start:
-        chosen = end if reset == "latest" else start
         lost = chosen - position
+        why = "were deleted by retention before they were copied"
+        if reset == "latest":
+            why = "are left out (auto.offset.reset=latest), the first of them deleted by retention"
         return Choice(
             chosen,
             lost,
-            f"{what}offsets {position} to {chosen - 1} were deleted by retention before they were "
-            f"copied ({lost} offsets lost); going on at {chosen}",
+            f"{what}offsets {position} to {chosen - 1} {why} ({lost} offsets lost); "
+            f"going on at {chosen}",
         )
-    chosen = end if reset == "latest" else start
     return Choice(
         chosen,
         0,

@@ -18,7 +18,7 @@ from sparkmirror.types import TopicPartition
 class Commit:
     """Positions that one batch of the offsets topic carries."""
 
-    last_offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    last_offsets: dict[TopicPartition, int | None] = field(default_factory=dict)
 
 
 class Positions:
@@ -29,14 +29,23 @@ class Positions:
         self._cluster = cluster
         self._topic = offsets_topic
         self._partitions = partitions
-        self._acked: dict[TopicPartition, int] = {}
-        self._committed: dict[TopicPartition, int] = {}
+        # None: whatever is stored holds no more.
+        self._acked: dict[TopicPartition, int | None] = {}
+        self._committed: dict[TopicPartition, int | None] = {}
         self._keys: dict[TopicPartition, bytes] = {}
         self._under_way = 0
 
     def acked(self, tp: TopicPartition, last_offset: int) -> None:
         """The target has everything of `tp` up to `last_offset`."""
         self._acked[tp] = last_offset
+
+    def restarted(self, tp: TopicPartition) -> None:
+        """Another topic has taken the name: until something of it is copied there is no position.
+
+        The tombstone keeps a restart from taking the old topic's position for one of the new topic,
+        and from leaving out what lies before it.
+        """
+        self._acked[tp] = None
 
     def forget(self, tp: TopicPartition) -> None:
         """The partition is no longer ours."""
@@ -45,13 +54,20 @@ class Positions:
         self._keys.pop(tp, None)
 
     @property
+    def is_sending(self) -> bool:
+        """True while a commit is under way."""
+        return self._under_way > 0
+
+    @property
     def is_committed(self) -> bool:
         """True when the offsets topic says all we know."""
         return self._under_way == 0 and self._acked == self._committed
 
     def is_committed_of(self, tp: TopicPartition) -> bool:
         """The same for one partition."""
-        return self._acked.get(tp) == self._committed.get(tp)
+        if tp not in self._acked:
+            return True
+        return tp in self._committed and self._committed[tp] == self._acked[tp]
 
     def take_commit(self, now_ms: int) -> list[tuple[TopicPartition, bytearray, Commit]]:
         """(partition of the offsets topic, batch, what it carries) for all that has changed.
@@ -63,12 +79,13 @@ class Positions:
         rows: dict[int, list[Record]] = {}
         commits: dict[int, Commit] = {}
         for tp, last_offset in self._acked.items():
-            if self._committed.get(tp) == last_offset:
+            if self.is_committed_of(tp):
                 continue
             key = self._key(tp)
             at = partition_for_key(key, self._partitions)
             batch = rows.setdefault(at, [])
-            batch.append(Record(len(batch), now_ms, key, encode_offset_value(last_offset)))
+            value = None if last_offset is None else encode_offset_value(last_offset)
+            batch.append(Record(len(batch), now_ms, key, value))
             commits.setdefault(at, Commit()).last_offsets[tp] = last_offset
         self._under_way = len(rows)
         return [

@@ -1,0 +1,62 @@
+"""Why partitions wait: for the worker's status, and for the log when it does not pass by itself.
+
+Runs on: executor.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sparkmirror.errors import KafkaError
+from sparkmirror.types import TopicPartition
+
+log = logging.getLogger(__name__)
+
+# A topic just created or a leader just moved is an error for a moment: not worth a line in the log.
+PASSING_SECONDS = 3.0
+
+
+@dataclass(slots=True)
+class Problem:
+    """Why a partition waits, since when (the loop's clock), and whether the log says so."""
+
+    text: str
+    since: float
+    is_of_source: bool = False
+    said: bool = False
+
+
+class Problems(dict[TopicPartition, Problem]):
+    """By source partition; by their own name for the partitions of the offsets topic."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def note(self, tp: TopicPartition, error: KafkaError, *, is_of_source: bool = False) -> None:
+        """`tp` waits, for this reason now."""
+        known = self.get(tp)
+        if known is None:
+            self[tp] = Problem(str(error), self._clock(), is_of_source)
+        else:
+            known.text = str(error)
+
+    def note_source(self, troubled: set[TopicPartition], error: KafkaError | None) -> None:
+        """Exactly the `troubled` cannot be fetched, with or without an error of their own."""
+        for tp in troubled - self.keys():
+            self.note(
+                tp, error or KafkaError(f"nobody leads {tp} on the source"), is_of_source=True
+            )
+        over = [tp for tp, row in self.items() if row.is_of_source and tp not in troubled]
+        for tp in over:
+            del self[tp]
+
+    def say(self) -> None:
+        """Log what has lasted, once."""
+        now = self._clock()
+        for tp, problem in self.items():
+            if now - problem.since > PASSING_SECONDS and not problem.said:
+                problem.said = True
+                log.warning("%s waits: %s", tp, problem.text)
