@@ -1,0 +1,57 @@
+"""A task's orders: written by the worker, read by the task, nothing lost in between."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.connect.source_connector import SOURCE_CONNECTOR
+from sparkmirror.errors import ConfigErrors
+from sparkmirror.spark.copy_settings import (
+    Assigned,
+    decode_assigned,
+    encode_assigned,
+    parse_start,
+    start_message,
+)
+from sparkmirror.types import TopicPartition
+from tests.flows import make_flow
+
+ASSIGNED = (
+    Assigned(TopicPartition("t", 0), TopicPartition("a.t", 0), 41),
+    Assigned(TopicPartition("t", 1), TopicPartition("a.t", 1), None),
+    Assigned(TopicPartition("\u00e9", 7), TopicPartition("a.\u00e9", 7), 0),
+)
+SETTINGS = {
+    "a->b.topics": "t.*",
+    "a.consumer.fetch.max.bytes": "1000000",
+    "a.consumer.auto.offset.reset": "latest",
+    "b.producer.acks": "1",
+    "offset.flush.interval.ms": "1234",
+}
+
+
+def test_assignments_both_ways() -> None:
+    rows = json.loads(json.dumps(encode_assigned(ASSIGNED)))
+    assert rows[0] == ["t", "a.t", 0, 41]
+    assert decode_assigned(rows) == ASSIGNED
+
+
+def test_orders_both_ways(tmp_path: Path) -> None:
+    flow = make_flow(tmp_path, SETTINGS)
+    message = start_message(flow.connector_props[SOURCE_CONNECTOR], flow.worker_props, 25, ASSIGNED)
+    settings = parse_start(json.loads(json.dumps(message)))
+    assert settings.connector == flow.source
+    assert settings.worker == flow.worker
+    assert settings.offsets_partitions == 25
+    assert settings.assigned == ASSIGNED
+
+
+def test_orders_that_make_no_sense_name_the_worker_as_their_place(tmp_path: Path) -> None:
+    flow = make_flow(tmp_path)
+    props = flow.connector_props[SOURCE_CONNECTOR] | {"tasks.max": "many"}
+    message = start_message(props, flow.worker_props, 25, ())
+    with pytest.raises(ConfigErrors, match=r"the worker's orders.*tasks\.max=many"):
+        parse_start(message)
