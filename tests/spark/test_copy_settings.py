@@ -29,7 +29,7 @@ SETTINGS = {
     "a.consumer.fetch.max.bytes": "1000000",
     "a.consumer.auto.offset.reset": "latest",
     "b.producer.acks": "1",
-    "offset.flush.interval.ms": "1234",
+    "b.offset.flush.interval.ms": "1234",
 }
 
 

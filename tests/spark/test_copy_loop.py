@@ -1,0 +1,300 @@
+"""The copy itself, between two fake clusters, without Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.connect.source_connector import SOURCE_CONNECTOR
+from sparkmirror.errors import DataLossError, RefusedError
+from sparkmirror.mirror.records import decode_offset_key, decode_offset_value
+from sparkmirror.spark.copy_loop import WAITING_BYTES, CopyLoop
+from sparkmirror.spark.copy_settings import Assigned, parse_start, start_message
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.loop import Loop
+from tests.flows import make_flow
+from tests.wire.fake_broker import PRODUCE, Do, FakeCluster, once
+
+OFFSETS = "mm2-offsets.a.internal"
+WAIT_SECONDS = 10.0
+SETTINGS = {
+    "a.consumer.fetch.max.wait.ms": "50",
+    "a.consumer.retry.backoff.ms": "5",
+    "b.producer.retry.backoff.ms": "5",
+    "b.offset.flush.interval.ms": "60000",
+}
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class Copy:
+    """A copy loop between two fake clusters, in the test's own thread."""
+
+    def __init__(self, folder: Path, source: FakeCluster, target: FakeCluster) -> None:
+        self.source, self.target = source, target
+        self._folder = folder
+        self._loop = Loop()
+        self._copy: CopyLoop | None = None
+
+    @property
+    def copy(self) -> CopyLoop:
+        """After `start`."""
+        assert self._copy is not None
+        return self._copy
+
+    def start(
+        self,
+        positions: Mapping[TopicPartition, int | None],
+        settings: Mapping[str, str] | None = None,
+    ) -> CopyLoop:
+        """Copy these partitions from these offsets on."""
+        flow = make_flow(
+            self._folder,
+            {**SETTINGS, **(settings or {})},
+            self.source.bootstrap_servers,
+            self.target.bootstrap_servers,
+        )
+        props = flow.connector_props[SOURCE_CONNECTOR]
+        assigned = [assign(tp, next_offset) for tp, next_offset in positions.items()]
+        orders = start_message(props, flow.worker_props, 5, assigned)
+        self._copy = CopyLoop(parse_start(orders), self._loop)
+        return self._copy
+
+    def run_until(self, done: Callable[[], bool]) -> None:
+        """Turn the loop."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not done():
+            assert time.monotonic() < deadline, (self.copied(T0), self.copy.problems)
+            self.copy.turn()
+
+    def wait_for(self, count: int, tp: TopicPartition = T0) -> list[bytes]:
+        """Until so many records have been copied."""
+        self.run_until(lambda: len(self.copied(tp)) >= count)
+        return self.copied(tp)
+
+    def copied(self, tp: TopicPartition) -> list[bytes]:
+        """What the target has."""
+        return self.target.log(f"a.{tp.topic}", tp.partition).values()
+
+    def stop(self) -> None:
+        """In order."""
+        self.copy.stop()
+        self.copy.run()
+
+    def stored(self) -> dict[TopicPartition, int | None]:
+        """The positions in the offsets topic."""
+        found = {}
+        for at in range(5):
+            for record in self.target.log(OFFSETS, at).records():
+                key = decode_offset_key(record.key)
+                assert key is not None
+                assert (key.connector, key.cluster) == ("MirrorSourceConnector", "a")
+                tp = TopicPartition(key.topic, key.partition)
+                found[tp] = decode_offset_value(record.value)
+        return found
+
+    def close(self) -> None:
+        """All connections."""
+        if self._copy is not None:
+            self._copy.close()
+        self._loop.close()
+
+
+def assign(tp: TopicPartition, next_offset: int | None) -> Assigned:
+    return Assigned(tp, TopicPartition(f"a.{tp.topic}", tp.partition), next_offset)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Iterator[Copy]:
+    with FakeCluster() as source, FakeCluster() as target:
+        source.create_topic("t", partitions=2)
+        target.create_topic("a.t", partitions=2)
+        target.create_topic(OFFSETS, partitions=5)
+        copy = Copy(tmp_path, source, target)
+        yield copy
+        copy.close()
+
+
+def test_records_are_copied_and_their_positions_stored_at_the_end(copy: Copy) -> None:
+    copy.source.write(T0, [b"0", b"1"])
+    copy.source.write(T1, [b"x"])
+    loop = copy.start({T0: None, T1: None})
+    copy.wait_for(2)
+    copy.wait_for(1, T1)
+    copy.source.write(T0, [b"2"])
+    assert copy.wait_for(3) == [b"0", b"1", b"2"]
+    assert copy.copied(T1) == [b"x"]
+    copy.run_until(lambda: loop.records == 4)
+    assert loop.behind() == 0
+    assert loop.bytes > 0
+    assert copy.stored() == {}
+    copy.stop()
+    assert loop.is_clean
+    assert copy.stored() == {T0: 2, T1: 0}
+
+
+def test_a_copy_goes_on_at_its_position(copy: Copy) -> None:
+    copy.source.write(T0, [b"0", b"1", b"2"])
+    loop = copy.start({T0: 2})
+    assert copy.wait_for(1) == [b"2"]
+    copy.stop()
+    assert loop.is_clean
+    assert copy.stored() == {T0: 2}
+
+
+def test_positions_are_stored_now_and_then(copy: Copy) -> None:
+    copy.source.write(T0, [b"0"])
+    copy.start({T0: None}, {"b.offset.flush.interval.ms": "20"})
+    copy.run_until(lambda: copy.stored() == {T0: 0})
+    copy.source.write(T0, [b"1"])
+    copy.run_until(lambda: copy.stored() == {T0: 1})
+
+
+def test_nothing_is_copied_twice_when_the_target_hangs_up(copy: Copy) -> None:
+    copy.target.intercept(PRODUCE, once(Do(apply=True, drop=True)))
+    for at in range(30):
+        copy.source.write(T0, [b"%d" % at])
+    copy.start({T0: None})
+    copy.wait_for(30)
+    copy.run_until(lambda: copy.copy.records == 30)
+    assert copy.copied(T0) == [b"%d" % at for at in range(30)]
+
+
+def test_batches_too_large_for_the_target_are_split(copy: Copy) -> None:
+    values = [b"%d " % at + bytes(1000) for at in range(20)]
+    copy.target.log("a.t").max_message_bytes = 3000
+    copy.source.write(T0, values)
+    copy.source.write(T0, [b"last"])
+    loop = copy.start({T0: None})
+    assert copy.wait_for(21) == [*values, b"last"]
+    copy.stop()
+    assert loop.is_clean
+    assert copy.stored() == {T0: 20}
+
+
+def test_a_record_too_large_for_the_target_ends_the_task_with_its_offset(copy: Copy) -> None:
+    copy.target.log("a.t").max_message_bytes = 3000
+    copy.source.write(T0, [b"0"])
+    copy.source.write(T0, [bytes(5000)])
+    loop = copy.start({T0: None})
+    with pytest.raises(RefusedError, match=r"offsets 1 to 1 of t-0 .*MESSAGE_TOO_LARGE.*errors"):
+        loop.run()
+    assert copy.copied(T0) == [b"0"]
+    assert copy.stored() == {T0: 0}
+
+
+def test_a_record_too_large_for_the_target_is_skipped_and_counted_if_so_wanted(
+    copy: Copy, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy.target.log("a.t").max_message_bytes = 3000
+    copy.source.write(T0, [b"0", bytes(5000), b"2"])
+    loop = copy.start({T0: None}, {"a->b.errors.tolerance": "all"})
+    assert copy.wait_for(2) == [b"0", b"2"]
+    copy.stop()
+    assert loop.skipped_records == 1
+    assert "offsets 1 to 1 of t-0" in caplog.text
+    assert copy.stored() == {T0: 2}
+
+
+def test_a_refusal_that_is_not_about_records_ends_the_task_also_then(copy: Copy) -> None:
+    copy.target.intercept(PRODUCE, lambda _: Do(code=29))
+    copy.source.write(T0, [b"0"])
+    loop = copy.start({T0: None}, {"a->b.errors.tolerance": "all"})
+    with pytest.raises(RefusedError, match="TOPIC_AUTHORIZATION_FAILED"):
+        loop.run()
+
+
+def test_what_retention_took_is_counted_and_said(
+    copy: Copy, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy.source.write(T0, [b"0", b"1", b"2"])
+    copy.source.write(T0, [b"3"])
+    copy.source.log("t").delete_before(3)
+    loop = copy.start({T0: 1})
+    assert copy.wait_for(1) == [b"3"]
+    assert loop.lost_records == 2
+    assert "offsets 1 to 2 were deleted by retention" in caplog.text
+
+
+def test_a_position_that_is_gone_ends_the_task_if_so_wanted(copy: Copy) -> None:
+    copy.source.write(T0, [b"0"])
+    loop = copy.start({T0: 5}, {"a.consumer.auto.offset.reset": "none"})
+    with pytest.raises(DataLossError, match="t-0: position 5 is outside the log"):
+        loop.run()
+
+
+def test_a_topic_created_anew_is_copied_from_its_start(
+    copy: Copy, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy.source.write(T0, [b"0", b"1"])
+    copy.start({T0: None, T1: None})
+    copy.wait_for(2)
+    copy.source.create_topic("t", partitions=2)
+    copy.source.write(T0, [b"new"])
+    assert copy.wait_for(3) == [b"0", b"1", b"new"]
+    assert "was deleted and created anew" in caplog.text
+    copy.stop()
+    assert copy.stored()[T0] == 0
+
+
+def test_a_target_topic_that_is_missing_is_told_and_waited_for(copy: Copy) -> None:
+    copy.target.delete_topic("a.t")
+    copy.source.write(T0, [b"0"])
+    loop = copy.start({T0: None})
+    copy.run_until(lambda: loop.missing_topics == {"a.t"})
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in loop.problems[T0].text
+    copy.target.create_topic("a.t", partitions=2)
+    assert copy.wait_for(1) == [b"0"]
+    copy.run_until(lambda: not loop.problems)
+
+
+def test_partitions_come_and_go_while_the_others_are_copied(copy: Copy) -> None:
+    copy.source.write(T0, [b"0"])
+    copy.source.write(T1, [b"x"])
+    loop = copy.start({T0: None})
+    copy.wait_for(1)
+    loop.assign([assign(T1, None)])
+    copy.wait_for(1, T1)
+    loop.revoke([T0])
+    copy.run_until(lambda: loop.partitions == 1)
+    assert copy.stored()[T0] == 0
+    copy.source.write(T0, [b"1"])
+    copy.source.write(T1, [b"y"])
+    copy.wait_for(2, T1)
+    assert copy.copied(T0) == [b"0"]
+    loop.assign([assign(T0, 1)])
+    assert copy.wait_for(2) == [b"0", b"1"]
+
+
+def test_a_partition_that_returns_before_it_has_left_is_not_copied_twice(copy: Copy) -> None:
+    copy.source.write(T0, [b"0", b"1"])
+    loop = copy.start({T0: None})
+    copy.wait_for(2)
+    loop.revoke([T0])
+    loop.assign([assign(T0, 0)])
+    copy.source.write(T0, [b"2"])
+    copy.wait_for(3)
+    copy.stop()
+    assert copy.copied(T0) == [b"0", b"1", b"2"]
+
+
+def test_a_slow_target_slows_the_fetch(copy: Copy) -> None:
+    """What waits is bounded by the settings, not by what the source has."""
+    fetch_bytes = 1 << 20
+    copy.target.delete_topic("a.t")
+    for _ in range(40):
+        copy.source.write(T0, [bytes(500_000)])
+    copy.target.create_topic("a.t", partitions=2)
+    copy.target.intercept(PRODUCE, lambda _: time.sleep(0.02))
+    loop = copy.start({T0: None}, {"a.consumer.fetch.max.bytes": str(fetch_bytes)})
+    most = 0
+
+    def copied() -> bool:
+        nonlocal most
+        most = max(most, loop._producer.waiting_bytes)
+        return len(copy.target.log("a.t").batches) >= 40
+
+    copy.run_until(copied)
+    assert 0 < most <= WAITING_BYTES + 2 * fetch_bytes

@@ -1,0 +1,63 @@
+"""Why partitions wait: kept, replaced, said once and only when it lasts."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkmirror.errors import KafkaError
+from sparkmirror.spark.problems import PASSING_SECONDS, Problems
+from sparkmirror.types import TopicPartition
+
+TP, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class Rig:
+    """Problems by a clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.problems = Problems(lambda: self.now)
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def test_the_newest_reason_of_the_oldest_wait(rig: Rig) -> None:
+    rig.problems.note(TP, KafkaError("first"))
+    rig.now += 1
+    rig.problems.note(TP, KafkaError("second"))
+    assert (rig.problems[TP].text, rig.problems[TP].since) == ("second", 100.0)
+
+
+def test_only_what_lasts_is_said_and_only_once(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    rig.problems.note(TP, KafkaError("no leader"))
+    rig.problems.say()
+    assert caplog.text == ""
+    rig.now += PASSING_SECONDS + 0.1
+    rig.problems.note(OTHER, KafkaError("just now"))
+    rig.problems.say()
+    rig.problems.say()
+    assert [record.getMessage() for record in caplog.records] == ["t-0 waits: no leader"]
+
+
+def test_what_is_over_and_comes_again_is_said_again(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        rig.problems.note(TP, KafkaError("no leader"))
+        rig.now += PASSING_SECONDS + 0.1
+        rig.problems.say()
+        del rig.problems[TP]
+    assert len(caplog.records) == 2
+
+
+def test_problems_of_the_source_are_those_of_now(rig: Rig) -> None:
+    rig.problems.note(OTHER, KafkaError("the target's"))
+    rig.problems.note_source({TP}, None)
+    assert "nobody leads t-0" in rig.problems[TP].text
+    rig.problems.note_source({TP}, KafkaError("cluster is down"))
+    assert "nobody leads t-0" in rig.problems[TP].text
+    rig.problems.note_source(set(), None)
+    assert set(rig.problems) == {OTHER}

@@ -1,0 +1,305 @@
+"""The life of a task as the worker sees it, with a real control link and no Spark."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import pytest
+
+from sparkmirror.errors import MirrorError
+from sparkmirror.spark import task_runner
+from sparkmirror.spark.copy_task import Ticket
+from sparkmirror.spark.link_client import LinkClient, open_link
+from sparkmirror.spark.link_frames import Message
+from sparkmirror.spark.link_server import LinkServer
+from sparkmirror.spark.session import SparkEngine
+from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
+from tests.wire.rigs import WAIT_SECONDS
+
+TASK = "a->b|MirrorSourceConnector-0"
+ORDERS: Message = {"type": "start"}
+
+PYTHON_TRACE = """An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collect.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed \
+1 times, most recent failure: Lost task 0.0 in stage 3.0 (TID 3) (host executor driver): \
+org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/venv/pyspark/worker.py", line 3306, in main
+    process()
+  File "/venv/sparkmirror/spark/copy_loop.py", line 12, in run
+    raise RefusedError(text)
+{error}
+
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handle(PythonRunner.scala:572)
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+
+Driver stacktrace:
+\tat org.apache.spark.scheduler.DAGScheduler.$anonfun$abortStage$3(DAGScheduler.scala:3122)
+"""
+
+
+class FakeSpark:
+    """Runs a task in the runner's thread, as the test tells it."""
+
+    master = "local[2]"
+    driver_host = "127.0.0.1"
+    slots = 2
+
+    def __init__(self) -> None:
+        self.tickets: queue.Queue[Ticket] = queue.Queue()
+        self.outcomes: queue.Queue[str | Exception] = queue.Queue()
+        self.cancelled: list[str] = []
+
+    def run_task(self, ticket: Ticket, description: str) -> str:
+        self.tickets.put(ticket)
+        outcome = self.outcomes.get(timeout=WAIT_SECONDS)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def cancel_task(self, task: str) -> None:
+        self.cancelled.append(task)
+        self.outcomes.put(RuntimeError("cancelled"))
+
+    def check_alive(self) -> None:
+        """It is."""
+
+
+class Rig:
+    """A runner, the Spark and the link under it."""
+
+    def __init__(self) -> None:
+        self.spark = FakeSpark()
+        self.links = LinkServer("127.0.0.1")
+        self.missing: list[str] = []
+        self.orders: Callable[[], Message] = lambda: ORDERS
+        self.runner = TaskRunner(
+            cast(SparkEngine, self.spark),
+            self.links,
+            TASK,
+            self.make_orders,
+            self.missing.extend,
+        )
+
+    def make_orders(self) -> Message:
+        """Asked for on the link's thread."""
+        return self.orders()
+
+    def call(self) -> LinkClient:
+        """What a task does first."""
+        ticket = self.spark.tickets.get(timeout=WAIT_SECONDS)
+        return LinkClient(open_link(ticket.host, ticket.port, ticket.secret, ticket.task))
+
+    def begin(self) -> LinkClient:
+        """A task that has got its orders."""
+        link = self.call()
+        assert link.wait_for_orders() == ORDERS
+        wait_for(lambda: self.runner.state is TaskState.RUNNING)
+        return link
+
+    def close(self) -> None:
+        """End everything."""
+        self.runner.stop()
+        self.spark.outcomes.put("stopped")
+        self.runner.join(WAIT_SECONDS)
+        self.links.close()
+
+
+@pytest.fixture
+def rig(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    monkeypatch.setattr(task_runner, "FIRST_BACKOFF_SECONDS", 0.01)
+    rig = Rig()
+    rig.runner.start()
+    yield rig
+    rig.close()
+
+
+def wait_for(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_a_task_is_running_when_it_has_its_orders(rig: Rig) -> None:
+    assert rig.runner.state is TaskState.UNASSIGNED
+    link = rig.begin()
+    link.send({"type": "numbers", "records": 5, "bytes": 70, "behind": 1})
+    wait_for(lambda: rig.runner.records == 5)
+    assert rig.runner.bytes == 70
+    assert rig.runner.numbers["behind"] == 1
+    link.close()
+
+
+def test_a_ticket_does_not_show_its_secret(rig: Rig) -> None:
+    ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
+    assert ticket.secret == rig.links.secret
+    assert ticket.secret not in repr(ticket)
+
+
+def test_topics_that_a_task_misses_are_passed_on(rig: Rig) -> None:
+    link = rig.begin()
+    link.send({"type": "numbers", "missing_topics": ["a.t"]})
+    wait_for(lambda: rig.missing == ["a.t"])
+    link.close()
+
+
+def test_warnings_of_a_task_are_in_the_workers_log(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    link = rig.begin()
+    link.send({"type": "log", "level": 30, "text": "t-0 waits"})
+    wait_for(lambda: f"[{TASK}] t-0 waits" in caplog.text)
+    link.close()
+
+
+def test_a_task_that_fails_is_started_again_and_its_reason_kept(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    link = rig.begin()
+    link.send({"type": "numbers", "records": 5, "bytes": 70})
+    wait_for(lambda: rig.runner.records == 5)
+    link.close()
+    rig.spark.outcomes.put(
+        RuntimeError(PYTHON_TRACE.format(error="sparkmirror.errors.RefusedError: too large"))
+    )
+    wait_for(lambda: rig.runner.restarts == 1)
+    assert "RefusedError: too large" in rig.runner.trace
+    again = rig.begin()
+    again.send({"type": "numbers", "records": 2, "bytes": 10})
+    wait_for(lambda: rig.runner.records == 7)
+    assert rig.runner.bytes == 80
+    assert "FAILED: RefusedError: too large" in caplog.text
+    again.close()
+
+
+def test_a_task_that_ends_by_itself_is_started_again(rig: Rig) -> None:
+    rig.begin().close()
+    rig.spark.outcomes.put("link lost")
+    rig.begin().close()
+    assert rig.runner.restarts == 1
+
+
+def test_spark_may_run_the_task_again_by_itself(rig: Rig) -> None:
+    ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
+    links = []
+    for _ in range(2):
+        link = LinkClient(open_link(ticket.host, ticket.port, ticket.secret, ticket.task))
+        assert link.wait_for_orders() == ORDERS
+        links.append(link)
+    links[1].send({"type": "numbers", "records": 1})
+    wait_for(lambda: rig.runner.records == 1)
+    assert rig.runner.state is TaskState.RUNNING
+    for link in links:
+        link.close()
+
+
+def test_stop_reaches_the_task_and_a_clean_end_is_told(rig: Rig) -> None:
+    link = rig.begin()
+    rig.runner.stop()
+    assert link.wait_for_orders() == {"type": "stop"}
+    link.send({"type": "numbers", "records": 1, "clean": True})
+    wait_for(lambda: rig.runner.records == 1)
+    link.close()
+    rig.spark.outcomes.put("stopped")
+    assert rig.runner.join(WAIT_SECONDS) is True
+    assert rig.runner.state is TaskState.STOPPED
+    assert rig.runner.restarts == 0
+
+
+def test_a_task_that_does_not_commit_is_not_clean(rig: Rig) -> None:
+    link = rig.begin()
+    link.send({"type": "numbers", "records": 1})
+    wait_for(lambda: rig.runner.records == 1)
+    rig.runner.stop()
+    link.close()
+    rig.spark.outcomes.put("stopped")
+    assert rig.runner.join(WAIT_SECONDS) is False
+
+
+def test_a_task_that_does_not_end_is_killed(rig: Rig) -> None:
+    link = rig.begin()
+    rig.runner.stop()
+    assert rig.runner.join(0.05) is False
+    assert rig.spark.cancelled == [TASK]
+    link.close()
+
+
+def test_a_task_that_calls_in_after_stop_is_told_to_stop(rig: Rig) -> None:
+    held = threading.Event()
+
+    def slow_orders() -> Message:
+        assert held.wait(WAIT_SECONDS)
+        return ORDERS
+
+    rig.orders = slow_orders
+    link = rig.call()
+    rig.runner.stop()
+    held.set()
+    assert link.wait_for_orders() == ORDERS
+    assert link.wait_for_orders() == {"type": "stop"}
+    link.close()
+
+
+def test_a_message_to_a_task_that_does_not_run_is_dropped(rig: Rig) -> None:
+    rig.runner.send({"type": "assign"})
+    link = rig.begin()
+    rig.runner.send({"type": "revoke"})
+    assert link.wait_for_orders() == {"type": "revoke"}
+    link.close()
+
+
+def test_a_task_without_orders_hears_why(rig: Rig) -> None:
+    def fail() -> Message:
+        raise MirrorError("the offsets topic cannot be read")
+
+    rig.orders = fail
+    link = rig.call()
+    with pytest.raises(MirrorError, match="the offsets topic cannot be read"):
+        link.wait_for_orders()
+    link.close()
+
+
+def test_a_task_without_a_slot_says_so_once(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_runner, "SLOT_SECONDS", 0.0)
+    rig.spark.tickets.get(timeout=WAIT_SECONDS)
+    for _ in range(3):
+        rig.runner.check_slot(tasks_wanted=5)
+    assert caplog.text.count("UNASSIGNED: Spark (local[2]) has 2 slots for 5 tasks, 3 missing") == 1
+
+
+@pytest.mark.parametrize(
+    ("trace", "expected"),
+    [
+        pytest.param("", "no reason given", id="nothing"),
+        pytest.param("Spark is gone", "Spark is gone", id="one line"),
+        pytest.param(
+            PYTHON_TRACE.format(error="sparkmirror.errors.RefusedError: offsets 1 to 1 of t-0: no"),
+            "RefusedError: offsets 1 to 1 of t-0: no",
+            id="an error of ours",
+        ),
+        pytest.param(
+            PYTHON_TRACE.format(error="sparkmirror.errors.KafkaError: one\ntwo"),
+            "KafkaError: one two",
+            id="an error of several lines",
+        ),
+        pytest.param(
+            PYTHON_TRACE.format(error="KeyError: 'topic'"), "KeyError: 'topic'", id="a bug"
+        ),
+        pytest.param(
+            "An error occurred while calling o1.collect.\n"
+            ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage "
+            "0.0 failed 1 times, most recent failure: Lost task 0.0 in stage 0.0: ExecutorLost "
+            "(executor 1 exited)\nDriver stacktrace:\n\tat org.apache.spark",
+            "Lost task 0.0 in stage 0.0: ExecutorLost (executor 1 exited)",
+            id="a lost executor",
+        ),
+    ],
+)
+def test_the_reason_in_a_trace(trace: str, expected: str) -> None:
+    assert reason_of(trace) == expected
