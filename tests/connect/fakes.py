@@ -1,0 +1,116 @@
+"""A source connector without clusters: admins, tasks and stored positions that the test plays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.spark.link_frames import Message
+from sparkmirror.spark.task_runner import TaskRunner, TaskState
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.admin import Admin, NewTopic, TopicSetting, TopicView
+from tests.flows import make_flow
+
+
+class FakeAdmin:
+    """Topics of one cluster, in memory."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, TopicView] = {}
+        self.settings: dict[str, list[TopicSetting]] = {}
+        self.created: list[NewTopic] = []
+        self.refuses: dict[str, BrokerError] = {}
+        self.closed = False
+
+    def add(self, topic: str, partitions: int = 1, topic_id: bytes = b"") -> None:
+        """A topic; its id is made of its name unless given."""
+        self.topics[topic] = TopicView(partitions, topic_id or topic.encode())
+
+    def list_topics(self) -> dict[str, TopicView]:
+        return dict(self.topics)
+
+    def describe_topic_configs(self, topics: Iterable[str]) -> dict[str, list[TopicSetting]]:
+        return {topic: self.settings.get(topic, []) for topic in topics}
+
+    def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, BrokerError | None]:
+        outcome: dict[str, BrokerError | None] = {}
+        for topic in topics:
+            outcome[topic.name] = self.refuses.get(topic.name)
+            if topic.name not in self.refuses:
+                self.created.append(topic)
+                self.add(topic.name, topic.partitions)
+        return outcome
+
+    def create_partitions(self, counts: Mapping[str, int]) -> dict[str, BrokerError | None]:
+        for topic, count in counts.items():
+            if topic not in self.refuses:
+                self.add(topic, count)
+        return {topic: self.refuses.get(topic) for topic in counts}
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class FakeTask:
+    """A task runner that only notes what it is told."""
+
+    def __init__(self, task: str) -> None:
+        self.task = task
+        self.state = TaskState.RUNNING
+        self.trace = ""
+        self.numbers: dict[str, Any] = {}
+        self.records = 0
+        self.bytes = 0
+        self.sent: list[Message] = []
+        self.started = 0
+        self.stopped = False
+
+    def start(self) -> None:
+        self.started += 1
+
+    def send(self, message: Message) -> None:
+        self.sent.append(message)
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def join(self, seconds: float) -> bool:
+        return self.stopped
+
+
+class FakeStore:
+    """Stored positions, which may be out of reach."""
+
+    partitions = 25
+
+    def __init__(self) -> None:
+        self.positions: dict[TopicPartition, int] = {}
+        self.failures: list[KafkaError] = []
+
+    def load(self) -> dict[TopicPartition, int]:
+        if self.failures:
+            raise self.failures.pop()
+        return dict(self.positions)
+
+
+class Connector(SourceConnector):
+    """The real one over fakes."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+        super().__init__(make_flow(folder, settings))
+        self.source, self.target, self.store = FakeAdmin(), FakeAdmin(), FakeStore()
+        self._source = cast(Admin, self.source)
+        self._target = cast(Admin, self.target)
+        self._store = cast(OffsetStore, self.store)
+
+    @property
+    def fake_tasks(self) -> list[FakeTask]:
+        """What `tasks` really holds."""
+        return cast(list[FakeTask], self.tasks)
+
+    def _new_task(self, at: int) -> TaskRunner:
+        return cast(TaskRunner, FakeTask(f"a->b|MirrorSourceConnector-{at}"))

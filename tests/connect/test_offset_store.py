@@ -1,0 +1,159 @@
+"""Connect's offsets topic: read back from a fake broker, created and checked by a fake admin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from sparkmirror.batches.records import Record, encode
+from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.errors import ConfigError, KafkaError
+from sparkmirror.mirror.records import encode_offset_key, encode_offset_value
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.admin import Admin, TopicSetting
+from sparkmirror.wire.error_codes import broker_error
+from tests.connect.fakes import FakeAdmin
+from tests.flows import make_flow
+from tests.wire.fake_broker import FETCH, Do, FakeCluster, once
+
+NAME = "MirrorSourceConnector"
+TOPIC = "mm2-offsets.a.internal"
+T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+
+
+@pytest.fixture
+def target() -> Iterator[FakeCluster]:
+    with FakeCluster() as cluster:
+        cluster.create_topic(TOPIC, partitions=3)
+        yield cluster
+
+
+@pytest.fixture
+def store(tmp_path: Path, target: FakeCluster) -> OffsetStore:
+    flow = make_flow(tmp_path, target=target.bootstrap_servers)
+    store = OffsetStore(flow.worker, NAME, "a")
+    store.partitions = 3
+    return store
+
+
+def write(target: FakeCluster, at: int, *rows: tuple[bytes | None, bytes | None]) -> None:
+    records = [Record(delta, 0, key, value) for delta, (key, value) in enumerate(rows)]
+    assert target.log(TOPIC, at).append(bytes(encode(records))).code == 0
+
+
+def key(tp: TopicPartition, connector: str = NAME, cluster: str = "a") -> bytes:
+    return encode_offset_key(connector, cluster, tp.topic, tp.partition)
+
+
+def value(last_offset: int) -> bytes:
+    return encode_offset_value(last_offset)
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def test_an_empty_topic(store: OffsetStore) -> None:
+    assert store.load() == {}
+
+
+def test_the_newest_position_of_each_partition(store: OffsetStore, target: FakeCluster) -> None:
+    write(target, 0, (key(T0), value(1)), (key(T1), value(5)))
+    write(target, 0, (key(T0), value(2)))
+    write(target, 2, (key(U0), value(7)))
+    assert store.load() == {T0: 2, T1: 5, U0: 7}
+
+
+def test_a_tombstone_takes_the_position_away_until_there_is_another(
+    store: OffsetStore, target: FakeCluster
+) -> None:
+    write(target, 0, (key(T0), value(1)), (key(T1), value(5)))
+    write(target, 0, (key(T0), None), (key(T1), None), (key(T1), value(0)))
+    assert store.load() == {T1: 0}
+
+
+def test_a_tombstone_of_a_position_that_was_never_there(
+    store: OffsetStore, target: FakeCluster
+) -> None:
+    write(target, 0, (key(T0), None))
+    assert store.load() == {}
+
+
+def test_records_of_others_are_left_alone(store: OffsetStore, target: FakeCluster) -> None:
+    write(
+        target,
+        0,
+        (key(T0, connector="MirrorHeartbeatConnector"), value(1)),
+        (key(T0, cluster="c"), value(1)),
+        (b'["jdbc",{"table":"x"}]', b'{"offset":9}'),
+        (b"not json", b"\xff"),
+        (None, None),
+        (key(T1), value(3)),
+    )
+    assert store.load() == {T1: 3}
+
+
+def test_compaction_leaves_holes(store: OffsetStore, target: FakeCluster) -> None:
+    for last_offset in range(5):
+        write(target, 0, (key(T0), value(last_offset)))
+    log = target.log(TOPIC, 0)
+    log.batches = [batch for batch in log.batches if batch.base_offset in (1, 4)]
+    assert store.load() == {T0: 4}
+
+
+def test_a_connection_that_breaks_is_survived(store: OffsetStore, target: FakeCluster) -> None:
+    write(target, 0, (key(T0), value(1)))
+    target.intercept(FETCH, once(Do(drop=True)))
+    assert store.load() == {T0: 1}
+
+
+def test_a_topic_that_cannot_be_read_says_why(
+    store: OffsetStore, target: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparkmirror.connect.offset_store.READ_SECONDS", 0.2)
+    write(target, 0, (key(T0), value(1)))
+    target.intercept(FETCH, lambda _: Do(code=29))
+    with pytest.raises(KafkaError, match=f"read topic '{TOPIC}' on 'b'.*TOPIC_AUTHORIZATION"):
+        store.load()
+
+
+# -- creating -------------------------------------------------------------------------------------
+
+
+def test_a_missing_topic_is_created_compacted(store: OffsetStore) -> None:
+    admin = FakeAdmin()
+    store.prepare(cast(Admin, admin))
+    (created,) = admin.created
+    assert (created.name, created.partitions, created.replication_factor) == (TOPIC, 25, 3)
+    assert created.configs == {"cleanup.policy": "compact"}
+    assert store.partitions == 25
+
+
+def test_a_topic_that_is_there_keeps_its_partitions(store: OffsetStore) -> None:
+    admin = FakeAdmin()
+    admin.add(TOPIC, partitions=7)
+    admin.settings[TOPIC] = [setting("compact")]
+    store.prepare(cast(Admin, admin))
+    assert admin.created == []
+    assert store.partitions == 7
+
+
+def test_a_topic_that_would_forget_positions_is_refused(store: OffsetStore) -> None:
+    admin = FakeAdmin()
+    admin.add(TOPIC)
+    admin.settings[TOPIC] = [setting("delete")]
+    with pytest.raises(ConfigError, match=r"cleanup\.policy=delete.*set cleanup\.policy=compact"):
+        store.prepare(cast(Admin, admin))
+
+
+def test_a_topic_that_cannot_be_created_says_what_to_do(store: OffsetStore) -> None:
+    admin = FakeAdmin()
+    admin.refuses[TOPIC] = broker_error(f"create topic '{TOPIC}'", 38)
+    with pytest.raises(KafkaError, match=r"INVALID_REPLICATION_FACTOR; set offset\.storage"):
+        store.prepare(cast(Admin, admin))
+
+
+def setting(policy: str) -> TopicSetting:
+    return TopicSetting("cleanup.policy", policy, 1, read_only=False, sensitive=False)

@@ -1,0 +1,175 @@
+"""One refresh of a source connector: what is created, and which task is told what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.config.mm2 import FlowConfig
+from sparkmirror.mirror.topics import ConfigSource
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.admin import TopicSetting
+from sparkmirror.wire.error_codes import broker_error
+from tests.connect.fakes import Connector
+
+SETTINGS = {"a->b.topics": "t.*", "tasks.max": "2", "replication.factor": "3"}
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.fixture
+def connector(tmp_path: Path) -> Connector:
+    return Connector(tmp_path, SETTINGS)
+
+
+def assigned(connector: Connector) -> list[list[TopicPartition]]:
+    """Of each task, as its orders would say now."""
+    rows = [connector._orders(at)["assigned"] for at in range(len(connector.tasks))]
+    return [[TopicPartition(topic, at) for topic, _, at, _ in each] for each in rows]
+
+
+def test_wanted_topics_get_their_remotes_and_tasks(connector: Connector) -> None:
+    for topic, partitions in (("t", 2), ("tt", 1), ("other", 5)):
+        connector.source.add(topic, partitions)
+    connector.refresh()
+    created = {topic.name: topic for topic in connector.target.created}
+    assert {name: topic.partitions for name, topic in created.items()} == {"a.t": 2, "a.tt": 1}
+    assert {topic.replication_factor for topic in created.values()} == {3}
+    assert assigned(connector) == [[T0, TopicPartition("tt", 0)], [T1]]
+    assert [task.started for task in connector.fake_tasks] == [1, 1]
+
+
+def test_settings_of_a_topic_are_copied_but_not_all(connector: Connector) -> None:
+    def setting(name: str, value: str, source: ConfigSource) -> TopicSetting:
+        return TopicSetting(name, value, source, read_only=False, sensitive=False)
+
+    connector.source.add("t")
+    connector.source.settings["t"] = [
+        setting("retention.ms", "5", ConfigSource.DYNAMIC_TOPIC),
+        setting("segment.bytes", "6", ConfigSource.DEFAULT),
+        setting("min.insync.replicas", "2", ConfigSource.DYNAMIC_TOPIC),
+    ]
+    connector.refresh()
+    (created,) = connector.target.created
+    assert created.configs == {"retention.ms": "5"}
+
+
+def test_internal_topics_and_our_own_copies_are_left_alone(tmp_path: Path) -> None:
+    connector = Connector(tmp_path, {"a->b.topics": ".*"})
+    for topic in ("t", "b.t", "a.t", "mm2-offsets.b.internal", "mm2-offset-syncs.b.internal"):
+        connector.source.add(topic)
+    connector.refresh()
+    assert [topic.name for topic in connector.target.created] == ["a.t"]
+
+
+def test_a_new_topic_goes_to_one_task_and_the_others_do_not_notice(connector: Connector) -> None:
+    connector.source.add("t", 3)
+    connector.refresh()
+    connector.source.add("tt")
+    connector.refresh()
+    first, second = connector.fake_tasks
+    assert first.sent == []
+    assert second.sent == [{"type": "assign", "assigned": [["tt", "a.tt", 0, None]]}]
+    assert (first.started, second.started) == (1, 1)
+
+
+def test_a_topic_that_is_gone_is_taken_from_its_task(connector: Connector) -> None:
+    connector.source.add("t", 3)
+    connector.source.add("tt")
+    connector.refresh()
+    del connector.source.topics["tt"]
+    connector.refresh()
+    sent = [task.sent for task in connector.fake_tasks]
+    assert sent == [[], [{"type": "revoke", "partitions": [["tt", 0]]}]]
+
+
+def test_nothing_is_sent_when_nothing_has_changed(connector: Connector) -> None:
+    connector.source.add("t", 2)
+    for _ in range(3):
+        connector.refresh()
+    assert [task.sent for task in connector.fake_tasks] == [[], []]
+    assert len(connector.target.created) == 1
+
+
+def test_a_topic_that_has_grown_grows_its_remote(connector: Connector) -> None:
+    connector.source.add("t", 1)
+    connector.refresh()
+    connector.source.add("t", 3)
+    connector.refresh()
+    assert connector.target.topics["a.t"].partitions == 3
+    everything = [tp for task in assigned(connector) for tp in task]
+    assert sorted(everything) == [TopicPartition("t", at) for at in range(3)]
+
+
+def test_partitions_that_the_target_does_not_have_are_not_copied(
+    connector: Connector, caplog: pytest.LogCaptureFixture
+) -> None:
+    connector.source.add("t", 3)
+    connector.target.add("a.t", 1)
+    connector.target.refuses["a.t"] = broker_error("grow topic 'a.t'", 44)
+    for _ in range(2):
+        connector.refresh()
+    assert assigned(connector) == [[T0]]
+    assert caplog.text.count("POLICY_VIOLATION") == 1
+
+
+def test_a_remote_that_cannot_be_created_is_said_once_and_tried_again(
+    connector: Connector, caplog: pytest.LogCaptureFixture
+) -> None:
+    connector.source.add("t")
+    connector.target.refuses["a.t"] = broker_error("create topic 'a.t'", 38)
+    for _ in range(2):
+        connector.refresh()
+    assert connector.tasks == []
+    assert caplog.text.count("INVALID_REPLICATION_FACTOR") == 1
+    connector.target.refuses.clear()
+    connector.refresh()
+    assert assigned(connector) == [[T0]]
+
+
+def test_orders_carry_the_stored_positions(connector: Connector) -> None:
+    connector.source.add("t", 2)
+    connector.store.positions = {T0: 41}
+    connector.refresh()
+    orders = [connector._orders(at) for at in range(2)]
+    assert [row for each in orders for row in each["assigned"]] == [
+        ["t", "a.t", 0, 42],
+        ["t", "a.t", 1, None],
+    ]
+    assert orders[0]["offsets_partitions"] == 25
+    assert orders[0]["connector"]["source.cluster.alias"] == "a"
+    assert orders[0]["worker"] == connector.flow.worker_props
+
+
+def test_a_position_of_a_topic_that_was_created_anew_is_not_used(connector: Connector) -> None:
+    connector.source.add("t")
+    connector.store.positions = {T0: 41}
+    connector.refresh()
+    connector.source.add("t", topic_id=b"another")
+    connector.refresh()
+    assert connector._orders(0)["assigned"] == [["t", "a.t", 0, None]]
+
+
+def test_secrets_in_a_file_are_resolved_for_the_tasks_only(tmp_path: Path) -> None:
+    (tmp_path / "secrets.properties").write_text("pattern = t.*\n")
+    settings = {
+        "config.providers": "file",
+        "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+        "a->b.topics": f"${{file:{tmp_path}/secrets.properties:pattern}}",
+    }
+    connector = Connector(tmp_path, settings)
+    connector.source.add("t")
+    connector.refresh()
+    flow: FlowConfig = connector.flow
+    assert flow.connector_props["MirrorSourceConnector"]["topics"].startswith("${file:")
+    assert connector._orders(0)["connector"]["topics"] == "t.*"
+
+
+def test_stop_and_join_reach_all_tasks(connector: Connector) -> None:
+    connector.source.add("t", 2)
+    connector.refresh()
+    connector.stop()
+    assert [task.stopped for task in connector.fake_tasks] == [True, True]
+    assert connector.join(1.0) is True
+    assert connector.source.closed
+    assert connector.target.closed
