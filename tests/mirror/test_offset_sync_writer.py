@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from sparkmirror.mirror.offset_sync_writer import (
     MAX_IN_FLIGHT,
-    OffsetPair,
     OffsetSyncWriter,
     PartitionState,
-    Runs,
 )
+from sparkmirror.mirror.offsets import OffsetPair, Runs
 from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.types import TopicPartition
 

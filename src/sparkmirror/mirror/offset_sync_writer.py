@@ -19,25 +19,15 @@ records; MirrorMaker 2's readers thin their syncs out to about that, too (offset
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from sparkmirror.mirror.offsets import OffsetPair, Runs
 from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.types import TopicPartition
-
-Runs = tuple[tuple[int, int], ...]
-"""(first upstream offset, count) of the records of a batch, where they have holes."""
 
 # MirrorMaker 2 lets so many syncs of a task be unanswered.
 MAX_IN_FLIGHT = 10
 
 _NONE = -1
-
-
-class OffsetPair(NamedTuple):
-    """Where one record is on the source and on the target."""
-
-    upstream: int
-    downstream: int
 
 
 class PartitionState:

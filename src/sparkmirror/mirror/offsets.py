@@ -1,0 +1,15 @@
+"""Value types for offsets of copied records, without behaviour. Runs on: worker and executor."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Runs = tuple[tuple[int, int], ...]
+"""(first upstream offset, count) of the records of a batch, where they have holes."""
+
+
+class OffsetPair(NamedTuple):
+    """One place, on the source and on the target."""
+
+    upstream: int
+    downstream: int
