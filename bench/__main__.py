@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 
 from confluent_kafka import KafkaException
 
@@ -59,10 +61,16 @@ def parse_options(words: list[str]) -> Options:
 def main(words: list[str]) -> int:
     """Run the benchmark; 1 if a system could not be measured."""
     options = parse_options(words)
+    # As an exception, so that brokers and mirrors are stopped and their data deleted.
+    signal.signal(signal.SIGTERM, _end)
     results = run(options)
     sys.stdout.write(render(results, judge(results)))
     say(f"figures in {options.json_path}, tables in {options.table_path}")
     return 1 if results.failures else 0
+
+
+def _end(signal_number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + signal_number)
 
 
 def run(options: Options) -> Results:
