@@ -19,7 +19,7 @@ from tests.flows import make_flow
 from tests.wire.fake_broker import PRODUCE, Do, FakeCluster, once
 
 OFFSETS = "mm2-offsets.a.internal"
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 20.0
 SETTINGS = {
     "a.consumer.fetch.max.wait.ms": "50",
     "a.consumer.retry.backoff.ms": "5",

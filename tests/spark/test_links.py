@@ -16,7 +16,7 @@ from sparkmirror.spark.link_frames import Message, greet_worker
 from sparkmirror.spark.link_server import Link, LinkServer
 from sparkmirror.wire.loop import Loop
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 20.0
 
 
 class Peer:

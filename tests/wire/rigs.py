@@ -21,7 +21,7 @@ from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.producer import Parcel, Producer
 from tests.wire.fake_broker import FakeCluster
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 20.0  # many brokers may run beside the tests
 TP = TopicPartition("t", 0)
 
 
@@ -32,7 +32,7 @@ def client_config(cluster: FakeCluster, **settings: Any) -> ClientConfig:
         "retry_backoff_ms": 5,
         "reconnect_backoff_ms": 5,
         "reconnect_backoff_max_ms": 20,
-        "request_timeout_ms": 3000,
+        "request_timeout_ms": 10_000,
     }
     return ClientConfig("fake", cluster.bootstrap_servers, **(short | settings))
 
@@ -102,7 +102,7 @@ class ProducerRig(Rig):
             self,
             stamp,
             acks=acks,
-            request_timeout_ms=2000,
+            request_timeout_ms=10_000,
             max_in_flight=in_flight,
         )
 
@@ -161,7 +161,7 @@ class FetcherRig(Rig):
         self.rounds = 0
         self.allowed = True
         self.start_at_end = False
-        self.fetcher = Fetcher(self.cluster, limits, self, 2.0)
+        self.fetcher = Fetcher(self.cluster, limits, self, 10.0)
 
     def fetched(self, tp: TopicPartition = TP) -> list[bytes]:
         """Values so far."""

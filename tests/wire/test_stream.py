@@ -11,7 +11,7 @@ import pytest
 from sparkmirror.errors import TransportError
 from sparkmirror.wire.stream import MOST_PIECES, PlainStream
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 20.0
 
 
 @pytest.fixture
