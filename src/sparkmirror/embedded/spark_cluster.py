@@ -162,7 +162,8 @@ class SparkCluster:
         try:
             with _opener.open(f"{self.web_url}/json/", timeout=5) as response:
                 state: dict[str, Any] = json.load(response)
-        except OSError:
+        except (OSError, ValueError):
+            # While it starts, its web server answers with a page that is not JSON.
             return 0
         return int(state["aliveworkers"])
 
