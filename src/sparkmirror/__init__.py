@@ -1,3 +1,3 @@
-"""sparkmirror: mirrors Kafka clusters as MirrorMaker 2 does, by forwarding whole record batches on Spark."""
+"""Mirrors Kafka clusters as MirrorMaker 2 does, by forwarding whole record batches on Spark."""
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
 """Everything that can go wrong, as one tree.
 
 MirrorError                       retriable = False
- +- ConfigError                   one key: value, reason, remedy; collected, raised together as ConfigErrors
+ +- ConfigError                   one key: value, reason, remedy; raised together as ConfigErrors
  +- MissingPart                   a program or file this machine lacks: says what to install
  +- KafkaError                    cluster alias, what was being done
  |   +- TransportError            connect, read, write, deadline            retriable

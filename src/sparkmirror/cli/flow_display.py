@@ -1,4 +1,4 @@
-"""What a person sees of running flows: a live line each on a terminal, a log line a minute otherwise."""
+"""What running flows look like: a live line each, or without a terminal a log line a minute."""
 
 from __future__ import annotations
 

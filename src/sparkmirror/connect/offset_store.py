@@ -42,7 +42,7 @@ class OffsetStore:
                 raise ConfigError(
                     "offset.storage.topic",
                     self.topic,
-                    f"the topic exists with {CLEANUP}={setting.value}, so positions would be deleted",
+                    f"the topic has {CLEANUP}={setting.value}, so positions would be deleted",
                     f"set {CLEANUP}=compact on it, or name another topic",
                 )
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sparkmirror.config.findings import Findings
 from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.config.providers import load_providers, resolve
 from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.connect.offset_store import OffsetStore
-from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
 from sparkmirror.mirror.filters import ConfigPropertyFilter, TopicFilter
 from sparkmirror.mirror.policy import make_policy
@@ -42,17 +41,6 @@ SOURCE_CONNECTOR = "MirrorSourceConnector"
 SOONEST_REFRESH_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Topics of one side, as of the last refresh."""
-
-    topics: Mapping[str, TopicView]
-
-    def counts(self) -> dict[str, int]:
-        """Partition counts."""
-        return {name: topic.partitions for name, topic in self.topics.items()}
-
-
 class SourceConnector:
     """Discovers topics, creates their remotes, and keeps the copy tasks in line with them."""
 
@@ -77,7 +65,8 @@ class SourceConnector:
         self._store = OffsetStore(flow.worker, self.config.name, self.config.source_alias)
         self._assignment: list[list[TopicPartition]] = []
         self._topic_ids: dict[str, bytes] = {}
-        self._recreated: set[str] = set()
+        # Positions of topics that were deleted and created anew, until a task stores others.
+        self._stale: dict[TopicPartition, int] = {}
         self._said: set[str] = set()
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -163,12 +152,15 @@ class SourceConnector:
         )
 
     def _note_ids(self, source: Mapping[str, TopicView]) -> None:
-        """A topic that came back under another id has nothing to do with its stored position."""
-        for name, view in source.items():
-            known = self._topic_ids.get(name)
-            if known is not None and known != view.topic_id:
-                self._recreated.add(name)
-            self._topic_ids[name] = view.topic_id
+        """A topic that came back under another id has nothing to do with its stored positions."""
+        known = self._topic_ids
+        recreated = {
+            name for name, view in source.items() if known.get(name, view.topic_id) != view.topic_id
+        }
+        if recreated:
+            stored = self._store.load()
+            self._stale |= {tp: last for tp, last in stored.items() if tp.topic in recreated}
+        known.update({name: view.topic_id for name, view in source.items()})
 
     def _create(self, plan: TopicPlan) -> dict[str, int]:
         settings = self._source.describe_topic_configs(t.source_topic for t in plan.create.values())
@@ -237,28 +229,35 @@ class SourceConnector:
             after = extend_assignment(before, wanted, self.config.tasks_max)
         else:
             after = assign_partitions(wanted, self.config.tasks_max)
+        # Tasks that have nothing left keep their number, and are told so.
+        after += [[]] * (len(self.tasks) - len(after))
         if after == before:
             return
+        orders = self._changes(before, after)
         self._assignment = after
-        for at, partitions in enumerate(after):
-            if at < len(self.tasks):
-                self._tell(at, before[at], partitions)
-            else:
-                self.tasks.append(self._new_task(at))
-                self.tasks[at].start()
+        for at, messages in orders.items():
+            for message in messages:
+                self.tasks[at].send(message)
+        for at in range(len(self.tasks), len(after)):
+            self.tasks.append(self._new_task(at))
+            self.tasks[at].start()
         log.info("[%s] %d partitions in %d tasks", self.flow.name, len(wanted), len(self.tasks))
 
-    def _tell(
-        self, at: int, before: Sequence[TopicPartition], after: Sequence[TopicPartition]
-    ) -> None:
-        gone = sorted(set(before) - set(after))
-        new = sorted(set(after) - set(before))
-        if gone:
-            rows = [[tp.topic, tp.partition] for tp in gone]
-            self.tasks[at].send({"type": "revoke", "partitions": rows})
-        if new:
-            assigned = encode_assigned(self._with_positions(new))
-            self.tasks[at].send({"type": "assign", "assigned": assigned})
+    def _changes(
+        self, before: Sequence[Sequence[TopicPartition]], after: Sequence[Sequence[TopicPartition]]
+    ) -> dict[int, list[Message]]:
+        """What running tasks must be told. Reads positions, so it may fail: before anything is."""
+        orders: dict[int, list[Message]] = {}
+        for at in range(len(self.tasks)):
+            gone = sorted(set(before[at]) - set(after[at]))
+            new = sorted(set(after[at]) - set(before[at]))
+            if gone:
+                rows = [[tp.topic, tp.partition] for tp in gone]
+                orders.setdefault(at, []).append({"type": "revoke", "partitions": rows})
+            if new:
+                rows = encode_assigned(self._with_positions(new))
+                orders.setdefault(at, []).append({"type": "assign", "assigned": rows})
+        return orders
 
     def _new_task(self, at: int) -> TaskRunner:
         return TaskRunner(
@@ -285,21 +284,16 @@ class SourceConnector:
         rows = []
         for tp in partitions:
             last_offset = stored.get(tp)
-            if tp.topic in self._recreated:
-                last_offset = None
-            next_offset = None if last_offset is None else last_offset + 1
-            rows.append(
-                Assigned(tp, TopicPartition(self._remote(tp.topic), tp.partition), next_offset)
-            )
+            is_stale = last_offset is not None and last_offset == self._stale.get(tp)
+            next_offset = None if last_offset is None or is_stale else last_offset + 1
+            target = TopicPartition(self._remote(tp.topic), tp.partition)
+            rows.append(Assigned(tp, target, next_offset))
         return rows
 
 
 def _resolved(props: Mapping[str, str]) -> dict[str, str]:
-    """Placeholders replaced: what tasks are told. The file itself was checked when it was loaded."""
+    """Placeholders replaced: what tasks are told. The file was checked when it was loaded."""
     findings = Findings()
     resolved = resolve(props, load_providers(props, findings), findings)
     findings.raise_errors()
     return dict(resolved)
-
-
-__all__ = ["KafkaError", "SourceConnector"]

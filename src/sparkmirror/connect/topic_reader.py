@@ -6,10 +6,12 @@ Runs on: worker, blocking. The topics are compacted and small.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sparkmirror.batches.forward import find_batches
-from sparkmirror.batches.header import read_header
+from sparkmirror.batches.header import CONTROL, read_header
 from sparkmirror.batches.records import Record, decode
+from sparkmirror.batches.transactions import AbortedTransactions
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.types import TopicPartition
@@ -19,7 +21,6 @@ from sparkmirror.wire.fetch_messages import Limits
 from sparkmirror.wire.fetcher import Fetcher, Records
 from sparkmirror.wire.loop import Loop
 
-CONTROL_BATCH = 1 << 5
 KEEP_BYTES = 4 << 20
 
 
@@ -64,11 +65,12 @@ class TopicReader:
         """Decode at once; nothing of the buffer is kept."""
         bounds, _ = find_batches(records.view)
         next_offset = records.next_offset
-        for start, end in zip(bounds, bounds[1:], strict=False):
+        aborted = AbortedTransactions(records.aborted)
+        for start, end in pairwise(bounds):
             batch = records.view[start:end]
             header = read_header(batch)
-            next_offset = header.base_offset + header.last_delta + 1
-            if not header.attributes & CONTROL_BATCH:
+            next_offset = header.last_offset + 1
+            if not aborted.holds(header, batch) and not header.attributes & CONTROL:
                 self.records += [r for r in decode(batch) if r.offset >= records.next_offset]
         self._check_end(records.tp, next_offset)
         return next_offset

@@ -1,0 +1,66 @@
+"""Assignments survive topics that vanish, come back under another id, and positions that fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkmirror.errors import TransportError
+from sparkmirror.types import TopicPartition
+from tests.connect.fakes import Connector
+from tests.connect.test_source_connector import SETTINGS, T0, T1, assigned, connector  # noqa: F401
+
+
+def test_a_topic_created_anew_is_copied_anew_only_once(connector: Connector) -> None:
+    connector.source.add("t")
+    connector.store.positions = {T0: 41}
+    connector.refresh()
+    connector.source.add("t", topic_id=b"another")
+    connector.refresh()
+    assert connector._orders(0)["assigned"] == [["t", "a.t", 0, None]]
+    connector.store.positions = {T0: 7}  # of the new topic, stored by the task
+    assert connector._orders(0)["assigned"] == [["t", "a.t", 0, 8]]
+
+
+def test_positions_that_cannot_be_read_delay_an_assignment_and_do_not_lose_it(
+    connector: Connector,
+) -> None:
+    connector.source.add("t", 2)
+    connector.refresh()
+    connector.source.add("tt")
+    connector.store.failures.append(TransportError("time-out"))
+    with pytest.raises(TransportError):
+        connector.refresh()
+    connector.refresh()
+    assert [m for task in connector.fake_tasks for m in task.sent] == [
+        {"type": "assign", "assigned": [["tt", "a.tt", 0, None]]}
+    ]
+
+
+def test_the_last_task_is_told_that_all_its_partitions_are_gone(connector: Connector) -> None:
+    connector.source.add("t")
+    connector.source.add("tt")
+    connector.refresh()
+    del connector.source.topics["tt"]
+    connector.refresh()
+    sent = [task.sent for task in connector.fake_tasks]
+    assert sent == [[], [{"type": "revoke", "partitions": [["tt", 0]]}]]
+
+
+def test_a_task_that_had_nothing_left_gets_partitions_again(connector: Connector) -> None:
+    connector.source.add("t")
+    connector.source.add("tt")
+    connector.refresh()
+    del connector.source.topics["tt"]
+    connector.refresh()
+    connector.source.add("ttt")
+    connector.refresh()
+    assert assigned(connector) == [[T0], [TopicPartition("ttt", 0)]]
+
+
+def test_a_task_that_has_nothing_left_may_be_started_again(connector: Connector) -> None:
+    connector.source.add("t")
+    connector.source.add("tt")
+    connector.refresh()
+    del connector.source.topics["tt"]
+    connector.refresh()
+    assert connector._orders(1)["assigned"] == []
