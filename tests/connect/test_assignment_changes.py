@@ -7,7 +7,7 @@ import pytest
 from sparkmirror.errors import TransportError
 from sparkmirror.types import TopicPartition
 from tests.connect.fakes import Connector
-from tests.connect.test_source_connector import SETTINGS, T0, T1, assigned, connector  # noqa: F401
+from tests.connect.test_source_connector import T0, assigned
 
 
 def test_a_topic_created_anew_is_copied_anew_only_once(connector: Connector) -> None:

@@ -13,13 +13,7 @@ from sparkmirror.wire.admin import TopicSetting
 from sparkmirror.wire.error_codes import broker_error
 from tests.connect.fakes import Connector
 
-SETTINGS = {"a->b.topics": "t.*", "tasks.max": "2", "replication.factor": "3"}
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-@pytest.fixture
-def connector(tmp_path: Path) -> Connector:
-    return Connector(tmp_path, SETTINGS)
 
 
 def assigned(connector: Connector) -> list[list[TopicPartition]]:
