@@ -22,14 +22,6 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Warnings are errors, but kafka-python's import is not ours to mend."""
-    # On Python 3.11 and 3.12 it reads its schemas with functions that are deprecated there.
-    config.addinivalue_line(
-        "filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning"
-    )
-
-
 @pytest.fixture(scope="session")
 def source_cluster() -> Iterator[KafkaCluster]:
     """One broker to copy from, shared by the session."""
