@@ -139,8 +139,11 @@ class Connection:
 
         A large answer over a slow line takes its time: cut off, it would begin again, for ever.
         """
+        is_overdue = bool(self._waiting) and self._waiting[0].deadline < now
+        if is_overdue and self._lease is not None:
+            self._guarded(self._read)  # there may be less than what the stream wakes us for
         moving, self._moving = self._moving, False
-        if self._waiting and self._waiting[0].deadline < now and not moving:
+        if is_overdue and not moving:
             self.fail(TransportError(f"no answer from {self._stream.address} within its timeout"))
 
     def fail(self, error: KafkaError) -> None:
