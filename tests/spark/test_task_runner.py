@@ -252,6 +252,19 @@ def test_a_message_to_a_task_that_does_not_run_is_dropped(rig: Rig) -> None:
     link.close()
 
 
+def test_what_changes_while_orders_are_made_follows_them(rig: Rig) -> None:
+    change: Message = {"type": "assign", "assigned": []}
+
+    def orders() -> Message:
+        rig.runner.send(change)  # a refresh on another thread
+        return ORDERS
+
+    rig.orders = orders
+    link = rig.call()
+    assert [link.wait_for_orders(), link.wait_for_orders()] == [ORDERS, change]
+    link.close()
+
+
 def test_a_task_without_orders_hears_why(rig: Rig) -> None:
     def fail() -> Message:
         raise MirrorError("the offsets topic cannot be read")

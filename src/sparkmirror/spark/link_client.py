@@ -47,7 +47,11 @@ def open_link(host: str, port: int, secret: str, task: str) -> socket.socket:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_MS)
-    greet_worker(sock, secret, task)
+    try:
+        greet_worker(sock, secret, task)
+    except KafkaError:
+        sock.close()
+        raise
     return sock
 
 

@@ -72,6 +72,8 @@ class TaskRunner:
         self._on_missing = on_missing
         self._lock = threading.RLock()
         self._link: Link | None = None
+        # What was said while the orders of a new attempt were being made: they may lack it.
+        self._meanwhile: list[Message] | None = None
         self._totals: Counter[str] = Counter()
         self._is_clean = True
         self._stopping = threading.Event()
@@ -99,6 +101,8 @@ class TaskRunner:
         """Tell the running task; one that is not running gets it with its next orders."""
         with self._lock:
             link = self._link
+            if self._meanwhile is not None:
+                self._meanwhile.append(message)
         if link is None:
             return
         try:
@@ -147,6 +151,8 @@ class TaskRunner:
 
     def on_hello(self, link: Link) -> None:
         """The task runs on some executor and wants its orders."""
+        with self._lock:
+            self._meanwhile = []
         orders = self._make_orders()
         with self._lock:
             self._keep_totals()
@@ -154,7 +160,9 @@ class TaskRunner:
             self._is_clean = False
             self._called_in = time.monotonic()
             self.state = TaskState.RUNNING
-            link.send(orders)
+            for message in (orders, *self._meanwhile):
+                link.send(message)
+            self._meanwhile = None
         self.changed.set()
         if self._stopping.is_set():
             link.send({"type": "stop"})
@@ -240,27 +248,31 @@ def describe_task(task: str) -> str:
     return f"Copy {flow} ({name})"
 
 
-# A Python error in a Java trace, which goes on with " SQLSTATE: ..." or its own frames:
-#
-#     ...PythonException: [PYTHON_EXCEPTION] ...: Traceback (most recent call last):
-#       File ... frames, indented
-#     package.ErrorClass: message
-PYTHON_ERROR = re.compile(
-    r"^  .*\n(?P<error>\w[\w.]*(?:: (?:.|\n(?! SQLSTATE|\tat ))*)?)", re.MULTILINE
-)
 JAVA_ERROR = re.compile(r"^: (?:[\w.$]+: )?(?P<error>.*)$", re.MULTILINE)
+JAVA_FRAMES = re.compile(r"^ SQLSTATE: |^\tat ", re.MULTILINE)
 LOST = "most recent failure: "
 NOT_INSTALLED = "No module named 'sparkmirror'"
 
 
 def reason_of(trace: str) -> str:
     """What a Spark trace is about, in one line: the Python error, else Spark's own words."""
-    python = list(PYTHON_ERROR.finditer(trace))
     java = JAVA_ERROR.search(trace)
-    if python:
-        reason = python[-1]["error"].removeprefix("sparkmirror.errors.")
-    else:
-        reason = (java["error"] if java else trace).rpartition(LOST)[2]
+    reason = _python_error(trace) or (java["error"] if java else trace).rpartition(LOST)[2]
     if NOT_INSTALLED in reason:
         reason += " on the executors; docs/spark-clusters.md says how it gets there"
     return " ".join(reason.split()) or "no reason given"
+
+
+def _python_error(trace: str) -> str:
+    """The last Python error of a Java trace; "" if there is none.
+
+    ...PythonException: [PYTHON_EXCEPTION] ...: Traceback (most recent call last):
+      File ..., line ..., in ...                     indented frames, of one error or of several
+    sparkmirror.errors.RefusedError: the message     which may have more lines
+     SQLSTATE: 38000                                 and then the frames of Java
+    """
+    lines = JAVA_FRAMES.split(trace, maxsplit=1)[0].splitlines()
+    frames = [at for at, line in enumerate(lines) if line.startswith("  ")]
+    if not frames:
+        return ""
+    return "\n".join(lines[frames[-1] + 1 :]).removeprefix("sparkmirror.errors.")
