@@ -240,3 +240,17 @@ def test_a_senseless_hello_is_turned_away(
 def test_secrets_are_long_and_never_the_same() -> None:
     assert len({new_secret() for _ in range(10)}) == 10
     assert len(new_secret()) >= 64
+
+
+def test_a_proof_that_is_not_ascii(pair: tuple[socket.socket, socket.socket]) -> None:
+    worker, task = pair
+    hello = {"task": "t", "proof": "\u00e9", "challenge": "c"}
+
+    def answer() -> None:
+        receive_message(task)
+        send_message(task, hello)
+
+    send = Side(answer)
+    with pytest.raises(AuthenticationError):
+        greet_task(worker, SECRET)
+    send.join()

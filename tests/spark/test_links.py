@@ -193,3 +193,16 @@ def wait_for(done: Callable[[], bool]) -> None:
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_failed_handshake_leaves_no_socket(server: LinkServer) -> None:
+    with pytest.raises(KafkaError):
+        open_link("127.0.0.1", server.port, "another secret", "t")
+
+
+def test_close_ends_the_accepting_thread() -> None:
+    before = set(threading.enumerate())
+    server = LinkServer("127.0.0.1")
+    accepting = set(threading.enumerate()) - before
+    server.close()
+    wait_for(lambda: not any(thread.is_alive() for thread in accepting))

@@ -92,6 +92,11 @@ def _proof(secret: str, role: str, challenge: str) -> str:
     return hmac.new(secret.encode(), f"{role}:{challenge}".encode(), hashlib.sha256).hexdigest()
 
 
+def _same(proof: object, expected: str) -> bool:
+    """Compare in constant time; a proof may be any JSON value."""
+    return hmac.compare_digest(str(proof).encode(), expected.encode())
+
+
 def greet_task(sock: socket.socket, secret: str) -> str:
     """The worker's side of the handshake; returns the task id."""
     challenge = secrets.token_hex(CHALLENGE_BYTES)
@@ -99,7 +104,7 @@ def greet_task(sock: socket.socket, secret: str) -> str:
     hello = receive_message(sock)
     task = str(hello.get("task", ""))
     expected = _proof(secret, f"task {task}", challenge)
-    if not hmac.compare_digest(str(hello.get("proof", "")), expected):
+    if not _same(hello.get("proof"), expected):
         raise AuthenticationError("control link: a caller that does not know the secret")
     send_message(sock, {"proof": _proof(secret, "worker", str(hello.get("challenge", "")))})
     return task
@@ -111,6 +116,5 @@ def greet_worker(sock: socket.socket, secret: str, task: str) -> None:
     challenge = secrets.token_hex(CHALLENGE_BYTES)
     proof = _proof(secret, f"task {task}", theirs)
     send_message(sock, {"task": task, "proof": proof, "challenge": challenge})
-    answer = str(receive_message(sock).get("proof", ""))
-    if not hmac.compare_digest(answer, _proof(secret, "worker", challenge)):
+    if not _same(receive_message(sock).get("proof"), _proof(secret, "worker", challenge)):
         raise AuthenticationError("control link: the worker does not know the secret")

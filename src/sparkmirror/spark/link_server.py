@@ -6,6 +6,7 @@ live link: a newer attempt of the same task cuts off the older one, which then c
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import threading
@@ -104,6 +105,8 @@ class LinkServer:
     def close(self) -> None:
         """Cut all links."""
         self._closed = True
+        with contextlib.suppress(OSError):  # wakes the thread in accept(); refused by some systems
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for task in list(self._links):
             self.forget(task)
