@@ -233,24 +233,27 @@ class Connection:
             self._stream.wake_at(size)
 
     def _read_small(self) -> None:
-        view = memoryview(self._scratch)
-        self._scratch_size += self._stream.receive(view[self._scratch_size :])
+        self._scratch_size += self._stream.receive(memoryview(self._scratch)[self._scratch_size :])
         at = 0
-        while not self.closed and self._scratch_size - at >= FRAME.size:
-            size, correlation = FRAME.unpack_from(view, at)
-            self._check_frame(size, correlation)
-            end = at + 4 + size
-            if end > self._scratch_size:
-                if size + 4 > SCRATCH_BYTES or self._waiting[0].keep:
-                    self._begin_large(view[at + FRAME.size : self._scratch_size], size - 4)
-                    self._scratch_size = at = 0
-                break
-            self._deliver_small(view[at + FRAME.size : end])
-            at = end
-        left = self._scratch_size - at
-        if at and left:
-            self._scratch[:left] = self._scratch[at : self._scratch_size]
-        self._scratch_size = left
+        try:
+            while not self.closed and self._scratch_size - at >= FRAME.size:
+                size, correlation = FRAME.unpack_from(self._scratch, at)
+                self._check_frame(size, correlation)
+                start, end = at + FRAME.size, at + 4 + size
+                view = memoryview(self._scratch)
+                if end > self._scratch_size:
+                    if size + 4 > SCRATCH_BYTES or self._waiting[0].keep:
+                        self._begin_large(view[start : self._scratch_size], size - 4)
+                        self._scratch_size = at = 0
+                    break
+                at = end
+                self._deliver_small(view[start:end])
+        finally:
+            # Also when the answer ends the task: what is stored until then goes over this line.
+            left = self._scratch_size - at
+            if at and left:
+                self._scratch[:left] = self._scratch[at : self._scratch_size]
+            self._scratch_size = left
 
     def _check_frame(self, size: int, correlation: int) -> None:
         if not self._waiting or self._waiting[0].correlation != correlation:

@@ -338,6 +338,9 @@ class Producer:
             # After an older batch failed this is its echo; alone it means the broker forgot us.
             partition.renew = partition.renew or (is_oldest and partition.failed is None)
         elif not row.retriable and is_oldest and partition.failed is None:
+            # The owner may end the task here: nothing behind this batch may go out meanwhile.
+            partition.failed = error
+            self._withdraw(partition)
             self._replace(partition, parcel, error)
         partition.failed = partition.failed or error
         self._settle(partition)
