@@ -81,6 +81,7 @@ class SparkEngine:
     def __init__(self, settings: Mapping[str, str], slots_wanted: int) -> None:
         self._settings = complete_settings(settings, slots_wanted)
         self.is_local = self.master.startswith("local")
+        self._link_port = _parse_port(self._settings.get(LINK_PORT, "0"))
         _check_master(self.master)
         _set_environment(self._settings, self.is_local)
         conf = SparkConf(loadDefaults=False).setAll(list(self._settings.items()))
@@ -103,10 +104,9 @@ class SparkEngine:
     @property
     def link_address(self) -> tuple[str, int]:
         """Where tasks may call in: the address to listen on, and the port."""
-        port = _parse_port(self._settings.get(LINK_PORT, "0"))
         if self.is_local:
-            return "127.0.0.1", port
-        return self._settings.get("spark.driver.bindAddress", "0.0.0.0"), port
+            return "127.0.0.1", self._link_port
+        return self._settings.get("spark.driver.bindAddress", "0.0.0.0"), self._link_port
 
     @property
     def slots(self) -> int:
