@@ -1,0 +1,1 @@
+"""Genuine MirrorMaker 2 beside ours: the definition of compatible."""

@@ -1,0 +1,1 @@
+"""The program on Spark: sessions, slots, a real standalone cluster whose executors die."""

@@ -1,0 +1,164 @@
+"""The control link: who may call, which attempt counts, and what a silent or refused task hears."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
+from sparkmirror.spark import link_server
+from sparkmirror.spark.link_client import LinkClient, open_link
+from sparkmirror.spark.link_frames import Message, new_secret, receive_message, send_message
+from sparkmirror.spark.link_server import Link, LinkServer
+from tests.clusters import wait_for
+
+TASK = "a->b|MirrorSourceConnector-0"
+ORDERS: Message = {"type": "start", "assigned": []}
+
+
+class Peer:
+    """Answers every hello with ORDERS, or with an error, and remembers what happened."""
+
+    def __init__(self, error: KafkaError | None = None) -> None:
+        self.error = error
+        self.links: list[Link] = []
+        self.gone: list[Link] = []
+        self.messages: list[Message] = []
+
+    def on_hello(self, link: Link) -> None:
+        self.links.append(link)
+        if self.error is not None:
+            raise self.error
+        link.send(ORDERS)
+
+    def on_message(self, link: Link, message: Message) -> None:
+        self.messages.append(message)
+
+    def on_gone(self, link: Link) -> None:
+        self.gone.append(link)
+
+
+@pytest.fixture
+def links() -> Iterator[LinkServer]:
+    server = LinkServer("127.0.0.1")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def call(links: LinkServer) -> Iterator[Callable[..., LinkClient]]:
+    """Call in as a task does."""
+    opened: list[LinkClient] = []
+
+    def call_in(task: str = TASK, secret: str = links.secret) -> LinkClient:
+        opened.append(LinkClient(open_link("127.0.0.1", links.port, secret, task)))
+        return opened[-1]
+
+    yield call_in
+    for client in opened:
+        client.close()
+
+
+def await_gone(peer: Peer, count: int = 1) -> None:
+    wait_for(lambda: len(peer.gone) == count, within=20, describe=lambda: f"{peer.gone} gone")
+
+
+def test_task_gets_its_orders_and_is_heard(
+    links: LinkServer, call: Callable[..., LinkClient]
+) -> None:
+    peer = Peer()
+    links.expect(TASK, peer)
+    client = call()
+    assert client.wait_for_orders() == ORDERS
+    client.send({"type": "numbers", "records": 1})
+    wait_for(lambda: peer.messages, within=20)
+    assert peer.messages == [{"type": "numbers", "records": 1}]
+    client.close()
+    await_gone(peer)
+    assert not peer.gone[0].was_silent
+
+
+def test_caller_without_the_secret_is_turned_away(
+    links: LinkServer, call: Callable[..., LinkClient]
+) -> None:
+    peer = Peer()
+    links.expect(TASK, peer)
+    with pytest.raises(KafkaError):
+        call(secret=new_secret())
+    assert peer.links == []
+
+
+def test_task_does_not_trust_a_worker_without_the_secret() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def pretend() -> None:
+        sock, _ = listener.accept()
+        with sock:
+            send_message(sock, {"challenge": "00"})
+            receive_message(sock)
+            send_message(sock, {"proof": "00"})
+
+    thread = threading.Thread(target=pretend)
+    thread.start()
+    with pytest.raises(AuthenticationError, match="worker does not know the secret"):
+        open_link("127.0.0.1", listener.getsockname()[1], new_secret(), TASK)
+    thread.join()
+    listener.close()
+
+
+def test_newer_attempt_cuts_off_the_older(
+    links: LinkServer, call: Callable[..., LinkClient], caplog: pytest.LogCaptureFixture
+) -> None:
+    peer = Peer()
+    links.expect(TASK, peer)
+    older = call()
+    older.wait_for_orders()
+    newer = call()
+    assert newer.wait_for_orders() == ORDERS
+    await_gone(peer)
+    assert peer.gone == peer.links[:1]
+    with pytest.raises(TransportError):
+        older.wait_for_orders()
+    assert f"task {TASK} runs anew" in caplog.text
+
+
+def test_task_that_nobody_runs_is_cut_off(call: Callable[..., LinkClient]) -> None:
+    with pytest.raises(TransportError):
+        call("a->b|MirrorSourceConnector-9").wait_for_orders()
+
+
+def test_task_without_orders_hears_why(links: LinkServer, call: Callable[..., LinkClient]) -> None:
+    peer = Peer(TransportError("read topic 'mm2-offsets.a.internal' on 'b': not done in 60 s"))
+    links.expect(TASK, peer)
+    with pytest.raises(KafkaError, match="no orders from the worker: read topic 'mm2-offsets"):
+        call().wait_for_orders()
+    await_gone(peer)
+
+
+def test_silent_task_is_given_up(
+    links: LinkServer,
+    call: Callable[..., LinkClient],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link_server, "SILENCE_SECONDS", 0.2)
+    peer = Peer()
+    links.expect(TASK, peer)
+    call().wait_for_orders()
+    await_gone(peer)
+    assert peer.gone[0].was_silent
+
+
+def test_port_that_is_taken_is_named(links: LinkServer) -> None:
+    with pytest.raises(TransportError, match=f"127.0.0.1:{links.port}.*choose another"):
+        LinkServer("127.0.0.1", links.port)
+
+
+def test_fixed_port_is_used() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    server = LinkServer("127.0.0.1", port)
+    assert server.port == port
+    server.close()

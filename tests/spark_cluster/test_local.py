@@ -1,0 +1,116 @@
+"""Spark inside the process, as it is by default: console, web page, slots, failures."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+from sparkmirror.embedded import KafkaCluster
+from tests.clusters import create_topic, end_offset, produce, wait_for
+from tests.kafka.mirror_process import STOP_SECONDS, Mirror
+from tests.kafka.records import assert_identical, fill, new_topic, wait_for_end, wait_until_copied
+
+pytestmark = pytest.mark.kafka
+
+LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARNING|ERROR) ")
+# Loopback only, so that no proxy setting of the environment gets in between.
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def ask(port: int, path: str) -> Any:
+    """Spark's own REST API."""
+    with _opener.open(f"http://127.0.0.1:{port}/api/v1/applications{path}", timeout=20) as answer:
+        return json.load(answer)
+
+
+def test_console_has_only_our_lines_and_sparks_page_reads_well(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    topic = new_topic(source_cluster, partitions=2)
+    fill(source_cluster, topic, 100)
+    port = free_port()
+    settings = {"spark.ui.enabled": "true", "spark.ui.port": str(port), "spark.app.name": "our app"}
+    with Mirror(tmp_path, source_cluster, target_cluster, topic, settings) as mirror:
+        wait_until_copied(mirror, topic)
+        [application] = ask(port, "")
+        jobs = ask(port, f"/{application['id']}/jobs")
+        mirror.stop()
+        assert_identical(mirror, topic)
+        strange = [line for line in mirror.log().splitlines() if not LOG_LINE.match(line)]
+    assert strange == []
+    assert "Spark:" not in mirror.log()
+    assert application["name"] == "our app"
+    assert {(job["status"], job["description"]) for job in jobs} == {
+        ("RUNNING", f"Copy {mirror.alias}->target (MirrorSourceConnector-{at})") for at in range(2)
+    }
+
+
+def test_missing_slots_are_said_and_do_not_hinder_the_others(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    topic = new_topic(source_cluster, partitions=3)
+    for at in range(3):
+        fill(source_cluster, topic, 10, partition=at)
+    settings = {"spark.master": "local[1]", "tasks.max": "3"}
+    with Mirror(tmp_path, source_cluster, target_cluster, topic, settings) as mirror:
+        mirror.wait_for_log("has 1 slots for 3 tasks, 2 missing; add executors or cores")
+        remote = mirror.remote(topic)
+        wait_for(
+            lambda: sorted(end_offset(target_cluster, remote, at) for at in range(3)) == [0, 0, 10],
+            within=30,
+            describe="one of three partitions is copied",
+        )
+        assert mirror.log().count("UNASSIGNED") == 2
+        assert mirror.stop() < STOP_SECONDS
+
+
+def test_failing_task_is_restarted_with_growing_waits_until_it_works(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    topic = new_topic(source_cluster)
+    port = free_port()
+    settings = {"spark.ui.port": str(port), "errors.tolerance": "none"}
+    mirror = Mirror(tmp_path, source_cluster, target_cluster, topic, settings)
+    create_topic(target_cluster, mirror.remote(topic), config={"max.message.bytes": "1000"})
+    produce(source_cluster, topic, [b"1", b"2" * 5000, b"3"])
+    with mirror:
+        first = mirror.wait_for_log("starting it again in 1 s")
+        second = mirror.wait_for_log("starting it again in 2 s")
+        assert "FAILED: RefusedError: " in first
+        assert "FAILED: RefusedError: " in second
+        assert f"offsets 1 to 1 of {topic}-0" in first
+        assert "errors.tolerance=all" in first
+        # Nobody asked for Spark's page.
+        with pytest.raises(urllib.error.URLError):
+            ask(port, "")
+        _set_max_bytes(target_cluster, mirror.remote(topic), "100000")
+        wait_for_end(mirror, topic, 3)
+        assert mirror.stop() < STOP_SECONDS
+        assert_identical(mirror, topic)
+
+
+def _set_max_bytes(cluster: KafkaCluster, topic: str, value: str) -> None:
+    change = ConfigEntry("max.message.bytes", value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[change])
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    for answer in admin.incremental_alter_configs([resource]).values():
+        answer.result(30)

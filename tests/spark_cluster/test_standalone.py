@@ -1,0 +1,161 @@
+"""A flow on a real standalone Spark cluster, and what happens when executors die or vanish.
+
+One mirror for all tests of this file, which run in this order; each has topics of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+from sparkmirror.demo.compare import compare_topics
+from sparkmirror.demo.seed import TOPICS, SeedRow, seed_topics
+from sparkmirror.embedded import KafkaCluster, SparkCluster
+from tests.clusters import create_topic, unique_name, wait_for
+from tests.kafka.mirror_process import Mirror
+from tests.kafka.records import Feeder, count_seams, values, wait_until_copied
+from tests.parity.arriving import expected_ends, wait_for_ends
+from tests.spark_cluster.executors import TASKS, copying, on_cluster, wait_for_tasks
+
+pytestmark = pytest.mark.kafka
+
+PREFIX = unique_name("standalone")
+# Compaction takes the log cleaner up to 15 s; the parity test has it.
+LEFT_OUT = ("profiles", "bulk", "large")
+PARTITIONS = 4
+PER_SECOND = 2000
+# Two or three on a machine that is not busy with other tests.
+SECONDS = 40.0
+
+
+@pytest.fixture(scope="module")
+def mirror(
+    source_cluster: KafkaCluster,
+    target_cluster: KafkaCluster,
+    spark_cluster: SparkCluster,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Mirror]:
+    """A flow with a partition for each task, on two executors; stops well after all tests."""
+    create_topic(source_cluster, f"{PREFIX}-first", partitions=TASKS)
+    settings = on_cluster(spark_cluster) | {"SOURCE.consumer.isolation.level": "read_committed"}
+    folder = tmp_path_factory.mktemp("standalone")
+    with Mirror(folder, source_cluster, target_cluster, f"{PREFIX}-.*", settings) as running:
+        wait_for_tasks(spark_cluster, TASKS)
+        yield running
+        running.stop()
+
+
+def demo_rows() -> list[SeedRow]:
+    """The demo's topics under names of our own."""
+    kept = [row for row in TOPICS if row.name not in LEFT_OUT]
+    return [dataclasses.replace(row, name=f"{PREFIX}-{row.name}") for row in kept]
+
+
+def by_tasks(executors: dict[int, int]) -> tuple[int, int]:
+    """The one of two executors that has more tasks, and the other, which has a free slot."""
+    assert len(executors) == 2, executors
+    first, second = sorted(executors, key=lambda pid: executors[pid], reverse=True)
+    return first, second
+
+
+def wait_for_last(mirror: Mirror, topic: str) -> None:
+    """What the target has twice counts as well: so look at the last record, not at the count."""
+    wait_until_copied(mirror, topic, PARTITIONS)
+    for at in range(PARTITIONS):
+        last = values(mirror.source, topic, at)[-1]
+        wait_for(
+            lambda at=at, last=last: values(mirror.target, mirror.remote(topic), at)[-1] == last,
+            within=SECONDS,
+            describe=f"{last!r} at the end of {topic}-{at}",
+        )
+
+
+@contextmanager
+def paused(*processes: psutil.Process) -> Iterator[None]:
+    """Processes that do not answer, but whose connections stay open."""
+    for process in processes:
+        process.suspend()
+    try:
+        yield
+    finally:
+        for process in processes:
+            if process.is_running():
+                process.resume()
+
+
+def writes_to(cluster: KafkaCluster, process: psutil.Process) -> bool:
+    ports = {connection.raddr.port for connection in process.net_connections() if connection.raddr}
+    return not ports.isdisjoint(broker.port for broker in cluster.brokers)
+
+
+def test_topics_of_the_demo_are_copied_by_two_executors(
+    mirror: Mirror, spark_cluster: SparkCluster
+) -> None:
+    rows = demo_rows()
+    source, target = mirror.source.bootstrap_servers, mirror.target.bootstrap_servers
+    seeded = seed_topics(source, rows)
+    ends = expected_ends(seeded, mirror.remote)
+    wait_for_ends(target, ends, within=2 * SECONDS, describe=mirror.log_end)
+    results = compare_topics(source, target, {row.name: mirror.remote(row.name) for row in rows})
+    assert [result for result in results if not result.same] == []
+    executors = wait_for_tasks(spark_cluster, TASKS)
+    assert len(executors) == 2
+    assert min(executors.values()) >= 1
+
+
+def test_tasks_of_a_killed_executor_run_again_and_nothing_is_missing(
+    mirror: Mirror, spark_cluster: SparkCluster
+) -> None:
+    topic = create_topic(mirror.source, f"{PREFIX}-killed", partitions=PARTITIONS)
+    with Feeder(mirror.source, topic, PARTITIONS, per_second=PER_SECOND):
+        before = wait_for_tasks(spark_cluster, TASKS)
+        wait_until_copied(mirror, topic, PARTITIONS)
+        killed, other = by_tasks(before)
+        psutil.Process(killed).kill()
+        # It has a free slot, so nobody needs to wait for another executor.
+        wait_for(
+            lambda: len(copying(other)) > before[other],
+            within=SECONDS,
+            describe=lambda: f"a task more in {other}, {before}; {mirror.log_end()}",
+        )
+        wait_for_tasks(spark_cluster, TASKS)
+    wait_for_last(mirror, topic)
+    log = mirror.log()
+    assert log.count("FAILED: Lost task") == before[killed]
+    assert log.count("Command exited with code 137; starting it again in 1 s") == before[killed]
+    # What the target has twice is what came after the last commit, once.
+    seams = [count_seams(mirror, topic, at) for at in range(PARTITIONS)]
+    assert {jumps for jumps, _ in seams} <= {0, 1}
+    assert sum(twice for _, twice in seams) < PER_SECOND
+
+
+def test_attempt_behind_a_broken_network_is_cut_off_by_the_next(
+    mirror: Mirror, spark_cluster: SparkCluster
+) -> None:
+    topic = create_topic(mirror.source, f"{PREFIX}-vanished", partitions=PARTITIONS)
+    with Feeder(mirror.source, topic, PARTITIONS, per_second=PER_SECOND):
+        before = wait_for_tasks(spark_cluster, TASKS)
+        wait_until_copied(mirror, topic, PARTITIONS)
+        lost, other = by_tasks(before)
+        zombies = copying(lost)
+        executor = psutil.Process(lost)
+        worker = executor.parent()
+        assert worker is not None
+        # Spark hears nothing of the executor and cannot end it; its Python processes go on.
+        with paused(executor, worker):
+            mirror.wait_for_log("heartbeat timed out", within=SECONDS)
+            mirror.wait_for_log("the older attempt is cut off", within=SECONDS)
+            wait_for(
+                lambda: not all(writes_to(mirror.target, zombie) for zombie in zombies),
+                within=SECONDS,
+                describe="the older attempt has hung up",
+            )
+            assert len(copying(other)) > before[other]
+        wait_for_tasks(spark_cluster, TASKS)
+    wait_for_last(mirror, topic)
+    seams = [count_seams(mirror, topic, at) for at in range(PARTITIONS)]
+    assert sum(jumps for jumps, _ in seams) >= 1

@@ -1,0 +1,332 @@
+"""One task's life, with Spark and the control link played by the test."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sparkmirror.errors import MirrorError
+from sparkmirror.spark import task_runner
+from sparkmirror.spark.copy_task import Ticket
+from sparkmirror.spark.link_frames import Message
+from sparkmirror.spark.task_runner import TaskRunner, TaskState, describe_task, reason_of
+from tests.clusters import wait_for
+
+TASK = "a->b|MirrorSourceConnector-0"
+JAVA = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
+FRAMES = "\tat org.apache.spark.rdd.RDD.collect(RDD.scala:1122)\n"
+PYTHON = (
+    f"{JAVA}: org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was "
+    "thrown from the Python worker: Traceback (most recent call last):\n"
+    '  File "worker.py", line 4327, in invoke_udf\n    run_process()\n'
+)
+
+
+class Spark:
+    """An engine whose jobs end when the test says so."""
+
+    driver_host = "10.1.2.3"
+    master = "local[1]"
+
+    def __init__(self) -> None:
+        self.slots = 1
+        self.submitted: list[tuple[Ticket, str]] = []
+        self.cancelled: list[str] = []
+        self.gone = False
+        self._ends: queue.Queue[str | Exception] = queue.Queue()
+
+    def run_task(self, ticket: Ticket, description: str) -> str:
+        self.submitted.append((ticket, description))
+        ended = self._ends.get()
+        if isinstance(ended, Exception):
+            raise ended
+        return ended
+
+    def cancel_task(self, task: str) -> None:
+        self.cancelled.append(task)
+        self.end(RuntimeError("cancelled"))
+
+    def check_alive(self) -> None:
+        if self.gone:
+            raise MirrorError("Spark is gone")
+
+    def end(self, how: str | Exception) -> None:
+        self._ends.put(how)
+
+
+class Links:
+    """A link server that nobody calls."""
+
+    port = 4711
+    secret = "secret"
+
+    def expect(self, task: str, peer: object) -> None:
+        """Nobody will."""
+
+    def forget(self, task: str) -> None:
+        """There is nobody."""
+
+
+class Told:
+    """A link that remembers what the task was told."""
+
+    def __init__(self, was_silent: bool = False) -> None:
+        self.messages: list[Message] = []
+        self.was_silent = was_silent
+
+    def send(self, message: Message) -> None:
+        self.messages.append(message)
+
+
+@pytest.fixture
+def spark() -> Spark:
+    return Spark()
+
+
+@pytest.fixture
+def runner(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> Iterator[TaskRunner]:
+    monkeypatch.setattr(task_runner, "FIRST_BACKOFF_SECONDS", 0.01)
+    made: Any = TaskRunner(
+        spark,  # type: ignore[arg-type]
+        Links(),  # type: ignore[arg-type]
+        TASK,
+        lambda: {"type": "start"},
+        lambda _topics: None,
+    )
+    made.start()
+    wait_for(lambda: spark.submitted, within=10)
+    yield made
+    made.stop()
+    spark.end("stopped")
+    made.join(10.0)
+
+
+def say(runner: TaskRunner, link: Any, **numbers: object) -> None:
+    runner.on_message(link, {"type": "numbers", **numbers})
+
+
+def hello(runner: TaskRunner, **how: bool) -> Any:
+    link: Any = Told(**how)
+    runner.on_hello(link)
+    return link
+
+
+def test_job_carries_the_address_and_reads_well(runner: TaskRunner, spark: Spark) -> None:
+    ticket, description = spark.submitted[0]
+    assert (ticket.host, ticket.port, ticket.task) == ("10.1.2.3", 4711, TASK)
+    assert description == "Copy a->b (MirrorSourceConnector-0)"
+    assert ticket.secret not in repr(ticket)
+
+
+def test_task_runs_from_its_call_to_the_end_of_its_link(runner: TaskRunner) -> None:
+    assert runner.state is TaskState.UNASSIGNED
+    link = hello(runner)
+    assert link.messages == [{"type": "start"}]
+    assert runner.state is TaskState.RUNNING
+    runner.on_gone(link)
+    assert runner.state is TaskState.UNASSIGNED
+
+
+def test_failed_task_keeps_its_trace_and_starts_again(
+    runner: TaskRunner, spark: Spark, caplog: pytest.LogCaptureFixture
+) -> None:
+    link = hello(runner)
+    trace = f"{PYTHON}sparkmirror.errors.RefusedError: offsets 1 to 2\n SQLSTATE: 38000\n{FRAMES}"
+    spark.end(RuntimeError(trace))
+    wait_for(lambda: len(spark.submitted) == 2, within=10)
+    # The link's end is noticed by another thread, sometimes later.
+    runner.on_gone(link)
+    assert runner.trace == trace
+    assert runner.restarts == 1
+    assert f"[{TASK}] FAILED: RefusedError: offsets 1 to 2; starting it again" in caplog.text
+    hello(runner)
+    assert runner.state is TaskState.RUNNING
+    assert runner.trace == trace
+
+
+def test_end_of_the_link_does_not_hide_a_failure(runner: TaskRunner, spark: Spark) -> None:
+    link = hello(runner)
+    runner.state = TaskState.FAILED
+    runner.on_gone(link)
+    assert runner.state is TaskState.FAILED
+
+
+def test_wait_grows_with_every_failure_in_a_row(
+    runner: TaskRunner, spark: Spark, caplog: pytest.LogCaptureFixture
+) -> None:
+    for count in range(2, 6):
+        spark.end(RuntimeError("no"))
+        wait_for(lambda count=count: len(spark.submitted) == count, within=10)
+    waits = [record.args[2] for record in caplog.records if record.args]  # type: ignore[index]
+    assert waits == pytest.approx([0.01, 0.02, 0.04, 0.08])
+
+
+def test_totals_go_on_over_attempts(runner: TaskRunner) -> None:
+    first = hello(runner)
+    say(runner, first, records=10, bytes=100, lost_records=1, skipped_records=2, behind=5)
+    second = hello(runner)  # before the end of the first was noticed
+    runner.on_gone(first)
+    assert runner.state is TaskState.RUNNING
+    say(runner, second, records=3, bytes=30, lost_records=0, skipped_records=1, behind=4)
+    assert (runner.records, runner.bytes) == (13, 130)
+    assert runner.numbers["lost_records"] == 1
+    assert runner.numbers["skipped_records"] == 3
+    assert runner.numbers["behind"] == 4
+
+
+def test_older_attempt_is_not_heard(runner: TaskRunner) -> None:
+    older = hello(runner)
+    newer = hello(runner)
+    say(runner, older, records=99)
+    assert runner.records == 0
+    say(runner, newer, records=1)
+    assert runner.records == 1
+
+
+def test_silent_task_is_killed_and_starts_again(runner: TaskRunner, spark: Spark) -> None:
+    link = hello(runner, was_silent=True)
+    runner.on_gone(link)
+    assert spark.cancelled == [TASK]
+    wait_for(lambda: len(spark.submitted) == 2, within=10)
+
+
+@pytest.mark.parametrize(
+    ("clean", "expected"),
+    [
+        pytest.param({"clean": True}, True, id="committed"),
+        pytest.param({"clean": False}, False, id="not committed"),
+        pytest.param({}, False, id="never said"),
+    ],
+)
+def test_stop_is_clean_when_the_task_says_so(
+    runner: TaskRunner, spark: Spark, clean: dict[str, bool], expected: bool
+) -> None:
+    link = hello(runner)
+    runner.stop()
+    assert link.messages[-1] == {"type": "stop"}
+    say(runner, link, records=1, **clean)
+    runner.on_gone(link)
+    spark.end("stopped")
+    assert runner.join(10.0) is expected
+    assert runner.state is TaskState.STOPPED
+    assert spark.cancelled == []
+
+
+def test_task_without_a_slot_is_cancelled_and_had_nothing_to_commit(
+    runner: TaskRunner, spark: Spark
+) -> None:
+    runner.stop()
+    assert spark.cancelled == [TASK]
+    assert runner.join(10.0) is True
+
+
+def test_task_that_does_not_end_is_killed(
+    runner: TaskRunner, spark: Spark, caplog: pytest.LogCaptureFixture
+) -> None:
+    hello(runner)
+    runner.stop()
+    assert runner.join(0.1) is False
+    assert spark.cancelled == [TASK]
+    assert "killing it; its next start may copy twice" in caplog.text
+
+
+def test_task_that_starts_while_stopping_is_told_at_once(runner: TaskRunner) -> None:
+    runner.stop()
+    assert hello(runner).messages == [{"type": "start"}, {"type": "stop"}]
+
+
+def test_missing_slots_are_counted_once(
+    runner: TaskRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    runner.check_slot(3)
+    assert caplog.text == ""  # too early to tell
+    monkeypatch.setattr(task_runner, "SLOT_SECONDS", 0.0)
+    runner.check_slot(3)
+    runner.check_slot(3)
+    said = "Spark (local[1]) has 1 slots for 3 tasks, 2 missing; add executors or cores"
+    assert caplog.messages == [f"[{TASK}] UNASSIGNED: {said}, or lower tasks.max"]
+
+
+def test_slow_start_is_not_a_missing_slot(
+    runner: TaskRunner,
+    spark: Spark,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    spark.slots = 7
+    monkeypatch.setattr(task_runner, "SLOT_SECONDS", 0.0)
+    runner.check_slot(3)
+    assert caplog.messages == []
+    monkeypatch.setattr(task_runner, "CALL_SECONDS", 0.0)
+    runner.check_slot(3)
+    assert "has 7 slots, enough for all" in caplog.messages[0]
+
+
+def test_running_task_lacks_no_slot(
+    runner: TaskRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(task_runner, "SLOT_SECONDS", 0.0)
+    hello(runner)
+    runner.check_slot(3)
+    assert caplog.messages == []
+
+
+def test_spark_that_is_gone_ends_the_worker(runner: TaskRunner, spark: Spark) -> None:
+    spark.gone = True
+    with pytest.raises(MirrorError, match="Spark is gone"):
+        runner.check_slot(1)
+
+
+@pytest.mark.parametrize(
+    ("trace", "reason"),
+    [
+        pytest.param(
+            f"{PYTHON}sparkmirror.errors.RefusedError: offsets 1 to 2\nof t-0\n SQLSTATE: 38000\n"
+            + FRAMES,
+            "RefusedError: offsets 1 to 2 of t-0",
+            id="our error, two lines",
+        ),
+        pytest.param(
+            f"{PYTHON}KeyError: 'x'\n\nDuring handling of the above exception, another exception "
+            'occurred:\n\nTraceback (most recent call last):\n  File "b.py", line 1, in g\n'
+            f"ValueError: y\n SQLSTATE: 38000\n{FRAMES}",
+            "ValueError: y",
+            id="the last of two errors",
+        ),
+        pytest.param(
+            f"{PYTHON}AssertionError\n SQLSTATE: 38000\n{FRAMES}",
+            "AssertionError",
+            id="an error without words",
+        ),
+        pytest.param(
+            f"{PYTHON}ModuleNotFoundError: No module named 'sparkmirror'\n SQLSTATE: 38000\n",
+            "ModuleNotFoundError: No module named 'sparkmirror' on the executors; "
+            "docs/spark-clusters.md says how it gets there",
+            id="not installed",
+        ),
+        pytest.param(
+            f"{JAVA}: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in "
+            "stage 1.0 failed 1 times, most recent failure: Lost task 0.0 (executor 1): "
+            f"ExecutorLostFailure Reason: Command exited with code 137\n{FRAMES}",
+            "Lost task 0.0 (executor 1): ExecutorLostFailure Reason: Command exited with code 137",
+            id="executor lost",
+        ),
+        pytest.param(
+            f"{JAVA}: java.lang.IllegalStateException: Cannot call methods on a stopped "
+            f"SparkContext.\n{FRAMES}",
+            "Cannot call methods on a stopped SparkContext.",
+            id="session stopped",
+        ),
+        pytest.param("cancelled", "cancelled", id="plain text"),
+        pytest.param("", "no reason given", id="nothing"),
+    ],
+)
+def test_reason_is_one_line_of_the_trace(trace: str, reason: str) -> None:
+    assert reason_of(trace) == reason
+
+
+def test_description_of_a_task() -> None:
+    assert describe_task(TASK) == "Copy a->b (MirrorSourceConnector-0)"
