@@ -65,13 +65,17 @@ def by_tasks(executors: dict[int, int]) -> tuple[int, int]:
 def wait_for_last(mirror: Mirror, topic: str) -> None:
     """What the target has twice counts as well: so look at the last record, not at the count."""
     wait_until_copied(mirror, topic, PARTITIONS)
-    for at in range(PARTITIONS):
-        last = values(mirror.source, topic, at)[-1]
-        wait_for(
-            lambda at=at, last=last: values(mirror.target, mirror.remote(topic), at)[-1] == last,
-            within=SECONDS,
-            describe=f"{last!r} at the end of {topic}-{at}",
-        )
+    wait_for(
+        lambda: (
+            last_values(mirror.target, mirror.remote(topic)) == last_values(mirror.source, topic)
+        ),
+        within=SECONDS,
+        describe=f"the same records at the ends of {topic}",
+    )
+
+
+def last_values(cluster: KafkaCluster, topic: str) -> list[bytes]:
+    return [values(cluster, topic, at)[-1] for at in range(PARTITIONS)]
 
 
 @contextmanager
