@@ -55,7 +55,9 @@ TOO_LARGE = (MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE)
 ABOUT_RECORDS = (*TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD)
 # A damaged batch is fetched again this often before it is taken for damaged on the source's disk.
 DAMAGED_RETRIES = 5
-# How often the worker is told that a topic is missing.
+# A partition just created is not known at once. Then the worker is told that it is missing, and
+# again this often.
+NEW_SECONDS = 1.0
 MISSING_SECONDS = 5.0
 # A task that fails may take this long to store what it has copied, so that it is not copied twice.
 FAILING_SECONDS = 2.0
@@ -118,6 +120,7 @@ class CopyLoop:
             if row.source in self._by_source:
                 continue
             if row.source in self._left and row.next_offset is None:
+                self._say_anew(row.source)
                 self._positions.restarted(row.source)
             rules = forward_rules(self._config)
             partition = CopyPartition(row.source, row.target, rules)
@@ -231,18 +234,20 @@ class CopyLoop:
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:
         """The source topic is another one under the same name."""
-        log.warning(
-            "%s on '%s' was deleted and created anew: the copy, which had reached offset %d of the "
-            "old topic, starts again by auto.offset.reset; the target keeps the old records too",
-            tp,
-            self._config.source_alias,
-            position,
-        )
+        self._say_anew(tp)
         partition = self._by_source[tp]
         partition.outdated_records = partition.pending_records
         partition.copied_to = None
         self._positions.restarted(tp)
         self.commit()
+
+    def _say_anew(self, tp: TopicPartition) -> None:
+        log.warning(
+            "%s on '%s' was deleted and created anew: the copy starts again by auto.offset.reset; "
+            "the target keeps the old records too",
+            tp,
+            self._config.source_alias,
+        )
 
     def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
         """A partition that cannot be fetched now."""
@@ -293,10 +298,11 @@ class CopyLoop:
             self.problems.pop(source, None)
             self._fetcher.resume(source)
             return
-        if isinstance(error, BrokerError) and tp not in self._target.leaders:
-            self._miss(tp.topic)
         self._fetcher.pause(source)
         self.problems.note(source, error)
+        is_missing = isinstance(error, BrokerError) and tp not in self._target.leaders
+        if is_missing and self.problems.seconds(source) > NEW_SECONDS:
+            self._miss(tp.topic)
 
     # -- inside ------------------------------------------------------------------------------------
 

@@ -43,6 +43,10 @@ class Problems(dict[TopicPartition, Problem]):
         else:
             known.text = str(error)
 
+    def seconds(self, tp: TopicPartition) -> float:
+        """How long `tp` has been waiting."""
+        return self._clock() - self[tp].since
+
     def note_source(self, troubled: set[TopicPartition], error: KafkaError | None) -> None:
         """Exactly the `troubled` cannot be fetched, with or without an error of their own."""
         for tp in troubled - self.keys():

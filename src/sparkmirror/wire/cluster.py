@@ -92,6 +92,7 @@ class Cluster:
         self._last_refresh = float("-inf")
         self._refresh_due = 0.0
         self._refresh_failures = 0
+        self._missed = False
         self._last_attempt = float("-inf")
         self._closed = False
         for at, server in enumerate(config.bootstrap_servers):
@@ -126,6 +127,11 @@ class Cluster:
             self._maybe_refresh(now)
         else:
             self.loop.call_later(self._refresh_due - now, self._wake)
+
+    def miss(self) -> None:
+        """Somebody needs a partition that metadata lacks: look again, less and less often."""
+        self._missed = True
+        self.refresh()
 
     def connection(self, node: int) -> Connection | None:
         """The connection to `node` if it is ready; else one is opened and listeners hear of it."""
@@ -321,7 +327,8 @@ class Cluster:
         self._nodes = {**{n: a for n, a in self._nodes.items() if n < 0}, **view.nodes}
         self._merge(view, asked & self._topics)
         incomplete = bool(self.topic_errors or view.leaderless & asked or self._topics - asked)
-        self._refresh_failures = self._refresh_failures + 1 if incomplete else 0
+        missed, self._missed = self._missed, False
+        self._refresh_failures = self._refresh_failures + 1 if incomplete or missed else 0
         for listener in self.listeners:
             listener.on_metadata()
         if incomplete:

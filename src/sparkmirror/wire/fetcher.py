@@ -119,6 +119,7 @@ class Fetcher:
             self._leave(partition)
             if leader is None:
                 self.troubled.add(partition.tp)
+                self._cluster.miss()
             return
         if not self._same_topic(partition):
             return

@@ -187,7 +187,7 @@ class Producer:
             self._mark_stuck(partition, broker_error(self._what(partition), code))
         elif self._cluster.last_error is not None:
             self._mark_stuck(partition, self._cluster.last_error)
-        self._cluster.refresh()
+        self._cluster.miss()
 
     def _what(self, partition: Partition) -> str:
         return f"produce to {partition.tp} on '{self._cluster.config.alias}'"

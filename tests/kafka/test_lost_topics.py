@@ -1,0 +1,154 @@
+"""Topics that are deleted, created anew or cut off: said in the log, and copying goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from sparkmirror.embedded import KafkaCluster
+from tests.clusters import create_topic, read_partition, wait_for
+from tests.kafka.mirror_process import Mirror
+from tests.kafka.records import (
+    Feeder,
+    assert_identical,
+    end_of,
+    fill,
+    new_topic,
+    number,
+    values,
+    wait_for_end,
+    wait_for_last,
+    wait_until_copied,
+)
+
+pytestmark = pytest.mark.kafka
+
+NEVER = "100000"
+
+
+def delete_topic(cluster: KafkaCluster, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.delete_topics([topic])[topic].result(30)
+    wait_for(lambda: end_of(cluster, topic) < 0, within=30, describe=f"{topic} is gone")
+
+
+def delete_records(cluster: KafkaCluster, topic: str, before_offset: int) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    where = TopicPartition(topic, 0, before_offset)
+    admin.delete_records([where])[where].result(30)
+
+
+@pytest.mark.parametrize(
+    "refresh_seconds",
+    [pytest.param(NEVER, id="the task notices"), pytest.param("1", id="the connector notices")],
+)
+def test_a_source_topic_created_anew_is_copied_from_its_start(
+    source_cluster: KafkaCluster,
+    target_cluster: KafkaCluster,
+    tmp_path: Path,
+    refresh_seconds: str,
+) -> None:
+    topic = new_topic(source_cluster)
+    fill(source_cluster, topic, 50)
+    settings = {"refresh.topics.interval.seconds": refresh_seconds}
+    with Mirror(tmp_path, source_cluster, target_cluster, topic, settings) as mirror:
+        wait_until_copied(mirror, topic)
+        delete_topic(source_cluster, topic)
+        if refresh_seconds != NEVER:
+            mirror.wait_for_log("0 partitions in")
+        create_topic(source_cluster, topic)
+        # More than the old topic had: its position would be inside the new one.
+        fill(source_cluster, topic, 80, first=1000)
+        wait_for_end(mirror, topic, 130)
+        mirror.wait_for_log("was deleted and created anew")
+        mirror.stop()
+        fill(source_cluster, topic, 5, first=1080)
+        mirror.start()
+        wait_for_end(mirror, topic, 135)
+        old, new = range(50), range(1000, 1085)
+        assert values(target_cluster, mirror.remote(topic)) == [number(at) for at in (*old, *new)]
+
+
+def test_the_old_position_does_not_outlive_a_kill_after_the_topic_was_created_anew(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    topic = new_topic(source_cluster)
+    fill(source_cluster, topic, 50)
+    settings = {"refresh.topics.interval.seconds": NEVER}
+    with Mirror(tmp_path, source_cluster, target_cluster, topic, settings) as mirror:
+        wait_until_copied(mirror, topic)
+        delete_topic(source_cluster, topic)
+        create_topic(source_cluster, topic)
+        mirror.wait_for_log("was deleted and created anew")
+        wait_for(
+            lambda: None in positions(mirror), within=10, describe="the old position is deleted"
+        )
+        mirror.kill_tree()
+        fill(source_cluster, topic, 80, first=1000)
+        mirror.start()
+        wait_for_last(mirror, topic)
+        found = values(target_cluster, mirror.remote(topic))
+        assert found[50:] == [number(at) for at in range(1000, 1080)]
+
+
+def positions(mirror: Mirror) -> list[bytes | None]:
+    """Values of all position records of the mirror."""
+    records = [
+        record
+        for at in range(3)
+        if end_of(mirror.target, mirror.offsets_topic, at) > 0
+        for record in read_partition(mirror.target, mirror.offsets_topic, at)
+    ]
+    return [record.value for record in records]
+
+
+def test_records_that_retention_deleted_are_said_and_counted(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    topic = new_topic(source_cluster)
+    fill(source_cluster, topic, 100)
+    with Mirror(tmp_path, source_cluster, target_cluster, topic) as mirror:
+        wait_until_copied(mirror, topic)
+        mirror.stop()
+        fill(source_cluster, topic, 100, first=100)
+        delete_records(source_cluster, topic, 150)
+
+        mirror.configure({"SOURCE.consumer.auto.offset.reset": "none"})
+        mirror.start()
+        failure = mirror.wait_for_log("FAILED")
+        assert f"{topic}-0: position 100 is outside the log (150 to 200)" in failure
+        assert "auto.offset.reset=none" in failure
+        mirror.kill_tree()
+
+        mirror.configure({"SOURCE.consumer.auto.offset.reset": "earliest"})
+        mirror.start()
+        line = mirror.wait_for_log("deleted by retention")
+        assert "offsets 100 to 149 were deleted" in line
+        assert "50 offsets lost" in line
+        wait_for_end(mirror, topic, 150)
+        wanted = [number(at) for at in (*range(100), *range(150, 200))]
+        assert values(target_cluster, mirror.remote(topic)) == wanted
+
+
+def test_a_deleted_target_topic_is_created_again(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    topic, other = new_topic(source_cluster), new_topic(source_cluster)
+    settings = {"refresh.topics.interval.seconds": NEVER, "tasks.max": "1"}
+    topics = f"{topic},{other}"
+    with Mirror(tmp_path, source_cluster, target_cluster, topics, settings) as mirror:
+        with Feeder(source_cluster, other, 1, per_second=200):
+            with Feeder(source_cluster, topic, 1, per_second=200):
+                wait_for_end(mirror, topic, 10)
+                delete_topic(target_cluster, mirror.remote(topic))
+                wait_for_end(mirror, topic, 10)
+            wait_for_last(mirror, topic)
+        wait_until_copied(mirror, other)
+        found = [int(value[:10]) for value in values(target_cluster, mirror.remote(topic))]
+        assert found[0] > 0
+        assert found == list(range(found[0], found[0] + len(found)))
+        assert_identical(mirror, other)
+        assert "FAILED" not in mirror.log()

@@ -1,0 +1,60 @@
+"""The bytes of the positions: exactly those of MirrorMaker 2, in the partition it would choose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from sparkmirror.embedded import KafkaCluster
+from tests.clusters import create_topic, read_partition
+from tests.kafka.mirror_process import Mirror
+from tests.kafka.records import fill, new_topic, wait_until_copied
+
+pytestmark = pytest.mark.kafka
+
+OFFSETS_PARTITIONS = 3
+PARTITIONS = 4
+
+
+def java_partition(cluster: KafkaCluster, scratch_topic: str, key: bytes) -> int:
+    """Where Java's producer puts a key, as librdkafka does it (murmur2)."""
+    servers = cluster.bootstrap_servers
+    producer = Producer({"bootstrap.servers": servers, "partitioner": "murmur2"})
+    found: list[int] = []
+    producer.produce(
+        scratch_topic,
+        b"",
+        key=key,
+        on_delivery=lambda _, message: found.append(message.partition()),
+    )
+    assert producer.flush(30) == 0
+    return found[0]
+
+
+def test_positions_are_byte_for_byte_those_of_mirror_maker_2(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    topic = new_topic(source_cluster, partitions=PARTITIONS)
+    counts = [3, 70, 1, 12]
+    for partition, count in enumerate(counts):
+        fill(source_cluster, topic, count, partition=partition)
+    with Mirror(tmp_path, source_cluster, target_cluster, topic) as mirror:
+        wait_until_copied(mirror, topic, PARTITIONS)
+        mirror.stop()
+        scratch = create_topic(target_cluster, partitions=OFFSETS_PARTITIONS)
+        wanted = set()
+        for partition, count in enumerate(counts):
+            key = (
+                f'["MirrorSourceConnector",'
+                f'{{"cluster":"{mirror.alias}","partition":{partition},"topic":"{topic}"}}]'
+            ).encode()
+            at = java_partition(target_cluster, scratch, key)
+            wanted.add((at, key, b'{"offset":%d}' % (count - 1)))
+        newest = {
+            (at, record.key): record.value
+            for at in range(OFFSETS_PARTITIONS)
+            for record in read_partition(target_cluster, mirror.offsets_topic, at)
+        }
+        assert {(at, key, value) for (at, key), value in newest.items()} == wanted
