@@ -75,13 +75,15 @@ def flow_properties(system: str, flow: Flow) -> dict[str, str]:
         f"{alias}->target.enabled": "true",
         f"{alias}->target.topics": flow.topics,
         f"target->{alias}.enabled": "false",
-        "tasks.max": "4",
         # The source has an authorizer only to hide topics; its one rule is not to be copied.
         "sync.topic.acls.enabled": "false",
         **dict.fromkeys(_REPLICATION_FACTORS, "1"),
     }
     if flow.refresh_seconds is not None:
         properties["refresh.topics.interval.seconds"] = str(flow.refresh_seconds)
+    if system != SPARKMIRROR:
+        # MirrorMaker 2 needs several tasks to use two cores; one copy task of ours does.
+        properties["tasks.max"] = "4"
     return {**properties, **(_tuning(alias) if system == MM2_TUNED else {})}
 
 

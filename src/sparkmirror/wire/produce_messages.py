@@ -17,6 +17,8 @@ PRODUCE = (0, 8)
 
 # partition, error code, base offset, log append time, log start, number of record errors
 ROW = struct.Struct(">ihqqqi")
+# The same, and the length of the message: all there is when nothing went wrong.
+PLAIN_ROW = struct.Struct(">ihqqqih")
 
 
 class Produced(NamedTuple):
@@ -77,17 +79,25 @@ def decode_produce(answer: memoryview) -> dict[TopicPartition, Produced]:
             (rows,) = struct.unpack_from(">i", answer, at)
             at += 4
             for _ in range(rows):
-                partition, code, base, _, _, errors = ROW.unpack_from(answer, at)
-                at += ROW.size
-                details = []
-                for _ in range(max(errors, 0)):
-                    (index,) = struct.unpack_from(">i", answer, at)
-                    text, at = _decode_string(answer, at + 4)
-                    details.append(f"record {index}: {text}" if text else f"record {index}")
-                message, at = _decode_string(answer, at)
-                detail = "; ".join(filter(None, [message, *details])) or None
+                partition, code, base, _, _, errors, message_size = PLAIN_ROW.unpack_from(answer, at)
+                detail = None
+                if errors <= 0 and message_size < 0:
+                    at += PLAIN_ROW.size
+                else:
+                    detail, at = _decode_detail(answer, at + ROW.size, errors)
                 found[TopicPartition(topic or "", partition)] = Produced(code, base, detail)
     return found
+
+
+def _decode_detail(answer: memoryview, at: int, errors: int) -> tuple[str | None, int]:
+    """The broker's words on single records and on the whole batch."""
+    details: list[str | None] = []
+    for _ in range(max(errors, 0)):
+        (index,) = struct.unpack_from(">i", answer, at)
+        text, at = _decode_string(answer, at + 4)
+        details.append(f"record {index}: {text}" if text else f"record {index}")
+    message, at = _decode_string(answer, at)
+    return "; ".join(filter(None, [message, *details])) or None, at
 
 
 def _decode_string(view: memoryview, at: int) -> tuple[str | None, int]:
