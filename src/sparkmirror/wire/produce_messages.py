@@ -79,9 +79,9 @@ def decode_produce(answer: memoryview) -> dict[TopicPartition, Produced]:
             (rows,) = struct.unpack_from(">i", answer, at)
             at += 4
             for _ in range(rows):
-                partition, code, base, _, _, errors, message_size = PLAIN_ROW.unpack_from(answer, at)
+                partition, code, base, _, _, errors, message = PLAIN_ROW.unpack_from(answer, at)
                 detail = None
-                if errors <= 0 and message_size < 0:
+                if errors <= 0 and message < 0:
                     at += PLAIN_ROW.size
                 else:
                     detail, at = _decode_detail(answer, at + ROW.size, errors)
