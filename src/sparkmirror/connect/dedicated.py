@@ -68,9 +68,10 @@ class DedicatedMirror:
     def _connect_all(self) -> None:
         with ThreadPoolExecutor(max(1, len(self.connectors))) as pool:
             results = list(pool.map(_connect, self.connectors))
-        errors = [str(error) for error in results if error is not None]
-        if errors:
-            raise KafkaError("\n".join(dict.fromkeys(errors)))
+        lines = [line for error in results if error is not None for line in str(error).splitlines()]
+        if lines:
+            # Each cluster once, however many flows it is part of.
+            raise KafkaError("\n".join(dict.fromkeys(lines)))
 
 
 def _connect(connector: SourceConnector) -> MirrorError | None:

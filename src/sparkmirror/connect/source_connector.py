@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Mapping, Sequence
 
 from sparkmirror.config.findings import Findings
@@ -14,7 +15,7 @@ from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.config.providers import load_providers, resolve
 from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.connect.offset_store import OffsetStore
-from sparkmirror.errors import MirrorError
+from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
 from sparkmirror.mirror.filters import ConfigPropertyFilter, TopicFilter
 from sparkmirror.mirror.policy import make_policy
@@ -49,6 +50,7 @@ class SourceConnector:
         self.config = flow.source
         self.last_error = ""
         self.tasks: list[TaskRunner] = []
+        self._admins: list[Admin] = []
         self._props = _resolved(flow.connector_props[SOURCE_CONNECTOR])
         self._policy = make_policy(
             self.config.policy_class,
@@ -76,10 +78,20 @@ class SourceConnector:
     # -- life --------------------------------------------------------------------------------------
 
     def connect(self) -> None:
-        """Open the admin connections; nothing is changed anywhere."""
-        timeout = self.config.admin_timeout_ms
-        self._source = Admin(self.config.source_client, timeout)
-        self._target = Admin(self.config.target_client, timeout)
+        """Open the admin connections; nothing is changed anywhere.
+
+        Raises:
+            KafkaError: says of both clusters, if need be, why they cannot be reached.
+        """
+        errors = []
+        for client in (self.config.source_client, self.config.target_client):
+            try:
+                self._admins.append(Admin(client, self.config.admin_timeout_ms))
+            except KafkaError as error:
+                errors.append(str(error))
+        if errors:
+            raise KafkaError("\n".join(errors))
+        self._source, self._target = self._admins
 
     def start(self, engine: SparkEngine, links: LinkServer) -> None:
         """Create what is missing, start the tasks, and go on looking for topics."""
@@ -97,9 +109,10 @@ class SourceConnector:
 
     def join(self, seconds: float) -> bool:
         """Wait for the tasks; tells whether all of them ended clean."""
-        clean = [task.join(seconds) for task in self.tasks]
-        self._source.close()
-        self._target.close()
+        deadline = time.monotonic() + seconds
+        clean = [task.join(max(0.1, deadline - time.monotonic())) for task in self.tasks]
+        for admin in self._admins:
+            admin.close()
         return all(clean)
 
     def refresh_soon(self, topics: Sequence[str]) -> None:
