@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest

@@ -1,0 +1,112 @@
+"""The same input through genuine MirrorMaker 2 and through sparkmirror: the same output.
+
+The last test of the file changes what the others look at: it hands the flow over, to ours and back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, ResourceType
+
+from sparkmirror.demo.compare import TopicResult, compare_topics
+from sparkmirror.demo.reading import read_topics
+from sparkmirror.embedded import KafkaCluster
+from tests.clusters import read_partition
+from tests.parity.worlds import ROWS, TRANSACTIONS, Worlds, two_worlds
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
+
+REMOTES = [f"src.{row.name}" for row in ROWS] + [f"raw.{TRANSACTIONS}"]
+OFFSETS_PARTITIONS = 25
+# After a start, what is copied again would come at once, with the new records or after them.
+SETTLE_SECONDS = 3.0
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worlds]:
+    with two_worlds(tmp_path_factory.mktemp("parity")) as found:
+        yield found
+
+
+def topic_configs(cluster: KafkaCluster, topic: str) -> dict[str, str | None]:
+    """What was set on the topic itself."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    entries = admin.describe_configs([resource])[resource].result(30)
+    set_here = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    return {name: entry.value for name, entry in entries.items() if entry.source == set_here}
+
+
+def stored_positions(cluster: KafkaCluster, alias: str) -> dict[tuple[int, bytes | None], bytes]:
+    """The last value of every key of the offsets topic, by partition and key bytes."""
+    found = {}
+    for at in range(OFFSETS_PARTITIONS):
+        for record in read_partition(cluster, f"mm2-offsets.{alias}.internal", at):
+            found[at, record.key] = record.value or b""
+    return found
+
+
+@pytest.mark.parametrize("remote", REMOTES)
+def test_consumers_read_the_same_records_from_both(worlds: Worlds, remote: str) -> None:
+    theirs = worlds.theirs.bootstrap_servers
+    [result] = compare_topics(
+        theirs, worlds.ours.bootstrap_servers, {remote: remote}, source_read_committed=False
+    )
+    assert result.same, result
+    alias, _, topic = remote.partition(".")
+    written = sum(count for tp, count in worlds.counts[alias].items() if tp.topic == topic)
+    assert result.records == written
+
+
+def test_aborted_records_are_copied_only_by_the_flow_that_reads_them(worlds: Worlds) -> None:
+    names = [f"src.{TRANSACTIONS}", f"raw.{TRANSACTIONS}"]
+    found = read_topics(worlds.ours.bootstrap_servers, names, read_committed=False)
+    aborted = {
+        name: sum(
+            b"aborted" in (record.content.value or b"")
+            for records in found[name].values()
+            for record in records
+        )
+        for name in names
+    }
+    assert aborted[names[0]] == 0
+    assert aborted[names[1]] > 0
+
+
+@pytest.mark.parametrize("remote", REMOTES)
+def test_remote_topics_have_the_same_configs(worlds: Worlds, remote: str) -> None:
+    assert topic_configs(worlds.ours, remote) == topic_configs(worlds.theirs, remote)
+
+
+@pytest.mark.parametrize("alias", ["src", "raw"])
+def test_positions_are_the_same_bytes_in_the_same_partitions(worlds: Worlds, alias: str) -> None:
+    ours = stored_positions(worlds.ours, alias)
+    assert ours == stored_positions(worlds.theirs, alias)
+    assert len(ours) == sum(count > 0 for count in worlds.counts[alias].values())
+
+
+def test_flow_is_handed_over_to_ours_and_back_without_copying_twice(worlds: Worlds) -> None:
+    for number, engine in enumerate(("sparkmirror", "mm2")):
+        mirror = worlds.mirror(engine)
+        mirror.start()
+        try:
+            worlds.produce_everywhere(b"after hand-over %d" % number)
+            worlds.wait_copied(worlds.theirs, mirror.log_end)
+            time.sleep(SETTLE_SECONDS)
+            mirror.stop()
+        finally:
+            mirror.kill()
+        assert [result for result in _compare_with_source(worlds) if not result.same] == []
+
+
+def _compare_with_source(worlds: Worlds) -> list[TopicResult]:
+    source, target = worlds.source.bootstrap_servers, worlds.theirs.bootstrap_servers
+    committed = {row.name: f"src.{row.name}" for row in ROWS}
+    everything = {TRANSACTIONS: f"raw.{TRANSACTIONS}"}
+    return [
+        *compare_topics(source, target, committed),
+        *compare_topics(source, target, everything, source_read_committed=False),
+    ]
