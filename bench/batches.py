@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from tests.batches.sources import SourceBatch
-
 from sparkmirror.batches.codecs import Codec
 from sparkmirror.batches.forward import ForwardRules, Reason, plan, stamp
 from sparkmirror.batches.header import (
@@ -27,6 +25,7 @@ from sparkmirror.batches.header import (
     write_crc,
 )
 from sparkmirror.batches.records import Record, encode
+from tests.batches.sources import SourceBatch
 
 ROUNDS = 9
 SECONDS = 0.3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from bench.__main__ import parse_options
 from bench.cases import (
     CASES,

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from bench.end_offsets import EndOffsets, decode_response, encode_request
 
+from bench.end_offsets import EndOffsets, decode_response, encode_request
 from sparkmirror.errors import BrokerError
 from sparkmirror.types import TopicPartition
 

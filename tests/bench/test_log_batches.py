@@ -6,10 +6,10 @@ import struct
 from pathlib import Path
 
 import pytest
+
 from bench.cases import CASES, CopyCase
 from bench.filling import check_shape, make_values
 from bench.log_batches import BatchShape, read_shape
-
 from sparkmirror.errors import MirrorError
 
 LZ4 = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from bench.machine import cpu_model, ram_gigabytes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from bench.cases import CASES, CopyCase
 from bench.copying import Copy, copy_measures, copy_topics
 from bench.latency import latency_measures, percentile

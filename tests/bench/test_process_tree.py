@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from bench.process_tree import ProcessTree, parse_stat
 
 ROOT = 10

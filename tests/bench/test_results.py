@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from bench.cases import CASES
 from bench.results import Results, as_json, better_round, store_text
 from bench.tables import format_number, render, render_case, render_table
