@@ -70,6 +70,14 @@ def check_reachable(config: ClientConfig) -> None:
     )
 
 
+def _silent(config: ClientConfig, timeout_ms: int) -> TransportError:
+    return TransportError(
+        f"cluster '{config.alias}' cannot be reached ({', '.join(config.bootstrap_servers)}: "
+        f"somebody listens, but does not answer as a Kafka broker within {timeout_ms / 1000:g} s); "
+        f"check {config.alias}.bootstrap.servers and {config.alias}.security.protocol"
+    )
+
+
 class Admin:
     """Admin requests to one cluster."""
 
@@ -77,7 +85,7 @@ class Admin:
         self._alias = config.alias
         self._timeout_ms = timeout_ms
         check_reachable(config)
-        with self._during("connect"):
+        try:
             self._client = KafkaAdminClient(
                 bootstrap_servers=list(config.bootstrap_servers),
                 client_id=config.client_id or "sparkmirror",
@@ -88,6 +96,8 @@ class Admin:
                 reconnect_backoff_max_ms=config.reconnect_backoff_max_ms,
                 metadata_max_age_ms=config.metadata_max_age_ms,
             )
+        except kafka.errors.KafkaError as error:
+            raise _silent(config, timeout_ms) from error
 
     def close(self) -> None:
         """Close the connections."""
