@@ -103,8 +103,8 @@ class Connector(SourceConnector):
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(make_flow(folder, settings))
         self.source, self.target, self.store = FakeAdmin(), FakeAdmin(), FakeStore()
-        self._source = cast(Admin, self.source)
-        self._target = cast(Admin, self.target)
+        self._admins = [cast(Admin, self.source), cast(Admin, self.target)]
+        self._source, self._target = self._admins
         self._store = cast(OffsetStore, self.store)
 
     @property
