@@ -20,6 +20,7 @@ from tests.clusters import unique_name, wait_for
 START_SECONDS = 90.0
 COPY_SECONDS = 60.0
 STOP_SECONDS = 10.0
+OFFSETS_PARTITIONS = 3
 _LOG_LINES = 40
 _REPLICATION_KEYS = (
     "replication.factor",
@@ -193,7 +194,7 @@ class Mirror:
             "sync.topic.acls.enabled": "false",
             "refresh.topics.interval.seconds": "1",
             "target.offset.flush.interval.ms": "500",
-            "offset.storage.partitions": "3",
+            "offset.storage.partitions": str(OFFSETS_PARTITIONS),
             "tasks.max": "2",
             **dict.fromkeys(_REPLICATION_KEYS, copies),
         }

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from sparkmirror.embedded import KafkaCluster
 from tests.clusters import create_topic, produce, read_partition, wait_for
-from tests.kafka.mirror_process import COPY_SECONDS, Mirror
+from tests.kafka.mirror_process import COPY_SECONDS, OFFSETS_PARTITIONS, Mirror
 
 # In the order of their numbers, none twice, whatever happens to the source's brokers.
 _SAFE = {"acks": "all", "enable.idempotence": True, "linger.ms": 5}
@@ -114,6 +114,16 @@ def new_topic(cluster: KafkaCluster, *, partitions: int = 1) -> str:
 def values(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[bytes]:
     """All values of a partition, in order."""
     return [record.value or b"" for record in read_partition(cluster, topic, partition)]
+
+
+def stored_positions(mirror: Mirror) -> list[bytes | None]:
+    """The values of all records of the offsets topic."""
+    return [
+        record.value
+        for at in range(OFFSETS_PARTITIONS)
+        if end_of(mirror.target, mirror.offsets_topic, at) > 0
+        for record in read_partition(mirror.target, mirror.offsets_topic, at)
+    ]
 
 
 def wait_until_copied(

@@ -9,7 +9,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from sparkmirror.embedded import KafkaCluster
-from tests.clusters import create_topic, read_partition, wait_for
+from tests.clusters import create_topic, wait_for
 from tests.kafka.mirror_process import Mirror
 from tests.kafka.records import (
     Feeder,
@@ -18,6 +18,7 @@ from tests.kafka.records import (
     fill,
     new_topic,
     number,
+    stored_positions,
     values,
     wait_for_end,
     wait_for_last,
@@ -84,7 +85,9 @@ def test_the_old_position_does_not_outlive_a_kill_after_the_topic_was_created_an
         create_topic(source_cluster, topic)
         mirror.wait_for_log("was deleted and created anew")
         wait_for(
-            lambda: None in positions(mirror), within=10, describe="the old position is deleted"
+            lambda: None in stored_positions(mirror),
+            within=10,
+            describe="a tombstone",
         )
         mirror.kill_tree()
         fill(source_cluster, topic, 80, first=1000)
@@ -92,17 +95,6 @@ def test_the_old_position_does_not_outlive_a_kill_after_the_topic_was_created_an
         wait_for_last(mirror, topic)
         found = values(target_cluster, mirror.remote(topic))
         assert found[50:] == [number(at) for at in range(1000, 1080)]
-
-
-def positions(mirror: Mirror) -> list[bytes | None]:
-    """Values of all position records of the mirror."""
-    records = [
-        record
-        for at in range(3)
-        if end_of(mirror.target, mirror.offsets_topic, at) > 0
-        for record in read_partition(mirror.target, mirror.offsets_topic, at)
-    ]
-    return [record.value for record in records]
 
 
 def test_records_that_retention_deleted_are_said_and_counted(

@@ -8,13 +8,20 @@ import pytest
 from confluent_kafka import Producer
 
 from sparkmirror.embedded import KafkaCluster
-from tests.clusters import create_topic, read_partition
-from tests.kafka.mirror_process import Mirror
-from tests.kafka.records import fill, new_topic, wait_until_copied
+from tests.clusters import create_topic, read_partition, wait_for
+from tests.kafka.mirror_process import OFFSETS_PARTITIONS, Mirror
+from tests.kafka.records import (
+    fill,
+    new_topic,
+    number,
+    stored_positions,
+    values,
+    wait_for_last,
+    wait_until_copied,
+)
 
 pytestmark = pytest.mark.kafka
 
-OFFSETS_PARTITIONS = 3
 PARTITIONS = 4
 
 
@@ -58,3 +65,26 @@ def test_positions_are_byte_for_byte_those_of_mirror_maker_2(
             for record in read_partition(target_cluster, mirror.offsets_topic, at)
         }
         assert {(at, key, value) for (at, key), value in newest.items()} == wanted
+
+
+def test_the_end_that_auto_offset_reset_latest_chose_outlives_a_kill(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    topic = new_topic(source_cluster)
+    fill(source_cluster, topic, 10)
+    settings = {
+        "SOURCE.consumer.auto.offset.reset": "latest",
+        "target.offset.flush.interval.ms": "600000",
+    }
+    with Mirror(tmp_path, source_cluster, target_cluster, topic, settings) as mirror:
+        wait_for(
+            lambda: b'{"offset":9}' in stored_positions(mirror),
+            within=30,
+            describe="the end is stored as the position",
+        )
+        mirror.kill_tree()
+        fill(source_cluster, topic, 5, first=10)
+        mirror.start()
+        wait_for_last(mirror, topic)
+        found = values(target_cluster, mirror.remote(topic))
+        assert found == [number(at) for at in range(10, 15)]

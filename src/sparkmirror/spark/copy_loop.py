@@ -230,6 +230,10 @@ class CopyLoop:
         self.lost_records += choice.lost_records
         if choice.warning:
             log.warning("%s", choice.warning)
+        if choice.is_latest:
+            # Chosen once: after a crash, the end would be behind records that nobody has copied.
+            self._positions.acked(tp, choice.next_offset - 1)
+            self.commit()
         return choice.next_offset
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:

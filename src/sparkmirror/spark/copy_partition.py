@@ -77,6 +77,7 @@ class Choice(NamedTuple):
     next_offset: int
     lost_records: int = 0
     warning: str = ""
+    is_latest: bool = False
 
 
 def choose_offset(
@@ -98,7 +99,8 @@ def choose_offset(
                 f"{tp} has no stored position and auto.offset.reset=none forbids to choose one; "
                 "set it to earliest or latest"
             )
-        return Choice(end if reset == "latest" else start)
+        chosen = end if reset == "latest" else start
+        return Choice(chosen, is_latest=reset == "latest" and chosen > 0)
     if start <= position <= end:
         return Choice(position)
     what = f"{tp}: position {position} is outside the log ({start} to {end}): "
@@ -118,6 +120,7 @@ def choose_offset(
             lost,
             f"{what}offsets {position} to {chosen - 1} {why} ({lost} offsets lost); "
             f"going on at {chosen}",
+            is_latest=reset == "latest",
         )
     return Choice(
         chosen,
