@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -22,6 +22,18 @@ EXIT_UNCLEAN = 1
 EXIT_INTERRUPTED_AGAIN = 130
 LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
 STATUS_SECONDS = 1.0
+
+
+class StderrHandler(logging.StreamHandler[TextIO]):
+    """Writes to what stderr is at the moment: the live display puts log lines above its own."""
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None:
+        """Fixed by the property."""
 
 
 def register(app: typer.Typer) -> None:
@@ -68,7 +80,7 @@ def _set_up_log(level: str) -> None:
     names = logging.getLevelNamesMapping()
     if level.upper() not in names:
         raise typer.BadParameter(f"{level}: use one of DEBUG, INFO, WARNING, ERROR")
-    logging.basicConfig(stream=sys.stderr, format=LOG_FORMAT, level=logging.WARNING)
+    logging.basicConfig(handlers=[StderrHandler()], format=LOG_FORMAT, level=logging.WARNING)
     logging.getLogger("sparkmirror").setLevel(names[level.upper()])
 
 
