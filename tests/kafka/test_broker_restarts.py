@@ -14,11 +14,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from sparkmirror.embedded import Broker, KafkaCluster
-from tests.clusters import start_cluster
+from tests.clusters import create_topic, start_cluster, unique_name
 from tests.kafka.mirror_process import Mirror
 from tests.kafka.records import (
     Feeder,
     assert_identical,
+    fill,
     new_topic,
     wait_for_end,
     wait_until_copied,
@@ -107,8 +108,9 @@ def test_the_only_broker_of_each_side_comes_back(
     tmp_path: Path,
     failure: Failure,
 ) -> None:
-    topic = new_topic(source_cluster, partitions=2)
-    with Mirror(tmp_path, source_cluster, target_cluster, topic) as mirror:
+    prefix = unique_name("back")
+    topic = create_topic(source_cluster, f"{prefix}-1", partitions=2)
+    with Mirror(tmp_path, source_cluster, target_cluster, f"{prefix}.*") as mirror:
         with Feeder(source_cluster, topic, 2, per_second=1000):
             wait_for_end(mirror, topic, 1, within=90)
             for cluster in (target_cluster, source_cluster):
@@ -116,6 +118,10 @@ def test_the_only_broker_of_each_side_comes_back(
                 wait_until_copied(mirror, topic, 2)
         wait_until_copied(mirror, topic, 2)
         assert_identical(mirror, topic, 2)
+        # The connector found back to both sides, too.
+        later = create_topic(source_cluster, f"{prefix}-2")
+        fill(source_cluster, later, 10)
+        wait_for_end(mirror, later, 10)
 
 
 def test_a_frozen_target_of_one_broker_gets_nothing_twice(
