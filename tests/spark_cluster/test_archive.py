@@ -38,6 +38,11 @@ def pack(path: Path) -> None:
             archive.add(file, name)
 
 
+def test_document_packs_what_a_task_imports() -> None:
+    document = Path(__file__).parents[2] / "docs" / "spark-clusters.md"
+    assert f"--no-deps . {' '.join(NEEDED)}" in document.read_text()
+
+
 def test_packed_package_runs_on_executors_that_lack_it(
     source_cluster: KafkaCluster,
     target_cluster: KafkaCluster,

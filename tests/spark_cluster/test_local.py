@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 
 from sparkmirror.embedded import KafkaCluster
 from tests.clusters import create_topic, end_offset, produce, wait_for
-from tests.kafka.mirror_process import STOP_SECONDS, Mirror
+from tests.kafka.mirror_process import STOP_SECONDS, Mirror, assert_gone
 from tests.kafka.records import assert_identical, fill, new_topic, wait_for_end, wait_until_copied
 
 pytestmark = pytest.mark.kafka
@@ -106,6 +106,24 @@ def test_failing_task_is_restarted_with_growing_waits_until_it_works(
         wait_for_end(mirror, topic, 3)
         assert mirror.stop() < STOP_SECONDS
         assert_identical(mirror, topic)
+
+
+def test_worker_ends_when_spark_is_gone(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    topic = new_topic(source_cluster)
+    fill(source_cluster, topic, 10)
+    with Mirror(tmp_path, source_cluster, target_cluster, topic) as mirror:
+        wait_until_copied(mirror, topic)
+        processes = mirror.processes()
+        [jvm] = [process for process in processes if process.name() == "java"]
+        jvm.kill()
+        line = mirror.wait_for_log("is gone")
+        assert mirror._running().wait(STOP_SECONDS) == 1
+        assert_gone(processes)
+    assert re.match(
+        r"sparkmirror: Spark \(local.*its JVM has ended.*; start sparkmirror again", line
+    )
 
 
 def _set_max_bytes(cluster: KafkaCluster, topic: str, value: str) -> None:

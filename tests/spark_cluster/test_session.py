@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from sparkmirror.errors import ConfigError, TransportError
 from sparkmirror.spark.session import (
+    CLUSTER_DEFAULTS,
+    DEFAULTS,
     LINK_PORT,
     SPARE_SLOTS,
     SparkEngine,
@@ -13,6 +17,9 @@ from sparkmirror.spark.session import (
     standalone_addresses,
 )
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "spark-clusters.md"
+# Spark's own defaults, or names.
+NOT_WORTH_A_WORD = {"spark.app.name", "spark.python.worker.reuse"}
 HEARTBEAT = "spark.executor.heartbeatInterval"
 JVM_OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -30,6 +37,11 @@ def test_on_a_cluster_lost_machines_are_missed_soon() -> None:
     assert settings["spark.master"] == "spark://h:7077"
     assert settings[HEARTBEAT] == "2s"
     assert "spark.driver.bindAddress" not in settings
+
+
+@pytest.mark.parametrize("key", sorted({*DEFAULTS, *CLUSTER_DEFAULTS} - NOT_WORTH_A_WORD))
+def test_default_is_in_the_document(key: str) -> None:
+    assert f"`{key}={(DEFAULTS | CLUSTER_DEFAULTS)[key]}`" in DOCUMENT.read_text()
 
 
 @pytest.mark.parametrize(

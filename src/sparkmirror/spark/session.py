@@ -70,6 +70,8 @@ SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 # What every JVM of Spark prints when it starts; nobody can do anything about it.
 NOISE = "WARNING: Using incubator modules:"
 STACK_FRAME = "\tat "
+# What any call to a JVM that has ended may raise.
+JVM_GONE = (Py4JError, OSError)
 STANDALONE = "spark://"
 MASTER_WORDS = re.compile(r"local(\[.+])?$|yarn$|spark://.|k8s://.")
 MASTER_SECONDS = 5.0
@@ -117,12 +119,12 @@ class SparkEngine:
 
     def check_alive(self) -> None:
         """Raise MirrorError when Spark has ended by itself: nothing here can bring it back."""
-        if self._jvm.poll() is not None:
-            why = f"its JVM ended with exit code {self._jvm.returncode}"
-        elif self._java_context().isStopped():
-            why = "it has stopped its session; its master has dropped the application"
-        else:
-            return
+        try:
+            if not self._java_context().isStopped():
+                return
+            why = "its master has dropped the application"
+        except JVM_GONE:
+            why = f"its JVM has ended, exit code {self._jvm.poll()}"
         raise MirrorError(f"Spark ({self.master}) is gone: {why}; start sparkmirror again")
 
     def run_task(self, ticket: Ticket, description: str) -> str:
@@ -137,12 +139,15 @@ class SparkEngine:
         """Kill a task that does not end by itself, or that has not begun."""
         try:
             self._context.cancelJobGroup(task)
-        except Py4JError as error:
-            log.warning("[%s] could not be cancelled, Spark is gone: %s", task, error)
+        except JVM_GONE as error:
+            log.debug("[%s] ended with Spark: %s", task, error)
 
     def stop(self) -> None:
         """End the session; tasks must have ended."""
-        self._context.stop()
+        try:
+            self._context.stop()
+        except JVM_GONE as error:
+            log.debug("Spark had ended before: %s", error)
 
     def _java_context(self) -> Any:
         return self._context._jsc.sc()  # noqa: SLF001
