@@ -12,6 +12,7 @@ import pytest
 
 from sparkmirror.embedded import KafkaCluster
 from tests.clusters import start_cluster
+from tests.kafka.broker_failures import SHORT_TIMEOUT_MS, SHORT_TIMEOUTS
 from tests.kafka.cut_line import CutLine
 from tests.kafka.mirror_process import Mirror
 from tests.kafka.records import (
@@ -27,7 +28,6 @@ pytestmark = pytest.mark.kafka
 PARTITIONS = 4
 CUTS = 40
 SEED = 20261115
-SHORT_TIMEOUT_MS = 3000
 
 
 @contextmanager
@@ -41,11 +41,7 @@ def behind(line: CutLine, name: str) -> Iterator[KafkaCluster]:
 
 def test_lines_of_both_sides_are_cut_many_times_and_stall_once(tmp_path: Path) -> None:
     chance = random.Random(SEED)
-    settings = {
-        "tasks.max": "1",
-        "target.producer.request.timeout.ms": str(SHORT_TIMEOUT_MS),
-        "SOURCE.consumer.request.timeout.ms": str(SHORT_TIMEOUT_MS),
-    }
+    settings = {"tasks.max": "1", **SHORT_TIMEOUTS}
     with (
         CutLine() as source_line,
         CutLine() as target_line,
