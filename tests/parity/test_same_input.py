@@ -12,9 +12,8 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, ResourceType
 
 from sparkmirror.demo.compare import TopicResult, compare_topics
-from sparkmirror.demo.reading import read_topics
+from sparkmirror.demo.reading import read_topic, read_topics
 from sparkmirror.embedded import KafkaCluster
-from tests.clusters import read_partition
 from tests.parity.worlds import ROWS, TRANSACTIONS, Worlds, two_worlds
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -40,13 +39,18 @@ def topic_configs(cluster: KafkaCluster, topic: str) -> dict[str, str | None]:
     return {name: entry.value for name, entry in entries.items() if entry.source == set_here}
 
 
-def stored_positions(cluster: KafkaCluster, alias: str) -> dict[tuple[int, bytes | None], bytes]:
+def stored_positions(
+    cluster: KafkaCluster, alias: str
+) -> dict[tuple[int, bytes | None], bytes | None]:
     """The last value of every key of the offsets topic, by partition and key bytes."""
-    found = {}
-    for at in range(OFFSETS_PARTITIONS):
-        for record in read_partition(cluster, f"mm2-offsets.{alias}.internal", at):
-            found[at, record.key] = record.value or b""
-    return found
+    topic = f"mm2-offsets.{alias}.internal"
+    partitions = read_topic(cluster.bootstrap_servers, topic, read_committed=True)
+    assert len(partitions) == OFFSETS_PARTITIONS
+    return {
+        (at, record.content.key): record.content.value
+        for at, records in partitions.items()
+        for record in records
+    }
 
 
 @pytest.mark.parametrize("remote", REMOTES)
