@@ -27,7 +27,7 @@ PREFIX = unique_name("standalone")
 # Compaction takes the log cleaner up to 15 s; the parity test has it.
 LEFT_OUT = ("profiles", "bulk", "large")
 PARTITIONS = 4
-PER_SECOND = 2000
+PER_SECOND = 400
 # Two or three on a machine that is not busy with other tests.
 SECONDS = 40.0
 
@@ -115,11 +115,12 @@ def test_tasks_of_a_killed_executor_run_again_and_nothing_is_missing(
     mirror: Mirror, spark_cluster: SparkCluster
 ) -> None:
     topic = create_topic(mirror.source, f"{PREFIX}-killed", partitions=PARTITIONS)
-    with Feeder(mirror.source, topic, PARTITIONS, per_second=PER_SECOND):
+    with Feeder(mirror.source, topic, PARTITIONS, per_second=PER_SECOND) as feeder:
         before = wait_for_tasks(spark_cluster, TASKS)
         wait_until_copied(mirror, topic, PARTITIONS)
         killed, other = by_tasks(before)
         psutil.Process(killed).kill()
+        written = sum(feeder.counts)
         # It has a free slot, so nobody needs to wait for another executor.
         wait_for(
             lambda: len(copying(other)) > before[other],
@@ -134,7 +135,7 @@ def test_tasks_of_a_killed_executor_run_again_and_nothing_is_missing(
     # What the target has twice is what came after the last commit, once.
     seams = [count_seams(mirror, topic, at) for at in range(PARTITIONS)]
     assert {jumps for jumps, _ in seams} <= {0, 1}
-    assert sum(twice for _, twice in seams) < PER_SECOND
+    assert sum(twice for _, twice in seams) <= written
 
 
 def test_attempt_behind_a_broken_network_is_cut_off_by_the_next(
