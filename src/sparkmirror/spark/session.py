@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
@@ -75,6 +76,8 @@ JVM_GONE = (Py4JError, OSError)
 STANDALONE = "spark://"
 MASTER_WORDS = re.compile(r"local(\[.+])?$|yarn$|spark://.|k8s://.")
 MASTER_SECONDS = 5.0
+# Every task asks whether Spark is alive; Spark is asked so often.
+ALIVE_SECONDS = 1.0
 
 
 class SparkEngine:
@@ -89,6 +92,7 @@ class SparkEngine:
         conf = SparkConf(loadDefaults=False).setAll(list(self._settings.items()))
         with _own_signal_handlers():
             self._context = _start_context(conf, self.master)
+        self._seen_alive = time.monotonic()
         self._jvm = SparkContext._gateway.proc  # noqa: SLF001
 
     @property
@@ -119,6 +123,10 @@ class SparkEngine:
 
     def check_alive(self) -> None:
         """Raise MirrorError when Spark has ended by itself: nothing here can bring it back."""
+        now = time.monotonic()
+        if now - self._seen_alive < ALIVE_SECONDS:
+            return
+        self._seen_alive = now
         try:
             if not self._java_context().isStopped():
                 return
