@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from sparkmirror.config.mm2 import MirrorMakerConfig
@@ -80,6 +79,3 @@ def _connect(connector: SourceConnector) -> MirrorError | None:
     except MirrorError as error:
         return error
     return None
-
-
-Connectors = Sequence[SourceConnector]
