@@ -10,7 +10,7 @@ MM2_DEFAULT = "mm2-default"
 MM2_TUNED = "mm2-tuned"
 SYSTEMS = (SPARKMIRROR, MM2_DEFAULT, MM2_TUNED)
 
-DATA_PARTITIONS = 4
+DATA_PARTITIONS = 8
 # A measured copy shorter than this is lost in the polling interval.
 _LEAST_RECORDS = 1_000
 _LEAST_SECONDS = 3.0

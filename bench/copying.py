@@ -11,11 +11,11 @@ interval is credited to anybody.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from bench.cases import DATA_PARTITIONS, CopyCase
+from bench.cases import DATA_PARTITIONS, SPARKMIRROR, CopyCase
 from bench.end_offsets import EndOffsets
 from bench.filling import fill_topic, write_back
 from bench.process_tree import Usage
@@ -32,6 +32,8 @@ _SAMPLE_SECONDS = 0.5
 _SETTLE_SECONDS = 3.0
 # Longest time without a new record before a run is given up.
 _STALL_SECONDS = 120.0
+# A broker's compiled code is as fast as it gets after some 6 GB.
+_BROKER_WARM_UPS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +67,41 @@ def prepared_copy(stage: Stage, case: CopyCase) -> Iterator[RunSystem]:
         f"{case.name}: {len(everything)} topics of {shape.records:,} records, "
         f"{shape.records_per_batch:.1f} records and {shape.bytes_per_batch:,.0f} B per batch"
     )
+    for number in range(1, _BROKER_WARM_UPS + 1):
+        warm_up_brokers(stage, case, everything, number)
     topics.hide(names.rounds)
     yield lambda system: run_copy(stage, case, names, system)
     topics.show(names.rounds)
     topics.delete(set(everything))
 
 
-def run_copy(stage: Stage, case: CopyCase, names: CopyTopics, system: str) -> list[Measures]:
-    """Run one system: warm it up, then measure every round."""
-    flow = Flow(
-        alias=f"{system}-{case.name}",
+def warm_up_brokers(stage: Stage, case: CopyCase, names: Sequence[str], number: int) -> None:
+    """Mirror everything once, unmeasured: a cold broker would cost the first system its figures."""
+    say(f"{case.name}: warming up the brokers, {number} of {_BROKER_WARM_UPS}")
+    flow = _flow(stage, f"brokers{number}-{case.name}", copy_topics(case, stage.rounds))
+    folder = stage.log_folder(case.name, f"brokers{number}")
+    try:
+        with running_mirror(SPARKMIRROR, flow, folder) as mirror, stage.target_offsets() as target:
+            run = _Run(stage, case, flow, mirror, target)
+            for name in names:
+                run.warm_up(name)
+    finally:
+        clean_up(stage)
+
+
+def _flow(stage: Stage, alias: str, names: CopyTopics) -> Flow:
+    return Flow(
+        alias=alias,
         source_bootstrap=stage.source.bootstrap_servers,
         target_bootstrap=stage.target.bootstrap_servers,
         topics=names.pattern,
         refresh_seconds=1,
     )
+
+
+def run_copy(stage: Stage, case: CopyCase, names: CopyTopics, system: str) -> list[Measures]:
+    """Run one system: warm it up, then measure every round."""
+    flow = _flow(stage, f"{system}-{case.name}", names)
     folder = stage.log_folder(case.name, system)
     source = Topics(stage.source)
     try:

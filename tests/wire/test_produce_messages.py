@@ -11,12 +11,7 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from sparkmirror.errors import RemoteProtocolError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce_messages import (
-    Produced,
-    decode_produce,
-    decode_single,
-    encode_produce,
-)
+from sparkmirror.wire.produce_messages import Produced, decode_produce, encode_produce
 from sparkmirror.wire.stream import Buffer
 from tests.wire.nonsense import read
 
@@ -98,23 +93,21 @@ RECORD_ERRORS = [
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        pytest.param({"base_offset": 1 << 40}, Produced(0, 1 << 40, None), id="stored"),
-        pytest.param(
-            {"error_code": 6, "base_offset": -1}, Produced(6, -1, None), id="not the leader"
-        ),
+        pytest.param({"base_offset": 1 << 40}, (0, 1 << 40, None), id="stored"),
+        pytest.param({"error_code": 6, "base_offset": -1}, (6, -1, None), id="not the leader"),
         pytest.param(
             {"error_code": 87, "base_offset": -1, "error_message": "bad"},
-            Produced(87, -1, "bad"),
+            (87, -1, "bad"),
             id="with words",
         ),
         pytest.param(
             {"error_code": 32, "base_offset": -1, "record_errors": RECORD_ERRORS},
-            Produced(32, -1, "record 3: too old; record 5"),
+            (32, -1, "record 3: too old; record 5"),
             id="with records",
         ),
         pytest.param(
             {"error_code": 32, "error_message": "bad", "record_errors": RECORD_ERRORS},
-            Produced(32, 0, "bad; record 3: too old; record 5"),
+            (32, 0, "bad; record 3: too old; record 5"),
             id="with both",
         ),
     ],
@@ -132,9 +125,9 @@ def test_answer_of_several_partitions() -> None:
         )
     )
     assert found == {
-        A0: Produced(0, 5, None),
-        A1: Produced(32, 0, "record 3: too old; record 5"),
-        B7: Produced(0, 6, None),
+        A0: (0, 5, None),
+        A1: (32, 0, "record 3: too old; record 5"),
+        B7: (0, 6, None),
     }
 
 
@@ -144,32 +137,7 @@ def test_answer_golden() -> None:
         "00000001 0000 0000000000000007 ffffffffffffffff 0000000000000000 00000000 ffff"
         "00000000"
     )
-    assert decode_produce(memoryview(data)) == {A1: Produced(0, 7, None)}
-    assert decode_single(memoryview(data), A1, 1) == 7
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        pytest.param([(B7, {"base_offset": 9})], 9, id="stored"),
-        pytest.param([(B7, {"error_code": 6})], None, id="an error"),
-        pytest.param([(B7, {"record_errors": RECORD_ERRORS})], None, id="record errors"),
-        pytest.param([(B7._replace(partition=6), {})], None, id="another partition"),
-        pytest.param([], None, id="no partition"),
-    ],
-)
-def test_the_usual_answer_at_once(
-    rows: list[tuple[TopicPartition, dict[str, Any]]], expected: int | None
-) -> None:
-    assert decode_single(answer(*rows), B7, len(B7.topic.encode())) == expected
-
-
-@given(partition=st.integers(0, 5), code=st.sampled_from([0, 0, 0, 6, 45]), base=st.integers(0))
-def test_both_ways_to_read_an_answer_agree(partition: int, code: int, base: int) -> None:
-    tp, base = TopicPartition("topic", partition), base % (1 << 62)
-    data = answer((tp, {"error_code": code, "base_offset": base}))
-    row = decode_produce(data)[tp]
-    assert decode_single(data, tp, 5) == (row.base_offset if row.code == 0 else None)
+    assert decode_produce(memoryview(data)) == {A1: (0, 7, None)}
 
 
 # -- nonsense -------------------------------------------------------------------------------------
@@ -189,7 +157,6 @@ def test_an_answer_that_is_cut_is_the_brokers_fault(size: int) -> None:
 @example(data=b"\x7f" * 100)
 @example(data=b"\0\0\0\1\0\1\xff")
 def test_nonsense_is_the_brokers_fault(data: bytes) -> None:
-    decode_single(memoryview(data), A0, 1)
     found = read(decode_produce, data)
     assert isinstance(found, RemoteProtocolError) or (
         isinstance(found, dict) and len(found) <= len(data)

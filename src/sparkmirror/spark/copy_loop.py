@@ -46,6 +46,8 @@ log = logging.getLogger(__name__)
 # Bytes that may wait for the target before fetching pauses. Small enough to stay in the processor's
 # cache, large enough to keep five requests under way.
 WAITING_BYTES = 8 << 20
+# Connections to every target broker: see wire/lanes.
+TARGET_LINES = 2
 # Receive buffers in use, whatever holds them: with the interpreter this keeps a task below 300 MB.
 LEASED_BYTES = 96 << 20
 # Bytes of partitions that cannot go on do not count, so that the others can; up to this many.
@@ -84,6 +86,7 @@ class CopyLoop:
             acks=connector.producer.acks,
             request_timeout_ms=connector.producer.request_timeout_ms,
             max_in_flight=connector.producer.max_in_flight,
+            lines=TARGET_LINES,
         )
         self._positions = Positions(
             connector.name,
@@ -262,10 +265,10 @@ class CopyLoop:
     def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
         """The target has it."""
         batch = parcel.owner
-        if isinstance(batch, Commit):
+        if not isinstance(batch, Outgoing):
+            assert isinstance(batch, Commit)
             self._positions.stored(batch)
             return
-        assert isinstance(batch, Outgoing)
         partition = self._by_target[tp]
         self.records += batch.count
         self.bytes += batch.size

@@ -65,7 +65,10 @@ BOOTSTRAP = -1  # first id of the addresses in bootstrap.servers: -1, -2, ...
 
 
 class Cluster:
-    """Brokers, leaders and topic ids as of the last metadata answer; one connection per broker."""
+    """Brokers, leaders and topic ids as of the last metadata answer; one connection per broker.
+
+    Whoever wants several to the same broker numbers them: its `line`.
+    """
 
     def __init__(
         self,
@@ -85,7 +88,8 @@ class Cluster:
         self.listeners: list[Listener] = []
         self._open_stream = open_stream or self._plain_stream
         self._nodes: dict[int, tuple[str, int]] = {}
-        self._links: dict[int, Link] = {}
+        # By (broker, line).
+        self._links: dict[tuple[int, int], Link] = {}
         self._topics: set[str] = set()
         self._answered: set[str] = set()
         self._refreshing = False
@@ -133,11 +137,11 @@ class Cluster:
         self._missed = True
         self.refresh()
 
-    def connection(self, node: int) -> Connection | None:
+    def connection(self, node: int, line: int = 0) -> Connection | None:
         """The connection to `node` if it is ready; else one is opened and listeners hear of it."""
-        link = self._links.get(node)
+        link = self._links.get((node, line))
         if link is None:
-            link = self._links[node] = Link()
+            link = self._links[node, line] = Link()
         if link.ready:
             return link.connection
         if link.connection is None and self.loop.clock() >= link.not_before and not self._closed:
@@ -146,7 +150,7 @@ class Cluster:
 
     def is_failing(self, node: int) -> bool:
         """True while the last attempt to reach `node`, or its connection, has failed."""
-        link = self._links.get(node)
+        link = self._links.get((node, 0))
         return link is not None and link.failures > 0
 
     def any_connection(self) -> Connection | None:
@@ -166,15 +170,16 @@ class Cluster:
         return self.loop.clock() - self._last_attempt > CONNECT_PATIENCE_SECONDS
 
     def _connect_another(self) -> None:
-        untried = [n for n in self._nodes if n not in self._links or not self._links[n].connection]
+        links = self._links
+        untried = [n for n in self._nodes if (n, 0) not in links or not links[n, 0].connection]
         for node in random.sample(untried, len(untried)):
             self.connection(node)
-            if self._links[node].connection is not None:
+            if links[node, 0].connection is not None:
                 break
 
     def supports(self, node: int, api: int) -> int:
         """The newest version of `api` that `node` speaks."""
-        link = self._links.get(node)
+        link = self._links.get((node, 0))
         versions = (link.versions if link else None) or {}
         return versions.get(api, (0, -1))[1]
 
@@ -296,7 +301,8 @@ class Cluster:
         self._refreshing = True
         self._last_refresh = now
         self._refresh_due = now + self.config.metadata_max_age_ms / 1000
-        version = min(self._version_of(connection, messages.METADATA_KEY), messages.METADATA_NEWEST)
+        newest = self._versions_of(connection).get(messages.METADATA_KEY, (0, -1))[1]
+        version = min(newest, messages.METADATA_NEWEST)
         asked = frozenset(self._topics)
         connection.send(
             (messages.METADATA_KEY, version),
@@ -307,10 +313,10 @@ class Cluster:
             flexible=version >= 9,
         )
 
-    def _version_of(self, connection: Connection, api: int) -> int:
-        for node, link in self._links.items():
-            if link.connection is connection:
-                return self.supports(node, api)
+    def _versions_of(self, connection: Connection) -> dict[int, tuple[int, int]]:
+        for link in self._links.values():
+            if link.connection is connection and link.versions is not None:
+                return link.versions
         raise RemoteProtocolError(f"'{self.config.alias}': a connection without versions")
 
     def _refresh_failed(self) -> None:

@@ -68,7 +68,7 @@ class Connection:
         self._correlation = 0
         self._waiting: deque[Waiting] = deque()
         self._outbox: list[Buffer] = []
-        self._scratch = bytearray(SCRATCH_BYTES)
+        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._scratch_size = 0
         self._lease: Lease | None = None
         self._answer = memoryview(b"")
@@ -233,21 +233,20 @@ class Connection:
             self._stream.wake_at(size)
 
     def _read_small(self) -> None:
-        self._scratch_size += self._stream.receive(memoryview(self._scratch)[self._scratch_size :])
+        self._scratch_size += self._stream.receive(self._scratch[self._scratch_size :])
         at = 0
         try:
             while not self.closed and self._scratch_size - at >= FRAME.size:
                 size, correlation = FRAME.unpack_from(self._scratch, at)
                 self._check_frame(size, correlation)
                 start, end = at + FRAME.size, at + 4 + size
-                view = memoryview(self._scratch)
                 if end > self._scratch_size:
                     if size + 4 > SCRATCH_BYTES or self._waiting[0].keep:
-                        self._begin_large(view[start : self._scratch_size], size - 4)
+                        self._begin_large(self._scratch[start : self._scratch_size], size - 4)
                         self._scratch_size = at = 0
                     break
                 at = end
-                self._deliver_small(view[start:end])
+                self._deliver_small(self._scratch[start:end])
         finally:
             # Also when the answer ends the task: what is stored until then goes over this line.
             left = self._scratch_size - at

@@ -46,12 +46,14 @@ class Loop:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self._selector = selectors.DefaultSelector()
+        self._handlers: dict[int, Handler] = {}
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
 
     def watch(self, handler: Handler, events: int) -> None:
         """Start calling `handler` for `events`."""
         self._selector.register(handler.fileno(), events, handler)
+        self._handlers[handler.fileno()] = handler
 
     def rewatch(self, handler: Handler, events: int) -> None:
         """Change the events that `handler` is called for."""
@@ -60,6 +62,7 @@ class Loop:
     def unwatch(self, handler: Handler) -> None:
         """Stop calling `handler`; must come before its socket is closed."""
         self._selector.unregister(handler.fileno())
+        del self._handlers[handler.fileno()]
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
         """Call `call` once, `seconds` from now."""
@@ -71,8 +74,9 @@ class Loop:
         """Wait at most `timeout` seconds for something to do, and do it."""
         for key, events in self._selector.select(self._wait_seconds(timeout)):
             # An earlier handler of this round may have closed this one's socket.
-            if self._selector.get_map().get(key.fd) is key:
-                key.data.on_ready(events)
+            handler: Handler = key.data
+            if self._handlers.get(key.fd) is handler:
+                handler.on_ready(events)
         self._run_timers()
 
     def run_until(self, done: Callable[[], bool], seconds: float) -> bool:

@@ -23,7 +23,7 @@ class Parcel:
     is closed, which empties the connection's outbox.
     """
 
-    __slots__ = ("attempts", "count", "done", "lease", "offset", "owner", "sequence", "view")
+    __slots__ = ("count", "done", "lease", "offset", "owner", "sequence", "view")
 
     def __init__(self, view: Batch, count: int, lease: Lease | None, owner: object) -> None:
         self.view = view
@@ -31,7 +31,6 @@ class Parcel:
         self.lease = lease
         self.owner = owner
         self.sequence = -1
-        self.attempts = 0
         self.done = False
         self.offset = -1
 
@@ -66,11 +65,14 @@ class Partition:
     """One target partition."""
 
     tp: TopicPartition
-    name_size: int
+    # Which of the connections to its leader it uses.
+    line: int = 0
     producer_id: int = -1
     epoch: int = -1
     next_sequence: int = 0
     node: int = -1
+    # Whether its lane knows that it has something to send.
+    scheduled: bool = False
     queue: deque[Parcel] = field(default_factory=deque)
     sent: deque[Parcel] = field(default_factory=deque)
     in_flight: int = 0
@@ -83,12 +85,3 @@ class Partition:
     resting: bool = False
     bytes: int = 0
     stuck: bool = False
-
-
-@dataclass(slots=True)
-class Lane:
-    """The requests under way to one broker."""
-
-    node: int
-    ready: dict[TopicPartition, Partition] = field(default_factory=dict)
-    in_flight: int = 0

@@ -7,26 +7,23 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.messages import encode_string, parsing
+from sparkmirror.wire.messages import UNREADABLE, encode_string, unreadable
 from sparkmirror.wire.stream import Buffer
 
 PRODUCE = (0, 8)
 
+INT = struct.Struct(">i")
+SHORT = struct.Struct(">h")
 # partition, error code, base offset, log append time, log start, number of record errors
 ROW = struct.Struct(">ihqqqi")
 # The same, and the length of the message: all there is when nothing went wrong.
 PLAIN_ROW = struct.Struct(">ihqqqih")
 
 
-class Produced(NamedTuple):
-    """A broker's word on one partition's batch."""
-
-    code: int
-    base_offset: int
-    detail: str | None
+# A broker's word on one partition's batch: error code, base offset, what it says about the error.
+Produced = tuple[int, int, str | None]
 
 
 def encode_produce(
@@ -55,37 +52,28 @@ def encode_produce(
     return out
 
 
-def decode_single(answer: memoryview, tp: TopicPartition, name_size: int) -> int | None:
-    """The base offset, when the answer is about `tp` alone and all is well; otherwise None.
-
-    The usual case, and worth it: the whole decoding of a row takes ten times as long.
-    """
-    at = 10 + name_size  # one topic: its count, its name, one partition: its count
-    if len(answer) < at + ROW.size:
-        return None
-    partition, code, base_offset, _, _, errors = ROW.unpack_from(answer, at)
-    is_plain = partition == tp.partition and code == 0 and errors <= 0
-    return int(base_offset) if is_plain else None
-
-
-def decode_produce(answer: memoryview) -> dict[TopicPartition, Produced]:
-    """Each partition's fate."""
-    found: dict[TopicPartition, Produced] = {}
-    with parsing("produce answer"):
-        (topics,) = struct.unpack_from(">i", answer)
-        at = 4
+def decode_produce(answer: memoryview) -> dict[tuple[str, int], Produced]:
+    """Each partition's fate. Plain tuples: this runs for every batch."""
+    found: dict[tuple[str, int], Produced] = {}
+    unpack_row, plain_size = PLAIN_ROW.unpack_from, PLAIN_ROW.size
+    try:
+        (topics,) = INT.unpack_from(answer)
+        at = INT.size
         for _ in range(topics):
             topic, at = _decode_string(answer, at)
-            (rows,) = struct.unpack_from(">i", answer, at)
-            at += 4
+            name = topic or ""
+            (rows,) = INT.unpack_from(answer, at)
+            at += INT.size
             for _ in range(rows):
-                partition, code, base, _, _, errors, message = PLAIN_ROW.unpack_from(answer, at)
-                detail = None
+                partition, code, base, _, _, errors, message = unpack_row(answer, at)
                 if errors <= 0 and message < 0:
-                    at += PLAIN_ROW.size
+                    found[name, partition] = code, base, None
+                    at += plain_size
                 else:
                     detail, at = _decode_detail(answer, at + ROW.size, errors)
-                found[TopicPartition(topic or "", partition)] = Produced(code, base, detail)
+                    found[name, partition] = code, base, detail
+    except UNREADABLE as error:
+        raise unreadable("produce answer", error) from error
     return found
 
 
@@ -101,7 +89,7 @@ def _decode_detail(answer: memoryview, at: int, errors: int) -> tuple[str | None
 
 
 def _decode_string(view: memoryview, at: int) -> tuple[str | None, int]:
-    (size,) = struct.unpack_from(">h", view, at)
+    (size,) = SHORT.unpack_from(view, at)
     if size < 0:
         return None, at + 2
     return str(view[at + 2 : at + 2 + size], "utf-8"), at + 2 + size

@@ -28,13 +28,13 @@ from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.error_codes import (
     DUPLICATE_SEQUENCE_NUMBER,
     INVALID_PRODUCER_EPOCH,
-    LEADER_NOT_AVAILABLE,
     OUT_OF_ORDER_SEQUENCE_NUMBER,
     UNKNOWN_PRODUCER_ID,
     broker_error,
     error_code,
 )
-from sparkmirror.wire.parcels import Batch, Lane, Owner, Parcel, Partition
+from sparkmirror.wire.lanes import Lane, Lanes
+from sparkmirror.wire.parcels import Batch, Owner, Parcel, Partition
 from sparkmirror.wire.producer_id import IdentityAsker
 
 __all__ = ["LAST_SEQUENCE", "Owner", "Parcel", "Producer"]
@@ -47,6 +47,7 @@ MOST_IN_FLIGHT = 5
 REQUEST_BYTES = 1 << 20
 # Sequence numbers wrap around to 0 after this one.
 LAST_SEQUENCE = (1 << 31) - 1
+STORED = (0, DUPLICATE_SEQUENCE_NUMBER)
 LOST_STATE = (OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID, INVALID_PRODUCER_EPOCH)
 
 Stamp = Callable[[Batch, int, int, int], None]
@@ -66,6 +67,7 @@ class Producer:
         request_timeout_ms: int,
         max_in_flight: int = MOST_IN_FLIGHT,
         request_bytes: int = REQUEST_BYTES,
+        lines: int = 1,
     ) -> None:
         self._cluster = cluster
         self._owner = owner
@@ -81,7 +83,7 @@ class Producer:
         # Producer id, epoch and next sequence of removed partitions. To begin again at 0 would be
         # to repeat batches that the broker has: it would acknowledge them and store nothing.
         self._retired: dict[TopicPartition, tuple[int, int, int]] = {}
-        self._lanes: dict[int, Lane] = {}
+        self._lanes = Lanes(cluster, lines, self._mark_stuck, self.pump)
         self._identity = IdentityAsker(cluster, request_timeout_ms / 1000, self.pump)
         self.waiting_bytes = 0
         self.stuck_bytes = 0
@@ -95,10 +97,12 @@ class Producer:
         partition = self._partitions.get(tp)
         if partition is None:
             partition = self._partitions[tp] = self._new_partition(tp)
+        size = 0
         for parcel in parcels:
             partition.queue.append(parcel)
-            self._count(partition, len(parcel.view))
-        self._schedule(partition)
+            size += len(parcel.view)
+        self._count(partition, size)
+        self._lanes.schedule(partition)
 
     def remove(self, tp: TopicPartition) -> None:
         """Forget a partition that has nothing under way, except its numbers."""
@@ -123,16 +127,14 @@ class Producer:
 
     def pump(self) -> None:
         """Send every request that may leave."""
-        for lane in list(self._lanes.values()):
-            if lane.ready:
-                self._pump(lane)
+        for lane in self._lanes.with_work():
+            self._pump(lane)
 
     # -- what the cluster tells ------------------------------------------------------------------
 
     def on_connected(self, node: int) -> None:
         """A connection is ready."""
-        lane = self._lanes.get(node)
-        if lane is not None:
+        for lane in self._lanes.of_node(node):
             self._pump(lane)
         if self._partitions and self._idempotent:
             self._identity.ask()
@@ -140,57 +142,13 @@ class Producer:
     def on_metadata(self) -> None:
         """Leaders may have moved."""
         for partition in list(self._partitions.values()):
-            self._schedule(partition)
+            self._lanes.schedule(partition)
         self.pump()
 
     def _new_partition(self, tp: TopicPartition) -> Partition:
         self._cluster.track([tp.topic])
-        return Partition(tp, len(tp.topic.encode()), *self._retired.pop(tp, ()))
-
-    # -- which broker ----------------------------------------------------------------------------
-
-    def _schedule(self, partition: Partition) -> None:
-        """Put a partition with work into the lane of its leader."""
-        if not partition.queue or partition.failed is not None or partition.resting:
-            return
-        leader = self._cluster.leaders.get(partition.tp)
-        if leader is None:
-            self._withdraw(partition)
-            self._wait_for_leader(partition)
-            return
-        if partition.node != leader.node and not self._move(partition, leader.node):
-            return
-        self._lanes[leader.node].ready[partition.tp] = partition
-
-    def _move(self, partition: Partition, node: int) -> bool:
-        """Go to a new leader; not yet while the old one has answers to give (D)."""
-        self._withdraw(partition)
-        if partition.in_flight:
-            return False
-        partition.node, partition.known = node, False
-        self._lanes.setdefault(node, Lane(node))
-        self._cluster.loop.call_later(0.0, self.pump)
-        return True
-
-    def _withdraw(self, partition: Partition) -> None:
-        lane = self._lanes.get(partition.node)
-        if lane is not None:
-            lane.ready.pop(partition.tp, None)
-
-    def _wait_for_leader(self, partition: Partition) -> None:
-        """Metadata tells sooner or later; when the cluster said why there is none, so do we."""
-        topic = partition.tp.topic
-        code = self._cluster.topic_errors.get(topic)
-        if code is None and self._cluster.knows(topic):
-            code = LEADER_NOT_AVAILABLE
-        if code is not None:
-            self._mark_stuck(partition, broker_error(self._what(partition), code))
-        elif self._cluster.last_error is not None:
-            self._mark_stuck(partition, self._cluster.last_error)
-        self._cluster.miss()
-
-    def _what(self, partition: Partition) -> str:
-        return f"produce to {partition.tp} on '{self._cluster.config.alias}'"
+        line = self._lanes.choose_line()
+        return Partition(tp, line, *self._retired.pop(tp, ()))
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -200,7 +158,7 @@ class Producer:
         if self._idempotent and self._identity.current is None:
             self._identity.ask()
             return
-        connection = self._cluster.connection(lane.node)
+        connection = self._cluster.connection(lane.node, lane.line)
         if connection is None:
             return
         while lane.ready and lane.in_flight < self._max_in_flight:
@@ -233,10 +191,11 @@ class Producer:
             del lane.ready[tp]
             if partition.queue:
                 lane.ready[tp] = partition
+            else:
+                partition.scheduled = False
         return batches
 
     def _prepare(self, partition: Partition, parcel: Parcel) -> None:
-        parcel.attempts += 1
         if parcel.sequence >= 0:
             return  # sent before: same bytes again
         if not self._idempotent:
@@ -265,42 +224,25 @@ class Producer:
     # -- answers ---------------------------------------------------------------------------------
 
     def _on_answer(self, lane: Lane, batches: Sent, answer: memoryview) -> None:
-        if len(batches) == 1:
-            ((partition, parcel),) = batches
-            offset = produce_messages.decode_single(answer, partition.tp, partition.name_size)
-            if offset is not None:
-                lane.in_flight -= 1
-                self._stored(partition, parcel, offset)
-                self._pump(lane)
-                return
         rows = produce_messages.decode_produce(answer)
-        if rows.keys() != {partition.tp for partition, _ in batches}:
-            raise RemoteProtocolError(f"a produce answer about {list(rows)}")
+        try:
+            fates = [rows[partition.tp] for partition, _ in batches]
+        except KeyError as error:
+            raise RemoteProtocolError(f"a produce answer without {error.args[0]}") from error
         lane.in_flight -= 1
-        self._on_rows(batches, rows)
-        self._pump(lane)
-
-    def _on_rows(
-        self, batches: Sent, rows: dict[TopicPartition, produce_messages.Produced]
-    ) -> None:
         # What failed comes last: a refusal may end the task, and then the others are settled.
         failed: list[tuple[Partition, Parcel, BrokerError]] = []
-        for partition, parcel in batches:
-            row = rows[partition.tp]
-            if row.code in (0, DUPLICATE_SEQUENCE_NUMBER):
-                self._stored(partition, parcel, row.base_offset)
-            else:
-                error = broker_error(self._what(partition), row.code, row.detail)
-                failed.append((partition, parcel, error))
-        for partition, parcel, error in failed:
+        for (partition, parcel), (code, offset, detail) in zip(batches, fates, strict=True):
             partition.in_flight -= 1
-            self._on_error(partition, parcel, error)
-
-    def _stored(self, partition: Partition, parcel: Parcel, offset: int) -> None:
-        partition.in_flight -= 1
-        parcel.done = True
-        parcel.offset = offset
-        self._settle(partition)
+            if code in STORED:
+                parcel.done, parcel.offset = True, offset
+                self._settle(partition)
+            else:
+                refusal = broker_error(self._lanes.what(partition), code, detail)
+                failed.append((partition, parcel, refusal))
+        for partition, parcel, refusal in failed:
+            self._on_error(partition, parcel, refusal)
+        self._pump(lane)
 
     def _on_failure(self, lane: Lane, batches: Sent, error: KafkaError) -> None:
         """The connection died: nobody knows whether these were stored. Same sequence again."""
@@ -323,11 +265,11 @@ class Producer:
             self._owner.on_acked(partition.tp, parcel)
             parcel.release()
         if partition.failed is not None:
-            self._withdraw(partition)
+            self._lanes.withdraw(partition)
             if partition.in_flight == 0:
                 self._recover(partition)
-        elif partition.queue:
-            self._schedule(partition)
+        elif partition.queue and not partition.scheduled:
+            self._lanes.schedule(partition)
 
     def _on_error(self, partition: Partition, parcel: Parcel, error: BrokerError) -> None:
         row = error_code(error.code)
@@ -340,7 +282,7 @@ class Producer:
         elif not row.retriable and is_oldest and partition.failed is None:
             # The owner may end the task here: nothing behind this batch may go out meanwhile.
             partition.failed = error
-            self._withdraw(partition)
+            self._lanes.withdraw(partition)
             self._replace(partition, parcel, error)
         partition.failed = partition.failed or error
         self._settle(partition)
@@ -395,7 +337,7 @@ class Producer:
             log.warning(
                 "%s: the broker lost track of our sequence numbers; going on with a new "
                 "producer id (batches without an answer may be there twice)",
-                self._what(partition),
+                self._lanes.what(partition),
             )
             self._identity.renew()
         if partition.renumber_from is not None:
@@ -407,7 +349,7 @@ class Producer:
     def _resume(self, partition: Partition) -> None:
         partition.resting = False
         if self._partitions.get(partition.tp) is partition:
-            self._schedule(partition)
+            self._lanes.schedule(partition)
             self.pump()
 
     def _backoff(self, failures: int) -> float:

@@ -1,0 +1,107 @@
+"""Which broker, and over which of the connections to it, the batches of a partition go.
+
+Runs on: executor, on the event loop's thread.
+
+A broker reads the next request of a connection only after it has answered the last one, so one
+connection keeps one of its threads busy at most. With two, one request is read while another one is
+stored: measured, 430 MB/s instead of 330. A partition stays on its line, which keeps its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sparkmirror.errors import KafkaError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.error_codes import LEADER_NOT_AVAILABLE, broker_error
+from sparkmirror.wire.parcels import Partition
+
+
+@dataclass(slots=True)
+class Lane:
+    """The requests under way on one connection."""
+
+    node: int
+    line: int
+    ready: dict[TopicPartition, Partition] = field(default_factory=dict)
+    in_flight: int = 0
+
+
+class Lanes:
+    """Puts partitions that have something to send into the lane of their leader."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        lines: int,
+        on_leaderless: Callable[[Partition, KafkaError], None],
+        on_moved: Callable[[], None],
+    ) -> None:
+        self._cluster = cluster
+        self._lines = lines
+        self._on_leaderless = on_leaderless
+        self._on_moved = on_moved
+        self._lanes: dict[tuple[int, int], Lane] = {}
+        self._next_line = 0
+
+    def choose_line(self) -> int:
+        """The line of the next new partition: they take turns."""
+        self._next_line = (self._next_line + 1) % self._lines
+        return self._next_line
+
+    def of_node(self, node: int) -> list[Lane]:
+        """All lanes to one broker."""
+        return [lane for lane in self._lanes.values() if lane.node == node]
+
+    def with_work(self) -> list[Lane]:
+        """Those that have a partition with something to send."""
+        return [lane for lane in self._lanes.values() if lane.ready]
+
+    def schedule(self, partition: Partition) -> None:
+        """Put a partition with work into the lane of its leader."""
+        if not partition.queue or partition.failed is not None or partition.resting:
+            return
+        leader = self._cluster.leaders.get(partition.tp)
+        if leader is None:
+            self.withdraw(partition)
+            self._wait_for_leader(partition)
+            return
+        if partition.node != leader.node and not self._move(partition, leader.node):
+            return
+        self._lanes[partition.node, partition.line].ready[partition.tp] = partition
+        partition.scheduled = True
+
+    def withdraw(self, partition: Partition) -> None:
+        """Send nothing of it until it is scheduled again."""
+        partition.scheduled = False
+        lane = self._lanes.get((partition.node, partition.line))
+        if lane is not None:
+            lane.ready.pop(partition.tp, None)
+
+    def _move(self, partition: Partition, node: int) -> bool:
+        """Go to a new leader; not yet while the old one has answers to give (invariant D)."""
+        self.withdraw(partition)
+        if partition.in_flight:
+            return False
+        partition.node, partition.known = node, False
+        self._lanes.setdefault((node, partition.line), Lane(node, partition.line))
+        self._cluster.loop.call_later(0.0, self._on_moved)
+        return True
+
+    def _wait_for_leader(self, partition: Partition) -> None:
+        """Metadata tells sooner or later; when the cluster said why there is none, so do we."""
+        topic = partition.tp.topic
+        code = self._cluster.topic_errors.get(topic)
+        if code is None and self._cluster.knows(topic):
+            code = LEADER_NOT_AVAILABLE
+        if code is not None:
+            self._on_leaderless(partition, broker_error(self.what(partition), code))
+        elif self._cluster.last_error is not None:
+            self._on_leaderless(partition, self._cluster.last_error)
+        self._cluster.miss()
+
+    def what(self, partition: Partition) -> str:
+        """For error messages: what was being done."""
+        return f"produce to {partition.tp} on '{self._cluster.config.alias}'"
