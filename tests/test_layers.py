@@ -33,7 +33,7 @@ def test_the_contracts_name_every_package() -> None:
     assert {f"sparkmirror.{name}" for name in modules} == set(layers)
 
 
-@pytest.mark.parametrize("folder", ["tests", "bench"])
+@pytest.mark.parametrize("folder", ["src", "tests", "bench"])
 def test_no_file_is_too_long(folder: str) -> None:
     sizes = {path: len(path.read_text().splitlines()) for path in (ROOT / folder).rglob("*.py")}
     assert sizes

@@ -90,7 +90,13 @@ class ProducerRig(Rig):
     """A producer whose parcels are known by their values."""
 
     def __init__(
-        self, brokers: FakeCluster, *, acks: int = -1, in_flight: int = 5, **settings: Any
+        self,
+        brokers: FakeCluster,
+        *,
+        acks: int = -1,
+        in_flight: int = 5,
+        lines: int = 1,
+        **settings: Any,
     ) -> None:
         super().__init__(brokers, **settings)
         self.acked: list[tuple[TopicPartition, tuple[bytes, ...], int]] = []
@@ -104,6 +110,7 @@ class ProducerRig(Rig):
             acks=acks,
             request_timeout_ms=10_000,
             max_in_flight=in_flight,
+            lines=lines,
         )
 
     def offer(self, *batches: Sequence[bytes], tp: TopicPartition = TP) -> None:

@@ -51,7 +51,7 @@ def make_batch(dice: random.Random, number: int) -> list[bytes]:
 @pytest.mark.parametrize("seed", range(12))
 def test_every_record_arrives_once_and_in_order(seed: int) -> None:
     dice = random.Random(seed)
-    with FakeCluster(nodes=len(NODES)) as brokers, ProducerRig(brokers) as rig:
+    with FakeCluster(nodes=len(NODES)) as brokers, ProducerRig(brokers, lines=2) as rig:
         brokers.create_topic("t", partitions=len(PARTITIONS))
         for tp in PARTITIONS:
             brokers.log(*tp).max_message_bytes = MOST_BYTES

@@ -17,6 +17,7 @@ import numpy as np
 from crc32c import crc32c
 
 from sparkmirror.batches import merger, singles
+from sparkmirror.batches.crc_shift import shift
 from sparkmirror.batches.header import (
     ATTRIBUTES,
     ATTRIBUTES_AT,
@@ -51,11 +52,25 @@ __all__ = ["ForwardRules", "Outgoing", "Plan", "Reason", "plan", "split", "stamp
 
 Slow = MutableMapping[Reason, int]
 
+# The CRC of a smaller batch is computed faster than it is derived from the old one.
+SHIFT_FROM_BYTES = 64 << 10
+
 
 def stamp(view: memoryview | bytearray, producer_id: int, epoch: int, sequence: int) -> None:
-    """Write who sends the batch and which number it has, then the CRC. May be done again."""
-    PRODUCER.pack_into(view, PRODUCER_AT, producer_id, epoch, sequence)
-    CRC.pack_into(view, CRC_AT, crc32c(memoryview(view)[ATTRIBUTES_AT:]))
+    """Write who sends the batch and which number it has, then the CRC. May be done again.
+
+    A CRC other than 0 fits the bytes as they are: then the new one is made from it.
+    """
+    (crc,) = CRC.unpack_from(view, CRC_AT)
+    if crc == 0 or len(view) < SHIFT_FROM_BYTES:
+        PRODUCER.pack_into(view, PRODUCER_AT, producer_id, epoch, sequence)
+        crc = crc32c(memoryview(view)[ATTRIBUTES_AT:])
+    else:
+        header = memoryview(view)[ATTRIBUTES_AT:HEADER_BYTES]
+        before = crc32c(header)
+        PRODUCER.pack_into(view, PRODUCER_AT, producer_id, epoch, sequence)
+        crc ^= shift(before ^ crc32c(header), len(view) - HEADER_BYTES)
+    CRC.pack_into(view, CRC_AT, crc)
 
 
 def plan(
@@ -180,7 +195,7 @@ class _Planner:
                     self._flush()
                 write_front(records, start, 0, length, -1)
                 if attributes & ~CODEC_MASK:
-                    ATTRIBUTES.pack_into(records, start + ATTRIBUTES_AT, attributes & CODEC_MASK)
+                    _set_attributes(records, start, attributes & CODEC_MASK)
                 view = records[start:end]
                 append(Outgoing(view, base, base + last, count, base_time, max_time, None, size))
                 next_offset = base + count
@@ -356,10 +371,17 @@ class _Planner:
             self._slow[reason] = self._slow.get(reason, 0) + times
 
 
+def _set_attributes(records: memoryview, start: int, attributes: int) -> None:
+    """Change them, and forget the CRC, which fits no longer."""
+    CRC.pack_into(records, start + CRC_AT, 0)
+    ATTRIBUTES.pack_into(records, start + ATTRIBUTES_AT, attributes)
+
+
 def _in_place(header: Header, batch: memoryview) -> Outgoing:
     """Change the few header bytes that the target must not see."""
     OFFSET_LENGTH_EPOCH.pack_into(batch, 0, 0, header.length, -1)
-    ATTRIBUTES.pack_into(batch, ATTRIBUTES_AT, header.codec_id)
+    if header.attributes != header.codec_id:
+        _set_attributes(batch, 0, header.codec_id)
     return Outgoing(
         batch, header.base_offset, header.last_offset, header.record_count,
         header.base_timestamp, header.max_timestamp, None, header.size,

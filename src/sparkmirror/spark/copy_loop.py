@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from sparkmirror.batches.forward import Outgoing, Reason, plan, split, stamp
+from sparkmirror.batches.forward import Outgoing, Reason, plan, stamp
 from sparkmirror.errors import BatchError, BrokerError, KafkaError, MirrorError, RefusedError
 from sparkmirror.spark.copy_partition import (
     CopyPartition,
@@ -28,15 +28,10 @@ from sparkmirror.spark.copy_partition import (
 from sparkmirror.spark.copy_settings import Assigned, CopySettings
 from sparkmirror.spark.positions import Commit, Positions
 from sparkmirror.spark.problems import Problems
+from sparkmirror.spark.refusals import TOO_LARGE, Refusals
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
-from sparkmirror.wire.error_codes import (
-    INVALID_RECORD,
-    INVALID_TIMESTAMP,
-    MESSAGE_TOO_LARGE,
-    RECORD_LIST_TOO_LARGE,
-)
 from sparkmirror.wire.fetcher import Fetcher, Records
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.producer import Parcel, Producer
@@ -52,9 +47,6 @@ TARGET_LINES = 2
 LEASED_BYTES = 96 << 20
 # Bytes of partitions that cannot go on do not count, so that the others can; up to this many.
 STUCK_BYTES = 32 << 20
-TOO_LARGE = (MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE)
-# Errors that are about the records: others get in, and errors.tolerance=all skips these.
-ABOUT_RECORDS = (*TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD)
 # A damaged batch is fetched again this often before it is taken for damaged on the source's disk.
 DAMAGED_RETRIES = 5
 # A partition just created is not known at once. Then the worker is told that it is missing, and
@@ -106,7 +98,7 @@ class CopyLoop:
         self.records = 0
         self.bytes = 0
         self.lost_records = 0
-        self.skipped_records = 0
+        self._refusals = Refusals(connector.errors_tolerance)
         self.slow: Counter[Reason] = Counter()
         self.problems = Problems(loop.clock)
         self.missing_topics: set[str] = set()
@@ -176,8 +168,9 @@ class CopyLoop:
         return self._producer.idle and self._positions.is_committed
 
     @property
-    def _skips(self) -> bool:
-        return self._config.errors_tolerance == "all"
+    def skipped_records(self) -> int:
+        """Records that were left out, because errors.tolerance=all."""
+        return self._refusals.skipped_records
 
     @property
     def partitions(self) -> int:
@@ -283,19 +276,9 @@ class CopyLoop:
         batch = parcel.owner
         if not isinstance(batch, Outgoing):
             raise RefusedError(f"store positions: {error}") from error
-        if error.code not in ABOUT_RECORDS:
-            raise RefusedError(str(error)) from error
-        partition = self._by_target[tp]
-        half = len(parcel.view) // 2
         if error.code in TOO_LARGE and batch.count > 1:
-            partition.limit_batches(half)
             self.slow[Reason.TOO_LARGE] += 1
-        elif batch.count == 1 or not self._skips:
-            self._skip_or_fail(partition, batch, error)
-            return []
-        # Skipping: halved until the bad ones are alone.
-        batch.view = parcel.view  # it may have been moved out of the receive buffer
-        return [Parcel(part.view, part.count, None, part) for part in split(batch, half)]
+        return self._refusals.replace(self._by_target[tp], batch, parcel, error)
 
     def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """A target partition waits, or goes on."""
@@ -338,20 +321,6 @@ class CopyLoop:
         self._fetcher.pause(partition.source)
         self._loop.call_later(1.0, lambda: self._fetcher.resume(partition.source))
         return next_offset
-
-    def _skip_or_fail(self, partition: CopyPartition, batch: Outgoing, error: BrokerError) -> None:
-        text = (
-            f"offsets {batch.first_offset} to {batch.last_offset} of {partition.source} "
-            f"({batch.count} records, {batch.size} bytes): {error}"
-        )
-        if not self._skips:
-            raise RefusedError(
-                f"{text}; raise the limit on the target topic, or set errors.tolerance=all to skip "
-                "and count such records"
-            ) from error
-        self.skipped_records += batch.count
-        partition.settle(batch)
-        log.warning("skipped, because errors.tolerance=all: %s", text)
 
     def _miss(self, topic: str) -> None:
         """Tell the worker, now and then, that a target topic is not there."""

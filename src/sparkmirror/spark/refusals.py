@@ -1,0 +1,67 @@
+"""What happens to batches that the target refuses: split, skipped and counted, or the task's end.
+
+Runs on: executor.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from sparkmirror.batches.forward import Outgoing, split
+from sparkmirror.errors import BrokerError, RefusedError
+from sparkmirror.spark.copy_partition import CopyPartition
+from sparkmirror.wire.error_codes import (
+    INVALID_RECORD,
+    INVALID_TIMESTAMP,
+    MESSAGE_TOO_LARGE,
+    RECORD_LIST_TOO_LARGE,
+)
+from sparkmirror.wire.producer import Parcel
+
+log = logging.getLogger(__name__)
+
+TOO_LARGE = (MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE)
+# Errors that are about the records: others get in, and errors.tolerance=all skips these.
+ABOUT_RECORDS = (*TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD)
+
+
+class Refusals:
+    """Decides by `errors.tolerance`; counts what it skipped and what it split."""
+
+    def __init__(self, tolerance: str) -> None:
+        self._skips = tolerance == "all"
+        self.skipped_records = 0
+
+    def replace(
+        self, partition: CopyPartition, batch: Outgoing, parcel: Parcel, error: BrokerError
+    ) -> list[Parcel]:
+        """What to send in place of `parcel`: its halves, or nothing.
+
+        Raises:
+            RefusedError: when it must not be left out.
+        """
+        if error.code not in ABOUT_RECORDS:
+            raise RefusedError(str(error)) from error
+        half = len(parcel.view) // 2
+        if error.code in TOO_LARGE and batch.count > 1:
+            partition.limit_batches(half)
+        elif batch.count == 1 or not self._skips:
+            self._skip_or_fail(partition, batch, error)
+            return []
+        # Skipping: halved until the bad ones are alone.
+        batch.view = parcel.view  # it may have been moved out of the receive buffer
+        return [Parcel(part.view, part.count, None, part) for part in split(batch, half)]
+
+    def _skip_or_fail(self, partition: CopyPartition, batch: Outgoing, error: BrokerError) -> None:
+        text = (
+            f"offsets {batch.first_offset} to {batch.last_offset} of {partition.source} "
+            f"({batch.count} records, {batch.size} bytes): {error}"
+        )
+        if not self._skips:
+            raise RefusedError(
+                f"{text}; raise the limit on the target topic, or set errors.tolerance=all to skip "
+                "and count such records"
+            ) from error
+        self.skipped_records += batch.count
+        partition.settle(batch)
+        log.warning("skipped, because errors.tolerance=all: %s", text)
