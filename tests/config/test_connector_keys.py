@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from sparkmirror.config.connectors import CONNECTOR_KEYS, SourceConfig
+from sparkmirror.config.connector_keys import TOPIC_FILTER_KEYS
+from sparkmirror.config.connectors import (
+    CONNECTOR_KEYS,
+    CheckpointConfig,
+    HeartbeatConfig,
+    SourceConfig,
+)
 from sparkmirror.config.keys import REQUIRED, Key, Secret
 
 KINDS = {
@@ -64,10 +71,27 @@ def test_default_is_a_value_that_the_key_takes(kind: str) -> None:
             assert key.parse(shown_default(key).replace('""', "")) == key.default
 
 
-def test_every_setting_of_the_source_comes_from_a_key() -> None:
-    made = {"source_client", "target_client", "consumer", "producer"}
-    fields = {key.field for key in CONNECTOR_KEYS["MirrorSourceConnector"]}
-    assert set(SourceConfig.__dataclass_fields__) - fields == made
+CLIENTS = {"source_client", "target_client", "producer"}
+
+
+@pytest.mark.parametrize(
+    ("config", "kind", "made"),
+    [
+        (SourceConfig, "MirrorSourceConnector", CLIENTS | {"consumer", "offset_syncs_producer"}),
+        (
+            CheckpointConfig,
+            "MirrorCheckpointConnector",
+            CLIENTS
+            | {"checkpoints_reader", "offset_syncs_reader"}
+            | {key.field for key in TOPIC_FILTER_KEYS},
+        ),
+        (HeartbeatConfig, "MirrorHeartbeatConnector", CLIENTS - {"source_client"}),
+    ],
+    ids=["source", "checkpoint", "heartbeat"],
+)
+def test_every_setting_comes_from_a_key(config: type, kind: str, made: set[str]) -> None:
+    fields = {key.field for key in CONNECTOR_KEYS[kind]}
+    assert {field.name for field in dataclasses.fields(config)} - fields == made
 
 
 def test_passwords_have_the_type_password() -> None:

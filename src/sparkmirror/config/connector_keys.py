@@ -226,6 +226,22 @@ _OFFSET_SYNCS_LOCATION = Key(
     doc="Cluster that has the offset-syncs topic; the source and the checkpoint connector of a "
     "flow must agree.",
 )
+_TOPICS = Key(
+    name="topics",
+    type=LIST,
+    default=(".*",),
+    importance=HIGH,
+    convert=patterns,
+    doc="Topics to copy: names and regular expressions, each for the whole name. Empty: none.",
+)
+_TOPICS_EXCLUDE = Key(
+    name="topics.exclude",
+    type=LIST,
+    default=TOPICS_EXCLUDE,
+    importance=HIGH,
+    convert=patterns,
+    doc="Topics not to copy; stronger than `topics`.",
+)
 _TOPIC_FILTER = Key(
     name="topic.filter.class",
     type=CLASS,
@@ -241,23 +257,10 @@ _POLL_TIMEOUT = _unused(
 )
 _METRIC_NAMES = _unused("metric.names.formats", LIST, ("legacy",), NO_JMX)
 
-SOURCE_KEYS = Definition(
-    Key(
-        name="topics",
-        type=LIST,
-        default=(".*",),
-        importance=HIGH,
-        convert=patterns,
-        doc="Topics to copy: names and regular expressions, each for the whole name. Empty: none.",
-    ),
-    Key(
-        name="topics.exclude",
-        type=LIST,
-        default=TOPICS_EXCLUDE,
-        importance=HIGH,
-        convert=patterns,
-        doc="Topics not to copy; stronger than `topics`.",
-    ),
+# What the topic filter reads: a checkpoint connector has one too, beside its own keys.
+TOPIC_FILTER_KEYS = Definition(_TOPICS, _TOPICS_EXCLUDE)
+
+SOURCE_KEYS = TOPIC_FILTER_KEYS + Definition(
     Key(
         name="config.properties.exclude",
         type=LIST,

@@ -1,4 +1,4 @@
-"""The source connector of a flow, typed: everything the copying of topics is told.
+"""The three connectors of a flow, typed: everything each of them is told.
 
 The tables of all three connectors are in `connector_keys`; they are named here for those who only
 want to look one up.
@@ -27,6 +27,7 @@ from sparkmirror.config.connector_keys import (
     FRAMEWORK_KEYS,
     HEARTBEAT_KEYS,
     SOURCE_KEYS,
+    TOPIC_FILTER_KEYS,
 )
 from sparkmirror.config.findings import Settings
 from sparkmirror.config.keys import fill
@@ -42,8 +43,11 @@ __all__ = [
     "HEARTBEAT_KEYS",
     "IDENTITY_POLICY",
     "SOURCE_KEYS",
+    "CheckpointConfig",
+    "HeartbeatConfig",
     "SourceConfig",
-    "check_connector",
+    "parse_checkpoint",
+    "parse_heartbeat",
     "parse_source",
 ]
 
@@ -56,6 +60,7 @@ EMIT_OFFSET_SYNCS = SOURCE_KEYS["emit.offset-syncs.enabled"].name
 SOURCE_ALIAS = COMMON_KEYS["source.cluster.alias"].name
 TARGET_ALIAS = COMMON_KEYS["target.cluster.alias"].name
 SEPARATOR = COMMON_KEYS["replication.policy.separator"].name
+OFFSET_SYNCS_LOCATION = SOURCE_KEYS["offset-syncs.topic.location"].name
 OFFSET_SYNCS_PREFIXES = ("offset-syncs-", "offset-syncs.topic.")
 
 
@@ -65,7 +70,8 @@ class SourceConfig:
 
     `policy_class` is DEFAULT_POLICY, IDENTITY_POLICY or a Python class `module:Class`.
     `separator` is None when nobody set it: only a set one may reach names of internal topics.
-    `producer` writes the records; `target_client` is for admin requests on the target.
+    `producer` writes the records; `target_client` is for admin requests on the target;
+    `offset_syncs_producer` writes to the cluster of `offset_syncs_location`.
     """
 
     name: str
@@ -100,11 +106,69 @@ class SourceConfig:
     target_client: ClientConfig
     consumer: ConsumerConfig
     producer: ProducerConfig
+    offset_syncs_producer: ProducerConfig
 
     @property
     def flow(self) -> FlowName:
         """The two clusters."""
         return FlowName(self.source_alias, self.target_alias)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointConfig:
+    """Settings of a MirrorCheckpointConnector.
+
+    `source_client` and `target_client` are for admin requests (groups and their offsets), the
+    readers for the checkpoints topic on the target and for the offset-syncs topic, which is on the
+    cluster of `offset_syncs_location`; `producer` writes checkpoints.
+    """
+
+    name: str
+    enabled: bool
+    source_alias: str
+    target_alias: str
+    tasks_max: int
+    groups: tuple[str, ...]
+    groups_exclude: tuple[str, ...]
+    topics: tuple[str, ...]
+    topics_exclude: tuple[str, ...]
+    group_filter_class: str
+    topic_filter_class: str
+    policy_class: str
+    separator: str | None
+    internal_separator_enabled: bool
+    refresh_groups_enabled: bool
+    refresh_groups_interval_seconds: int
+    emit_checkpoints_enabled: bool
+    emit_checkpoints_interval_seconds: int
+    sync_group_offsets_enabled: bool
+    sync_group_offsets_interval_seconds: int
+    checkpoints_topic_replication_factor: int
+    offset_syncs_location: str
+    admin_timeout_ms: int
+    source_client: ClientConfig
+    target_client: ClientConfig
+    checkpoints_reader: ClientConfig
+    offset_syncs_reader: ClientConfig
+    producer: ProducerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatConfig:
+    """Settings of a MirrorHeartbeatConnector; everything it does is on the target."""
+
+    name: str
+    source_alias: str
+    target_alias: str
+    policy_class: str
+    separator: str | None
+    internal_separator_enabled: bool
+    emit_heartbeats_enabled: bool
+    emit_heartbeats_interval_seconds: int
+    heartbeats_topic_replication_factor: int
+    admin_timeout_ms: int
+    target_client: ClientConfig
+    producer: ProducerConfig
 
 
 def parse_source(connector: Settings, worker: Settings) -> SourceConfig:
@@ -124,7 +188,52 @@ def parse_source(connector: Settings, worker: Settings) -> SourceConfig:
         target_client=parse_client(client_settings(connector, "target", "admin"), target),
         consumer=parse_consumer(client_settings(connector, "source", "consumer"), source),
         producer=parse_producer(producer_settings(worker, connector), target),
+        offset_syncs_producer=_offset_syncs_producer(values, connector),
     )
+
+
+def parse_checkpoint(connector: Settings, worker: Settings) -> CheckpointConfig:
+    """The same for a checkpoint connector."""
+    kind = "MirrorCheckpointConnector"
+    values = check_connector(kind, connector) | TOPIC_FILTER_KEYS.parse(*connector)
+    source, target = values[SOURCE_ALIAS], values[TARGET_ALIAS]
+    side, alias = _offset_syncs_cluster(values)
+    return fill(
+        CheckpointConfig,
+        CONNECTOR_KEYS[kind] + TOPIC_FILTER_KEYS,
+        values,
+        separator=values[SEPARATOR] if SEPARATOR in connector.values else None,
+        source_client=parse_client(client_settings(connector, "source", "admin"), source),
+        target_client=parse_client(client_settings(connector, "target", "admin"), target),
+        checkpoints_reader=parse_client(client_settings(connector, "target", "consumer"), target),
+        offset_syncs_reader=parse_client(client_settings(connector, side, "consumer"), alias),
+        producer=parse_producer(producer_settings(worker, connector), target),
+    )
+
+
+def parse_heartbeat(connector: Settings, worker: Settings) -> HeartbeatConfig:
+    """The same for a heartbeat connector."""
+    values = check_connector("MirrorHeartbeatConnector", connector)
+    target = values[TARGET_ALIAS]
+    return fill(
+        HeartbeatConfig,
+        CONNECTOR_KEYS["MirrorHeartbeatConnector"],
+        values,
+        separator=values[SEPARATOR] if SEPARATOR in connector.values else None,
+        target_client=parse_client(client_settings(connector, "target", "admin"), target),
+        producer=parse_producer(producer_settings(worker, connector), target),
+    )
+
+
+def _offset_syncs_cluster(values: Mapping[str, Any]) -> tuple[str, str]:
+    """(source or target, alias) of the cluster that has the offset-syncs topic."""
+    side = values[OFFSET_SYNCS_LOCATION]
+    return side, values[SOURCE_ALIAS if side == "source" else TARGET_ALIAS]
+
+
+def _offset_syncs_producer(values: Mapping[str, Any], connector: Settings) -> ProducerConfig:
+    side, alias = _offset_syncs_cluster(values)
+    return parse_producer(client_settings(connector, side, "producer"), alias)
 
 
 def check_connector(kind: str, connector: Settings) -> dict[str, Any]:

@@ -12,7 +12,15 @@ from pathlib import Path
 from sparkmirror.config.advice import advise
 from sparkmirror.config.clients import BOOTSTRAP_SERVERS as SERVERS
 from sparkmirror.config.connector_keys import MIRROR_KEYS
-from sparkmirror.config.connectors import SourceConfig, check_connector, parse_source
+from sparkmirror.config.connectors import (
+    SOURCE_ALIAS,
+    CheckpointConfig,
+    HeartbeatConfig,
+    SourceConfig,
+    parse_checkpoint,
+    parse_heartbeat,
+    parse_source,
+)
 from sparkmirror.config.expansion import (
     CLUSTERS,
     CONNECTORS,
@@ -38,6 +46,7 @@ from sparkmirror.config.security_keys import SECURITY_KEYS
 from sparkmirror.config.worker import WorkerConfig, parse_worker
 from sparkmirror.types import FlowName
 
+HEARTBEAT = "MirrorHeartbeatConnector"
 FLOW_FLAGS = (ENABLED, EMIT_HEARTBEATS)
 
 
@@ -46,14 +55,25 @@ class FlowConfig:
     """One flow that copies.
 
     `worker_props` are resolved, `connector_props` are not: as MirrorMaker 2 writes them to its
-    config topic. `worker` and `source` are the typed, resolved forms.
+    config topic. `worker` and the three connectors are the typed, resolved forms.
     """
 
     name: FlowName
     worker: WorkerConfig
     source: SourceConfig
+    checkpoint: CheckpointConfig
+    heartbeat: HeartbeatConfig
     worker_props: dict[str, str] = field(repr=False)
     connector_props: dict[str, dict[str, str]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatPair:
+    """A pair of clusters that gets heartbeats, whether its flow copies or not."""
+
+    name: FlowName
+    worker: WorkerConfig
+    heartbeat: HeartbeatConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +83,7 @@ class MirrorMakerConfig:
     path: Path
     clusters: tuple[str, ...]
     flows: tuple[FlowConfig, ...]
-    heartbeat_pairs: tuple[FlowName, ...]
+    heartbeat_pairs: tuple[HeartbeatPair, ...]
     spark: dict[str, str] = field(repr=False)
     warnings: tuple[str, ...] = ()
 
@@ -91,6 +111,7 @@ def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
     chosen = [pair for pair in pairs(aliases) if not clusters or pair.target in clusters]
     names = [flow for flow in chosen if copies(flags, flow)]
     flows = tuple(_flow(file, name) for name in names)
+    beating = [pair for pair in chosen if emits_heartbeats(flags, pair)]
     advise(props, aliases, names, findings)
     if not flows and aliases:
         _no_flows(aliases, clusters, findings)
@@ -99,7 +120,7 @@ def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
         path=path,
         clusters=aliases,
         flows=flows,
-        heartbeat_pairs=tuple(pair for pair in chosen if emits_heartbeats(flags, pair)),
+        heartbeat_pairs=tuple(_heartbeat_pair(file, flows, pair) for pair in beating),
         spark=resolve(spark, file.providers, findings),
         warnings=findings.warnings,
     )
@@ -143,20 +164,45 @@ def _flags(file: _File, aliases: Sequence[str]) -> dict[str, str]:
 
 
 def _flow(file: _File, flow: FlowName) -> FlowConfig:
-    worker = _settings(file, worker_settings(file.props, flow), {SERVERS: flow.target})
-    servers = {f"source.cluster.{SERVERS}": flow.source, f"target.cluster.{SERVERS}": flow.target}
-    expanded = {name: connector_settings(file.props, flow, name) for name in CONNECTORS}
-    connectors = {name: _settings(file, found, servers) for name, found in expanded.items()}
-    source = parse_source(connectors.pop("MirrorSourceConnector"), worker)
-    for name, settings in connectors.items():
-        check_connector(name, settings)
+    worker = _worker(file, flow)
     return FlowConfig(
         name=flow,
         worker=parse_worker(worker, flow.target),
-        source=source,
+        source=parse_source(_connector(file, flow, "MirrorSourceConnector"), worker),
+        checkpoint=parse_checkpoint(_connector(file, flow, "MirrorCheckpointConnector"), worker),
+        heartbeat=parse_heartbeat(_connector(file, flow, HEARTBEAT), worker),
         worker_props=dict(worker.values),
-        connector_props={name: plain(found) for name, found in expanded.items()},
+        connector_props={
+            name: plain(connector_settings(file.props, flow, name)) for name in CONNECTORS
+        },
     )
+
+
+def _heartbeat_pair(file: _File, flows: Sequence[FlowConfig], pair: FlowName) -> HeartbeatPair:
+    for flow in flows:
+        if flow.name == pair:
+            return HeartbeatPair(pair, flow.worker, flow.heartbeat)
+    # A pair that does not copy needs nothing of its source but the name: not its secrets either.
+    worker, connector = _worker(file, pair), _connector(file, pair, HEARTBEAT, target_only=True)
+    return HeartbeatPair(
+        pair, parse_worker(worker, pair.target), parse_heartbeat(connector, worker)
+    )
+
+
+def _worker(file: _File, flow: FlowName) -> Settings:
+    return _settings(file, worker_settings(file.props, flow), {SERVERS: flow.target})
+
+
+def _connector(file: _File, flow: FlowName, name: str, *, target_only: bool = False) -> Settings:
+    servers = {f"source.cluster.{SERVERS}": flow.source, f"target.cluster.{SERVERS}": flow.target}
+    expanded = connector_settings(file.props, flow, name)
+    if target_only:
+        expanded = {
+            key: setting
+            for key, setting in expanded.items()
+            if key == SOURCE_ALIAS or not key.startswith("source.")
+        }
+    return _settings(file, expanded, servers)
 
 
 def _settings(file: _File, expanded: Expanded, servers: Mapping[str, str]) -> Settings:
