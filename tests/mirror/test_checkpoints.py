@@ -17,13 +17,13 @@ from sparkmirror.mirror.checkpoints import (
     NoCheckpoint,
     why_not_emitted,
 )
-from sparkmirror.mirror.filters import TopicFilter
+from sparkmirror.mirror.filters import DefaultTopicFilter
 from sparkmirror.mirror.offset_sync_store import OffsetSyncStore
 from sparkmirror.mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
 from sparkmirror.types import TopicPartition
 
-ACCEPT_ALL = TopicFilter(re.compile(".*"), None)
+ACCEPT_ALL = DefaultTopicFilter(re.compile(".*"), None)
 RULES = CheckpointRules(DefaultReplicationPolicy(), ACCEPT_ALL, "source1", "target2")
 UPSTREAM = TopicPartition("topic1", 2)
 DOWNSTREAM = TopicPartition("source1.topic1", 2)
@@ -119,7 +119,7 @@ def test_no_checkpoint_without_a_sync() -> None:
 
 
 def test_no_checkpoint_for_topics_the_filter_rejects() -> None:
-    rules = CheckpointRules(DefaultReplicationPolicy(), TopicFilter(None, None), "a", "b")
+    rules = CheckpointRules(DefaultReplicationPolicy(), DefaultTopicFilter(None, None), "a", "b")
     syncs = sync_store((0, 0))
     plan = rules.plan("g", {UPSTREAM: CommittedOffset(0)}, syncs.translate_downstream, {})
     assert plan == CheckpointPlan((), {UPSTREAM: NoCheckpoint.TOPIC_EXCLUDED})

@@ -15,13 +15,12 @@ from sparkmirror.mirror.config_sync import (
     plan_config_sync,
     topics_to_sync,
 )
-from sparkmirror.mirror.filters import ConfigPropertyFilter
+from sparkmirror.mirror.filters import DefaultConfigPropertyFilter
 from sparkmirror.mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from sparkmirror.mirror.topics import ConfigEntry, ConfigSource
 
 SET, DELETE = AlterOperation.SET, AlterOperation.DELETE
-NO_FILTER = ConfigPropertyFilter(None)
-FILTER = ConfigPropertyFilter(re.compile("exclude_param.*|min.insync.replicas"))
+EXCLUDE = re.compile("exclude_param.*|min.insync.replicas")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,8 @@ def test_setting_is_synced(
     by_source: tuple[AlterOperation, str | None] | None,
 ) -> None:
     for replicate_source_default, expected in ((False, by_target), (True, by_source)):
-        planned = plan_config_sync([entry], FILTER, replicate_source_default)
+        property_filter = DefaultConfigPropertyFilter(EXCLUDE, replicate_source_default)
+        planned = plan_config_sync([entry], property_filter)
         assert planned == (() if expected is None else (AlterConfig(entry.name, *expected),))
 
 
@@ -131,7 +131,8 @@ topics = st.lists(entries, max_size=5, unique_by=lambda entry: entry.name)
 def test_applied_changes_leave_nothing_to_do(
     source: list[ConfigEntry], remote: list[ConfigEntry], replicate_source_default: bool
 ) -> None:
-    planned = plan_config_sync(source, NO_FILTER, replicate_source_default)
+    property_filter = DefaultConfigPropertyFilter(None, replicate_source_default)
+    planned = plan_config_sync(source, property_filter)
     own = {e.name: e.value for e in remote if e.source is ConfigSource.DYNAMIC_TOPIC}
     for change in changes_left(planned, remote):
         if change.operation is SET:

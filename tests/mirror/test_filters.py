@@ -6,7 +6,11 @@ import re
 
 import pytest
 
-from sparkmirror.mirror.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
+from sparkmirror.mirror.filters import (
+    DefaultConfigPropertyFilter,
+    DefaultGroupFilter,
+    DefaultTopicFilter,
+)
 
 ALL = re.compile(".*")
 DEFAULT_EXCLUDE = re.compile(r"mm2.*\.internal|.*\.replica|__.*")
@@ -34,7 +38,7 @@ DEFAULT_GROUPS_EXCLUDE = re.compile(r"console-consumer-.*|connect-.*|__.*")
 def test_topic_filter(
     include: re.Pattern[str] | None, exclude: re.Pattern[str] | None, topic: str, expected: bool
 ) -> None:
-    assert TopicFilter(include, exclude).should_replicate_topic(topic) is expected
+    assert DefaultTopicFilter(include, exclude).should_replicate_topic(topic) is expected
 
 
 @pytest.mark.parametrize(
@@ -54,7 +58,7 @@ def test_topic_filter(
 def test_group_filter(
     include: re.Pattern[str] | None, exclude: re.Pattern[str] | None, group: str, expected: bool
 ) -> None:
-    assert GroupFilter(include, exclude).should_replicate_group(group) is expected
+    assert DefaultGroupFilter(include, exclude).should_replicate_group(group) is expected
 
 
 @pytest.mark.parametrize(
@@ -70,4 +74,4 @@ def test_group_filter(
 )
 def test_config_property_filter(exclude: str | None, name: str, expected: bool) -> None:
     pattern = None if exclude is None else re.compile(exclude)
-    assert ConfigPropertyFilter(pattern).should_replicate_config_property(name) is expected
+    assert DefaultConfigPropertyFilter(pattern).should_replicate_config_property(name) is expected

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.mirror.checkpoints import CommittedOffset
-from sparkmirror.mirror.filters import GroupFilter, TopicFilter
+from sparkmirror.mirror.filters import DefaultGroupFilter, DefaultTopicFilter
 from sparkmirror.mirror.group_offsets import (
     GroupListing,
     GroupPlan,
@@ -24,8 +24,8 @@ from sparkmirror.mirror.group_offsets import (
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import TopicPartition
 
-GROUPS = GroupFilter(re.compile(".*"), re.compile("console-consumer-.*|connect-.*|__.*"))
-TOPICS = TopicFilter(re.compile("topic.*"), None)
+GROUPS = DefaultGroupFilter(re.compile(".*"), re.compile("console-consumer-.*|connect-.*|__.*"))
+TOPICS = DefaultTopicFilter(re.compile("topic.*"), None)
 TP = TopicPartition("a.topic", 0)
 OTHER = TopicPartition("a.topic", 1)
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from sparkmirror.mirror.filters import ConfigPropertyFilter, TopicFilter
+from sparkmirror.mirror.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
 from sparkmirror.mirror.policy import (
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
@@ -24,9 +24,9 @@ from sparkmirror.mirror.topics import (
     should_replicate_topic,
 )
 
-ACCEPT_ALL = TopicFilter(re.compile(".*"), None)
-REJECT_ALL = TopicFilter(None, None)
-DEFAULTS = TopicFilter(re.compile(".*"), re.compile(r"mm2.*\.internal|.*\.replica|__.*"))
+ACCEPT_ALL = DefaultTopicFilter(re.compile(".*"), None)
+REJECT_ALL = DefaultTopicFilter(None, None)
+DEFAULTS = DefaultTopicFilter(re.compile(".*"), re.compile(r"mm2.*\.internal|.*\.replica|__.*"))
 DEFAULT = DefaultReplicationPolicy()
 IDENTITY = IdentityReplicationPolicy("source")
 IDENTITY_WITHOUT_ALIAS = IdentityReplicationPolicy(None)
@@ -55,7 +55,7 @@ HEARTBEATS = ["heartbeats", "othersource.heartbeats"]
 def replicates(
     topic: str,
     policy: ReplicationPolicy,
-    topic_filter: TopicFilter = ACCEPT_ALL,
+    topic_filter: DefaultTopicFilter = ACCEPT_ALL,
     heartbeats: bool = True,
 ) -> bool:
     return should_replicate_topic(
@@ -124,7 +124,11 @@ def test_is_cycle_ends_when_there_is_no_upstream_topic() -> None:
     ],
 )
 def test_heartbeats_are_copied(
-    topic: str, topic_filter: TopicFilter, policy: ReplicationPolicy, enabled: bool, expected: bool
+    topic: str,
+    topic_filter: DefaultTopicFilter,
+    policy: ReplicationPolicy,
+    enabled: bool,
+    expected: bool,
 ) -> None:
     assert replicates(topic, policy, topic_filter, heartbeats=enabled) is expected
 
@@ -137,7 +141,7 @@ def test_internal_topics_are_never_copied(topic: str) -> None:
 
 
 def test_filter_decides_about_data_topics() -> None:
-    only_orders = TopicFilter(re.compile("orders"), None)
+    only_orders = DefaultTopicFilter(re.compile("orders"), None)
     assert replicates("orders", DEFAULT, only_orders)
     assert not replicates("payments", DEFAULT, only_orders)
 
@@ -238,7 +242,8 @@ def test_plan_warns_when_two_topics_share_a_remote_name() -> None:
     assert "'Orders' and 'orders' of 'source' are both called 'orders'" in warning
 
 
-NO_EXCLUDES = ConfigPropertyFilter(None)
+NO_EXCLUDES = DefaultConfigPropertyFilter(None)
+SOURCE_DEFAULTS = DefaultConfigPropertyFilter(None, replicate_source_default=True)
 
 
 @pytest.mark.parametrize(
@@ -262,10 +267,8 @@ def test_new_topics_get_the_settings_of_their_source(
     entry: ConfigEntry, set_normally: bool, set_with_source_defaults: bool
 ) -> None:
     expected = {entry.name: entry.value}
-    assert creation_configs([entry], NO_EXCLUDES, replicate_source_default=False) == (
-        expected if set_normally else {}
-    )
-    assert creation_configs([entry], NO_EXCLUDES, replicate_source_default=True) == (
+    assert creation_configs([entry], NO_EXCLUDES) == (expected if set_normally else {})
+    assert creation_configs([entry], SOURCE_DEFAULTS) == (
         expected if set_with_source_defaults else {}
     )
 
@@ -276,7 +279,7 @@ def test_new_topics_do_not_get_excluded_settings() -> None:
         ConfigEntry("exclude_param.param1", "value-param1"),
         ConfigEntry("min.insync.replicas", "2"),
     ]
-    excludes = ConfigPropertyFilter(re.compile(r"min\.insync\.replicas|exclude_param.*"))
-    assert creation_configs(entries, excludes, replicate_source_default=True) == {
-        "name-1": "value-1"
-    }
+    excludes = DefaultConfigPropertyFilter(
+        re.compile(r"min\.insync\.replicas|exclude_param.*"), replicate_source_default=True
+    )
+    assert creation_configs(entries, excludes) == {"name-1": "value-1"}

@@ -7,7 +7,7 @@ want to look one up.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sparkmirror.config.classes import DEFAULT_POLICY, IDENTITY_POLICY
@@ -71,7 +71,8 @@ class SourceConfig:
     `policy_class` is DEFAULT_POLICY, IDENTITY_POLICY or a Python class `module:Class`.
     `separator` is None when nobody set it: only a set one may reach names of internal topics.
     `producer` writes the records; `target_client` is for admin requests on the target;
-    `offset_syncs_producer` writes to the cluster of `offset_syncs_location`.
+    `offset_syncs_producer` writes to the cluster of `offset_syncs_location`. `settings` has all of
+    them as text, resolved, for classes of the user's own.
     """
 
     name: str
@@ -107,6 +108,7 @@ class SourceConfig:
     consumer: ConsumerConfig
     producer: ProducerConfig
     offset_syncs_producer: ProducerConfig
+    settings: Mapping[str, str] = field(repr=False, hash=False)
 
     @property
     def flow(self) -> FlowName:
@@ -120,7 +122,8 @@ class CheckpointConfig:
 
     `source_client` and `target_client` are for admin requests (groups and their offsets), the
     readers for the checkpoints topic on the target and for the offset-syncs topic, which is on the
-    cluster of `offset_syncs_location`; `producer` writes checkpoints.
+    cluster of `offset_syncs_location`; `producer` writes checkpoints. `settings` has all of them as
+    text, resolved, for classes of the user's own.
     """
 
     name: str
@@ -151,6 +154,7 @@ class CheckpointConfig:
     checkpoints_reader: ClientConfig
     offset_syncs_reader: ClientConfig
     producer: ProducerConfig
+    settings: Mapping[str, str] = field(repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +193,7 @@ def parse_source(connector: Settings, worker: Settings) -> SourceConfig:
         consumer=parse_consumer(client_settings(connector, "source", "consumer"), source),
         producer=parse_producer(producer_settings(worker, connector), target),
         offset_syncs_producer=_offset_syncs_producer(values, connector),
+        settings=dict(connector.values),
     )
 
 
@@ -208,6 +213,7 @@ def parse_checkpoint(connector: Settings, worker: Settings) -> CheckpointConfig:
         checkpoints_reader=parse_client(client_settings(connector, "target", "consumer"), target),
         offset_syncs_reader=parse_client(client_settings(connector, side, "consumer"), alias),
         producer=parse_producer(producer_settings(worker, connector), target),
+        settings=dict(connector.values),
     )
 
 

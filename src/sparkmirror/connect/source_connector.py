@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from sparkmirror.config.findings import Findings
 from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.config.providers import load_providers, resolve
-from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
-from sparkmirror.mirror.filters import ConfigPropertyFilter, TopicFilter
+from sparkmirror.mirror.filters import make_config_property_filter, make_topic_filter
 from sparkmirror.mirror.policy import make_policy
 from sparkmirror.mirror.topics import (
     ConfigEntry,
@@ -58,12 +57,8 @@ class SourceConnector:
             self.config.separator,
             self.config.internal_separator_enabled,
         )
-        self._filter = TopicFilter(
-            compile_patterns(self.config.topics), compile_patterns(self.config.topics_exclude)
-        )
-        self._property_filter = ConfigPropertyFilter(
-            compile_patterns(self.config.config_properties_exclude)
-        )
+        self._filter = make_topic_filter(self.config)
+        self._property_filter = make_config_property_filter(self.config)
         self._store = OffsetStore(flow.worker, self.config.name, self.config.source_alias)
         self._assignment: list[list[TopicPartition]] = []
         self._topic_ids: dict[str, bytes] = {}
@@ -202,8 +197,7 @@ class SourceConnector:
             ConfigEntry(name, value, ConfigSource(source), read_only, sensitive)
             for name, value, source, read_only, sensitive in settings
         ]
-        defaults = self.config.use_defaults_from == "source"
-        return creation_configs(entries, self._property_filter, defaults)
+        return creation_configs(entries, self._property_filter)
 
     def _grow(self, plan: TopicPlan) -> dict[str, int]:
         grown: dict[str, int] = {}

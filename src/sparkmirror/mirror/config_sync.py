@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from sparkmirror.mirror.filters import ConfigPropertyFilter
 from sparkmirror.mirror.policy import ReplicationPolicy
-from sparkmirror.mirror.topics import ConfigEntry, ConfigSource, is_replicable
+from sparkmirror.mirror.topics import ConfigEntry, ConfigSource, is_replicable, leaves_default
 
 
 class AlterOperation(IntEnum):
@@ -49,24 +49,21 @@ def topics_to_sync(
 def plan_config_sync(
     entries: Iterable[ConfigEntry],
     property_filter: ConfigPropertyFilter,
-    replicate_source_default: bool,
 ) -> tuple[AlterConfig, ...]:
     """Say what makes a remote topic's settings those of its source topic, given as `entries`.
 
-    `replicate_source_default` is `use.defaults.from=source`. The plan does not depend on what the
-    remote topic has: see `changes_left`.
+    The plan does not depend on what the remote topic has: see `changes_left`.
     """
     plans = (
-        _plan_entry(entry, replicate_source_default)
+        _plan_entry(entry, property_filter)
         for entry in entries
         if is_replicable(entry, property_filter)
     )
     return tuple(change for change in plans if change is not None)
 
 
-def _plan_entry(entry: ConfigEntry, replicate_source_default: bool) -> AlterConfig | None:
-    is_default = entry.source is ConfigSource.DEFAULT
-    if is_default and not replicate_source_default:
+def _plan_entry(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> AlterConfig | None:
+    if leaves_default(entry, property_filter):
         return AlterConfig(entry.name, AlterOperation.DELETE)
     if entry.value is None:
         # Brokers refuse to set nothing.

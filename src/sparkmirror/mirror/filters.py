@@ -1,49 +1,217 @@
-"""Which topics, topic settings and consumer groups a flow copies, by regular expressions.
+"""Which topics, topic settings and consumer groups a flow copies.
 
 Runs on: worker.
-Mirrors: DefaultTopicFilter, DefaultConfigPropertyFilter and DefaultGroupFilter of
-org.apache.kafka.connect.mirror (4.4).
+Mirrors: TopicFilter, GroupFilter and ConfigPropertyFilter of org.apache.kafka.connect.mirror, and
+their three default classes (4.4).
 
-A list of patterns is joined into one expression that must match the whole name. An empty list is
-no expression: None, which matches nothing.
+The default classes read regular expressions: a list of patterns is joined into one expression that
+must match the whole name. An empty list is no expression: None, which matches nothing.
 """
 
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+from sparkmirror.config.classes import (
+    DEFAULT_CONFIG_PROPERTY_FILTER,
+    DEFAULT_GROUP_FILTER,
+    DEFAULT_TOPIC_FILTER,
+)
+from sparkmirror.config.connector_keys import (
+    CHECKPOINT_KEYS,
+    FRAMEWORK_KEYS,
+    SOURCE_KEYS,
+    TOPIC_FILTER_KEYS,
+)
+from sparkmirror.config.connectors import CheckpointConfig, SourceConfig
+from sparkmirror.config.keys import Definition
+from sparkmirror.config.regexes import compile_patterns
+from sparkmirror.errors import ConfigError
+from sparkmirror.mirror.user_classes import load_user_class
+
+_TOPIC_FILTER_KEY = SOURCE_KEYS["topic.filter.class"].name
+_GROUP_FILTER_KEY = CHECKPOINT_KEYS["group.filter.class"].name
+_CONFIG_PROPERTY_FILTER_KEY = SOURCE_KEYS["config.property.filter.class"].name
+_GROUP_KEYS = Definition(CHECKPOINT_KEYS["groups"], CHECKPOINT_KEYS["groups.exclude"])
+_PROPERTY_KEYS = Definition(
+    SOURCE_KEYS["config.properties.exclude"], FRAMEWORK_KEYS["use.defaults.from"]
+)
+
+
+@runtime_checkable
+class TopicFilter(Protocol):
+    """Chooses topics of the source.
+
+    A filter of your own is a subclass of this class or of `DefaultTopicFilter`, named as
+    `module:Class`. Obligations of all three kinds of filters: answer at once, without I/O; the
+    answer may change with time and counts from the next refresh on.
+    """
+
+    @classmethod
+    @abstractmethod
+    def from_settings(cls, props: Mapping[str, str]) -> Self:
+        """Build the filter; called once per connector start, with all settings it was given."""
+
+    @abstractmethod
+    def should_replicate_topic(self, topic: str) -> bool:
+        """Whether to copy `topic`; asked for all topics of the source at each refresh.
+
+        Internal topics and cycles are never copied, whatever the answer.
+        """
+
+
+@runtime_checkable
+class GroupFilter(Protocol):
+    """Chooses consumer groups of the source."""
+
+    @classmethod
+    @abstractmethod
+    def from_settings(cls, props: Mapping[str, str]) -> Self:
+        """Build the filter; called once per connector start, with all settings it was given."""
+
+    @abstractmethod
+    def should_replicate_group(self, group: str) -> bool:
+        """Whether to translate offsets of `group`; asked for all groups at each refresh."""
+
+
+@runtime_checkable
+class ConfigPropertyFilter(Protocol):
+    """Chooses settings of topics."""
+
+    @classmethod
+    @abstractmethod
+    def from_settings(cls, props: Mapping[str, str]) -> Self:
+        """Build the filter; called once per connector start, with all settings it was given."""
+
+    @abstractmethod
+    def should_replicate_config_property(self, name: str) -> bool:
+        """Whether remote topics follow their source topics in the setting `name`."""
+
+    def should_replicate_source_default(self, name: str) -> bool:
+        """Whether a remote topic gets the value that its source topic has only by default."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
-class TopicFilter:
+class DefaultTopicFilter(TopicFilter):
     """Settings `topics` and `topics.exclude`: an exclude wins over an include."""
 
     include: re.Pattern[str] | None
     exclude: re.Pattern[str] | None
+
+    @classmethod
+    def from_settings(cls, props: Mapping[str, str]) -> Self:
+        values = TOPIC_FILTER_KEYS.parse(props)
+        return cls(*(compile_patterns(values[key.name]) for key in TOPIC_FILTER_KEYS))
 
     def should_replicate_topic(self, topic: str) -> bool:
         return _matches(self.include, topic) and not _matches(self.exclude, topic)
 
 
 @dataclass(frozen=True, slots=True)
-class GroupFilter:
+class DefaultGroupFilter(GroupFilter):
     """Settings `groups` and `groups.exclude`: an exclude wins over an include."""
 
     include: re.Pattern[str] | None
     exclude: re.Pattern[str] | None
+
+    @classmethod
+    def from_settings(cls, props: Mapping[str, str]) -> Self:
+        values = _GROUP_KEYS.parse(props)
+        return cls(*(compile_patterns(values[key.name]) for key in _GROUP_KEYS))
 
     def should_replicate_group(self, group: str) -> bool:
         return _matches(self.include, group) and not _matches(self.exclude, group)
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigPropertyFilter:
-    """Setting `config.properties.exclude`: every other topic setting is copied."""
+class DefaultConfigPropertyFilter(ConfigPropertyFilter):
+    """Settings `config.properties.exclude`, every other one is copied, and `use.defaults.from`."""
 
     exclude: re.Pattern[str] | None
+    replicate_source_default: bool = False
+
+    @classmethod
+    def from_settings(cls, props: Mapping[str, str]) -> Self:
+        patterns, defaults_from = _PROPERTY_KEYS.parse(props).values()
+        # Whatever is not "source" means the target's, as in MirrorMaker 2.
+        return cls(compile_patterns(patterns), defaults_from == "source")
 
     def should_replicate_config_property(self, name: str) -> bool:
         return not _matches(self.exclude, name)
+
+    def should_replicate_source_default(self, name: str) -> bool:
+        return self.replicate_source_default
+
+
+def make_topic_filter(config: SourceConfig | CheckpointConfig) -> TopicFilter:
+    """Build the filter that `topic.filter.class` names.
+
+    Raises:
+        ConfigError: no such class, or it is not a `TopicFilter`.
+    """
+    built_in = {DEFAULT_TOPIC_FILTER: DefaultTopicFilter}
+    wanted = _Wanted(_TOPIC_FILTER_KEY, config.topic_filter_class, TopicFilter, built_in)
+    made: TopicFilter = _make(wanted, config.settings)
+    return made
+
+
+def make_group_filter(config: CheckpointConfig) -> GroupFilter:
+    """Build the filter that `group.filter.class` names.
+
+    Raises:
+        ConfigError: no such class, or it is not a `GroupFilter`.
+    """
+    built_in = {DEFAULT_GROUP_FILTER: DefaultGroupFilter}
+    wanted = _Wanted(_GROUP_FILTER_KEY, config.group_filter_class, GroupFilter, built_in)
+    made: GroupFilter = _make(wanted, config.settings)
+    return made
+
+
+def make_config_property_filter(config: SourceConfig) -> ConfigPropertyFilter:
+    """Build the filter that `config.property.filter.class` names.
+
+    Raises:
+        ConfigError: no such class, or it is not a `ConfigPropertyFilter`.
+    """
+    wanted = _Wanted(
+        _CONFIG_PROPERTY_FILTER_KEY,
+        config.config_property_filter_class,
+        ConfigPropertyFilter,
+        {DEFAULT_CONFIG_PROPERTY_FILTER: DefaultConfigPropertyFilter},
+    )
+    made: ConfigPropertyFilter = _make(wanted, config.settings)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A class that a setting names: the key, its value, and what it must be."""
+
+    key: str
+    class_name: str
+    contract: Any
+    built_in: Mapping[str, Any]
+
+    def refuse(self, reason: str) -> ConfigError:
+        known = ", ".join(self.built_in)
+        contract = f"{__name__}.{self.contract.__name__}"
+        remedy = f"use {known}, or module:Class of a Python subclass of {contract}"
+        return ConfigError(self.key, self.class_name, reason, remedy)
+
+
+def _make(wanted: _Wanted, props: Mapping[str, str]) -> Any:
+    found = wanted.built_in.get(wanted.class_name)
+    made = (found or load_user_class("filter", wanted.class_name, wanted.refuse)).from_settings(
+        props
+    )
+    if not isinstance(made, wanted.contract):
+        raise wanted.refuse(f"it lacks methods of {wanted.contract.__name__}")
+    return made
 
 
 def _matches(pattern: re.Pattern[str] | None, name: str) -> bool:

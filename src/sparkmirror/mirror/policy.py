@@ -10,11 +10,11 @@ MirrorMaker 2's behaviour; other tools read the same names, so they are kept.
 
 from __future__ import annotations
 
-import importlib
 from abc import abstractmethod
 from typing import Protocol, Self, runtime_checkable
 
 from sparkmirror.errors import ConfigError
+from sparkmirror.mirror.user_classes import load_user_class
 
 DEFAULT_SEPARATOR = "."
 
@@ -216,17 +216,9 @@ def make_policy(
 
 
 def _load_class(class_name: str) -> type[ReplicationPolicy]:
-    module_name, colon, name = class_name.partition(":")
-    if not colon:
-        raise _bad_policy(class_name, "no such policy; Java classes cannot be loaded")
-    if not all(part.isidentifier() for part in (*module_name.split("."), name)):
-        raise _bad_policy(class_name, "not of the form module:Class")
-    try:
-        loaded = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as exc:
-        raise _bad_policy(class_name, f"cannot be loaded: {exc}") from exc
-    if not (isinstance(loaded, type) and hasattr(loaded, "from_settings")):
-        raise _bad_policy(class_name, "it is not a class with a from_settings method")
+    loaded: type[ReplicationPolicy] = load_user_class(
+        "policy", class_name, lambda reason: _bad_policy(class_name, reason)
+    )
     return loaded
 
 

@@ -171,19 +171,18 @@ class ConfigEntry:
 def creation_configs(
     entries: Iterable[ConfigEntry],
     property_filter: ConfigPropertyFilter,
-    replicate_source_default: bool,
 ) -> dict[str, str]:
     """Return the settings a new remote topic gets from its source topic.
 
-    `replicate_source_default` is `use.defaults.from=source`: also set what the source topic only
-    has by default. Dynamic broker-wide values of the source count as set, static ones do not.
+    What the source topic only has by default is set if the filter says so (`use.defaults.from`).
+    Dynamic broker-wide values of the source count as set, static ones do not.
     """
     return {
         entry.name: entry.value
         for entry in entries
         if entry.value is not None
         and is_replicable(entry, property_filter)
-        and (replicate_source_default or entry.source is not ConfigSource.DEFAULT)
+        and not leaves_default(entry, property_filter)
     }
 
 
@@ -194,3 +193,9 @@ def is_replicable(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> 
     return not (
         hidden_or_fixed or is_brokers_own
     ) and property_filter.should_replicate_config_property(entry.name)
+
+
+def leaves_default(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> bool:
+    """Whether the target's own default holds, because the source topic only has its default."""
+    is_default = entry.source is ConfigSource.DEFAULT
+    return is_default and not property_filter.should_replicate_source_default(entry.name)

@@ -1,0 +1,31 @@
+"""Loads the Python classes that settings name: policies and filters of the user's own.
+
+Runs on: worker and executor.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from sparkmirror.errors import ConfigError
+
+
+def load_user_class(what: str, class_name: str, refuse: Callable[[str], ConfigError]) -> Any:
+    """The class that `class_name`, written `module:Class`, names; it has a `from_settings` method.
+
+    `what` is what it should be ("policy"); `refuse` makes the error of a reason.
+    """
+    module_name, colon, name = class_name.partition(":")
+    if not colon:
+        raise refuse(f"no such {what}; Java classes cannot be loaded")
+    if not all(part.isidentifier() for part in (*module_name.split("."), name)):
+        raise refuse("not of the form module:Class")
+    try:
+        loaded = getattr(importlib.import_module(module_name), name)
+    except (ImportError, AttributeError) as exc:
+        raise refuse(f"cannot be loaded: {exc}") from exc
+    if not (isinstance(loaded, type) and hasattr(loaded, "from_settings")):
+        raise refuse("it is not a class with a from_settings method")
+    return loaded
