@@ -33,6 +33,7 @@ ROWS = (
     ErrorCode(8, "BROKER_NOT_AVAILABLE", True, True),
     ErrorCode(9, "REPLICA_NOT_AVAILABLE", True, True),
     ErrorCode(10, "MESSAGE_TOO_LARGE", False, False),
+    ErrorCode(12, "OFFSET_METADATA_TOO_LARGE", False, False),
     ErrorCode(13, "NETWORK_EXCEPTION", True, True),
     ErrorCode(14, "COORDINATOR_LOAD_IN_PROGRESS", True, False),
     ErrorCode(15, "COORDINATOR_NOT_AVAILABLE", True, True),
@@ -42,6 +43,12 @@ ROWS = (
     ErrorCode(19, "NOT_ENOUGH_REPLICAS", True, True),
     ErrorCode(20, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", True, True),
     ErrorCode(21, "INVALID_REQUIRED_ACKS", False, False),
+    ErrorCode(22, "ILLEGAL_GENERATION", False, False),
+    ErrorCode(23, "INCONSISTENT_GROUP_PROTOCOL", False, False),
+    ErrorCode(24, "INVALID_GROUP_ID", False, False),
+    ErrorCode(25, "UNKNOWN_MEMBER_ID", False, False),
+    ErrorCode(27, "REBALANCE_IN_PROGRESS", False, False),
+    ErrorCode(28, "INVALID_COMMIT_OFFSET_SIZE", False, False),
     ErrorCode(29, "TOPIC_AUTHORIZATION_FAILED", False, False),
     ErrorCode(30, "GROUP_AUTHORIZATION_FAILED", False, False),
     ErrorCode(31, "CLUSTER_AUTHORIZATION_FAILED", False, False),
@@ -62,6 +69,8 @@ ROWS = (
     # A disk of the leader failed; leadership moves elsewhere.
     ErrorCode(56, "KAFKA_STORAGE_ERROR", True, True),
     ErrorCode(59, "UNKNOWN_PRODUCER_ID", False, False),
+    ErrorCode(68, "NON_EMPTY_GROUP", False, False),
+    ErrorCode(69, "GROUP_ID_NOT_FOUND", False, False),
     ErrorCode(70, "FETCH_SESSION_ID_NOT_FOUND", True, False),
     ErrorCode(71, "INVALID_FETCH_SESSION_EPOCH", True, False),
     ErrorCode(72, "LISTENER_NOT_FOUND", True, True),
@@ -72,11 +81,13 @@ ROWS = (
     ErrorCode(80, "PREFERRED_LEADER_NOT_AVAILABLE", True, True),
     ErrorCode(83, "ELIGIBLE_LEADERS_NOT_AVAILABLE", True, True),
     ErrorCode(87, "INVALID_RECORD", False, False),
+    ErrorCode(88, "UNSTABLE_OFFSET_COMMIT", True, False),
     ErrorCode(89, "THROTTLING_QUOTA_EXCEEDED", True, False),
     ErrorCode(90, "PRODUCER_FENCED", False, False),
     ErrorCode(100, "UNKNOWN_TOPIC_ID", True, True),
     ErrorCode(103, "INCONSISTENT_TOPIC_ID", True, True),
     ErrorCode(106, "FETCH_SESSION_TOPIC_ID_ERROR", True, True),
+    ErrorCode(113, "STALE_MEMBER_EPOCH", False, False),
 )
 
 BY_CODE = {row.code: row for row in ROWS}
@@ -86,11 +97,13 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 LEADER_NOT_AVAILABLE = 5
 MESSAGE_TOO_LARGE = 10
 RECORD_LIST_TOO_LARGE = 18
+UNKNOWN_MEMBER_ID = 25
 INVALID_TIMESTAMP = 32
 OUT_OF_ORDER_SEQUENCE_NUMBER = 45
 DUPLICATE_SEQUENCE_NUMBER = 46
 INVALID_PRODUCER_EPOCH = 47
 UNKNOWN_PRODUCER_ID = 59
+GROUP_ID_NOT_FOUND = 69
 FETCH_SESSION_ID_NOT_FOUND = 70
 INVALID_FETCH_SESSION_EPOCH = 71
 INVALID_RECORD = 87
