@@ -142,6 +142,23 @@ def encode_offset_key(connector: str, cluster: str, topic: str, partition: int) 
     return f"[{_jackson_string(connector)},{{{members}}}]".encode()
 
 
+def encode_heartbeat_offset_key(connector: str, source_alias: str, target_alias: str) -> bytes:
+    """Return the key under which Connect notes that a heartbeat connector has written."""
+    members = (
+        f'"sourceClusterAlias":{_jackson_string(source_alias)},'
+        f'"targetClusterAlias":{_jackson_string(target_alias)}'
+    )
+    return f"[{_jackson_string(connector)},{{{members}}}]".encode()
+
+
+def encode_checkpoint_offset_key(connector: str, group: str, topic: str, partition: int) -> bytes:
+    """Return the same for a checkpoint of `group`; `topic` is the remote."""
+    members = (
+        f'"partition":{partition},"topic":{_jackson_string(topic)},"group":{_jackson_string(group)}'
+    )
+    return f"[{_jackson_string(connector)},{{{members}}}]".encode()
+
+
 def decode_offset_key(key: bytes | None) -> OffsetKey | None:
     """Read a key of the offsets topic, members in any order.
 

@@ -1,0 +1,47 @@
+"""What Connect stores after heartbeats and checkpoints were written: an offset that is always 0.
+
+Runs on: worker. Nobody reads it; it is there so that the offsets topic holds what MirrorMaker 2
+leaves in it. The positions of the copy are written by the copy tasks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from sparkmirror.connect.record_writer import RecordWriter
+from sparkmirror.mirror.partitioner import partition_for_key
+from sparkmirror.mirror.records import encode_offset_value
+
+OFFSET = encode_offset_value(0)
+
+
+class SourceOffsets:
+    """Keys whose records were stored since the last `store`; for any thread."""
+
+    def __init__(self, writer: RecordWriter, topic: str) -> None:
+        self._writer = writer
+        self._topic = topic
+        self._lock = threading.Lock()
+        self._keys: dict[bytes, None] = {}
+
+    def note(self, key: bytes) -> None:
+        """A record of this key was stored."""
+        with self._lock:
+            self._keys[key] = None
+
+    def store(self, partitions: int) -> None:
+        """Write what was noted to the offsets topic, which has so many partitions.
+
+        Raises:
+            KafkaError: the writer is closed, or died.
+        """
+        with self._lock:
+            keys, self._keys = self._keys, {}
+        now_ms = time.time_ns() // 1_000_000
+        by_partition: dict[int, list[tuple[bytes, bytes, int]]] = {}
+        for key in keys:
+            rows = by_partition.setdefault(partition_for_key(key, partitions), [])
+            rows.append((key, OFFSET, now_ms))
+        for partition, rows in by_partition.items():
+            self._writer.send(self._topic, partition, rows)

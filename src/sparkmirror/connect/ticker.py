@@ -1,0 +1,123 @@
+"""Runs the periodic jobs of a connector, one after the other, on one thread.
+
+Runs on: worker. Mirrors: org.apache.kafka.connect.mirror.Scheduler. A job that fails runs again at
+its next turn: its error is logged when it is a new one, and kept for whoever shows the state.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sparkmirror.errors import MirrorError
+
+log = logging.getLogger(__name__)
+
+# Below this an interval would keep a processor busy with nothing else.
+SHORTEST_SECONDS = 0.01
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """Something to do again and again. `last_error` is empty when its last run went well."""
+
+    what: str
+    seconds: float
+    run: Callable[[], None]
+    due: float = math.inf
+    last_error: str = ""
+
+
+class Ticker:
+    """A few jobs at fixed rates. Turns that a long run made impossible are left out."""
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._name = name
+        self._clock = clock
+        self._jobs: list[Job] = []
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"ticker {name}", daemon=True)
+
+    def repeat(
+        self,
+        what: str,
+        seconds: float,
+        run: Callable[[], None],
+        *,
+        delayed: bool = False,
+        enabled: bool = True,
+    ) -> Job:
+        """Do `run` every so many seconds, first at once or, if delayed, after one interval.
+
+        A job that is not enabled, or whose interval is negative, only runs when `run_soon` says so.
+        To be called before `start`.
+        """
+        job = Job(what, max(seconds, SHORTEST_SECONDS), run)
+        if enabled and seconds >= 0:
+            job.due = self._clock() + (job.seconds if delayed else 0.0)
+        else:
+            job.seconds = math.inf
+        self._jobs.append(job)
+        return job
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def run_soon(self, job: Job) -> None:
+        """Run it as soon as the thread is free, and from then on at its rate; from any thread."""
+        job.due = self._clock()
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Start no further run."""
+        self._stopping.set()
+        self._wake.set()
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the run under way after `stop`; tells whether it ended."""
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    @property
+    def last_error(self) -> str:
+        """The error of a job whose last run failed."""
+        return next((job.last_error for job in self._jobs if job.last_error), "")
+
+    def run_due(self) -> float:
+        """Do all jobs that are due, once; in how many seconds the next one will be."""
+        for job in self._jobs:
+            now = self._clock()
+            if job.due <= now and not self._stopping.is_set():
+                missed = (now - job.due) // job.seconds
+                job.due += (missed + 1) * job.seconds
+                self._run_job(job)
+        return max(0.0, min((job.due for job in self._jobs), default=math.inf) - self._clock())
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.wait(min(self.run_due(), threading.TIMEOUT_MAX))
+            # Before the next look at what is due or stopped: what wakes us later is not missed.
+            self._wake.clear()
+
+    def _run_job(self, job: Job) -> None:
+        try:
+            job.run()
+        except MirrorError as error:
+            self._failed(job, str(error))
+        except Exception as error:  # the schedule outlives a mistake in one job
+            log.exception("[%s] %s failed", self._name, job.what)
+            job.last_error = f"{type(error).__name__}: {error}"
+        else:
+            job.last_error = ""
+
+    def _failed(self, job: Job, error: str) -> None:
+        level = logging.DEBUG if error == job.last_error else logging.WARNING
+        log.log(level, "[%s] %s failed: %s", self._name, job.what, error)
+        job.last_error = error
