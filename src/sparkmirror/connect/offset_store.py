@@ -37,7 +37,11 @@ class OffsetStore:
             self._create(admin)
             return
         self.partitions = found.partitions
-        for setting in admin.describe_topic_configs([self.topic]).get(self.topic, []):
+        settings = admin.describe_topic_configs([self.topic])[self.topic]
+        if isinstance(settings, KafkaError):
+            log.warning("%s; make sure that it has %s=compact", settings, CLEANUP)
+            return
+        for setting in settings:
             if setting.name == CLEANUP and setting.value != "compact":
                 raise ConfigError(
                     "offset.storage.topic",

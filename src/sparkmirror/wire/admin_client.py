@@ -1,0 +1,111 @@
+"""The connection behind every admin request: one cluster, through kafka-python.
+
+Runs on: worker, on whichever thread asks; every call blocks for at most the admin timeout.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import kafka.errors
+from kafka import KafkaAdminClient
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.errors import BrokerError, KafkaError, TransportError
+from sparkmirror.wire.error_codes import broker_error
+
+# kafka-python logs every reconnect; what matters of it comes back as an error here.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+REACH_SECONDS = 5.0
+# Of topics or rules in one request, so that no answer grows beyond some megabytes.
+MOST_PARTS = 500
+
+T = TypeVar("T")
+
+
+def check_reachable(config: ClientConfig) -> None:
+    """TransportError that names every address when no bootstrap server accepts a connection."""
+    failures = []
+    for server in config.bootstrap_servers:
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS).close()
+        except OSError as error:
+            failures.append(f"{server}: {error.strerror or error}")
+        else:
+            return
+    raise TransportError(
+        f"cluster '{config.alias}' cannot be reached ({'; '.join(failures)}); check "
+        f"{config.alias}.bootstrap.servers and that its brokers are up"
+    )
+
+
+def _silent(config: ClientConfig, timeout_ms: int) -> TransportError:
+    return TransportError(
+        f"cluster '{config.alias}' cannot be reached ({', '.join(config.bootstrap_servers)}: "
+        f"somebody listens, but does not answer as a Kafka broker within {timeout_ms / 1000:g} s); "
+        f"check {config.alias}.bootstrap.servers and {config.alias}.security.protocol"
+    )
+
+
+class AdminClient:
+    """Sends admin requests to one cluster; subclasses know the requests."""
+
+    def __init__(self, config: ClientConfig, timeout_ms: int) -> None:
+        self._alias = config.alias
+        self._timeout_ms = timeout_ms
+        check_reachable(config)
+        try:
+            self._client = KafkaAdminClient(
+                bootstrap_servers=list(config.bootstrap_servers),
+                client_id=config.client_id or "sparkmirror",
+                request_timeout_ms=config.request_timeout_ms,
+                bootstrap_timeout_ms=timeout_ms,
+                retry_backoff_ms=config.retry_backoff_ms,
+                reconnect_backoff_ms=config.reconnect_backoff_ms,
+                reconnect_backoff_max_ms=config.reconnect_backoff_max_ms,
+                metadata_max_age_ms=config.metadata_max_age_ms,
+            )
+        except kafka.errors.KafkaError as error:
+            raise _silent(config, timeout_ms) from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _send(self, what: str, request: Any, node_id: int | None = None) -> Any:
+        """Send a request that kafka-python's own methods would answer less fully."""
+
+        async def send() -> Any:
+            return await self._manager.send(request, node_id=node_id)
+
+        with self._during(what):
+            return self._manager.run(send)
+
+    @property
+    def _manager(self) -> Any:
+        return self._client._manager  # noqa: SLF001
+
+    def _error(self, what: str, code: int, detail: str | None = None) -> BrokerError:
+        return broker_error(f"{what} on '{self._alias}'", code, detail)
+
+    @contextmanager
+    def _during(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except kafka.errors.KafkaError as error:
+            text = f"{what} on '{self._alias}': {type(error).__name__}: {error}"
+            if getattr(error, "retriable", False):
+                raise TransportError(text) from error
+            raise KafkaError(text) from error
+
+
+def in_parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The items of one request after the other."""
+    for at in range(0, len(items), MOST_PARTS):
+        yield items[at : at + MOST_PARTS]
