@@ -38,6 +38,7 @@ from sparkmirror.config.expansion import (
 )
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.keys import Definition
+from sparkmirror.config.loops import warn_of_loops
 from sparkmirror.config.mm2_keys import MM2_KEYS, SPARK
 from sparkmirror.config.not_yet import check_not_yet
 from sparkmirror.config.properties import load_properties
@@ -113,6 +114,7 @@ def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
     flows = tuple(_flow(file, name) for name in names)
     beating = [pair for pair in chosen if emits_heartbeats(flags, pair)]
     advise(props, aliases, names, findings)
+    warn_of_loops((flow.source for flow in flows), findings)
     if not flows and aliases:
         _no_flows(aliases, clusters, findings)
     spark = {key: value for key, value in props.items() if key.startswith(f"{SPARK}.")}

@@ -1,0 +1,104 @@
+"""Carries changed settings of topics over to their remote topics.
+
+Runs on: worker, on the connector's thread. The rules are in mirror/config_sync; a topic that cannot
+be synced is named, and the others are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from sparkmirror.connect.complaints import Complaints
+from sparkmirror.errors import BrokerError
+from sparkmirror.mirror.config_sync import (
+    AlterConfig,
+    AlterOperation,
+    changes_left,
+    plan_config_sync,
+)
+from sparkmirror.mirror.filters import ConfigPropertyFilter
+from sparkmirror.mirror.topics import ConfigEntry, ConfigSource
+from sparkmirror.types import FlowName
+from sparkmirror.wire.admin import Admin, ConfigChange, TopicSetting
+from sparkmirror.wire.error_codes import TOPIC_AUTHORIZATION_FAILED
+
+log = logging.getLogger(__name__)
+
+Changes = tuple[AlterConfig, ...]
+
+
+def config_entries(settings: Iterable[TopicSetting]) -> list[ConfigEntry]:
+    """Settings as the cluster tells them, in the words of the rules."""
+    return [
+        ConfigEntry(name, value, ConfigSource(source), read_only, sensitive)
+        for name, value, source, read_only, sensitive in settings
+    ]
+
+
+def why_not(error: BrokerError, needed: str) -> str:
+    """The error, and which right is missing if one is."""
+    if error.code == TOPIC_AUTHORIZATION_FAILED:
+        return f"{error}; allow {needed} on the topic, or exclude it"
+    return str(error)
+
+
+class ConfigSync:
+    """Topic settings of one flow; one round is `sync`."""
+
+    def __init__(
+        self, flow: FlowName, property_filter: ConfigPropertyFilter, source: Admin, target: Admin
+    ) -> None:
+        self._name = str(flow)
+        self._filter = property_filter
+        self._source = source
+        self._target = target
+        self._complaints = Complaints(self._name)
+
+    def sync(self, remotes: Mapping[str, str]) -> None:
+        """Let each remote topic, by its source topic, have the settings that it should have.
+
+        Raises:
+            KafkaError: one of the clusters cannot be asked at all.
+        """
+        errors: dict[str, str] = {}
+        planned = self._plan(remotes, errors)
+        changes = self._news(planned)
+        outcomes = self._target.alter_topic_configs(
+            {remote: [ConfigChange(*each) for each in changes[remote]] for remote in changes}
+        )
+        for remote, error in outcomes.items():
+            if error is None:
+                log.info("[%s] '%s': %s", self._name, remote, _shown(changes[remote]))
+            else:
+                errors[remote] = f"{why_not(error, 'ALTER_CONFIGS')}; its settings stay as they are"
+        self._complaints.report(errors)
+
+    def _plan(self, remotes: Mapping[str, str], errors: dict[str, str]) -> dict[str, Changes]:
+        planned: dict[str, Changes] = {}
+        for topic, settings in self._source.describe_topic_configs(remotes).items():
+            if isinstance(settings, BrokerError):
+                reason = why_not(settings, "DESCRIBE_CONFIGS")
+                errors[topic] = f"{reason}; the settings of '{remotes[topic]}' stay as they are"
+            else:
+                entries = config_entries(settings)
+                planned[remotes[topic]] = plan_config_sync(entries, self._filter)
+        return planned
+
+    def _news(self, planned: Mapping[str, Changes]) -> dict[str, Changes]:
+        """Leave out what remote topics have already."""
+        left = dict(planned)
+        for remote, settings in self._target.describe_topic_configs(planned).items():
+            # Nothing is lost if that may not be known: MirrorMaker 2 never looks.
+            if not isinstance(settings, BrokerError):
+                left[remote] = changes_left(planned[remote], config_entries(settings))
+        return {remote: changes for remote, changes in left.items() if changes}
+
+
+def _shown(changes: Changes) -> str:
+    return ", ".join(
+        f"{change.name} is the target's default"
+        if change.operation is AlterOperation.DELETE
+        else f"{change.name}={change.value}"
+        for change in changes
+    )
