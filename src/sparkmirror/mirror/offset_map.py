@@ -70,6 +70,11 @@ class OffsetMap:
         return tuple(self._used)
 
     @property
+    def end_upstream(self) -> int:
+        """The upstream offset after the last record that `translate` knows of."""
+        return self._used.end_upstream
+
+    @property
     def is_catching_up(self) -> bool:
         """Whether records are being copied again and the later copy is not in use yet."""
         return self._later is not None

@@ -1,0 +1,355 @@
+"""The checkpoint connector of one flow: where its consumer groups go on at the target.
+
+Runs on: worker, one thread per flow. Mirrors: org.apache.kafka.connect.mirror.
+{MirrorCheckpointConnector,MirrorCheckpointTask} (4.4).
+
+    groups of the source --committed offsets--> translate --> checkpoints topic --> target's groups
+                                                   ^                        sync.group.offsets
+                                     offset map, offset syncs
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+
+from sparkmirror.config.connector_keys import CHECKPOINT_KEYS
+from sparkmirror.config.mm2 import FlowConfig
+from sparkmirror.connect.checkpoint_log import CheckpointLog
+from sparkmirror.connect.group_sync import GroupSync, SyncReport
+from sparkmirror.connect.internal_topics import ensure_internal_topic
+from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.record_writer import RecordWriter
+from sparkmirror.connect.source_offsets import SourceOffsets
+from sparkmirror.connect.ticker import Ticker
+from sparkmirror.connect.topic_follower import TopicFollower
+from sparkmirror.connect.translator import Translator, make_translator
+from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.mirror.checkpoints import CheckpointRules, CommittedOffset, NoCheckpoint
+from sparkmirror.mirror.filters import make_group_filter, make_topic_filter
+from sparkmirror.mirror.group_offsets import GroupListing, select_consuming, select_groups
+from sparkmirror.mirror.policy import make_policy
+from sparkmirror.mirror.records import Checkpoint
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.group_admin import GroupAdmin, GroupOffset
+
+log = logging.getLogger(__name__)
+
+REPLICAS_KEY = CHECKPOINT_KEYS["checkpoints.topic.replication.factor"].name
+READ_SECONDS = 60.0
+# How often to try again to create and to read the topics.
+PREPARE_SECONDS = 10.0
+# The source deletes whole segments: its logs start elsewhere a few times a day.
+PRUNE_SECONDS = 3600.0
+TOMBSTONES = 1000
+# Batches that may wait for the target before no further checkpoints are made.
+MOST_WAITING = 100
+MOST_NAMES = 10
+
+
+class CheckpointConnector:
+    """Follows the groups of one flow, as long as it runs. Its rounds run on one thread."""
+
+    def __init__(self, flow: FlowConfig) -> None:
+        config = flow.checkpoint
+        self._config = config
+        self._flow = flow.name
+        self._policy = make_policy(
+            config.policy_class,
+            config.source_alias,
+            config.separator,
+            config.internal_separator_enabled,
+        )
+        self._group_filter = make_group_filter(config)
+        self._rules = CheckpointRules(
+            self._policy, make_topic_filter(config), config.source_alias, config.target_alias
+        )
+        self.groups: tuple[str, ...] = ()
+        name = f"{flow.name}|{config.name}"
+        self._ticker = Ticker(name)
+        self._writer = RecordWriter(config.producer, name)
+        self._store = OffsetStore(flow.worker, config.name, config.source_alias)
+        self._flush_seconds = flow.worker.offset_flush_interval_ms / 1000
+        self._offsets = SourceOffsets(self._writer, self._store.topic)
+        topic = self._policy.checkpoints_topic(config.source_alias)
+        self._log = CheckpointLog(topic, config.name, self._writer, self._offsets)
+        self._admins: list[GroupAdmin] = []
+        self._loading: TopicFollower | None = None
+        self._translator: Translator | None = None
+        self._has_offsets_topic = False
+        self._reading_error = ""
+        self._said_of_skipped = ""
+        self._said_of_left_out = ""
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether there is anything to do."""
+        return self._config.enabled and self._config.emit_checkpoints_enabled
+
+    @property
+    def last_error(self) -> str:
+        """What keeps checkpoints from being made or stored, or makes them coarse."""
+        return self._ticker.last_error or self._writer.last_error or self._reading_error
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def connect(self) -> None:
+        """Open the admin connections; nothing is changed anywhere.
+
+        Raises:
+            KafkaError: says of both clusters, if need be, why they cannot be reached.
+        """
+        if not self.is_enabled:
+            return
+        errors = []
+        for client in (self._config.source_client, self._config.target_client):
+            try:
+                self._admins.append(GroupAdmin(client, self._config.admin_timeout_ms))
+            except KafkaError as error:
+                errors.append(str(error))
+        if errors:
+            raise KafkaError("\n".join(errors))
+        self._source, self._target = self._admins
+        self._sync = GroupSync(self._flow, self._target)
+
+    def start(self) -> None:
+        """Create and read the topics, then follow the groups; what fails is tried again."""
+        if not self.is_enabled:
+            return
+        config, ticker = self._config, self._ticker
+        self._writer.start()
+        ticker.repeat("preparing checkpoints", PREPARE_SECONDS, self._prepare)
+        refresh = ticker.repeat(
+            "refreshing groups",
+            config.refresh_groups_interval_seconds,
+            self.refresh,
+            enabled=config.refresh_groups_enabled,
+        )
+        ticker.run_soon(refresh)
+        ticker.repeat(
+            "emitting checkpoints",
+            config.emit_checkpoints_interval_seconds,
+            self.emit,
+            delayed=True,
+        )
+        ticker.repeat(
+            "syncing group offsets",
+            config.sync_group_offsets_interval_seconds,
+            self.sync,
+            delayed=True,
+            enabled=config.sync_group_offsets_enabled,
+        )
+        ticker.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
+        ticker.repeat("pruning the offset map", PRUNE_SECONDS, self.prune, delayed=True)
+        ticker.start()
+
+    def stop(self) -> None:
+        """Start nothing more, and let reading that is under way fail."""
+        self._ticker.stop()
+        for reader in (self._loading, self._translator):
+            if reader is not None:
+                reader.give_up()
+
+    def join(self, seconds: float) -> bool:
+        """Wait until all that was emitted is stored; tells whether it is."""
+        deadline = time.monotonic() + seconds
+        has_ended = self._ticker.join(seconds)
+        is_stored = has_ended and self._finish(deadline)
+        self._writer.close()
+        if has_ended:  # whoever closes under a thread's feet makes it fail in strange ways
+            self._close()
+        return is_stored
+
+    def _finish(self, deadline: float) -> bool:
+        if not self.is_enabled:
+            return True
+        if not self._writer.flush(max(0.0, deadline - time.monotonic())):
+            return False
+        self._commit()
+        return self._writer.flush(max(0.0, deadline - time.monotonic()))
+
+    def _close(self) -> None:
+        if self._translator is not None:
+            self._translator.close()
+        for admin in self._admins:
+            admin.close()
+
+    # -- getting ready -----------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Create the topic and read it; then the syncs know how old they may be."""
+        if self._log.has_lost_some:
+            log.warning("[%s] reads '%s' again: some were refused", self._flow, self._log.topic)
+            self._load()
+        if self._translator is not None:
+            return
+        ensure_internal_topic(
+            self._target,
+            self._log.topic,
+            self._config.checkpoints_topic_replication_factor,
+            REPLICAS_KEY,
+        )
+        self._prepare_offsets()
+        is_loaded = self._try_to_load()
+        self._translator = make_translator(
+            self._config, self._policy, must_read_to_end=not is_loaded
+        )
+
+    def _prepare_offsets(self) -> None:
+        self._store.prepare(self._target)
+        self._has_offsets_topic = True
+
+    def _try_to_load(self) -> bool:
+        try:
+            self._load()
+        except MirrorError as error:
+            self._log.forget()
+            log.warning(
+                "[%s] earlier checkpoints cannot be read, which may degrade offset translation: %s",
+                self._flow,
+                error,
+            )
+            return False
+        return True
+
+    def _load(self) -> None:
+        follower = TopicFollower(self._config.checkpoints_reader, self._log.topic)
+        self._loading = follower
+        try:
+            self._log.load(follower.catch_up(READ_SECONDS))
+        finally:
+            self._loading = None
+            follower.close()
+
+    # -- rounds ------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Find the groups that are followed: those with offsets in topics of the flow."""
+        listings = [
+            GroupListing(found.group_id, found.protocol_type, found.type)
+            for found in self._source.list_groups()
+        ]
+        wanted = select_groups(listings, self._group_filter)
+        committed, errors = self._committed(wanted.groups)
+        consuming = select_consuming(committed, self._rules.topic_filter)
+        # Of a group that cannot be asked now, the last answer holds.
+        kept = [group for group in self.groups if group in errors]
+        self._follow((*consuming.groups, *kept))
+
+    def emit(self) -> None:
+        """Make checkpoints of what the groups committed since the last time."""
+        translator = self._translator
+        if translator is None or self._log.has_lost_some or not self.groups:
+            return
+        if self._writer.waiting >= MOST_WAITING:
+            raise KafkaError(f"earlier checkpoints are not stored yet: {self._writer.last_error}")
+        now_ms = time.time_ns() // 1_000_000
+        committed, _ = self._committed(self.groups)
+        # Afterwards, so that the map knows of the records that groups have just read.
+        self._catch_up(translator)
+        emit: list[Checkpoint] = []
+        skipped: dict[str, Mapping[TopicPartition, NoCheckpoint]] = {}
+        for group, offsets in committed.items():
+            last = self._log.of_group(group)
+            plan = self._rules.plan(group, offsets, translator.translate, last)
+            emit += plan.emit
+            skipped[group] = plan.skipped
+        self._log.append(emit, now_ms)
+        self._say_skipped(skipped)
+        level = logging.INFO if emit else logging.DEBUG
+        groups = len({checkpoint.group for checkpoint in emit})
+        log.log(level, "[%s] %d checkpoints of %d groups", self._flow, len(emit), groups)
+
+    def sync(self) -> SyncReport:
+        """Write the offsets of the last checkpoints to the target's groups."""
+        report = self._sync.run(self.groups, self._log.by_group())
+        if report.written:
+            reasons = ", ".join(f"{n} {why.name.lower()}" for why, n in report.counts.items())
+            log.info(
+                "[%s] offsets of %d groups written on the target; not written: %s",
+                self._flow,
+                len(report.written),
+                reasons or "none",
+            )
+        return report
+
+    def prune(self) -> None:
+        """Delete what the offset map says of records that the source has deleted."""
+        translator = self._translator
+        if translator is None or not translator.mapped:
+            return
+        found = self._source.start_offsets(translator.mapped)
+        starts = {tp: start for tp, start in found.items() if isinstance(start, int)}
+        keys = translator.prune(starts)
+        now_ms = time.time_ns() // 1_000_000
+        for at in range(0, len(keys), TOMBSTONES):
+            rows = [(key, None, now_ms) for key in keys[at : at + TOMBSTONES]]
+            self._writer.send(translator.map_topic, 0, rows)
+
+    def _commit(self) -> None:
+        if self._has_offsets_topic:
+            self._offsets.store(self._store.partitions)
+
+    # -- parts of a round --------------------------------------------------------------------------
+
+    def _committed(
+        self, groups: tuple[str, ...]
+    ) -> tuple[dict[str, dict[TopicPartition, CommittedOffset]], dict[str, KafkaError]]:
+        """What each group committed on the source, and of which groups it cannot be read."""
+        committed: dict[str, dict[TopicPartition, CommittedOffset]] = {}
+        errors: dict[str, KafkaError] = {}
+        for group, found in self._source.committed_offsets(groups).items():
+            if isinstance(found, KafkaError):
+                errors[group] = found
+            else:
+                committed[group] = _offsets(found)
+        self._say_left_out(errors)
+        return committed, errors
+
+    def _say_left_out(self, errors: Mapping[str, KafkaError]) -> None:
+        text = f"{_names(set(errors))}: {next(iter(errors.values()))}" if errors else ""
+        if text and text != self._said_of_left_out:
+            log.warning("[%s] %d groups are left out, %s", self._flow, len(errors), text)
+        self._said_of_left_out = text
+
+    def _follow(self, groups: tuple[str, ...]) -> None:
+        new, gone = set(groups) - set(self.groups), set(self.groups) - set(groups)
+        if new:
+            log.info("[%s] follows %d more groups: %s", self._flow, len(new), _names(new))
+        if gone:
+            log.info("[%s] %d groups are gone: %s", self._flow, len(gone), _names(gone))
+        self.groups = groups
+
+    def _catch_up(self, translator: Translator) -> None:
+        """What cannot be read now makes translation coarser, never wrong: go on."""
+        try:
+            translator.catch_up(READ_SECONDS)
+        except KafkaError as error:
+            if str(error) != self._reading_error:
+                self._reading_error = str(error)
+                log.warning("[%s] may degrade offset translation: %s", self._flow, error)
+        else:
+            self._reading_error = ""
+
+    def _say_skipped(self, skipped: Mapping[str, Mapping[TopicPartition, NoCheckpoint]]) -> None:
+        """Name groups that could not be translated; again when they are others."""
+        lines = []
+        for reason in (NoCheckpoint.TOO_OLD, NoCheckpoint.UNKNOWN):
+            groups = {group for group, found in skipped.items() if reason in found.values()}
+            if groups:
+                lines.append(f"{reason.value} ({_names(groups)})")
+        text = "; ".join(lines)
+        if text and text != self._said_of_skipped:
+            log.info("[%s] partitions without a checkpoint: %s", self._flow, text)
+        self._said_of_skipped = text
+
+
+def _offsets(found: Mapping[TopicPartition, GroupOffset]) -> dict[TopicPartition, CommittedOffset]:
+    return {tp: CommittedOffset(*offset) for tp, offset in found.items()}
+
+
+def _names(groups: set[str]) -> str:
+    names = sorted(groups)
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

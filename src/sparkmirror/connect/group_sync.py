@@ -1,0 +1,172 @@
+"""Gives consumer groups their translated offsets on the target: `sync.group.offsets.enabled`.
+
+Runs on: worker, in the checkpoint connector's thread. The rules are in `mirror.group_offsets`: a
+group in use on the target is not touched, and no offset goes back. Why a group was not written is
+logged once, and again when the reason changes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.mirror.group_offsets import (
+    GroupPlan,
+    GroupState,
+    NotWritten,
+    plan_group_offsets,
+)
+from sparkmirror.mirror.records import Checkpoint
+from sparkmirror.types import FlowName, TopicPartition
+from sparkmirror.wire import group_admin
+from sparkmirror.wire.error_codes import UNKNOWN_MEMBER_ID
+
+log = logging.getLogger(__name__)
+
+# Of the groups or partitions that a line names.
+MOST_NAMES = 10
+# Nothing is wrong, and nobody can do anything about it.
+QUIET = frozenset({NotWritten.NO_CHECKPOINT, NotWritten.UNCHANGED})
+
+
+class TargetGroups(Protocol):
+    """What is asked of the target's `GroupAdmin`."""
+
+    def describe_groups(self, group_ids: Iterable[str]) -> dict[str, group_admin.GroupState]:
+        """The state of each group."""
+
+    def committed_offsets(
+        self, group_ids: Iterable[str]
+    ) -> dict[str, dict[TopicPartition, group_admin.GroupOffset] | KafkaError]:
+        """All that each group committed."""
+
+    def alter_offsets(
+        self, group_id: str, offsets: Mapping[TopicPartition, tuple[int, str]]
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """Commit for a group without members."""
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """One round: partitions written of each group, and why the other groups were left alone."""
+
+    written: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, NotWritten] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> Counter[NotWritten]:
+        """How many groups were left alone for each reason."""
+        return Counter(self.reasons.values())
+
+
+class GroupSync:
+    """Writes the offsets of one flow's groups. Owned by one thread."""
+
+    def __init__(self, flow: FlowName, target: TargetGroups) -> None:
+        self._flow = flow
+        self._target = target
+        # What was last said of each group.
+        self._said: dict[str, str] = {}
+
+    def run(
+        self,
+        groups: Collection[str],
+        checkpoints: Mapping[str, Mapping[TopicPartition, Checkpoint]],
+    ) -> SyncReport:
+        """One round over `groups`; those without checkpoints cost nothing.
+
+        Never raises for a single group: its error is in the report, and it is tried again.
+        """
+        report = SyncReport()
+        wanted = [group for group in groups if checkpoints.get(group)]
+        # States come first: a group that gets members afterwards is refused by the broker.
+        states = self._states(wanted, report)
+        empty = [group for group, state in states.items() if state is GroupState.EMPTY]
+        offsets = self._offsets(empty, report)
+        plans = plan_group_offsets(groups, checkpoints, states, offsets)
+        for group, plan in plans.items():
+            self._carry_out(group, plan, report)
+        self._said = {group: said for group, said in self._said.items() if group in plans}
+        return report
+
+    def _states(self, groups: list[str], report: SyncReport) -> dict[str, GroupState]:
+        states: dict[str, GroupState] = {}
+        for group, found in self._target.describe_groups(groups).items():
+            if found.error is None:
+                states[group] = GroupState.parse(found.state)
+            else:
+                report.errors[group] = str(found.error)
+        return states
+
+    def _offsets(
+        self, groups: list[str], report: SyncReport
+    ) -> dict[str, dict[TopicPartition, int | None]]:
+        offsets: dict[str, dict[TopicPartition, int | None]] = {}
+        for group, found in self._target.committed_offsets(groups).items():
+            if isinstance(found, KafkaError):
+                report.errors[group] = str(found)
+            else:
+                offsets[group] = {tp: committed.next_offset for tp, committed in found.items()}
+        return offsets
+
+    # -- one group ---------------------------------------------------------------------------------
+
+    def _carry_out(self, group: str, plan: GroupPlan, report: SyncReport) -> None:
+        if plan.reset_by_others:
+            log.warning(
+                "[%s] group '%s' has no offset any more on the target in %s: written again",
+                self._flow,
+                group,
+                _names(plan.reset_by_others),
+            )
+        if plan.write:
+            self._write(group, plan, report)
+            return
+        ahead = [tp for tp, why in plan.kept.items() if why is NotWritten.ALREADY_AHEAD]
+        reason = plan.reason or (NotWritten.ALREADY_AHEAD if ahead else NotWritten.UNCHANGED)
+        report.reasons[group] = reason
+        self._explain(group, reason, report.errors.get(group) or _names(ahead))
+
+    def _write(self, group: str, plan: GroupPlan, report: SyncReport) -> None:
+        outcome = self._target.alter_offsets(group, plan.write)
+        failed = {tp: error for tp, error in outcome.items() if error is not None}
+        if any(_is_in_use(error) for error in failed.values()):
+            # Its first member came between the look and the write.
+            report.reasons[group] = NotWritten.ACTIVE
+            self._explain(group, NotWritten.ACTIVE, "")
+            return
+        if failed:
+            report.errors[group] = str(next(iter(failed.values())))
+            text = f"{_names(failed)} not written: {report.errors[group]}"
+            self._say(group, text, logging.WARNING)
+        else:
+            self._said.pop(group, None)
+        if len(failed) < len(plan.write):
+            report.written[group] = len(plan.write) - len(failed)
+
+    def _explain(self, group: str, reason: NotWritten, detail: str) -> None:
+        level = logging.DEBUG if reason in QUIET else logging.INFO
+        if reason in (NotWritten.NOT_DESCRIBED, NotWritten.OFFSETS_UNREAD):
+            level = logging.WARNING
+        more = f" ({detail})" if detail else ""
+        self._say(group, f"not written: {reason.value}{more}", level)
+
+    def _say(self, group: str, text: str, level: int) -> None:
+        if self._said.get(group) != text:
+            self._said[group] = text
+            log.log(level, "[%s] offsets of group '%s' on the target: %s", self._flow, group, text)
+
+
+def _is_in_use(error: KafkaError | None) -> bool:
+    return isinstance(error, BrokerError) and error.code == UNKNOWN_MEMBER_ID
+
+
+def _names(partitions: Collection[TopicPartition]) -> str:
+    names = [str(tp) for tp in sorted(partitions)]
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
