@@ -25,7 +25,7 @@ UNLIMITED = "-1"
 def test_sync_topic_configs(world: World) -> None:
     flow = world.forth
     remote = flow.remote(_make_topic(flow, {EXCLUDED: "1000", SYNCED: "1000"}))
-    alter_configs(flow.target, remote, {EXCLUDED: "2000", SYNCED: "2000"})
+    _override(flow, remote)
     _wait_for_config(flow, remote, "1000")
     assert configs(flow.target, remote)[EXCLUDED] == "2000"
 
@@ -33,7 +33,7 @@ def test_sync_topic_configs(world: World) -> None:
 def test_replicate_source_default(world: World) -> None:
     flow = world.often
     remote = flow.remote(_make_topic(flow, {}))
-    alter_configs(flow.target, remote, {EXCLUDED: "2000", SYNCED: "2000"})
+    _override(flow, remote)
     _wait_for_config(flow, remote, UNLIMITED)
     assert configs(flow.target, remote)[EXCLUDED] == "2000"
     # Not only no longer overridden, which would let the target's own default hold.
@@ -56,6 +56,15 @@ def _make_topic(flow: Flow, config: dict[str, str]) -> str:
     create_topics(flow.source, [topic], partitions=1, config=config)
     wait_for_topics(flow, [topic], partitions=1)
     return topic
+
+
+def _override(flow: Flow, remote: str) -> None:
+    """Set both on the target; the one that nobody sets back shows when that has happened."""
+    alter_configs(flow.target, remote, {EXCLUDED: "2000", SYNCED: "2000"})
+    flow.wait_for(
+        lambda: configs(flow.target, remote)[EXCLUDED] == "2000",
+        lambda: f"{EXCLUDED} of {remote} set on the target",
+    )
 
 
 def _wait_for_config(flow: Flow, remote: str, value: str) -> None:
