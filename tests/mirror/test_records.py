@@ -17,6 +17,8 @@ from sparkmirror.mirror.records import (
     UnsupportedVersionError,
     decode_offset_key,
     decode_offset_value,
+    encode_checkpoint_offset_key,
+    encode_heartbeat_offset_key,
     encode_offset_key,
     encode_offset_value,
 )
@@ -139,6 +141,23 @@ OFFSET_KEYS = [
 def test_offset_keys_are_written_and_read_as_jackson_does(key: OffsetKey, data: bytes) -> None:
     assert encode_offset_key(key.connector, key.cluster, key.topic, key.partition) == data
     assert decode_offset_key(data) == key
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        pytest.param("MirrorHeartbeatConnector", b'"MirrorHeartbeatConnector"', id="plain"),
+        pytest.param(JACKSON_INPUT, JACKSON_OUTPUT, id="all that Jackson escapes"),
+    ],
+)
+def test_keys_of_heartbeats_and_checkpoints_are_those_of_java(name: str, written: bytes) -> None:
+    beat = encode_heartbeat_offset_key(name, "A", "B")
+    assert beat == b"[" + written + b',{"sourceClusterAlias":"A","targetClusterAlias":"B"}]'
+    checkpoint = encode_checkpoint_offset_key(name, 'my "group"', "A.t", 3)
+    members = b'{"partition":3,"topic":"A.t","group":"my \\"group\\""}'
+    assert checkpoint == b"[" + written + b"," + members + b"]"
+    assert decode_offset_key(beat) is None
+    assert decode_offset_key(checkpoint) is None
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 from sparkmirror.config.mm2 import MirrorMakerConfig
+from sparkmirror.connect.checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
 from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.spark.link_server import LinkServer
@@ -21,12 +25,33 @@ log = logging.getLogger(__name__)
 STOP_SECONDS = 7.0
 
 
+class WorkerConnector(Protocol):
+    """A connector that needs no Spark: all of its work is done by threads of this process."""
+
+    @property
+    def last_error(self) -> str:
+        """What keeps it from doing its work; empty while it does."""
+
+    def connect(self) -> None:
+        """Open the admin connections; KafkaError says of each cluster why it cannot be reached."""
+
+    def start(self) -> None:
+        """Begin; what fails from here on is logged and tried again."""
+
+    def stop(self) -> None:
+        """Begin nothing new; does not wait."""
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the end and close everything; tells whether all was stored."""
+
+
 class DedicatedMirror:
-    """The flows of one file."""
+    """The flows of one file, each with its checkpoints, and the heartbeats of all pairs."""
 
     def __init__(self, config: MirrorMakerConfig) -> None:
         self._config = config
         self.connectors = [SourceConnector(flow) for flow in config.flows]
+        self.worker_connectors = _worker_connectors(config)
         self._engine: SparkEngine | None = None
         self._links: LinkServer | None = None
 
@@ -44,19 +69,20 @@ class DedicatedMirror:
         log.info("Spark %s is up after %.1f s", self._engine.master, time.monotonic() - began)
         for connector in self.connectors:
             connector.start(self._engine, self._links)
+        for worker_side in self.worker_connectors:
+            worker_side.start()
         log.info("%d flows started", len(self.connectors))
 
     def stop(self) -> bool:
         """Commit and end everything; tells whether all tasks ended clean."""
-        deadline = time.monotonic() + STOP_SECONDS
-        for connector in self.connectors:
+        for connector in (*self.connectors, *self.worker_connectors):
             connector.stop()
-        left = [c.join(max(0.1, deadline - time.monotonic())) for c in self.connectors]
+        clean = self._join_all()
         if self._links is not None:
             self._links.close()
         if self._engine is not None:
             self._engine.stop()
-        return all(left)
+        return clean
 
     def check_slots(self) -> None:
         """Say which tasks lack a Spark slot; called now and then."""
@@ -65,15 +91,30 @@ class DedicatedMirror:
             task.check_slot(len(tasks))
 
     def _connect_all(self) -> None:
-        with ThreadPoolExecutor(max(1, len(self.connectors))) as pool:
-            results = list(pool.map(_connect, self.connectors))
+        connectors = (*self.connectors, *self.worker_connectors)
+        with ThreadPoolExecutor(max(1, len(connectors))) as pool:
+            results = list(pool.map(_connect, connectors))
         lines = [line for error in results if error is not None for line in str(error).splitlines()]
         if lines:
             # Each cluster once, however many flows it is part of.
             raise KafkaError("\n".join(dict.fromkeys(lines)))
 
+    def _join_all(self) -> bool:
+        """Wait for all; only positions must be stored for a clean end: the rest comes again."""
+        deadline = time.monotonic() + STOP_SECONDS
+        clean = [c.join(max(0.1, deadline - time.monotonic())) for c in self.connectors]
+        for worker_side in self.worker_connectors:
+            worker_side.join(max(0.1, deadline - time.monotonic()))
+        return all(clean)
 
-def _connect(connector: SourceConnector) -> MirrorError | None:
+
+def _worker_connectors(config: MirrorMakerConfig) -> Sequence[WorkerConnector]:
+    """What runs beside the source connectors."""
+    checkpoints = [CheckpointConnector(flow) for flow in config.flows]
+    return [*checkpoints, *(HeartbeatConnector(pair) for pair in config.heartbeat_pairs)]
+
+
+def _connect(connector: SourceConnector | WorkerConnector) -> MirrorError | None:
     try:
         connector.connect()
     except MirrorError as error:

@@ -164,11 +164,13 @@ class RecordWriter:
         return taken
 
     def settle(self, batch: _Batch, error: KafkaError | None) -> None:
-        """The fate of one batch is known."""
-        with self._changed:
-            del self._waiting[batch]
-            self._changed.notify_all()
-        batch.report(error)
+        """The fate of one batch is known. Whoever waits in `flush` sees what `on_done` has done."""
+        try:
+            batch.report(error)
+        finally:
+            with self._changed:
+                del self._waiting[batch]
+                self._changed.notify_all()
 
     def say(self, error: str) -> None:
         """Log what is in the way, once until something else is or records are stored again."""
@@ -181,11 +183,9 @@ class RecordWriter:
     def _fail_all(self, error: KafkaError) -> None:
         with self._changed:
             left = list(self._waiting)
-            self._waiting.clear()
             self._inbox.clear()
-            self._changed.notify_all()
         for batch in left:
-            batch.report(error)
+            self.settle(batch, error)
 
     def _end(self, error: KafkaError) -> None:
         with self._changed:

@@ -1,0 +1,144 @@
+"""Writes the heartbeats of one pair of clusters to its target.
+
+Runs on: worker. Mirrors: org.apache.kafka.connect.mirror.{MirrorHeartbeatConnector,
+MirrorHeartbeatTask}. A heartbeat that another flow copies onwards shows that this flow is alive and
+how old its data is.
+"""
+
+from __future__ import annotations
+
+import time
+
+from sparkmirror.config.connector_keys import HEARTBEAT_KEYS
+from sparkmirror.config.mm2 import HeartbeatPair
+from sparkmirror.connect.internal_topics import ensure_internal_topic
+from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.record_writer import RecordWriter
+from sparkmirror.connect.source_offsets import SourceOffsets
+from sparkmirror.connect.ticker import Ticker
+from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.policy import make_policy
+from sparkmirror.mirror.records import Heartbeat, encode_heartbeat_offset_key
+from sparkmirror.wire.admin import Admin
+
+REPLICAS_KEY = HEARTBEAT_KEYS["heartbeats.topic.replication.factor"].name
+# How often to try again to create the topics.
+CREATE_SECONDS = 10.0
+# Heartbeats that may wait for the target. Old ones say little: when it is back, new ones count.
+MOST_WAITING = 60
+
+
+class HeartbeatConnector:
+    """Emits a heartbeat at every interval, as long as it runs."""
+
+    def __init__(self, pair: HeartbeatPair) -> None:
+        config = pair.heartbeat
+        self._config = config
+        self.name = f"{pair.name}|{config.name}"
+        policy = make_policy(
+            config.policy_class,
+            config.source_alias,
+            config.separator,
+            config.internal_separator_enabled,
+        )
+        self.topic = policy.heartbeats_topic()
+        self._store = OffsetStore(pair.worker, config.name, config.source_alias)
+        self._flush_seconds = pair.worker.offset_flush_interval_ms / 1000
+        self._offset_key = encode_heartbeat_offset_key(
+            config.name, config.source_alias, config.target_alias
+        )
+        self._admin: Admin | None = None
+        self._ticker = Ticker(self.name)
+        self._writer = RecordWriter(config.producer, self.name)
+        self._offsets = SourceOffsets(self._writer, self._store.topic)
+        self._has_topic = False
+        self._has_offsets_topic = False
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether there is anything to do."""
+        config = self._config
+        return config.emit_heartbeats_enabled and config.emit_heartbeats_interval_seconds >= 0
+
+    @property
+    def last_error(self) -> str:
+        """What keeps heartbeats from being stored; empty while they are."""
+        return self._ticker.last_error or self._writer.last_error
+
+    def connect(self) -> None:
+        """Open the admin connection to the target; nothing is changed there.
+
+        Raises:
+            KafkaError: says why the target cannot be reached.
+        """
+        if self.is_enabled:
+            self._admin = Admin(self._config.target_client, self._config.admin_timeout_ms)
+
+    def start(self) -> None:
+        """Create the topics, then emit; what fails is tried again until `stop`."""
+        if not self.is_enabled:
+            return
+        self._writer.start()
+        interval = self._config.emit_heartbeats_interval_seconds
+        self._ticker.repeat("creating topics", CREATE_SECONDS, self._create_topics)
+        self._ticker.repeat("emitting a heartbeat", interval, self._emit, delayed=True)
+        self._ticker.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
+        self._ticker.start()
+
+    def stop(self) -> None:
+        """Emit no more."""
+        self._ticker.stop()
+
+    def join(self, seconds: float) -> bool:
+        """Wait until all that was emitted is stored; tells whether it is."""
+        deadline = time.monotonic() + seconds
+        has_ended = self._ticker.join(seconds)
+        is_stored = has_ended and self._finish(deadline)
+        self._writer.close()
+        if has_ended:  # else its thread may be using the connection
+            self._close_admin()
+        return is_stored
+
+    def _finish(self, deadline: float) -> bool:
+        """Store the offset of the last heartbeats, as Connect does at a task's end."""
+        if not self._writer.flush(deadline - time.monotonic()):
+            return False
+        self._commit()
+        return self._writer.flush(deadline - time.monotonic())
+
+    def _close_admin(self) -> None:
+        """Needed for creating topics only: a file of many clusters has many pairs."""
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            admin.close()
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    def _create_topics(self) -> None:
+        if self._admin is None:
+            return
+        ensure_internal_topic(
+            self._admin, self.topic, self._config.heartbeats_topic_replication_factor, REPLICAS_KEY
+        )
+        self._has_topic = True
+        self._store.prepare(self._admin)
+        self._has_offsets_topic = True
+        self._close_admin()
+
+    def _emit(self) -> None:
+        if not self._has_topic or self._writer.waiting >= MOST_WAITING:
+            return
+        config = self._config
+        now_ms = time.time_ns() // 1_000_000
+        beat = Heartbeat(config.source_alias, config.target_alias, now_ms)
+        self._writer.send(
+            self.topic, 0, [(beat.encode_key(), beat.encode_value(), now_ms)], self._on_stored
+        )
+
+    def _on_stored(self, error: KafkaError | None) -> None:
+        if error is None:
+            self._offsets.note(self._offset_key)
+
+    def _commit(self) -> None:
+        if self._has_offsets_topic:
+            self._offsets.store(self._store.partitions)
