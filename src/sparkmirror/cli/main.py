@@ -29,6 +29,7 @@ COMMANDS = {
     "run": "sparkmirror.cli.run",
     "demo": "sparkmirror.cli.demo",
     "kafka": "sparkmirror.cli.kafka",
+    "groups": "sparkmirror.cli.groups",
 }
 
 

@@ -16,10 +16,8 @@ import kafka.errors
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError, TransportError
 from sparkmirror.wire.admin import Admin
-from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, broker_error
-
-# Of groups or partitions in one request, so that no answer grows beyond some megabytes.
-MOST_KEYS = 1000
+from sparkmirror.wire.admin_client import in_parts
+from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -80,8 +78,7 @@ class OwnerAdmin(Admin):
     def _find_owners(self, keys: Sequence[K], find: Find[K]) -> dict[K, KafkaError]:
         """Fill `_owners`; the keys whose owner cannot be found, and why."""
         failed: dict[K, KafkaError] = {}
-        for at in range(0, len(keys), MOST_KEYS):
-            chunk = keys[at : at + MOST_KEYS]
+        for chunk in in_parts(keys):
             try:
                 owners = find(chunk)
             except KafkaError as error:
@@ -93,37 +90,25 @@ class OwnerAdmin(Admin):
                     self._owners[key] = owner
         return failed
 
-    def _chunks(self, keys: Iterable[K]) -> Iterator[tuple[int, list[K]]]:
+    def _chunks(self, keys: Iterable[K]) -> Iterator[tuple[int, Sequence[K]]]:
         owned = [(self._owners[key], key) for key in keys if key in self._owners]
         for owner, pairs in groupby(sorted(owned, key=_owner), key=_owner):
-            ours = [key for _, key in pairs]
-            for at in range(0, len(ours), MOST_KEYS):
-                yield owner, ours[at : at + MOST_KEYS]
+            for chunk in in_parts([key for _, key in pairs]):
+                yield owner, chunk
 
     def _send(self, what: str, request: Any, node_id: int | None = None) -> Any:
-        async def send() -> Any:
-            return await self._manager.send(request, node_id=node_id)
-
-        with self._during(what):
-            try:
-                return self._manager.run(send)
-            except kafka.errors.UnknownBrokerIdError as error:
-                self._manager.cluster.request_update()
-                raise TransportError(
-                    f"{what} on '{self._alias}': broker {node_id} is not in the metadata yet"
-                ) from error
-
-    @property
-    def _manager(self) -> Any:
-        # kafka-python's own methods raise the first group's error for all; its requests do not.
-        return self._client._manager  # noqa: SLF001
+        try:
+            return super()._send(what, request, node_id)
+        except KafkaError as error:
+            if not isinstance(error.__cause__, kafka.errors.UnknownBrokerIdError):
+                raise
+            # A broker that joined after the metadata was read.
+            self._manager.cluster.request_update()
+            raise TransportError(str(error)) from error
 
     def _version(self, request: Any) -> int:
         with self._during(f"choose a version of {request.__name__}"):
             return int(self._manager.broker_version_data.api_version(request))
-
-    def _error(self, what: str, code: int, detail: str | None = None) -> BrokerError:
-        return broker_error(f"{what} on '{self._alias}'", code, detail)
 
 
 def _owner(pair: tuple[int, object]) -> int:

@@ -1,0 +1,305 @@
+"""`sparkmirror groups`: offsets of consumer groups on the target, for migration and failover."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Protocol
+
+import typer
+
+from sparkmirror.cli.group_options import (
+    SyncOptions,
+    choose_flow,
+    flow_policy,
+    read_sync_options,
+)
+from sparkmirror.config.mm2 import FlowConfig
+from sparkmirror.connect.group_tool import GroupTool, Outcome, SyncRow, SyncSettings
+from sparkmirror.connect.group_translation import (
+    CATCH_UP_SECONDS,
+    How,
+    TranslatedRow,
+    translate_group,
+)
+from sparkmirror.connect.topic_follower import TopicFollower
+from sparkmirror.connect.translator import make_translator
+from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.checkpoints import CheckpointRules
+from sparkmirror.mirror.filters import make_topic_filter
+from sparkmirror.wire.group_admin import GroupAdmin
+
+EXIT_INCOMPLETE = 1
+SYNC_HEADER = ("GROUP", "TOPIC", "PARTITION", "SOURCE", "BEFORE", "OFFSET", "RESULT")
+TRANSLATE_HEADER = (
+    "TOPIC",
+    "PARTITION",
+    "SOURCE",
+    "TARGET TOPIC",
+    "TARGET",
+    "TRANSLATION",
+    "READ AGAIN",
+    "COMMITTED",
+)
+HELP_NAMES = {"help_option_names": ["--help", "-h"]}
+
+# The second long name and the short one of an option are those of the sample application that
+# migration guides run beside MirrorMaker 2.
+Properties = Annotated[
+    Path,
+    typer.Option(
+        "--properties",
+        "--propertiesFilePath",
+        "-pfp",
+        metavar="FILE",
+        help="A client's properties file for the target cluster, or an mm2 file.",
+    ),
+]
+Mm2File = Annotated[
+    Path,
+    typer.Option(
+        "--properties",
+        "--propertiesFilePath",
+        "-pfp",
+        metavar="FILE",
+        help="The mm2 file of the mirror.",
+    ),
+]
+Source = Annotated[
+    str | None,
+    typer.Option("--source", "--sourceCluster", "-src", help="Alias of the source cluster."),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(help="Alias of the target cluster, when an mm2 file has several."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document a line.")]
+
+groups_app = typer.Typer(
+    name="groups",
+    help="Carry offsets of consumer groups to the target cluster.",
+    no_args_is_help=True,
+    context_settings=HELP_NAMES,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add `groups` to the command tree."""
+    app.add_typer(groups_app)
+
+
+@groups_app.command(context_settings=HELP_NAMES)
+def sync(
+    *,
+    properties: Properties,
+    groups: Annotated[
+        str,
+        typer.Option(
+            "--groups",
+            "--consumerGroupID",
+            "-cgi",
+            metavar="LIST",
+            help="Groups to sync: names or regular expressions, separated by commas.",
+        ),
+    ] = ".*",
+    source: Source = None,
+    target: Target = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            "--replicationPolicyClass",
+            "-rpc",
+            metavar="CLASS",
+            help="Default, Identity, or a class, as the mirror has it.",
+        ),
+    ] = None,
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            "--separator",
+            "--replicationPolicySeparator",
+            "-rps",
+            help="replication.policy.separator, as the mirror has it.",
+        ),
+    ] = None,
+    interval: Annotated[
+        float, typer.Option("--interval", "-int", min=0.1, help="Seconds between two rounds.")
+    ] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="One round, then end.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="One round that writes nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Commit the checkpoints of a mirror as group offsets on the target, until stopped.
+
+    Only groups without members are written, and never to an earlier offset. Ends with 1 if, in the
+    last round, something could not be written.
+    """
+    settings = read_sync_options(SyncOptions(groups, properties, source, target, policy, separator))
+    with _connected(settings) as tool:
+        if once or dry_run:
+            complete = _show_round(tool.round(dry_run=dry_run), as_json)
+        else:
+            complete = repeat(tool, interval, _stop_on_signals(), as_json)
+    raise typer.Exit(0 if complete else EXIT_INCOMPLETE)
+
+
+@groups_app.command(context_settings=HELP_NAMES)
+def translate(
+    *,
+    properties: Mm2File,
+    group: Annotated[str, typer.Option("--group", help="The group, by its name on the source.")],
+    source: Source = None,
+    target: Target = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show where a group would go on at the target, and what it would read again.
+
+    Changes nothing. Ends with 1 if an offset cannot be translated.
+    """
+    flow = choose_flow(properties, source, target)
+    rows = _translate(flow, group)
+    if as_json:
+        for row in rows:
+            typer.echo(json.dumps(row.as_json()))
+    else:
+        _print_table(TRANSLATE_HEADER, [_translate_cells(row) for row in rows])
+        typer.echo(_translate_summary(flow, group, rows))
+    complete = all(row.target_offset is not None for row in rows)
+    raise typer.Exit(0 if complete else EXIT_INCOMPLETE)
+
+
+class Rounds(Protocol):
+    """What a `GroupTool` does for `repeat`."""
+
+    def round(self) -> list[SyncRow]:
+        """Read and write once."""
+
+
+@contextmanager
+def _connected(settings: SyncSettings) -> Iterator[GroupTool]:
+    with (
+        closing(GroupAdmin(settings.admin, settings.admin_timeout_ms)) as admin,
+        closing(TopicFollower(settings.reader, settings.checkpoints_topic)) as follower,
+    ):
+        yield GroupTool(settings, admin, follower)
+
+
+def repeat(tool: Rounds, interval: float, stop: threading.Event, as_json: bool) -> bool:
+    """Rounds until `stop`; tells whether the last one wrote all it had to."""
+    known: Sequence[SyncRow] | str | None = None
+    complete = False
+    while not stop.is_set():
+        try:
+            rows = tool.round()
+        except KafkaError as error:
+            complete = False
+            if known != str(error):
+                typer.echo(f"sparkmirror: {error}; trying again", err=True)
+            known = str(error)
+        else:
+            complete = _is_complete(rows)
+            failed = [row for row in rows if row.outcome is Outcome.NOT_WRITTEN]
+            has_written = any(row.outcome is Outcome.WRITTEN for row in rows)
+            if as_json or has_written or failed != known:
+                _show_round(rows, as_json)
+            known = failed
+        stop.wait(interval)
+    return complete
+
+
+def _is_complete(rows: Sequence[SyncRow]) -> bool:
+    return all(row.outcome is not Outcome.NOT_WRITTEN for row in rows)
+
+
+def _show_round(rows: Sequence[SyncRow], as_json: bool) -> bool:
+    complete = _is_complete(rows)
+    if as_json:
+        found = [row.as_json() for row in rows]
+        typer.echo(json.dumps({"complete": complete, "offsets": found}))
+        return complete
+    if rows:
+        _print_table(SYNC_HEADER, [_sync_cells(row) for row in rows])
+    counts = {outcome: sum(row.outcome is outcome for row in rows) for outcome in Outcome}
+    told = [f"{count} {outcome.value}" for outcome, count in counts.items() if count]
+    groups = len({row.group for row in rows})
+    typer.echo(f"{time.strftime('%H:%M:%S')} {_count(groups, 'group')}: {', '.join(told) or '-'}")
+    return complete
+
+
+def _sync_cells(row: SyncRow) -> tuple[object, ...]:
+    topic, partition = row.tp or (None, None)
+    result = f"{row.outcome.value}: {row.reason}" if row.reason else row.outcome.value
+    return row.group, topic, partition, row.upstream_offset, row.before, row.offset, result
+
+
+def _translate(flow: FlowConfig, group: str) -> list[TranslatedRow]:
+    config = flow.checkpoint
+    policy = flow_policy(config)
+    rules = CheckpointRules(
+        policy, make_topic_filter(config), config.source_alias, config.target_alias
+    )
+    timeout_ms = config.admin_timeout_ms
+    with (
+        closing(GroupAdmin(config.source_client, timeout_ms)) as source,
+        closing(GroupAdmin(config.target_client, timeout_ms)) as target,
+        closing(make_translator(config, policy, must_read_to_end=False)) as translator,
+    ):
+        translator.catch_up(CATCH_UP_SECONDS)
+        return translate_group(group, rules, translator, source, target)
+
+
+def _translate_cells(row: TranslatedRow) -> tuple[object, ...]:
+    how = f"{row.how.value}: {row.reason}" if row.reason else row.how.value
+    return (
+        *row.upstream,
+        row.source_offset,
+        row.downstream.topic if row.downstream else None,
+        row.target_offset,
+        how,
+        row.read_again,
+        row.committed,
+    )
+
+
+def _translate_summary(flow: FlowConfig, group: str, rows: Sequence[TranslatedRow]) -> str:
+    exact = sum(row.how is How.EXACT for row in rows)
+    again = sum(row.read_again or 0 for row in rows)
+    return (
+        f"group '{group}', {flow.name}: {_count(len(rows), 'partition')}, {exact} exact; "
+        f"a consumer that goes on there reads at most {_count(again, 'record')} again"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    lines = [list(header), *(["-" if cell is None else str(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        typer.echo("  ".join(cells).rstrip())
+
+
+def _stop_on_signals() -> threading.Event:
+    """The first SIGTERM or Ctrl-C lets the round under way finish, the second ends at once."""
+    stop = threading.Event()
+
+    def on_signal(_: int, __: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    return stop
