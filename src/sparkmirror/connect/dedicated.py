@@ -75,8 +75,10 @@ class DedicatedMirror:
 
     def stop(self) -> bool:
         """Commit and end everything; tells whether all tasks ended clean."""
-        for connector in (*self.connectors, *self.worker_connectors):
+        for connector in self.connectors:
             connector.stop()
+        for worker_side in self.worker_connectors:
+            worker_side.stop()
         clean = self._join_all()
         if self._links is not None:
             self._links.close()

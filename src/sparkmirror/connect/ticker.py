@@ -27,13 +27,13 @@ class Job:
 
     what: str
     seconds: float
-    run: Callable[[], None]
+    run: Callable[[], object]
     due: float = math.inf
     last_error: str = ""
 
 
 class Ticker:
-    """A few jobs at fixed rates. Turns that a long run made impossible are left out."""
+    """A few jobs at fixed rates. Of the turns that a long run has delayed, one is made up for."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
@@ -47,7 +47,7 @@ class Ticker:
         self,
         what: str,
         seconds: float,
-        run: Callable[[], None],
+        run: Callable[[], object],
         *,
         delayed: bool = False,
         enabled: bool = True,
