@@ -160,7 +160,7 @@ class Checkpoints(CheckpointConnector):
         self.syncs, self.map = FakeFollower("syncs"), FakeFollower("map")
         self._admins = [cast(GroupAdmin, self.source), cast(GroupAdmin, self.target)]
         self._source, self._target = self._admins
-        self._sync = GroupSync(self._flow, self.target)
+        self._group_sync = GroupSync(self._flow, self.target)
         self._writer = cast(RecordWriter, self.writer)
         self._offsets._writer = self._writer
         self._log = CheckpointLog(

@@ -111,7 +111,7 @@ class CheckpointConnector:
         if errors:
             raise KafkaError("\n".join(errors))
         self._source, self._target = self._admins
-        self._sync = GroupSync(self._flow, self._target)
+        self._group_sync = GroupSync(self._flow, self._target)
 
     def start(self) -> None:
         """Create and read the topics, then follow the groups; what fails is tried again."""
@@ -136,7 +136,7 @@ class CheckpointConnector:
         ticker.repeat(
             "syncing group offsets",
             config.sync_group_offsets_interval_seconds,
-            self.sync,
+            self._sync_groups,
             delayed=True,
             enabled=config.sync_group_offsets_enabled,
         )
@@ -263,7 +263,7 @@ class CheckpointConnector:
 
     def sync(self) -> SyncReport:
         """Write the offsets of the last checkpoints to the target's groups."""
-        report = self._sync.run(self.groups, self._log.by_group())
+        report = self._group_sync.run(self.groups, self._log.by_group())
         if report.written:
             reasons = ", ".join(f"{n} {why.name.lower()}" for why, n in report.counts.items())
             log.info(
@@ -286,6 +286,9 @@ class CheckpointConnector:
         for at in range(0, len(keys), TOMBSTONES):
             rows = [(key, None, now_ms) for key in keys[at : at + TOMBSTONES]]
             self._writer.send(translator.map_topic, 0, rows)
+
+    def _sync_groups(self) -> None:
+        self.sync()
 
     def _commit(self) -> None:
         if self._has_offsets_topic:
