@@ -172,3 +172,18 @@ def test_secret_of_an_unknown_flow_is_not_shown() -> None:
     findings = Findings()
     advise({"A->X.sasl.jaas.config": "hunter2"}, ("A", "B"), FLOWS, findings)
     assert str(findings.errors[0]).startswith("A->X.sasl.jaas.config=[hidden]: ")
+
+
+@pytest.mark.parametrize(
+    ("own_class", "key", "is_warned_of"),
+    [
+        pytest.param("own:Filter", "A->B.longest.name", False, id="read by the class"),
+        pytest.param("own:Filter", "A->B.topcs", True, id="looks like a slip"),
+        pytest.param("own:Filter", "longest.name", True, id="does not reach the flow"),
+        pytest.param("DefaultTopicFilter", "A->B.longest.name", True, id="no class to read it"),
+    ],
+)
+def test_settings_of_a_users_own_class(own_class: str, key: str, is_warned_of: bool) -> None:
+    findings = Findings()
+    advise({"A->B.topic.filter.class": own_class, key: "1"}, ("A", "B"), FLOWS, findings)
+    assert bool(findings.warnings) is is_warned_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,18 +12,33 @@ from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.spark.task_runner import TaskRunner, TaskState
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.admin import Admin, NewTopic, TopicSetting, TopicView
+from sparkmirror.wire.admin import (
+    AclRule,
+    Admin,
+    ConfigChange,
+    NewTopic,
+    TopicSetting,
+    TopicView,
+)
 from tests.flows import make_flow
 
 
 class FakeAdmin:
-    """Topics of one cluster, in memory."""
+    """Topics of one cluster, their settings and their ACLs, in memory.
+
+    `hidden` has topics whose settings are not told; `acls` is None without an authorizer.
+    """
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicView] = {}
         self.settings: dict[str, list[TopicSetting]] = {}
         self.created: list[NewTopic] = []
         self.refuses: dict[str, BrokerError] = {}
+        self.hidden: dict[str, BrokerError] = {}
+        self.config_changes: list[tuple[str, ConfigChange]] = []
+        self.acls: list[AclRule] | None = None
+        self.acl_errors: list[BrokerError] = []
+        self.failures: list[KafkaError] = []
         self.closed = False
 
     def add(self, topic: str, partitions: int = 1, topic_id: bytes = b"") -> None:
@@ -31,10 +46,34 @@ class FakeAdmin:
         self.topics[topic] = TopicView(partitions, topic_id or topic.encode())
 
     def list_topics(self) -> dict[str, TopicView]:
+        if self.failures:
+            raise self.failures.pop()
         return dict(self.topics)
 
-    def describe_topic_configs(self, topics: Iterable[str]) -> dict[str, list[TopicSetting]]:
-        return {topic: self.settings.get(topic, []) for topic in topics}
+    def describe_topic_configs(
+        self, topics: Iterable[str]
+    ) -> dict[str, list[TopicSetting] | BrokerError]:
+        return {topic: self.hidden.get(topic) or self.settings.get(topic, []) for topic in topics}
+
+    def alter_topic_configs(
+        self, changes: Mapping[str, Sequence[ConfigChange]]
+    ) -> dict[str, BrokerError | None]:
+        for topic, wanted in changes.items():
+            if topic not in self.refuses:
+                self.config_changes += [(topic, change) for change in wanted]
+                self.settings[topic] = changed(self.settings.get(topic, []), wanted)
+        return {topic: self.refuses.get(topic) for topic in changes}
+
+    def describe_topic_acls(self) -> list[AclRule] | None:
+        if self.acl_errors:
+            raise self.acl_errors.pop()
+        return None if self.acls is None else list(self.acls)
+
+    def create_acls(self, rules: Iterable[AclRule]) -> dict[AclRule, BrokerError | None]:
+        assert self.acls is not None
+        outcome = {rule: self.refuses.get(rule.resource_name) for rule in rules}
+        self.acls += [rule for rule, error in outcome.items() if error is None]
+        return outcome
 
     def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, BrokerError | None]:
         outcome: dict[str, BrokerError | None] = {}
@@ -53,6 +92,18 @@ class FakeAdmin:
 
     def close(self) -> None:
         self.closed = True
+
+
+def changed(
+    settings: Iterable[TopicSetting], changes: Iterable[ConfigChange]
+) -> list[TopicSetting]:
+    """Settings of a topic after changes; what is deleted is gone."""
+    left = {setting.name: setting for setting in settings}
+    for name, operation, value in changes:
+        left.pop(name, None)
+        if operation == 0:
+            left[name] = TopicSetting(name, value, 1, read_only=False, sensitive=False)
+    return list(left.values())
 
 
 class FakeTask:
@@ -104,7 +155,7 @@ class Connector(SourceConnector):
         super().__init__(make_flow(folder, settings))
         self.source, self.target, self.store = FakeAdmin(), FakeAdmin(), FakeStore()
         self._admins = [cast(Admin, self.source), cast(Admin, self.target)]
-        self._source, self._target = self._admins
+        self._use(*self._admins)
         self._store = cast(OffsetStore, self.store)
 
     @property

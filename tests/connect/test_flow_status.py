@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.connect.flow_status import FlowStatus, summarize
+from sparkmirror.errors import TransportError
 from sparkmirror.spark.task_runner import TaskState
 from tests.connect.fakes import Connector
 
@@ -19,6 +20,13 @@ def connector(tmp_path: Path) -> Connector:
     connector.source.add("t", 2)
     connector.refresh()
     return connector
+
+
+def fail_refresh(connector: Connector, reason: str) -> None:
+    connector.source.failures.append(TransportError(reason))
+    connector._schedule()
+    connector.refresh_soon(["a.t"])
+    connector._ticker.run_due()
 
 
 def test_a_flow_without_tasks(tmp_path: Path) -> None:
@@ -61,7 +69,7 @@ def test_behind_is_known_when_every_task_knows(
 
 
 def test_a_failed_task_is_named_with_its_reason(connector: Connector) -> None:
-    connector.last_error = "an older one"
+    fail_refresh(connector, "an older one")
     task = connector.fake_tasks[1]
     task.state, task.trace = TaskState.FAILED, "out of luck"
     status = summarize(connector)
@@ -70,5 +78,5 @@ def test_a_failed_task_is_named_with_its_reason(connector: Connector) -> None:
 
 
 def test_the_refresh_that_failed_last_is_told(connector: Connector) -> None:
-    connector.last_error = "list topics on 'a': time-out"
+    fail_refresh(connector, "list topics on 'a': time-out")
     assert summarize(connector).error == "list topics on 'a': time-out"

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.mm2 import FlowConfig
+from sparkmirror.errors import TransportError
 from sparkmirror.mirror.topics import ConfigSource
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.admin import TopicSetting
+from sparkmirror.wire.admin import AclRule, ConfigChange, TopicSetting
 from sparkmirror.wire.error_codes import broker_error
 from tests.connect.fakes import Connector
 
@@ -167,3 +168,131 @@ def test_stop_and_join_reach_all_tasks(connector: Connector) -> None:
     assert connector.join(1.0) is True
     assert connector.source.closed
     assert connector.target.closed
+
+
+# -- syncs and internal topics --------------------------------------------------------------------
+
+
+def test_settings_and_acls_are_synced_at_once_and_refresh_waits(connector: Connector) -> None:
+    connector.source.add("t")
+    connector.refresh()
+    connector.source.acls, connector.target.acls = [acl("t")], []
+    connector.source.settings["t"] = [own_setting("retention.ms", "5")]
+    connector.source.add("tt")
+    connector._schedule()
+    connector._ticker.run_due()
+    assert connector.target.acls == [acl("a.t")]
+    assert connector.target.config_changes == [("a.t", ConfigChange("retention.ms", 0, "5"))]
+    assert "a.tt" not in connector.target.topics
+
+
+@pytest.mark.parametrize("switch", ["enabled", "interval.seconds"])
+def test_syncs_that_are_switched_off_do_nothing(switch: str, tmp_path: Path) -> None:
+    off = "false" if switch == "enabled" else "-1"
+    settings = {f"sync.topic.{what}.{switch}": off for what in ("acls", "configs")}
+    connector = Connector(tmp_path, {"a->b.topics": "t.*", **settings})
+    connector.source.add("t")
+    connector.refresh()
+    connector.source.acls, connector.target.acls = [acl("t")], []
+    connector.source.settings["t"] = [own_setting("retention.ms", "5")]
+    connector._schedule()
+    connector._ticker.run_due()
+    assert (connector.target.acls, connector.target.config_changes) == ([], [])
+
+
+def test_a_sync_that_fails_is_told_and_the_others_run(connector: Connector) -> None:
+    connector.source.add("t")
+    connector.refresh()
+    connector.source.acl_errors.append(broker_error("describe ACLs on 'a'", 31))
+    connector.source.settings["t"] = [own_setting("retention.ms", "5")]
+    connector._schedule()
+    connector._ticker.run_due()
+    assert connector.last_error.startswith("describe ACLs on 'a': CLUSTER_AUTHORIZATION_FAILED")
+    assert len(connector.target.config_changes) == 1
+
+
+def test_a_task_that_misses_a_topic_gets_a_refresh(connector: Connector) -> None:
+    connector.source.add("t")
+    connector.refresh()
+    del connector.target.topics["a.t"]
+    connector._schedule()
+    connector._ticker.run_due()
+    assert "a.t" not in connector.target.topics
+    connector.refresh_soon(["a.t"])
+    connector._refresh_for_task()
+    assert "a.t" in connector.target.topics
+
+
+def test_a_refresh_for_a_task_that_fails_is_tried_again(connector: Connector) -> None:
+    connector.source.add("t")
+    connector.refresh_soon(["a.t"])
+    connector.source.failures.append(TransportError("time-out"))
+    with pytest.raises(TransportError):
+        connector._refresh_for_task()
+    connector._refresh_for_task()
+    assert "a.t" in connector.target.topics
+
+
+def test_a_topic_whose_settings_are_not_told_is_named_and_not_created(
+    connector: Connector, caplog: pytest.LogCaptureFixture
+) -> None:
+    connector.source.add("t")
+    connector.source.add("tt")
+    connector.source.hidden["t"] = broker_error("describe configs of topic 't' on 'a'", 29)
+    for _ in range(2):
+        connector.refresh()
+    assert [topic.name for topic in connector.target.created] == ["a.tt"]
+    assert caplog.text.count("topic 't' on 'a': TOPIC_AUTHORIZATION_FAILED") == 1
+    connector.source.hidden.clear()
+    connector.refresh()
+    assert [topic.name for topic in connector.target.created] == ["a.tt", "a.t"]
+
+
+@pytest.mark.parametrize(
+    ("location", "on_source", "on_target"),
+    [
+        ("source", ["mm2-offset-syncs.b.internal"], ["mm2-offset-map.a.internal"]),
+        ("target", [], ["mm2-offset-syncs.a.internal", "mm2-offset-map.a.internal"]),
+    ],
+)
+def test_topics_for_offset_syncs_are_created_and_told_to_the_tasks(
+    location: str, on_source: list[str], on_target: list[str], tmp_path: Path
+) -> None:
+    settings = {
+        "a->b.topics": "t",
+        "a->b.offset-syncs.topic.location": location,
+        "a->b.offset-syncs.topic.replication.factor": "2",
+        "b.offset.storage.replication.factor": "5",
+    }
+    connector = Connector(tmp_path, settings)
+    connector.source.add("t")
+    connector._create_internal_topics()
+    for admin, names in ((connector.source, on_source), (connector.target, on_target)):
+        assert [topic.name for topic in admin.created] == names
+        assert all(topic.configs == {"cleanup.policy": "compact"} for topic in admin.created)
+        factors = {topic.name: topic.replication_factor for topic in admin.created}
+        assert factors == {name: 2 if "syncs" in name else 5 for name in names}
+    connector.refresh()
+    orders = connector._orders(0)
+    assert orders["offset_syncs_topic"] == (on_source + on_target)[0]
+    assert orders["offset_map_topic"] == "mm2-offset-map.a.internal"
+
+
+def test_without_offset_syncs_there_are_no_topics_for_them(tmp_path: Path) -> None:
+    connector = Connector(tmp_path, {"a->b.topics": "t", "emit.offset-syncs.enabled": "false"})
+    connector.source.add("t")
+    connector._create_internal_topics()
+    connector.refresh()
+    assert [topic.name for topic in connector.source.created] == []
+    assert [topic.name for topic in connector.target.created] == ["a.t"]
+    orders = connector._orders(0)
+    assert (orders["offset_syncs_topic"], orders["offset_map_topic"]) == ("", "")
+
+
+def own_setting(name: str, value: str) -> TopicSetting:
+    return TopicSetting(name, value, ConfigSource.DYNAMIC_TOPIC, read_only=False, sensitive=False)
+
+
+def acl(topic: str) -> AclRule:
+    """User:ann may read it."""
+    return AclRule(2, topic, 3, "User:ann", "*", 3, 3)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from sparkmirror.config.classes import PYTHON_CLASS
 from sparkmirror.config.client_keys import CLIENT_KEYS, COMMON_CLIENT_KEYS
 from sparkmirror.config.clients import CLUSTER_KEYS
 from sparkmirror.config.connector_keys import FRAMEWORK_KEYS, MIRROR_KEYS
@@ -43,6 +44,7 @@ FLOW_PREFIXES = (
 CONVERTER_PREFIXES = ("key.converter.", "value.converter.", "header.converter.")
 ROLES_OF_SIDE = {"source": ("consumer", "admin"), "target": ("producer", "admin")}
 OF_TARGET = "worker settings belong to the target cluster"
+UNKNOWN = "unknown key, ignored"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,9 @@ def advise(
 ) -> None:
     """Warn of every key that does nothing; a flow between unknown clusters is an error."""
     context = Context(tuple(clusters), tuple(flows))
+    has_own_classes = any(
+        key.endswith(".class") and PYTHON_CLASS.fullmatch(value) for key, value in props.items()
+    )
     for key in props:
         if "->" in key:
             text = _in_flow(key, props[key], context, findings)
@@ -78,7 +83,9 @@ def advise(
             text = _in_cluster(alias, key.removeprefix(f"{alias}."), context)
         else:
             text = _at_top(key, context)
-        if text:
+        # A user's own class gets all settings of its flow, also those that nobody else knows.
+        is_for_own_class = text == UNKNOWN and has_own_classes and "->" in key
+        if text and not is_for_own_class:
             findings.warn_key(key, text)
 
 
@@ -280,11 +287,7 @@ def _ignored_here(spellings: Iterable[str], why: str = "") -> str:
 
 def _unknown(name: str, known: Iterable[str], prefix: str = "") -> str:
     close = get_close_matches(name, list(known), 1, 0.8)
-    return (
-        f"unknown key, ignored; did you mean {prefix}{close[0]}?"
-        if close
-        else "unknown key, ignored"
-    )
+    return f"{UNKNOWN}; did you mean {prefix}{close[0]}?" if close else UNKNOWN
 
 
 def _either(spellings: Sequence[str]) -> str:

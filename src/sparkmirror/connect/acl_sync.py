@@ -85,9 +85,7 @@ class AclSync:
 
     def _say_disabled(self) -> None:
         level = logging.DEBUG if self._has_said_disabled else logging.INFO
-        text = (
-            "[%s] '%s' has no authorizer, so there are no ACLs to copy; consider disabling it: %s"
-        )
+        text = "[%s] no authorizer on '%s', so no ACLs to copy; consider disabling ACL sync: %s"
         log.log(level, text, self._flow, self._flow.source, SWITCH_OFF)
         self._has_said_disabled = True
 

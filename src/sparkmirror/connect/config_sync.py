@@ -21,7 +21,7 @@ from sparkmirror.mirror.filters import ConfigPropertyFilter
 from sparkmirror.mirror.topics import ConfigEntry, ConfigSource
 from sparkmirror.types import FlowName
 from sparkmirror.wire.admin import Admin, ConfigChange, TopicSetting
-from sparkmirror.wire.error_codes import TOPIC_AUTHORIZATION_FAILED
+from sparkmirror.wire.error_codes import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +77,8 @@ class ConfigSync:
     def _plan(self, remotes: Mapping[str, str], errors: dict[str, str]) -> dict[str, Changes]:
         planned: dict[str, Changes] = {}
         for topic, settings in self._source.describe_topic_configs(remotes).items():
+            if _is_gone(settings):
+                continue
             if isinstance(settings, BrokerError):
                 reason = why_not(settings, "DESCRIBE_CONFIGS")
                 errors[topic] = f"{reason}; the settings of '{remotes[topic]}' stay as they are"
@@ -89,10 +91,17 @@ class ConfigSync:
         """Leave out what remote topics have already."""
         left = dict(planned)
         for remote, settings in self._target.describe_topic_configs(planned).items():
+            if _is_gone(settings):
+                del left[remote]
             # Nothing is lost if that may not be known: MirrorMaker 2 never looks.
-            if not isinstance(settings, BrokerError):
+            elif not isinstance(settings, BrokerError):
                 left[remote] = changes_left(planned[remote], config_entries(settings))
         return {remote: changes for remote, changes in left.items() if changes}
+
+
+def _is_gone(answer: object) -> bool:
+    """Whether the topic was deleted, or is so new that not every broker knows it: next time."""
+    return isinstance(answer, BrokerError) and answer.code == UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _shown(changes: Changes) -> str:

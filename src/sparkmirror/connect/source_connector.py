@@ -10,35 +10,36 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
-from sparkmirror.config.findings import Findings
 from sparkmirror.config.mm2 import FlowConfig
-from sparkmirror.config.providers import load_providers, resolve
+from sparkmirror.connect.acl_sync import AclSync
+from sparkmirror.connect.config_sync import ConfigSync
+from sparkmirror.connect.internal_topics import ensure_internal_topic
 from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.remote_topics import RemoteTopics
+from sparkmirror.connect.ticker import Ticker
 from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
+from sparkmirror.mirror.config_sync import topics_to_sync
 from sparkmirror.mirror.filters import make_config_property_filter, make_topic_filter
+from sparkmirror.mirror.offset_map_chunks import offset_map_topic
 from sparkmirror.mirror.policy import make_policy
-from sparkmirror.mirror.topics import (
-    ConfigEntry,
-    ConfigSource,
-    TopicPlan,
-    creation_configs,
-    plan_topics,
-    should_replicate_topic,
-)
+from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.spark.copy_settings import Assigned, encode_assigned, start_message
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.admin import Admin, NewTopic, TopicView
+from sparkmirror.wire.admin import Admin, TopicView
 
 log = logging.getLogger(__name__)
 
-SOURCE_CONNECTOR = "MirrorSourceConnector"
+OFFSET_SYNCS_REPLICAS = "offset-syncs.topic.replication.factor"
+OFFSET_STORAGE_REPLICAS = "offset.storage.replication.factor"
 # A task that misses its target topic asks for a refresh; not more often than this.
 SOONEST_REFRESH_SECONDS = 5.0
+# For an admin request that is under way when the connector stops.
+LAST_REQUEST_SECONDS = 0.5
 
 
 class SourceConnector:
@@ -47,10 +48,8 @@ class SourceConnector:
     def __init__(self, flow: FlowConfig) -> None:
         self.flow = flow
         self.config = flow.source
-        self.last_error = ""
         self.tasks: list[TaskRunner] = []
         self._admins: list[Admin] = []
-        self._props = _resolved(flow.connector_props[SOURCE_CONNECTOR])
         self._policy = make_policy(
             self.config.policy_class,
             self.config.source_alias,
@@ -64,11 +63,11 @@ class SourceConnector:
         self._topic_ids: dict[str, bytes] = {}
         # Positions of topics that were deleted and created anew, until a task stores others.
         self._stale: dict[TopicPartition, int] = {}
-        self._said: set[str] = set()
+        # The remote topic of every topic that has one, as of the last refresh.
+        self._remotes: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"refresh {flow.name}", daemon=True)
+        self._misses_topics = threading.Event()
+        self._ticker = Ticker(str(flow.name))
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -86,19 +85,27 @@ class SourceConnector:
                 errors.append(str(error))
         if errors:
             raise KafkaError("\n".join(errors))
-        self._source, self._target = self._admins
+        self._use(*self._admins)
+
+    def _use(self, source: Admin, target: Admin) -> None:
+        self._source, self._target = source, target
+        name, policy, properties = self.flow.name, self._policy, self._property_filter
+        self._remote_topics = RemoteTopics(self.config, policy, properties, source, target)
+        self._config_sync = ConfigSync(name, properties, source, target)
+        self._acl_sync = AclSync(name, policy, self._wants, source, target)
 
     def start(self, engine: SparkEngine, links: LinkServer) -> None:
         """Create what is missing, start the tasks, and go on looking for topics."""
         self._engine, self._links = engine, links
         self._store.prepare(self._target)
+        self._create_internal_topics()
         self.refresh()
-        self._thread.start()
+        self._schedule()
+        self._ticker.start()
 
     def stop(self) -> None:
         """Ask all tasks to commit and end."""
-        self._stopping.set()
-        self._wake.set()
+        self._ticker.stop()
         for task in self.tasks:
             task.stop()
 
@@ -106,31 +113,81 @@ class SourceConnector:
         """Wait for the tasks; tells whether all of them ended clean."""
         deadline = time.monotonic() + seconds
         clean = [task.join(max(0.1, deadline - time.monotonic())) for task in self.tasks]
+        self._ticker.join(LAST_REQUEST_SECONDS)
         for admin in self._admins:
             admin.close()
         return all(clean)
 
+    @property
+    def last_error(self) -> str:
+        """Why the last refresh or sync failed; empty when all of them went well."""
+        return self._ticker.last_error
+
     def refresh_soon(self, topics: Sequence[str]) -> None:
         """A task misses target topics: somebody deleted them."""
         log.warning("[%s] missing on the target: %s", self.flow.name, ", ".join(topics))
-        self._wake.set()
+        self._misses_topics.set()
 
-    def _run(self) -> None:
-        interval = float(self.config.refresh_topics_interval_seconds)
-        if not self.config.refresh_topics_enabled:
-            interval = threading.TIMEOUT_MAX
-        while not self._stopping.is_set():
-            if self._wake.wait(interval):
-                self._wake.clear()
-                self._stopping.wait(min(SOONEST_REFRESH_SECONDS, interval))
-            if self._stopping.is_set():
-                return
-            try:
-                self.refresh()
-                self.last_error = ""
-            except MirrorError as error:
-                self.last_error = str(error)
-                log.warning("[%s] refresh of topics failed: %s", self.flow.name, error)
+    def _schedule(self) -> None:
+        """Everything is done one after the other; the tasks copy meanwhile."""
+        config, ticker = self.config, self._ticker
+        ticker.repeat(
+            "copying ACLs",
+            config.sync_topic_acls_interval_seconds,
+            self._acl_sync.sync,
+            enabled=config.sync_topic_acls_enabled,
+        )
+        ticker.repeat(
+            "copying topic configs",
+            config.sync_topic_configs_interval_seconds,
+            lambda: self._config_sync.sync(self._remotes),
+            enabled=config.sync_topic_configs_enabled,
+        )
+        ticker.repeat(
+            "refresh of topics",
+            config.refresh_topics_interval_seconds,
+            self.refresh,
+            enabled=config.refresh_topics_enabled,
+            delayed=True,
+        )
+        ticker.repeat("refresh for a task", SOONEST_REFRESH_SECONDS, self._refresh_for_task)
+
+    def _refresh_for_task(self) -> None:
+        if not self._misses_topics.is_set():
+            return
+        self._misses_topics.clear()
+        try:
+            self.refresh()
+        except MirrorError:
+            self._misses_topics.set()
+            raise
+
+    # -- internal topics ---------------------------------------------------------------------------
+
+    @property
+    def offset_syncs_topic(self) -> str:
+        """Name of the topic for offset syncs; the alias in it is the other cluster's."""
+        on_source = self.config.offset_syncs_location == "source"
+        return self._policy.offset_syncs_topic(
+            self.config.target_alias if on_source else self.config.source_alias
+        )
+
+    def _create_internal_topics(self) -> None:
+        if not self.config.emit_offset_syncs_enabled:
+            return
+        on_source = self.config.offset_syncs_location == "source"
+        ensure_internal_topic(
+            self._source if on_source else self._target,
+            self.offset_syncs_topic,
+            self.config.offset_syncs_replication_factor,
+            OFFSET_SYNCS_REPLICAS,
+        )
+        ensure_internal_topic(
+            self._target,
+            offset_map_topic(self.config.source_alias),
+            self.flow.worker.offset_storage_replication_factor,
+            OFFSET_STORAGE_REPLICAS,
+        )
 
     # -- one round ---------------------------------------------------------------------------------
 
@@ -141,11 +198,8 @@ class SourceConnector:
         }
         self._note_ids(source)
         counts = {name: view.partitions for name, view in source.items()}
-        target = {name: view.partitions for name, view in self._target.list_topics().items()}
-        plan = plan_topics(counts, target, self._policy, self.config.source_alias)
-        for warning in plan.warnings:
-            self._say_once(warning)
-        target |= self._create(plan) | self._grow(plan)
+        target = self._remote_topics.bring_up(counts)
+        self._remotes = topics_to_sync(counts, target, self._policy, self.config.source_alias)
         with self._lock:
             self._adjust(self._copyable(counts, target))
 
@@ -170,45 +224,6 @@ class SourceConnector:
             self._stale |= {tp: last for tp, last in stored.items() if tp.topic in recreated}
         known.update({name: view.topic_id for name, view in source.items()})
 
-    def _create(self, plan: TopicPlan) -> dict[str, int]:
-        settings = self._source.describe_topic_configs(t.source_topic for t in plan.create.values())
-        topics = [
-            NewTopic(
-                remote,
-                wanted.partitions,
-                self.config.replication_factor,
-                self._configs(settings.get(wanted.source_topic, [])),
-            )
-            for remote, wanted in plan.create.items()
-        ]
-        created: dict[str, int] = {}
-        for remote, error in self._target.create_topics(topics).items():
-            if error is None:
-                created[remote] = plan.create[remote].partitions
-                log.info("[%s] created topic '%s'", self.flow.name, remote)
-            else:
-                self._say_once(f"{error}; trying again with the next refresh")
-        return created
-
-    def _configs(
-        self, settings: Sequence[tuple[str, str | None, int, bool, bool]]
-    ) -> dict[str, str]:
-        entries = [
-            ConfigEntry(name, value, ConfigSource(source), read_only, sensitive)
-            for name, value, source, read_only, sensitive in settings
-        ]
-        return creation_configs(entries, self._property_filter)
-
-    def _grow(self, plan: TopicPlan) -> dict[str, int]:
-        grown: dict[str, int] = {}
-        for remote, error in self._target.create_partitions(plan.grow).items():
-            if error is None:
-                grown[remote] = plan.grow[remote]
-                log.info("[%s] '%s' has %d partitions now", self.flow.name, remote, grown[remote])
-            else:
-                self._say_once(f"{error}; the new partitions are not copied until it works")
-        return grown
-
     def _copyable(
         self, source: Mapping[str, int], target: Mapping[str, int]
     ) -> list[TopicPartition]:
@@ -221,11 +236,6 @@ class SourceConnector:
 
     def _remote(self, topic: str) -> str:
         return self._policy.format_remote_topic(self.config.source_alias, topic)
-
-    def _say_once(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
-            log.warning("[%s] %s", self.flow.name, text)
 
     # -- tasks -------------------------------------------------------------------------------------
 
@@ -279,11 +289,14 @@ class SourceConnector:
         """Called when task `at` has started, on its link's thread."""
         with self._lock:
             partitions = list(self._assignment[at])
+        syncs = self.config.emit_offset_syncs_enabled
         return start_message(
-            self._props,
+            self.config.settings,
             self.flow.worker_props,
             self._store.partitions,
             self._with_positions(partitions),
+            offset_syncs_topic=self.offset_syncs_topic if syncs else "",
+            offset_map_topic=offset_map_topic(self.config.source_alias) if syncs else "",
         )
 
     def _with_positions(self, partitions: Sequence[TopicPartition]) -> list[Assigned]:
@@ -296,11 +309,3 @@ class SourceConnector:
             target = TopicPartition(self._remote(tp.topic), tp.partition)
             rows.append(Assigned(tp, target, next_offset))
         return rows
-
-
-def _resolved(props: Mapping[str, str]) -> dict[str, str]:
-    """Placeholders replaced: what tasks are told. The file was checked when it was loaded."""
-    findings = Findings()
-    resolved = resolve(props, load_providers(props, findings), findings)
-    findings.raise_errors()
-    return dict(resolved)

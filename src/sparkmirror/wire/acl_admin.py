@@ -48,6 +48,7 @@ class AclAdmin(AdminClient):
             host_filter=None,
             operation=ANY,
             permission_type=ANY,
+            min_version=1,
         )
         answer = self._send("describe ACLs", request)
         if answer.error_code == SECURITY_DISABLED:
@@ -61,7 +62,8 @@ class AclAdmin(AdminClient):
         outcome: dict[AclRule, BrokerError | None] = {}
         for part in in_parts(list(rules)):
             creations = [CreateAclsRequest.AclCreation(*rule) for rule in part]
-            results = self._send("create ACLs", CreateAclsRequest(creations=creations)).results
+            request = CreateAclsRequest(creations=creations, min_version=1)
+            results = self._send("create ACLs", request).results
             for rule, row in zip(part, results, strict=True):
                 outcome[rule] = self._creation(rule, row)
         return outcome

@@ -44,7 +44,9 @@ class ConfigAdmin(AdminClient):
         found: dict[str, list[TopicSetting] | BrokerError] = {}
         for part in in_parts(list(topics)):
             request = DescribeConfigsRequest(
-                resources=[(TOPIC, topic, None) for topic in part], include_synonyms=False
+                resources=[(TOPIC, topic, None) for topic in part],
+                include_synonyms=False,
+                min_version=1,
             )
             for row in self._send("describe topic configs", request).results:
                 found[row.resource_name] = self._settings(row)

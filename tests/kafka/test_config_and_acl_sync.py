@@ -1,0 +1,354 @@
+"""Settings and ACLs of topics follow the source, on real clusters with authorizers; no Spark.
+
+The worker is User:ANONYMOUS here: a super user on the target, an ordinary one on the source, where
+everything is allowed on topics that have no ACL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.embedded import KafkaCluster
+from sparkmirror.spark.link_server import LinkServer
+from sparkmirror.spark.session import SparkEngine
+from sparkmirror.spark.task_runner import TaskRunner
+from tests.clusters import create_topic, start_cluster, unique_name, wait_for
+from tests.connect.fakes import FakeTask
+from tests.flows import make_flow
+
+pytestmark = pytest.mark.kafka
+
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+ONE_COPY = {
+    "replication.factor": "1",
+    "offset-syncs.topic.replication.factor": "1",
+    "b.offset.storage.replication.factor": "1",
+}
+LITERAL, PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
+ALLOW, DENY = AclPermissionType.ALLOW, AclPermissionType.DENY
+SECONDS = 30.0
+Change = tuple[str, str | None]
+
+
+class Mirror(SourceConnector):
+    """A connector whose tasks only note what they are told."""
+
+    def _new_task(self, at: int) -> TaskRunner:
+        return cast(TaskRunner, FakeTask(f"a->b|MirrorSourceConnector-{at}"))
+
+    def sync_configs(self) -> None:
+        self._config_sync.sync(self._remotes)
+
+    def sync_acls(self) -> None:
+        self._acl_sync.sync()
+
+
+class Cluster:
+    """A cluster as its administrator sees it: librdkafka's words."""
+
+    def __init__(self, cluster: KafkaCluster) -> None:
+        self.kafka = cluster
+        self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+
+    def alter(self, topic: str, *changes: Change) -> None:
+        """Set settings of a topic; None deletes."""
+        entries = [
+            ConfigEntry(name, value or "", incremental_operation=_operation(value))
+            for name, value in changes
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+        self._admin.incremental_alter_configs([resource])[resource].result(SECONDS)
+        wait_for(
+            lambda: (
+                dict(changes).items()
+                <= {**dict.fromkeys(dict(changes)), **self.own_settings(topic)}.items()
+            ),
+            within=SECONDS,
+            describe=f"{changes} of {topic} are known to the broker",
+        )
+
+    def own_settings(self, topic: str) -> dict[str, str]:
+        """What is set on the topic itself."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        found = self._admin.describe_configs([resource])[resource].result(SECONDS)
+        own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+        return {name: entry.value for name, entry in found.items() if entry.source == own}
+
+    def create_acls(self, rules: Sequence[tuple[Any, ...]]) -> None:
+        bindings = [AclBinding(*_place(rule)) for rule in rules]
+        for future in self._admin.create_acls(bindings).values():
+            future.result(SECONDS)
+        names = {rule[0] for rule in rules}
+        wait_for(
+            lambda: len(self.acls(*names)) >= len(rules), within=SECONDS, describe="ACLs are there"
+        )
+
+    def delete_acls(self, rules: Sequence[tuple[Any, ...]]) -> None:
+        filters = [AclBindingFilter(*_place(rule)) for rule in rules]
+        for future in self._admin.delete_acls(filters).values():
+            future.result(SECONDS)
+        names = {rule[0] for rule in rules}
+        gone = set(rules)
+        wait_for(lambda: not gone & self.acls(*names), within=SECONDS, describe="ACLs are gone")
+
+    def acls(self, *names: str) -> set[tuple[Any, ...]]:
+        """Rules for these names of topics, patterns of any kind."""
+        wanted = AclBindingFilter(
+            ResourceType.TOPIC, None, ResourcePatternType.ANY, None, None,
+            AclOperation.ANY, AclPermissionType.ANY,
+        )  # fmt: skip
+        found = self._admin.describe_acls(wanted).result(SECONDS)
+        return {
+            (acl.name, acl.resource_pattern_type, acl.principal, acl.operation, acl.permission_type)
+            for acl in found
+            if acl.name in names
+        }
+
+
+def _operation(value: str | None) -> AlterConfigOpType:
+    return AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+
+
+def _place(rule: tuple[Any, ...]) -> tuple[Any, ...]:
+    name, pattern, principal, operation, permission = rule
+    return (ResourceType.TOPIC, name, pattern, principal, "*", operation, permission)
+
+
+def rule(
+    name: str,
+    operation: AclOperation,
+    permission: AclPermissionType = ALLOW,
+    principal: str = "User:ann",
+    pattern: ResourcePatternType = LITERAL,
+) -> tuple[Any, ...]:
+    return (name, pattern, principal, operation, permission)
+
+
+def wait_until_equal(read: Callable[[], Any], expected: Any) -> None:
+    """Brokers show what the controller has taken a moment later."""
+    wait_for(
+        lambda: read() == expected,
+        within=SECONDS,
+        describe=lambda: f"{expected}; there is {read()}",
+    )
+
+
+@pytest.fixture(scope="module")
+def source() -> Iterator[Cluster]:
+    with start_cluster("guarded-source", properties=AUTHORIZER) as cluster:
+        yield Cluster(cluster)
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Cluster]:
+    guarded = {**AUTHORIZER, "super.users": "User:ANONYMOUS"}
+    with start_cluster("guarded-target", properties=guarded) as cluster:
+        yield Cluster(cluster)
+
+
+def wait_for_remotes(mirror: Mirror) -> None:
+    """The broker that is asked may be a moment behind the controller that created them."""
+    wait_for(
+        lambda: set(mirror._remotes.values()) <= set(mirror._target.list_topics()),
+        within=SECONDS,
+        describe="remote topics are listed",
+    )
+
+
+@contextmanager
+def connected(
+    folder: Path, source: KafkaCluster, target: KafkaCluster, settings: dict[str, str]
+) -> Iterator[Mirror]:
+    """A connector of the flow a->b that has looked at both clusters once."""
+    servers = (source.bootstrap_servers.split(","), target.bootstrap_servers.split(","))
+    mirror = Mirror(make_flow(folder, {**ONE_COPY, **settings}, *servers))
+    mirror.connect()
+    try:
+        mirror.refresh()
+        wait_for_remotes(mirror)
+        yield mirror
+    finally:
+        mirror.stop()
+        assert mirror.join(SECONDS)
+
+
+def test_settings_of_a_running_flow_follow_the_source(
+    source: Cluster, target: Cluster, tmp_path: Path
+) -> None:
+    first = {"retention.ms": "1111111", "segment.bytes": "2222222", "cleanup.policy": "compact"}
+    topic = create_topic(source.kafka, config={**first, "message.timestamp.type": "LogAppendTime"})
+    every_second = {f"sync.topic.{what}.interval.seconds": "1" for what in ("configs", "acls")}
+    servers = (source.kafka.bootstrap_servers, target.kafka.bootstrap_servers)
+    flow = make_flow(
+        tmp_path, {"a->b.topics": topic, **ONE_COPY, **every_second}, *([each] for each in servers)
+    )
+    mirror = Mirror(flow)
+    mirror.connect()
+    mirror.start(cast(SparkEngine, None), cast(LinkServer, None))
+    remote = f"a.{topic}"
+    try:
+        wait_for_remotes(mirror)
+        assert target.own_settings(remote) == first
+        target.alter(
+            remote,
+            ("cleanup.policy", "delete"),
+            ("max.message.bytes", "3333333"),
+            ("unclean.leader.election.enable", "true"),
+        )
+        source.alter(topic, ("retention.ms", "4444444"), ("segment.bytes", None))
+        wanted = {
+            "retention.ms": "4444444",
+            "cleanup.policy": "compact",
+            # Excluded, so it is the target's own affair.
+            "unclean.leader.election.enable": "true",
+        }
+        wait_until_equal(lambda: target.own_settings(remote), wanted)
+        assert mirror.last_error == ""
+    finally:
+        mirror.stop()
+        assert mirror.join(SECONDS)
+    internal = {"mm2-offset-syncs.b.internal": source, "mm2-offset-map.a.internal": target}
+    for name, cluster in internal.items():
+        assert cluster.own_settings(name) == {"cleanup.policy": "compact"}
+
+
+def test_defaults_of_the_source_are_set_when_asked_for(
+    source: Cluster, target: Cluster, tmp_path: Path
+) -> None:
+    topic = create_topic(source.kafka)
+    remote = create_topic(target.kafka, f"a.{topic}", config={"retention.ms": "5555555"})
+    settings = {"a->b.topics": topic, "a->b.use.defaults.from": "source"}
+    with connected(tmp_path, source.kafka, target.kafka, settings) as mirror:
+        mirror.sync_configs()
+        wait_until_equal(lambda: target.own_settings(remote).get("retention.ms"), "604800000")
+    own = target.own_settings(remote)
+    assert own["max.message.bytes"] == "1048588"
+    assert "min.insync.replicas" not in own
+
+
+def test_a_topic_that_may_not_be_described_is_named_and_the_others_are_synced(
+    source: Cluster, target: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    open_topic, closed = create_topic(source.kafka), create_topic(source.kafka)
+    worker = "User:ANONYMOUS"
+    denial = [
+        rule(closed, AclOperation.ALL, principal=worker),
+        rule(closed, AclOperation.DESCRIBE_CONFIGS, DENY, worker),
+    ]
+    settings = {"a->b.topics": f"{open_topic}, {closed}"}
+    with connected(tmp_path, source.kafka, target.kafka, settings) as mirror:
+        for topic in (open_topic, closed):
+            source.alter(topic, ("retention.ms", "6666666"))
+        source.create_acls(denial)
+        for _ in range(2):
+            mirror.sync_configs()
+        wanted = {"retention.ms": "6666666"}
+        wait_until_equal(lambda: target.own_settings(f"a.{open_topic}"), wanted)
+        assert target.own_settings(f"a.{closed}") == {}
+        (warning,) = caplog.messages
+        assert f"describe configs of topic '{closed}' on 'a': TOPIC_AUTHORIZATION" in warning
+        assert "allow DESCRIBE_CONFIGS on the topic" in warning
+        source.delete_acls(denial)
+        mirror.sync_configs()
+        wait_until_equal(lambda: target.own_settings(f"a.{closed}"), wanted)
+
+
+def test_acls_follow_the_rules_of_mirror_maker_2(
+    source: Cluster, target: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic, other = unique_name(), unique_name("other")
+    bob = "User:bob"
+    rules = [
+        rule(topic, AclOperation.ALL),
+        rule(topic, AclOperation.DESCRIBE_CONFIGS),
+        rule(topic, AclOperation.WRITE, principal=bob),
+        rule(topic, AclOperation.WRITE, DENY, "User:eve"),
+        rule(topic, AclOperation.ALL, DENY, "User:eve"),
+        rule(topic, AclOperation.READ, principal=bob, pattern=PREFIXED),
+        rule(other, AclOperation.READ),
+        # Without the second one the first would shut the worker out of all topics.
+        rule("*", AclOperation.READ, principal=bob),
+        rule("*", AclOperation.ALL, principal="User:ANONYMOUS"),
+    ]
+    remote = f"a.{topic}"
+    copied = {
+        rule(remote, AclOperation.READ),
+        rule(remote, AclOperation.DESCRIBE_CONFIGS),
+        rule(remote, AclOperation.WRITE, DENY, "User:eve"),
+        rule(remote, AclOperation.ALL, DENY, "User:eve"),
+        rule("a.*", AclOperation.READ, principal=bob),
+        rule("a.*", AclOperation.READ, principal="User:ANONYMOUS"),
+    }
+    names = (remote, "a.*", topic, f"a.{other}", other, "*")
+    with connected(
+        tmp_path, source.kafka, target.kafka, {"a->b.topics": f"{topic}, [*]"}
+    ) as mirror:
+        source.create_acls(rules)
+        try:
+            mirror.sync_acls()
+            wait_until_equal(lambda: target.acls(*names), copied)
+            warnings = [text for text in caplog.messages if "for all topics of 'a'" in text]
+            assert sorted(warnings) == sorted(
+                f"[a->b] the ACL of '{who}' for all topics of 'a' becomes one for 'a.*' on 'b', "
+                "which no topic is called; as in MirrorMaker 2"
+                for who in (bob, "User:ANONYMOUS")
+            )
+        finally:
+            source.delete_acls(rules)
+        caplog.clear()
+        mirror.sync_acls()
+        assert target.acls(*names) == copied
+        assert caplog.messages == []
+
+
+def test_a_source_without_authorizer_is_survived(
+    source_cluster: KafkaCluster,
+    target: Cluster,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "sparkmirror.connect.acl_sync")
+    with connected(
+        tmp_path, source_cluster, target.kafka, {"a->b.topics": unique_name()}
+    ) as mirror:
+        for _ in range(2):
+            mirror.sync_acls()
+    (text,) = caplog.messages
+    assert text.startswith("[a->b] no authorizer on 'a'")
+
+
+def test_a_target_without_authorizer_is_told(
+    source: Cluster,
+    target_cluster: KafkaCluster,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    topic = unique_name()
+    source.create_acls([rule(topic, AclOperation.READ)])
+    with connected(tmp_path, source.kafka, target_cluster, {"a->b.topics": topic}) as mirror:
+        for _ in range(2):
+            mirror.sync_acls()
+    (text,) = caplog.messages
+    assert text.startswith("[a->b] 'b' has no authorizer: 1 ACLs are not copied")

@@ -1,0 +1,166 @@
+"""Settings and ACLs of topics: what a cluster is asked, and what its answers become; no broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import (
+    CreateAclsResponse,
+    DescribeAclsResponse,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsResponse,
+)
+
+from sparkmirror.errors import BrokerError
+from sparkmirror.wire import admin_client
+from sparkmirror.wire.admin import AclRule, Admin, ConfigChange, TopicSetting
+
+DENIED = 29
+
+
+class Scripted(Admin):
+    """Answers come from a function; requests pass through their bytes first."""
+
+    def __init__(self, answer: Callable[[Any], Any]) -> None:
+        self._alias = "a"
+        self._answer = answer
+        self.requests: list[Any] = []
+
+    def _send(self, what: str, request: Any, node_id: int | None = None) -> Any:
+        kind = type(request)
+        version = kind.max_version
+        self.requests.append(kind.decode(request.encode(version=version), version=version))
+        return self._answer(self.requests[-1])
+
+
+def described(request: Any) -> Any:
+    """Every topic has one setting, but for `secret`."""
+    return DescribeConfigsResponse(
+        results=[
+            RESULT(DENIED, "no", 2, resource.resource_name, [])
+            if resource.resource_name == "secret"
+            else RESULT(0, None, 2, resource.resource_name, [RETENTION])
+            for resource in request.resources
+        ]
+    )
+
+
+ALTERED = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+RESULT = DescribeConfigsResponse.DescribeConfigsResult
+RETENTION = RESULT.DescribeConfigsResourceResult(
+    name="retention.ms", value="5", read_only=False, config_source=1, is_sensitive=True
+)
+
+
+def test_topics_are_described_one_by_one_in_their_answer() -> None:
+    admin = Scripted(described)
+    found = admin.describe_topic_configs(["t", "secret"])
+    assert found["t"] == [TopicSetting("retention.ms", "5", 1, read_only=False, sensitive=True)]
+    error = found["secret"]
+    assert isinstance(error, BrokerError)
+    assert str(error) == (
+        "describe configs of topic 'secret' on 'a': TOPIC_AUTHORIZATION_FAILED (no)"
+    )
+    (request,) = admin.requests
+    rows = [(r.resource_type, r.resource_name, r.configuration_keys) for r in request.resources]
+    assert rows == [(2, "t", None), (2, "secret", None)]
+
+
+def test_many_topics_are_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin_client, "MOST_PARTS", 2)
+    admin = Scripted(described)
+    assert list(admin.describe_topic_configs("abcde")) == list("abcde")
+    sent = [[r.resource_name for r in request.resources] for request in admin.requests]
+    assert sent == [["a", "b"], ["c", "d"], ["e"]]
+
+
+def test_nothing_is_asked_about_no_topics() -> None:
+    admin = Scripted(described)
+    assert admin.describe_topic_configs([]) == {}
+    assert admin.alter_topic_configs({}) == {}
+    assert admin.create_acls([]) == {}
+    assert admin.requests == []
+
+
+def test_changes_have_an_outcome_for_each_topic() -> None:
+    admin = Scripted(
+        lambda _: IncrementalAlterConfigsResponse(
+            responses=[ALTERED(0, None, 2, "t"), ALTERED(40, "bad value", 2, "u")]
+        )
+    )
+    changes = {
+        "t": [ConfigChange("retention.ms", 0, "5"), ConfigChange("segment.ms", 1, None)],
+        "u": [ConfigChange("retention.ms", 0, "x")],
+    }
+    outcome = admin.alter_topic_configs(changes)
+    assert outcome["t"] is None
+    assert str(outcome["u"]) == "alter configs of topic 'u' on 'a': INVALID_CONFIG (bad value)"
+    (request,) = admin.requests
+    assert request.validate_only is False
+    sent = {
+        row.resource_name: [
+            ConfigChange(each.name, each.config_operation, each.value) for each in row.configs
+        ]
+        for row in request.resources
+    }
+    assert sent == changes
+
+
+RULE = AclRule(2, "t", 3, "User:ann", "*", 3, 3)
+RESOURCE = DescribeAclsResponse.DescribeAclsResource
+CREATED = CreateAclsResponse.AclCreationResult
+
+
+def test_all_rules_about_topics_are_asked_for() -> None:
+    acls = [("User:ann", "*", 3, 3), ("User:bob", "10.0.0.1", 99, 2)]
+    admin = Scripted(
+        lambda _: DescribeAclsResponse(
+            error_code=0,
+            resources=[RESOURCE(2, "t", 3, [RESOURCE.AclDescription(*each) for each in acls])],
+        )
+    )
+    assert admin.describe_topic_acls() == [RULE, AclRule(2, "t", 3, "User:bob", "10.0.0.1", 99, 2)]
+    (request,) = admin.requests
+    kinds = (request.resource_type_filter, request.pattern_type_filter, request.operation)
+    assert (*kinds, request.permission_type) == (2, 1, 1, 1)
+    names = (request.resource_name_filter, request.principal_filter, request.host_filter)
+    assert names == (None, None, None)
+
+
+def test_a_cluster_without_authorizer_has_no_rules() -> None:
+    admin = Scripted(lambda _: DescribeAclsResponse(error_code=54, error_message="no authorizer"))
+    assert admin.describe_topic_acls() is None
+
+
+def test_a_cluster_that_does_not_tell_its_rules() -> None:
+    admin = Scripted(lambda _: DescribeAclsResponse(error_code=31, error_message=None))
+    with pytest.raises(BrokerError, match="describe ACLs on 'a': CLUSTER_AUTHORIZATION_FAILED"):
+        admin.describe_topic_acls()
+
+
+def test_rules_have_an_outcome_each() -> None:
+    refused = RULE._replace(principal="bob")
+    admin = Scripted(
+        lambda _: CreateAclsResponse(results=[CREATED(0, None), CREATED(42, "no such type")])
+    )
+    outcome = admin.create_acls([RULE, refused])
+    assert outcome[RULE] is None
+    assert str(outcome[refused]) == (
+        "create an ACL of 'bob' for 't' on 'a': INVALID_REQUEST (no such type)"
+    )
+    (request,) = admin.requests
+    sent = [
+        AclRule(
+            each.resource_type,
+            each.resource_name,
+            each.resource_pattern_type,
+            each.principal,
+            each.host,
+            each.operation,
+            each.permission_type,
+        )
+        for each in request.creations
+    ]
+    assert sent == [RULE, refused]
