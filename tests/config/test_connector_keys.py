@@ -72,16 +72,22 @@ def test_default_is_a_value_that_the_key_takes(kind: str) -> None:
 
 
 CLIENTS = {"source_client", "target_client", "producer"}
+SETTINGS = {"settings"}
 
 
 @pytest.mark.parametrize(
     ("config", "kind", "made"),
     [
-        (SourceConfig, "MirrorSourceConnector", CLIENTS | {"consumer", "offset_syncs_producer"}),
+        (
+            SourceConfig,
+            "MirrorSourceConnector",
+            CLIENTS | SETTINGS | {"consumer", "offset_syncs_producer"},
+        ),
         (
             CheckpointConfig,
             "MirrorCheckpointConnector",
             CLIENTS
+            | SETTINGS
             | {"checkpoints_reader", "offset_syncs_reader"}
             | {key.field for key in TOPIC_FILTER_KEYS},
         ),

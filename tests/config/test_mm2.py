@@ -314,23 +314,13 @@ def test_case_of_the_security_protocol_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_features_of_later_versions_are_told_once_for_all_flows(tmp_path: Path) -> None:
-    warnings = load(tmp_path, GOOD | {"B->A.enabled": "true"}).warnings
+    asked = {"B->A.enabled": "true", "dedicated.mode.enable.internal.rest": "true"}
+    warnings = load(tmp_path, GOOD | asked).warnings
     prefix = f"{tmp_path / 'mm2.properties'}: "
-    assert sorted(warning.removeprefix(prefix).partition(":")[0] for warning in warnings) == [
-        "emit.checkpoints.enabled",
-        "emit.heartbeats.enabled",
-        "emit.offset-syncs.enabled",
-        "sync.topic.acls.enabled",
-        "sync.topic.configs.enabled",
+    assert [warning.removeprefix(prefix).partition(":")[0] for warning in warnings] == [
+        "dedicated.mode.enable.internal.rest"
     ]
 
 
-def test_nothing_is_told_of_what_is_switched_off(tmp_path: Path) -> None:
-    off = {
-        "sync.topic.acls.enabled": "false",
-        "sync.topic.configs.enabled": "false",
-        "emit.heartbeats.enabled": "false",
-        "emit.checkpoints.enabled": "false",
-        "emit.offset-syncs.enabled": "false",
-    }
-    assert load(tmp_path, GOOD | off).warnings == ()
+def test_nothing_is_told_of_a_plain_file(tmp_path: Path) -> None:
+    assert load(tmp_path, GOOD).warnings == ()

@@ -23,9 +23,8 @@ def test_row_is_about_a_known_key(row: Lacking) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "refused", "warned"),
     [
-        ("emit.checkpoints.enabled", True, False, True),
-        ("emit.checkpoints.enabled", False, False, False),
-        ("sync.group.offsets.enabled", True, False, True),
+        ("dedicated.mode.enable.internal.rest", True, False, True),
+        ("dedicated.mode.enable.internal.rest", False, False, False),
         ("transforms", ("a",), True, False),
         ("transforms", (), False, False),
         ("exactly.once.source.support", "preparing", False, False),

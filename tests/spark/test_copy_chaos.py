@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.types import TopicPartition
-from tests.spark.test_copy_loop import OFFSETS, Copy
+from tests.spark.copies import OFFSETS, Copy
 from tests.wire.fake_broker import FETCH, LIST_OFFSETS, METADATA, PRODUCE, Do, FakeCluster, Request
 
 PARTITIONS = [TopicPartition("t", at) for at in range(3)]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.connect.source_connector import SOURCE_CONNECTOR
 from sparkmirror.errors import ConfigErrors
 from sparkmirror.spark.copy_settings import (
     Assigned,
@@ -41,7 +40,7 @@ def test_assignments_both_ways() -> None:
 
 def test_orders_both_ways(tmp_path: Path) -> None:
     flow = make_flow(tmp_path, SETTINGS)
-    message = start_message(flow.connector_props[SOURCE_CONNECTOR], flow.worker_props, 25, ASSIGNED)
+    message = start_message(flow.connector_props["MirrorSourceConnector"], flow.worker_props, 25, ASSIGNED)
     settings = parse_start(json.loads(json.dumps(message)))
     assert settings.connector == flow.source
     assert settings.worker == flow.worker
@@ -51,7 +50,7 @@ def test_orders_both_ways(tmp_path: Path) -> None:
 
 def test_orders_that_make_no_sense_name_the_worker_as_their_place(tmp_path: Path) -> None:
     flow = make_flow(tmp_path)
-    props = flow.connector_props[SOURCE_CONNECTOR] | {"tasks.max": "many"}
+    props = flow.connector_props["MirrorSourceConnector"] | {"tasks.max": "many"}
     message = start_message(props, flow.worker_props, 25, ())
     with pytest.raises(ConfigErrors, match=r"the worker's orders.*tasks\.max=many"):
         parse_start(message)

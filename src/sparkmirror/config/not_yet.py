@@ -67,45 +67,6 @@ NOT_YET = (
         refused=True,
     ),
     Lacking(
-        key="emit.offset-syncs.enabled",
-        asks=_is(True),
-        reason="offset syncs are not in this version yet: none are written, so MirrorMaker 2's "
-        "checkpoint connector cannot translate offsets of what this program copied",
-        remedy="set it to false to say that you know",
-    ),
-    Lacking(
-        key="emit.checkpoints.enabled",
-        asks=_is(True),
-        reason="checkpoints are not in this version yet: offsets of consumer groups are not "
-        "translated to the target",
-        remedy="set it to false to say that you know",
-    ),
-    Lacking(
-        key="sync.group.offsets.enabled",
-        asks=_is(True),
-        reason="group offset sync is not in this version yet: groups on the target are left alone",
-        remedy="set it to false to say that you know",
-    ),
-    Lacking(
-        key="emit.heartbeats.enabled",
-        asks=_is(True),
-        reason="heartbeats are not in this version yet: none are written",
-        remedy="set it to false to say that you know",
-    ),
-    Lacking(
-        key="sync.topic.acls.enabled",
-        asks=_is(True),
-        reason="ACL sync is not in this version yet: ACLs of the target are left alone",
-        remedy="set it to false to say that you know",
-    ),
-    Lacking(
-        key="sync.topic.configs.enabled",
-        asks=_is(True),
-        reason="periodic topic config sync is not in this version yet: a topic gets its configs "
-        "when it is created, later changes are not carried over",
-        remedy="set it to false to say that you know",
-    ),
-    Lacking(
         key="dedicated.mode.enable.internal.rest",
         asks=_is(True),
         reason="clusters of several dedicated nodes are not in this version yet: start one process",

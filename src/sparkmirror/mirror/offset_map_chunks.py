@@ -147,6 +147,11 @@ class ChunkKey(NamedTuple):
         return cls(topic, partition, OffsetPair(*first))
 
 
+def offset_map_topic(source_alias: str) -> str:
+    """Name of the map's topic on the target; the default excludes keep it from being copied."""
+    return f"mm2-offset-map.{source_alias}.internal"
+
+
 def encode_header(start: ChunkStart) -> bytes:
     """Return how the value of every chunk begins."""
     return bytes((_VERSION, start))

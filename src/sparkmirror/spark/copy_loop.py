@@ -13,12 +13,12 @@ task is raised out of `run`.
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Iterable
 
 from sparkmirror.batches.forward import Outgoing, Reason, plan, stamp
 from sparkmirror.errors import BatchError, BrokerError, KafkaError, MirrorError, RefusedError
+from sparkmirror.spark.committer import Committer
 from sparkmirror.spark.copy_partition import (
     CopyPartition,
     choose_offset,
@@ -29,6 +29,7 @@ from sparkmirror.spark.copy_settings import Assigned, CopySettings
 from sparkmirror.spark.positions import Commit, Positions
 from sparkmirror.spark.problems import Problems
 from sparkmirror.spark.refusals import TOO_LARGE, Refusals
+from sparkmirror.spark.translations import Translations
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
@@ -53,8 +54,6 @@ DAMAGED_RETRIES = 5
 # again this often.
 NEW_SECONDS = 1.0
 MISSING_SECONDS = 5.0
-# A task that fails may take this long to store what it has copied, so that it is not copied twice.
-FAILING_SECONDS = 2.0
 
 
 class CopyLoop:
@@ -86,6 +85,15 @@ class CopyLoop:
             worker.offset_storage_topic,
             settings.offsets_partitions,
         )
+        self._translations = Translations(settings, loop, pool, self._target)
+        self._committer = Committer(
+            loop,
+            self._producer,
+            self._positions,
+            self._translations,
+            interval_ms=worker.offset_flush_interval_ms,
+            timeout_ms=worker.offset_flush_timeout_ms,
+        )
         self._by_source: dict[TopicPartition, CopyPartition] = {}
         self._by_target: dict[TopicPartition, CopyPartition] = {}
         self._leaving: set[TopicPartition] = set()
@@ -103,7 +111,6 @@ class CopyLoop:
         self.problems = Problems(loop.clock)
         self.missing_topics: set[str] = set()
         self.assign(settings.assigned)
-        self._schedule_commit()
 
     # -- orders ------------------------------------------------------------------------------------
 
@@ -117,6 +124,7 @@ class CopyLoop:
             if row.source in self._left and row.next_offset is None:
                 self._say_anew(row.source)
                 self._positions.restarted(row.source)
+                self._translations.restarted(row.source)
             rules = forward_rules(self._config)
             partition = CopyPartition(row.source, row.target, rules)
             self._by_source[row.source] = self._by_target[row.target] = partition
@@ -143,9 +151,11 @@ class CopyLoop:
         try:
             while not self._stopping:
                 self.turn()
-            self._drain(self._settings.worker.task_shutdown_graceful_timeout_ms / 1000)
+            seconds = self._settings.worker.task_shutdown_graceful_timeout_ms / 1000
+            self._committer.drain(seconds)
         except MirrorError:
-            self._commit_failing()
+            self._fetcher.stopped = True
+            self._committer.commit_failing()
             raise
 
     def turn(self) -> None:
@@ -159,6 +169,7 @@ class CopyLoop:
 
     def close(self) -> None:
         """Close all connections."""
+        self._translations.close()
         self._source.close()
         self._target.close()
 
@@ -229,7 +240,7 @@ class CopyLoop:
         if choice.is_latest:
             # Chosen once: after a crash, the end would be behind records that nobody has copied.
             self._positions.acked(tp, choice.next_offset - 1)
-            self.commit()
+            self._committer.commit()
         return choice.next_offset
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:
@@ -239,7 +250,8 @@ class CopyLoop:
         partition.outdated_records = partition.pending_records
         partition.copied_to = None
         self._positions.restarted(tp)
-        self.commit()
+        self._translations.restarted(tp)
+        self._committer.commit()
 
     def _say_anew(self, tp: TopicPartition) -> None:
         log.warning(
@@ -268,6 +280,7 @@ class CopyLoop:
         if partition.settle(batch):
             partition.copied_to = batch.last_offset + 1
             self._positions.acked(partition.source, batch.last_offset)
+            self._translations.acked(partition.source, batch, parcel.offset)
         if self.problems:
             self.problems.pop(partition.source, None)
 
@@ -334,57 +347,20 @@ class CopyLoop:
         self.problems.note_source(self._fetcher.troubled, self._source.last_error)
         self.problems.say()
 
-    def _schedule_commit(self) -> None:
-        interval = self._settings.worker.offset_flush_interval_ms / 1000
-        self._loop.call_later(interval, self._commit_again)
-
-    def _commit_again(self) -> None:
-        if not self._stopping:
-            self.commit()
-            self._schedule_commit()
-
-    def commit(self) -> None:
-        """Send the positions that have changed."""
-        for tp, batch, commit in self._positions.take_commit(int(time.time() * 1000)):
-            self._producer.offer(tp, [Parcel(batch, len(commit.last_offsets), None, commit)])
-        self._producer.pump()
-
-    def _drain(self, seconds: float) -> None:
-        """Let what is under way arrive, then commit; no longer than `seconds` in all."""
-        flush = self._settings.worker.offset_flush_timeout_ms / 1000
-        deadline = self._loop.clock() + seconds
-        if not self._loop.run_until(lambda: self._producer.idle, seconds * 0.7):
-            log.warning("stopping with %d bytes unanswered", self._producer.waiting_bytes)
-        self.commit()
-        left = min(flush, max(1.0, deadline - self._loop.clock()))
-        if not self._loop.run_until(lambda: self._positions.is_committed, left):
-            log.warning("stopping before the positions were stored: the next start copies again")
-
-    def _commit_failing(self) -> None:
-        """Store what was copied, so that each attempt does not copy it once more."""
-        self._fetcher.stopped = True
-        for _ in range(2):  # a commit may be under way, with older positions
-            self.commit()
-            deadline = self._loop.clock() + FAILING_SECONDS
-            while self._positions.is_sending and self._loop.clock() < deadline:
-                try:
-                    self._loop.run_once(0.1)
-                except MirrorError as error:
-                    log.debug("while failing: %s", error)  # the first one is what ends the task
-
     def _drop_left(self) -> None:
         for tp in list(self._leaving):
             partition = self._by_source[tp]
             if self._producer.pending(partition.target):
                 continue
             if not self._positions.is_committed_of(tp):
-                self.commit()
+                self._committer.commit()
                 continue
             self._leaving.discard(tp)
             self._left.add(tp)
             del self._by_source[tp], self._by_target[partition.target]
             self.problems.pop(tp, None)
             self._positions.forget(tp)
+            self._translations.forget(tp)
             self._producer.remove(partition.target)
             self._return(tp, partition.copied_to)
 

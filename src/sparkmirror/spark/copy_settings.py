@@ -27,12 +27,14 @@ class Assigned(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CopySettings:
-    """All that a copy task needs to begin."""
+    """All that a copy task needs to begin. An internal topic without a name is not written."""
 
     connector: SourceConfig
     worker: WorkerConfig
     offsets_partitions: int
     assigned: tuple[Assigned, ...]
+    offset_syncs_topic: str = ""
+    offset_map_topic: str = ""
 
 
 def encode_assigned(assigned: Iterable[Assigned]) -> list[Any]:
@@ -53,6 +55,9 @@ def start_message(
     worker_props: Mapping[str, str],
     offsets_partitions: int,
     assigned: Iterable[Assigned],
+    *,
+    offset_syncs_topic: str = "",
+    offset_map_topic: str = "",
 ) -> Message:
     """The worker's answer to a task's hello."""
     return {
@@ -61,6 +66,8 @@ def start_message(
         "worker": dict(worker_props),
         "offsets_partitions": offsets_partitions,
         "assigned": encode_assigned(assigned),
+        "offset_syncs_topic": offset_syncs_topic,
+        "offset_map_topic": offset_map_topic,
     }
 
 
@@ -76,4 +83,6 @@ def parse_start(message: Message) -> CopySettings:
         worker=worker,
         offsets_partitions=int(message["offsets_partitions"]),
         assigned=decode_assigned(message["assigned"]),
+        offset_syncs_topic=str(message.get("offset_syncs_topic", "")),
+        offset_map_topic=str(message.get("offset_map_topic", "")),
     )

@@ -1,0 +1,201 @@
+"""Tells where copied records went: offset syncs in MirrorMaker 2's format, and the exact map.
+
+Runs on: executor, on the copy loop's thread. The rules are in mirror/: offset_sync_writer decides
+which syncs are due, offset_map_writer codes the map. Written on acknowledgements and commits;
+nothing here is waited for, except that a clean stop flushes both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sparkmirror.batches.forward import Outgoing
+from sparkmirror.mirror.offset_map_chunks import ChunkKey, ChunkStart
+from sparkmirror.mirror.offset_map_writer import OffsetMapWriter
+from sparkmirror.mirror.offset_sync_writer import OffsetSyncWriter
+from sparkmirror.mirror.records import OffsetSync
+from sparkmirror.spark.copy_settings import CopySettings
+from sparkmirror.spark.internal_writer import InternalWriter, KeyValue
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.buffers import BufferPool
+from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.loop import Loop
+
+# Chunks are small; a batch of them must stay below every broker's max.message.bytes.
+MAP_BATCH_BYTES = 256 << 10
+# How soon the map tells of a record; later where it has so many holes that it is large.
+MAP_SECONDS = 1.0
+MAP_BYTES_PER_SECOND = 256 << 10
+
+
+class SyncSender:
+    """Offset syncs: which are due, and how many are unanswered."""
+
+    def __init__(self, writer: InternalWriter, topic: str, offset_lag_max: int) -> None:
+        self._writer = writer
+        self._topic = topic
+        self._due = OffsetSyncWriter(offset_lag_max)
+
+    def acked(self, tp: TopicPartition, batch: Outgoing, offset: int) -> None:
+        """The target has the batch, at `offset`."""
+        self._send(
+            self._due.acked_batch(tp, batch.first_offset, batch.last_offset, offset, batch.runs)
+        )
+
+    def commit(self) -> None:
+        """Positions are being committed: what was put off is due."""
+        self._send(self._due.commit())
+
+    def forget(self, tp: TopicPartition) -> None:
+        """The partition is no longer ours, or another topic has its name."""
+        self._due.forget(tp)
+
+    def _send(self, syncs: Sequence[OffsetSync]) -> None:
+        if syncs:
+            rows = [(sync.encode_key(), sync.encode_value()) for sync in syncs]
+            self._writer.write(self._topic, rows, lambda: self._answered(len(rows)))
+
+    def _answered(self, count: int) -> None:
+        self._send(self._due.answered(count))
+
+
+class MapSender:
+    """The exact offset map: one writer per partition, flushed about once a second."""
+
+    def __init__(self, loop: Loop, writer: InternalWriter, topic: str) -> None:
+        self._loop = loop
+        self._writer = writer
+        self._topic = topic
+        self._wait_seconds = MAP_SECONDS
+        self._is_scheduled = False
+        self._maps: dict[TopicPartition, OffsetMapWriter] = {}
+        self._changed: set[TopicPartition] = set()
+        self._under_way = 0
+
+    def acked(self, tp: TopicPartition, batch: Outgoing, offset: int) -> None:
+        """The target has the batch, at `offset`."""
+        chunks = self._maps.get(tp)
+        if chunks is None:
+            chunks = self._maps[tp] = OffsetMapWriter(ChunkStart.SESSION)
+        chunks.append(batch.first_offset, batch.runs, batch.count, offset)
+        self._changed.add(tp)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_later(self._wait_seconds, self._flush_due)
+
+    def commit(self) -> None:
+        """Write what has changed; not while a flush is under way, or they would pile up."""
+        if not self._under_way:
+            changed, self._changed = self._changed, set()
+            size = self._flush(changed)
+            self._wait_seconds = max(MAP_SECONDS, size / MAP_BYTES_PER_SECOND)
+
+    def _flush_due(self) -> None:
+        self._is_scheduled = bool(self._under_way)
+        if self._is_scheduled:
+            self._loop.call_later(MAP_SECONDS, self._flush_due)
+        else:
+            self.commit()
+
+    def restarted(self, tp: TopicPartition) -> None:
+        """Another topic has the name of `tp`'s."""
+        chunks = self._maps.get(tp)
+        if chunks is None:
+            self._maps[tp] = OffsetMapWriter(ChunkStart.NEW_LOG)
+        else:
+            chunks.start_new_log()
+
+    def forget(self, tp: TopicPartition) -> None:
+        """The partition is no longer ours."""
+        if tp in self._changed:
+            self._changed.discard(tp)
+            self._flush([tp])
+        self._maps.pop(tp, None)
+
+    def _flush(self, partitions: Iterable[TopicPartition]) -> int:
+        """Write the chunks of these that have changed; how many bytes they are."""
+        rows: list[KeyValue] = []
+        size = total = 0
+        for tp in partitions:
+            for chunk in self._maps[tp].take_changed():
+                key = ChunkKey(tp.topic, tp.partition, chunk.first).encode()
+                rows.append((key, chunk.value))
+                size += len(key) + len(chunk.value)
+                if size >= MAP_BATCH_BYTES:
+                    self._write(rows)
+                    rows, size, total = [], 0, total + size
+        if rows:
+            self._write(rows)
+        return total + size
+
+    def _write(self, rows: list[KeyValue]) -> None:
+        self._under_way += 1
+        self._writer.write(self._topic, rows, self._written)
+
+    def _written(self) -> None:
+        self._under_way -= 1
+
+
+class Translations:
+    """Both, each if it is wanted."""
+
+    def __init__(
+        self, settings: CopySettings, loop: Loop, pool: BufferPool, target: Cluster
+    ) -> None:
+        config = settings.connector
+        self._own: list[Cluster] = []
+        self._writers: list[InternalWriter] = []
+        self._syncs: SyncSender | None = None
+        self._exact: MapSender | None = None
+        on_target = InternalWriter(target, config.producer)
+        if settings.offset_map_topic:
+            self._exact = MapSender(loop, on_target, settings.offset_map_topic)
+        if settings.offset_syncs_topic:
+            writer = on_target
+            if config.offset_syncs_location == "source":
+                # A connection of its own: behind a long poll of the fetcher's it would wait.
+                self._own = [Cluster(loop, config.offset_syncs_producer.client, pool)]
+                writer = InternalWriter(self._own[0], config.offset_syncs_producer)
+            self._syncs = SyncSender(writer, settings.offset_syncs_topic, config.offset_lag_max)
+            self._writers.append(writer)
+        self._writers.append(on_target)
+
+    @property
+    def idle(self) -> bool:
+        """True when everything written was stored or given up."""
+        return all(writer.idle for writer in self._writers)
+
+    def acked(self, tp: TopicPartition, batch: Outgoing, offset: int) -> None:
+        """The target has a batch of the source's `tp`, at `offset`; -1: it forgot where."""
+        if offset < 0:
+            return
+        if self._syncs is not None:
+            self._syncs.acked(tp, batch, offset)
+        if self._exact is not None:
+            self._exact.acked(tp, batch, offset)
+
+    def commit(self) -> None:
+        """Positions are being committed."""
+        if self._syncs is not None:
+            self._syncs.commit()
+        if self._exact is not None:
+            self._exact.commit()
+
+    def restarted(self, tp: TopicPartition) -> None:
+        """Another topic has the name of `tp`'s."""
+        if self._syncs is not None:
+            self._syncs.forget(tp)
+        if self._exact is not None:
+            self._exact.restarted(tp)
+
+    def forget(self, tp: TopicPartition) -> None:
+        """The partition is no longer ours; `commit` came before."""
+        if self._syncs is not None:
+            self._syncs.forget(tp)
+        if self._exact is not None:
+            self._exact.forget(tp)
+
+    def close(self) -> None:
+        """Close what is not the copy's own."""
+        for cluster in self._own:
+            cluster.close()
