@@ -78,6 +78,9 @@ class Lane:
     session_id: int = 0
     epoch: int = fetch.NEW_SESSION
     waiting: bool = False
+    sent_at: float = 0.0
+    # The next request may not leave earlier.
+    not_before: float = 0.0
     version: int = fetch.BY_NAME
     resets: int = 0
 

@@ -30,6 +30,11 @@ __all__ = ["Consumer", "Fetcher", "Records"]
 SLOW_RETRY_SECONDS = 10.0
 # The answers of all brokers may come at once: together they shall not be larger than this.
 ANSWERS_BYTES = 64 << 20
+# A broker answers as soon as it has one record. Of a trickle that would be one record per request:
+# after a small answer the next request waits until so long after the last one. Measured, 1,000
+# records/s take a third less CPU, also of the brokers, and the slowest arrive in half the time.
+SMALL_ANSWER_BYTES = 16 << 10
+PACE_SECONDS = 0.001
 LOST_SESSION = (FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH)
 
 
@@ -209,11 +214,28 @@ class Fetcher:
     def _pump(self, lane: Lane) -> None:
         if lane.waiting or not lane.wanted or self.stopped or not self._consumer.may_fetch():
             return
+        if lane.not_before and self._is_too_soon(lane):
+            return
         connection = self._cluster.connection(lane.node)
         if connection is not None:
             self._send(lane, connection)
 
+    def _is_too_soon(self, lane: Lane) -> bool:
+        """A trickle of records is fetched a few at a time; asks again when it is time."""
+        wait = lane.not_before - self._cluster.loop.clock()
+        lane.not_before = 0.0
+        if wait <= 0:
+            return False
+        lane.waiting = True
+        self._cluster.loop.call_later(wait, lambda: self._go_on(lane))
+        return True
+
+    def _go_on(self, lane: Lane) -> None:
+        lane.waiting = False
+        self._pump(lane)
+
     def _send(self, lane: Lane, connection: Connection) -> None:
+        lane.sent_at = self._cluster.loop.clock()
         ids = self._cluster.topic_ids
         self._choose_version(lane)
         forgotten = [tp for tp in lane.told if tp not in lane.wanted]
@@ -284,6 +306,8 @@ class Fetcher:
                 self._take(lane, answer, lease)
         finally:
             lease.release()
+        if len(view) < SMALL_ANSWER_BYTES:
+            lane.not_before = lane.sent_at + PACE_SECONDS
         self._pump(lane)
         self._consumer.on_round()
 
