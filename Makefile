@@ -18,7 +18,7 @@ demo: java $(INSTALLED)
 	@$(BIN)/sparkmirror demo $(if $(KEEP),--keep) $(ARGS)
 
 test: java $(INSTALLED)
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -11,6 +11,7 @@ MM2_TUNED = "mm2-tuned"
 SYSTEMS = (SPARKMIRROR, MM2_DEFAULT, MM2_TUNED)
 
 DATA_PARTITIONS = 8
+LATENCY_PARTITIONS = 4
 # A measured copy shorter than this is lost in the polling interval.
 _LEAST_RECORDS = 1_000
 _LEAST_SECONDS = 3.0
@@ -105,7 +106,7 @@ _COPY_CASES = (
         records_per_batch=(1, 1),
     ),
 )
-_LATENCY_CASE = LatencyCase("latency", 1_000, 200, warm_up_seconds=10.0, measured_seconds=30.0)
+_LATENCY_CASE = LatencyCase("latency", 1_000, 200, warm_up_seconds=20.0, measured_seconds=30.0)
 _SCALE_CASES = tuple(
     ScaleCase(f"scale-{partitions}", partitions, settle_seconds=8.0, idle_seconds=15.0)
     for partitions in (10, 100, 1_000)

@@ -20,7 +20,7 @@ from multiprocessing.context import SpawnProcess
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bench.cases import DATA_PARTITIONS, LatencyCase
+from bench.cases import LATENCY_PARTITIONS, LatencyCase
 from bench.filling import produce
 from bench.results import Measures, RunSystem
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
@@ -70,13 +70,13 @@ def run_latency(stage: Stage, case: LatencyCase, system: str) -> list[Measures]:
 
 def _create_topic(stage: Stage, case: LatencyCase, topic: str) -> None:
     """A topic with one record in every partition, by which a start is seen."""
-    Topics(stage.source).create([topic], DATA_PARTITIONS)
-    first = [(number, bytes(case.value_bytes)) for number in range(DATA_PARTITIONS)]
+    Topics(stage.source).create([topic], LATENCY_PARTITIONS)
+    first = [(number, bytes(case.value_bytes)) for number in range(LATENCY_PARTITIONS)]
     produce(stage, topic, first, {})
 
 
 def _wait_for_start(stage: Stage, mirror: Mirror, remote: str) -> float:
-    partitions = [Partition(remote, number) for number in range(DATA_PARTITIONS)]
+    partitions = [Partition(remote, number) for number in range(LATENCY_PARTITIONS)]
     with stage.target_offsets() as target:
         return wait_until_copied(mirror, target, partitions, 1)
 
@@ -155,7 +155,7 @@ def run_producer(bootstrap: str, topic: str, case: LatencyCase, phases: Sequence
             due = min(total, int((time.monotonic() - started_at) * case.records_per_second))
             for number in range(sent, due):
                 stamp = _STAMP.pack(time.time_ns(), phase)
-                producer.produce(topic, stamp + padding, partition=number % DATA_PARTITIONS)
+                producer.produce(topic, stamp + padding, partition=number % LATENCY_PARTITIONS)
             sent = due
             producer.poll(0)
             time.sleep(_TICK_SECONDS)
@@ -179,7 +179,7 @@ def run_consumer(
             "fetch.queue.backoff.ms": 1,
         }
     )
-    partitions = [TopicPartition(topic, number) for number in range(DATA_PARTITIONS)]
+    partitions = [TopicPartition(topic, number) for number in range(LATENCY_PARTITIONS)]
     for partition in partitions:
         partition.offset = consumer.get_watermark_offsets(partition)[1]
     consumer.assign(partitions)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sparkmirror.embedded import Broker
 
-SHORT_TIMEOUT_MS = 3000
+SHORT_TIMEOUT_MS = 2000
 # Clients that give up soon, so that a frozen broker need not be frozen for long.
 SHORT_TIMEOUTS = {
     "target.producer.request.timeout.ms": str(SHORT_TIMEOUT_MS),
@@ -16,7 +16,7 @@ SHORT_TIMEOUTS = {
 }
 # Longer than a client waits for an answer (and the two seconds on top), and than it takes the
 # controller to miss a broker.
-FROZEN_SECONDS = 8.0
+FROZEN_SECONDS = 6.5
 
 
 def restart(broker: Broker) -> None:

@@ -195,7 +195,7 @@ class Mirror:
             "refresh.topics.interval.seconds": "1",
             "target.offset.flush.interval.ms": "500",
             "offset.storage.partitions": str(OFFSETS_PARTITIONS),
-            "tasks.max": "2",
+            "tasks.max": "1",
             **dict.fromkeys(_REPLICATION_KEYS, copies),
         }
 

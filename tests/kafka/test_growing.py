@@ -27,7 +27,8 @@ def test_new_topics_and_partitions_are_copied_without_restarting_tasks(
 ) -> None:
     prefix = unique_name("growing")
     first = create_topic(source_cluster, f"{prefix}-1", partitions=2)
-    with Mirror(tmp_path, source_cluster, target_cluster, f"{prefix}.*") as mirror:
+    settings = {"tasks.max": "2"}
+    with Mirror(tmp_path, source_cluster, target_cluster, f"{prefix}.*", settings) as mirror:
         with Feeder(source_cluster, first, 2, per_second=500):
             for partition in range(2):
                 wait_for_end(mirror, first, 10, partition)

@@ -35,7 +35,7 @@ def test_a_backlog_and_a_paused_target_stay_within_the_memory_of_a_task(
 ) -> None:
     topic = new_topic(source_cluster, partitions=PARTITIONS)
     fill(source_cluster, topic, 1, size=RECORD_BYTES)
-    settings = {"tasks.max": "1", "target.producer.request.timeout.ms": "3000"}
+    settings = {"target.producer.request.timeout.ms": "3000"}
     with Mirror(tmp_path, source_cluster, target_cluster, topic, settings) as mirror:
         wait_for_end(mirror, topic, 1)
         target = target_cluster.brokers[0]

@@ -26,7 +26,7 @@ from tests.kafka.records import (
 pytestmark = pytest.mark.kafka
 
 PARTITIONS = 4
-CUTS = 40
+CUTS = 30
 SEED = 20261115
 
 
@@ -41,7 +41,6 @@ def behind(line: CutLine, name: str) -> Iterator[KafkaCluster]:
 
 def test_lines_of_both_sides_are_cut_many_times_and_stall_once(tmp_path: Path) -> None:
     chance = random.Random(SEED)
-    settings = {"tasks.max": "1", **SHORT_TIMEOUTS}
     with (
         CutLine() as source_line,
         CutLine() as target_line,
@@ -49,7 +48,7 @@ def test_lines_of_both_sides_are_cut_many_times_and_stall_once(tmp_path: Path) -
         behind(target_line, "cut-target") as target,
     ):
         topic = new_topic(source, partitions=PARTITIONS)
-        with Mirror(tmp_path, source, target, topic, settings) as mirror:
+        with Mirror(tmp_path, source, target, topic, SHORT_TIMEOUTS) as mirror:
             with Feeder(source, topic, PARTITIONS, per_second=2000):
                 wait_for_end(mirror, topic, 1)
                 for _ in range(CUTS):

@@ -36,8 +36,6 @@ def test_nothing_is_missing_or_twice_when_the_broker_comes_back(
             for failure in FAILURES:
                 failure(target)
                 wait_until_copied(mirror, topic, PARTITIONS)
-            crash(source)
-            wait_until_copied(mirror, topic, PARTITIONS)
             fail_all(crash, [source, target])
         wait_until_copied(mirror, topic, PARTITIONS)
         assert_identical(mirror, topic, PARTITIONS)

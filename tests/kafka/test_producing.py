@@ -28,17 +28,3 @@ def test_batches_are_compressed_anew_when_a_codec_is_set_and_acks_1_needs_no_pro
         assert len({batch.codec for batch in stored_batches(source_cluster, topic)}) == 5
         stored = stored_batches(target_cluster, mirror.remote(topic))
         assert {(batch.codec, batch.producer_id) for batch in stored} == {("zstd", -1)}
-
-
-def test_batches_keep_their_codec_and_are_numbered_by_default(
-    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
-) -> None:
-    topic = new_topic(source_cluster)
-    config = {"compression.type": "lz4", "linger.ms": 100}
-    fill(source_cluster, topic, 500, config=config)
-    with Mirror(tmp_path, source_cluster, target_cluster, topic) as mirror:
-        wait_until_copied(mirror, topic)
-        assert_identical(mirror, topic)
-        stored = stored_batches(target_cluster, mirror.remote(topic))
-        assert {batch.codec for batch in stored} == {"lz4"}
-        assert min(batch.producer_id for batch in stored) >= 0

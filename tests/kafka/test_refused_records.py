@@ -11,7 +11,7 @@ from sparkmirror.embedded import KafkaCluster
 from tests.clusters import create_topic, produce
 from tests.kafka.log_files import stored_batches
 from tests.kafka.mirror_process import Mirror
-from tests.kafka.records import fill, new_topic, number, values, wait_for_end, wait_for_last
+from tests.kafka.records import new_topic, number, values, wait_for_last
 
 pytestmark = pytest.mark.kafka
 
@@ -21,53 +21,33 @@ LARGE_BATCHES = {"linger.ms": 200, "batch.size": 200_000, "batch.num.messages": 
 RECORD_BYTES = 2000
 
 
-def limited(mirror: Mirror, topic: str) -> None:
-    """The remote topic is there before the mirror, with a limit of its own."""
-    limit = {"max.message.bytes": str(LIMIT_BYTES)}
-    create_topic(mirror.target, mirror.remote(topic), config=limit)
-
-
-def test_batches_larger_than_the_target_takes_are_split(
+def test_batches_too_large_are_split_and_a_record_too_large_is_refused_or_skipped(
     source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
     topic = new_topic(source_cluster)
-    fill(source_cluster, topic, 1000, size=RECORD_BYTES, config=LARGE_BATCHES)
-    assert max(batch.size for batch in stored_batches(source_cluster, topic)) > LIMIT_BYTES
-    mirror = Mirror(tmp_path, source_cluster, target_cluster, topic)
-    limited(mirror, topic)
-    with mirror:
-        wait_for_end(mirror, topic, 1000)
-        wanted = [number(at, RECORD_BYTES) for at in range(1000)]
-        assert values(target_cluster, mirror.remote(topic)) == wanted
-        assert "FAILED" not in mirror.log()
-
-
-def test_a_record_too_large_fails_the_task_and_is_skipped_when_errors_are_tolerated(
-    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
-) -> None:
-    topic = new_topic(source_cluster)
+    good = [number(at, RECORD_BYTES) for at in range(600)]
     bad = b"x" * (LIMIT_BYTES + 1)
-    records = [*map(number, range(30)), bad, *map(number, range(30, 60))]
-    produce(source_cluster, topic, records, config=LARGE_BATCHES)
+    produce(source_cluster, topic, [*good[:330], bad, *good[330:]], config=LARGE_BATCHES)
+    assert max(batch.size for batch in stored_batches(source_cluster, topic)) > 5 * LIMIT_BYTES
     # Committed when it fails, and at no other time.
     settings = {"target.offset.flush.interval.ms": "600000"}
     mirror = Mirror(tmp_path, source_cluster, target_cluster, topic, settings)
-    limited(mirror, topic)
+    limit = {"max.message.bytes": str(LIMIT_BYTES)}
+    create_topic(target_cluster, mirror.remote(topic), config=limit)
     with mirror:
         line = mirror.wait_for_log("FAILED")
         assert "MESSAGE_TOO_LARGE" in line
-        assert f"offsets 30 to 30 of {topic}-0" in line
+        assert f"offsets 330 to 330 of {topic}-0" in line
         assert re.search(r"\(1 records, 200\d\d bytes\)", line)
         assert "errors.tolerance=all" in line
         mirror.wait_for_log("starting it again in 2 s")
         mirror.kill_tree()
         # Two attempts, and still once each.
-        wanted = [number(at) for at in range(60)]
-        assert values(target_cluster, mirror.remote(topic)) == wanted[:30]
+        assert values(target_cluster, mirror.remote(topic)) == good[:330]
 
         mirror.configure({"errors.tolerance": "all"})
         mirror.start()
         wait_for_last(mirror, topic)
-        assert values(target_cluster, mirror.remote(topic)) == wanted
+        assert values(target_cluster, mirror.remote(topic)) == good
         line = mirror.wait_for_log("skipped")
-        assert f"offsets 30 to 30 of {topic}-0" in line
+        assert f"offsets 330 to 330 of {topic}-0" in line

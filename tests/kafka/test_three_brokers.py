@@ -36,7 +36,8 @@ def test_brokers_of_both_sides_restart_crash_and_freeze(tmp_path: Path) -> None:
         start_cluster("target-3", brokers=3) as target,
     ):
         topic = new_topic(source, partitions=PARTITIONS)
-        with Mirror(tmp_path, source, target, topic, SHORT_TIMEOUTS) as mirror:
+        settings = {"tasks.max": "2", **SHORT_TIMEOUTS}
+        with Mirror(tmp_path, source, target, topic, settings) as mirror:
             topics = {source: topic, target: mirror.remote(topic)}
             led: dict[KafkaCluster, set[tuple[int, ...]]] = {source: set(), target: set()}
             with Feeder(source, topic, PARTITIONS, per_second=600):
