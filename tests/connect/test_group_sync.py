@@ -166,3 +166,10 @@ def test_counts_by_reason(sync: GroupSync, target: FakeGroups) -> None:
     known = checkpoints({T0: 5}, "busy") | checkpoints({T0: 5}, "free")
     report = sync.run(["busy", "free", "x", "y"], known)
     assert report.counts == {NotWritten.ACTIVE: 1, NotWritten.NO_CHECKPOINT: 2}
+
+
+def test_a_stop_ends_the_round_between_two_groups(sync: GroupSync, target: FakeGroups) -> None:
+    known = checkpoints({T0: 5}, "first") | checkpoints({T0: 5}, "second")
+    report = sync.run(["first", "second"], known, lambda: bool(target.altered))
+    assert report.written == {"first": 1}
+    assert [group for group, _ in target.altered] == ["first"]

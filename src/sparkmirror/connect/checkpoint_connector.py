@@ -11,6 +11,7 @@ Runs on: worker, one thread per flow. Mirrors: org.apache.kafka.connect.mirror.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Mapping
 
@@ -78,6 +79,7 @@ class CheckpointConnector:
         self._loading: TopicFollower | None = None
         self._translator: Translator | None = None
         self._has_offsets_topic = False
+        self._stopping = threading.Event()
         self._reading_error = ""
         self._said_of_skipped = ""
         self._said_of_left_out = ""
@@ -146,6 +148,7 @@ class CheckpointConnector:
 
     def stop(self) -> None:
         """Start nothing more, and let reading that is under way fail."""
+        self._stopping.set()
         self._ticker.stop()
         for reader in (self._loading, self._translator):
             if reader is not None:
@@ -263,7 +266,7 @@ class CheckpointConnector:
 
     def sync(self) -> SyncReport:
         """Write the offsets of the last checkpoints to the target's groups."""
-        report = self._group_sync.run(self.groups, self._log.by_group())
+        report = self._group_sync.run(self.groups, self._log.by_group(), self._stopping.is_set)
         if report.written:
             reasons = ", ".join(f"{n} {why.name.lower()}" for why, n in report.counts.items())
             log.info(

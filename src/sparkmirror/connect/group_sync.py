@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -77,10 +77,12 @@ class GroupSync:
         self,
         groups: Collection[str],
         checkpoints: Mapping[str, Mapping[TopicPartition, Checkpoint]],
+        is_stopping: Callable[[], bool] = lambda: False,
     ) -> SyncReport:
         """One round over `groups`; those without checkpoints cost nothing.
 
-        Never raises for a single group: its error is in the report, and it is tried again.
+        Never raises for a single group: its error is in the report, and it is tried again. Asked
+        between two groups, `is_stopping` ends the round: each write is a request of its own.
         """
         report = SyncReport()
         wanted = [group for group in groups if checkpoints.get(group)]
@@ -90,6 +92,8 @@ class GroupSync:
         offsets = self._offsets(empty, report)
         plans = plan_group_offsets(groups, checkpoints, states, offsets)
         for group, plan in plans.items():
+            if is_stopping():
+                break
             self._carry_out(group, plan, report)
         self._said = {group: said for group, said in self._said.items() if group in plans}
         return report
