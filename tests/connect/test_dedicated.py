@@ -112,12 +112,12 @@ def test_every_cluster_that_cannot_be_reached_is_told_once(config: MirrorMakerCo
     assert mirror.stop()
 
 
-def test_worker_connectors_start_after_the_source_connectors(config: MirrorMakerConfig) -> None:
+def test_worker_connectors_start_before_the_source_connectors(config: MirrorMakerConfig) -> None:
     calls: list[str] = []
     mirror = with_fakes(config, calls)
     mirror.start()
     assert sorted(calls[:2]) == ["connect beat", "connect source"]
-    assert calls[2:] == ["start source", "start beat"]
+    assert calls[2:] == ["start beat", "start source"]
     assert mirror.stop()
     assert calls[4:] == ["stop source", "stop beat", "join source", "join beat"]
 

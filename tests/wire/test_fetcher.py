@@ -387,27 +387,3 @@ def test_buffers_that_nobody_keeps_go_back(rig: FetcherRig) -> None:
     rig.fetcher.stopped = True
     rig.run_for(0.2)
     assert rig.pool.leased_bytes == 0
-
-
-def test_a_trickle_is_fetched_a_few_records_at_a_time(
-    rig: FetcherRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begin(rig)
-    monkeypatch.setattr("sparkmirror.wire.fetcher.PACE_SECONDS", 0.3)
-    rig.brokers.write(TP, [b"2"])
-    rig.wait_for([b"0", b"1", b"2"])
-    before = len(rig.brokers.sent(FETCH))
-    for value in (b"3", b"4", b"5"):
-        rig.brokers.write(TP, [value])
-    rig.wait_for([b"0", b"1", b"2", b"3", b"4", b"5"])
-    assert len(rig.brokers.sent(FETCH)) == before + 1
-
-
-def test_a_backlog_is_not_slowed_down(rig: FetcherRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparkmirror.wire.fetcher.PACE_SECONDS", 600.0)
-    large = [bytes(100_000)]
-    rig.brokers.write(TP, large)
-    rig.fetcher.add(TP, 0)
-    rig.wait_for(large)
-    rig.brokers.write(TP, large)
-    rig.wait_for(large * 2)

@@ -63,14 +63,15 @@ class DedicatedMirror:
         """
         began = time.monotonic()
         self._connect_all()
+        # Before the flows: what they find on their first look includes the heartbeats.
+        for worker_side in self.worker_connectors:
+            worker_side.start()
         tasks = sum(flow.source.tasks_max for flow in self._config.flows)
         self._engine = SparkEngine(self._config.spark, tasks)
         self._links = LinkServer(*self._engine.link_address)
         log.info("Spark %s is up after %.1f s", self._engine.master, time.monotonic() - began)
         for connector in self.connectors:
             connector.start(self._engine, self._links)
-        for worker_side in self.worker_connectors:
-            worker_side.start()
         log.info("%d flows started", len(self.connectors))
 
     def stop(self) -> bool:
