@@ -40,7 +40,8 @@ def test_assignments_both_ways() -> None:
 
 def test_orders_both_ways(tmp_path: Path) -> None:
     flow = make_flow(tmp_path, SETTINGS)
-    message = start_message(flow.connector_props["MirrorSourceConnector"], flow.worker_props, 25, ASSIGNED)
+    props = flow.connector_props["MirrorSourceConnector"]
+    message = start_message(props, flow.worker_props, 25, ASSIGNED)
     settings = parse_start(json.loads(json.dumps(message)))
     assert settings.connector == flow.source
     assert settings.worker == flow.worker
