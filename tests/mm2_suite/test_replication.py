@@ -24,7 +24,6 @@ from tests.mm2_suite.topics import (
     configs,
     ends,
     make_topics,
-    own_configs,
     topic_names,
     wait_copied,
     wait_for_topics,
@@ -52,7 +51,7 @@ def test_replication(world: World) -> None:
     for flow in flows:
         wait_copied(flow, topics[flow], FULL)
         for topic in topics[flow]:
-            assert own_configs(flow.target, flow.remote(topic)) == COMPACT
+            assert configs(flow.target, flow.remote(topic))["cleanup.policy"] == "compact"
         _check_configs(flow, configured[flow])
         assert f"mm2-offset-syncs.{flow.target_alias}.internal" in topic_names(flow.source)
     _check_heartbeats(world)
