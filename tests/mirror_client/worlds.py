@@ -95,8 +95,8 @@ def two_worlds(folder: Path) -> Iterator[Worlds]:
 def _fill(source: KafkaCluster) -> None:
     create_topics(source, [ORDERS, PAYMENTS, NOTHING], partitions=PARTITIONS)
     create_topics(source, ["far.heartbeats"], partitions=1)
-    for _ in range(ROUNDS):
-        write(source, [ORDERS, PAYMENTS], range(PARTITIONS), count=RECORDS_PER_ROUND)
+    partitions = range(PARTITIONS)
+    write(source, [ORDERS, PAYMENTS], partitions, count=RECORDS_PER_ROUND, rounds=ROUNDS)
     beat = Heartbeat("far", "src", timestamp_ms=1_700_000_000_000)
     produce(source, "far.heartbeats", [Record(beat.encode_value(), beat.encode_key())])
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from sparkmirror.embedded import KafkaCluster
 from tests.clusters import start_cluster
+from tests.mm2_suite.groups import consume_all
+from tests.mm2_suite.topics import create_topics, write
 from tests.mm2_suite.worlds import POLICIES, Clusters, World, make_world
+
+WARM_UP = "warm-up-transactional"
 
 
 @pytest.fixture(scope="package")
@@ -19,10 +25,19 @@ def clusters() -> Iterator[Clusters]:
         backup.launch()
         primary.wait_ready()
         backup.wait_ready()
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(_warm_up, (primary, backup)))
         yield Clusters(primary, backup)
     finally:
         primary.stop()
         backup.stop()
+
+
+def _warm_up(cluster: KafkaCluster) -> None:
+    """Let the cluster create its own topics: clients wait long for groups and transactions."""
+    create_topics(cluster, [WARM_UP], partitions=1)
+    write(cluster, [WARM_UP], [0])
+    consume_all(cluster, "consumer-group-dummy", [WARM_UP])
 
 
 @pytest.fixture(scope="package", params=POLICIES)

@@ -42,6 +42,7 @@ def consume_all(
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         enable_partition_eof=True,
+        fetch_wait_max_ms=10,
     )
     deadline = time.monotonic() + WAIT_SECONDS
     with closing(Consumer(settings)) as consumer:

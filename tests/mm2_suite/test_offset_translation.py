@@ -103,8 +103,7 @@ def test_no_checkpoints_if_no_records_are_mirrored(world: World) -> None:
 def test_offset_translation_behind_replication_flow(world: World) -> None:
     flow, group = world.forth, unique_group()
     topics = make_topics(flow)
-    for _ in range(ROUNDS):
-        write(flow.source, topics, count=RECORDS_PER_ROUND)
+    write(flow.source, topics, count=RECORDS_PER_ROUND, rounds=ROUNDS)
     wait_copied(flow, topics, dict.fromkeys(ALL_PARTITIONS, ROUNDS * RECORDS_PER_ROUND))
 
     half = _commit_share(flow, group, topics, 0.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from confluent_kafka.admin import (
     AlterConfigOpType,
@@ -58,28 +58,32 @@ def write(
     partitions: Sequence[int] = range(PARTITIONS),
     *,
     count: int = RECORDS,
+    rounds: int = 1,
 ) -> None:
-    """Add records to the partitions of every topic, in one transaction if the topic is for it."""
+    """Add records to the partitions of every topic, each round in a transaction of its own."""
     for topic in topics:
-        with _producer(cluster, topic) as producer:
-            for partition in partitions:
-                for at in range(count):
-                    key = f"{partition}-{at}-{unique_name()}".encode()
-                    producer.send(TopicPartition(topic, partition), key, b"value of " + key)
+        is_transactional = topic.endswith(_TRANSACTIONAL)
+        options = {"transactional_id": topic} if is_transactional else {}
+        with producing(cluster.bootstrap_servers, linger_ms=0, **options) as producer:
+            if is_transactional:
+                producer.init_transactions()
+            for _ in range(rounds):
+                with _transaction(producer) if is_transactional else nullcontext():
+                    _send(producer, [TopicPartition(topic, at) for at in partitions], count)
 
 
 @contextmanager
-def _producer(cluster: KafkaCluster, topic: str) -> Iterator[SeedProducer]:
-    servers = cluster.bootstrap_servers
-    if not topic.endswith(_TRANSACTIONAL):
-        with producing(servers) as plain:
-            yield plain
-        return
-    with producing(servers, transactional_id=topic) as producer:
-        producer.init_transactions()
-        producer.begin_transaction()
-        yield producer
-        producer.end_transaction(commit=True)
+def _transaction(producer: SeedProducer) -> Iterator[None]:
+    producer.begin_transaction()
+    yield
+    producer.end_transaction(commit=True)
+
+
+def _send(producer: SeedProducer, partitions: Iterable[TopicPartition], count: int) -> None:
+    for where in partitions:
+        for at in range(count):
+            key = f"{where.partition}-{at}-{unique_name()}".encode()
+            producer.send(where, key, b"value of " + key)
 
 
 # -- what is there ---------------------------------------------------------------------------------

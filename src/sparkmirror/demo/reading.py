@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from typing import NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message
+from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import OffsetSpec
 
@@ -124,6 +124,10 @@ def _consumer(bootstrap: str, read_committed: bool) -> Consumer:
         enable_auto_commit=False,
         enable_partition_eof=True,
         check_crcs=True,
+        # Offset 0 may be deleted.
+        auto_offset_reset="earliest",
+        # An end is reported when a fetch finds nothing: after 500 ms, unless told otherwise.
+        fetch_wait_max_ms=10,
         isolation_level="read_committed" if read_committed else "read_uncommitted",
     )
     return Consumer(settings)
@@ -133,7 +137,8 @@ def _read_to_end(consumer: Consumer, found: Mapping[str, Partitions]) -> None:
     unfinished = {
         TopicPartition(topic, number) for topic, numbers in found.items() for number in numbers
     }
-    consumer.assign([ClientPartition(*one, OFFSET_BEGINNING) for one in unfinished])
+    # OFFSET_BEGINNING would be asked for, and first in vain: half a second.
+    consumer.assign([ClientPartition(*one, 0) for one in unfinished])
     heard = time.monotonic()
     while unfinished:
         messages = consumer.consume(_MOST_PER_CALL, timeout=0.1)
