@@ -112,7 +112,7 @@ def write_file(
     for alias, cluster in clusters.items():
         settings[f"{alias}.bootstrap.servers"] = cluster.bootstrap_servers
         settings[f"{alias}.offset.flush.interval.ms"] = "500"
-    store_properties(folder / "mm2.properties", settings | flows)
+    store_properties(folder / "mm2.properties", {**settings, **flows})
 
 
 def unique_group() -> str:
