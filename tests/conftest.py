@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import uuid
 from collections.abc import Iterator
@@ -34,6 +35,15 @@ def target_cluster() -> Iterator[KafkaCluster]:
     """One broker to copy to, shared by the session."""
     with start_cluster("target") as cluster:
         yield cluster
+
+
+@pytest.fixture(autouse=True)
+def log_level_is_put_back() -> Iterator[None]:
+    """A command that ran in this process has set the level of the log."""
+    logger = logging.getLogger("sparkmirror")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -245,7 +245,7 @@ def terminal(command: list[str]) -> Iterator[Screen]:
     with subprocess.Popen(
         ["/bin/sh", "-c", script, os.ttyname(slave), *command],
         start_new_session=True,
-        env={**os.environ, "TERM": "xterm"},
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
     ) as process:
         try:
             yield Screen(master, process)

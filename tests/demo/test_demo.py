@@ -81,6 +81,6 @@ def test_interrupted_demo_leaves_nothing(tmp_path: Path, number: signal.Signals)
             describe="the second broker is started",
         )
         demo.send_signal(number)
-        demo.communicate(timeout=30)
+        demo.communicate(timeout=60)
     assert demo.returncode != 0
     assert entries(tmp_path) == []

@@ -192,6 +192,9 @@ class Mirror:
             "SOURCE->target.emit.heartbeats.enabled": "false",
             "SOURCE->target.emit.checkpoints.enabled": "false",
             "sync.topic.acls.enabled": "false",
+            # A test sets limits of its own on remote topics, and others leave heartbeats behind.
+            "sync.topic.configs.enabled": "false",
+            "heartbeats.replication.enabled": "false",
             "refresh.topics.interval.seconds": "1",
             "target.offset.flush.interval.ms": "500",
             "offset.storage.partitions": str(OFFSETS_PARTITIONS),

@@ -48,7 +48,12 @@ def test_console_has_only_our_lines_and_sparks_page_reads_well(
     topic = new_topic(source_cluster, partitions=2)
     fill(source_cluster, topic, 100)
     port = free_port()
-    settings = {"spark.ui.enabled": "true", "spark.ui.port": str(port), "spark.app.name": "our app"}
+    settings = {
+        "spark.ui.enabled": "true",
+        "spark.ui.port": str(port),
+        "spark.app.name": "our app",
+        "tasks.max": "2",
+    }
     with Mirror(tmp_path, source_cluster, target_cluster, topic, settings) as mirror:
         wait_until_copied(mirror, topic)
         [application] = ask(port, "")

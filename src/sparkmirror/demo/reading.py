@@ -19,7 +19,13 @@ from sparkmirror.types import TopicPartition
 _SILENCE_SECONDS = 30.0
 _MOST_PER_CALL = 20_000
 # What a broker says about a partition of a topic that was created a moment ago.
-_BEING_CREATED = ("UNKNOWN_TOPIC_OR_PART", "LEADER_NOT_AVAILABLE", "NOT_LEADER_FOR_PARTITION")
+_BEING_CREATED = (
+    "UNKNOWN_TOPIC_OR_PART",
+    "LEADER_NOT_AVAILABLE",
+    "NOT_LEADER_FOR_PARTITION",
+    "UNKNOWN_LEADER_EPOCH",
+    "FENCED_LEADER_EPOCH",
+)
 _END_OF_PARTITION = "_PARTITION_EOF"
 
 
