@@ -72,7 +72,8 @@ class Flow:
             **{key.replace("_", "."): value for key, value in others.items()},
         }
         start = f"{self.source_alias}->{self.target_alias}"
-        return {f"{start}.{key}": value for key, value in lines.items()}
+        named = {f"{start}.{key}": value for key, value in lines.items()}
+        return {**named, f"{self.target_alias}.offset.flush.interval.ms": "500"}
 
     def wait_for(self, condition: Callable[[], object], describe: Callable[[], str]) -> None:
         """Wait for what the mirror should do; fails at once if the mirror ends."""
@@ -111,7 +112,6 @@ def write_file(
     }
     for alias, cluster in clusters.items():
         settings[f"{alias}.bootstrap.servers"] = cluster.bootstrap_servers
-        settings[f"{alias}.offset.flush.interval.ms"] = "500"
     store_properties(folder / "mm2.properties", {**settings, **flows})
 
 

@@ -332,7 +332,8 @@ class CheckpointConnector:
         try:
             translator.catch_up(READ_SECONDS)
         except KafkaError as error:
-            if str(error) != self._reading_error:
+            # A stop lets reading fail; that is no news.
+            if str(error) != self._reading_error and not self._stopping.is_set():
                 self._reading_error = str(error)
                 log.warning("[%s] may degrade offset translation: %s", self._flow, error)
         else:
