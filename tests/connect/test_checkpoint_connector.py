@@ -299,8 +299,9 @@ def test_a_load_that_failed_is_tried_again(
     assert connector._log.has_lost_some
 
 
-def test_a_flow_without_checkpoints_does_nothing(tmp_path: Path) -> None:
-    flow = make_flow(tmp_path, {"a->b.emit.checkpoints.enabled": "false"})
+@pytest.mark.parametrize("key", ["emit.checkpoints.enabled", "emit.offset-syncs.enabled"])
+def test_a_flow_without_checkpoints_does_nothing(tmp_path: Path, key: str) -> None:
+    flow = make_flow(tmp_path, {f"a->b.{key}": "false"})
     connector = CheckpointConnector(flow)
     connector.connect()
     connector.start()

@@ -56,6 +56,7 @@ class CheckpointConnector:
         config = flow.checkpoint
         self._config = config
         self._flow = flow.name
+        self._has_syncs = flow.source.emit_offset_syncs_enabled
         self._policy = make_policy(
             config.policy_class,
             config.source_alias,
@@ -86,8 +87,9 @@ class CheckpointConnector:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether there is anything to do."""
-        return self._config.enabled and self._config.emit_checkpoints_enabled
+        """Whether there is anything to do: without offset syncs nothing tells how to translate."""
+        config = self._config
+        return config.enabled and config.emit_checkpoints_enabled and self._has_syncs
 
     @property
     def last_error(self) -> str:
@@ -118,6 +120,8 @@ class CheckpointConnector:
     def start(self) -> None:
         """Create and read the topics, then follow the groups; what fails is tried again."""
         if not self.is_enabled:
+            if not self._has_syncs:
+                log.info("[%s] no checkpoints: emit.offset-syncs.enabled=false", self._flow)
             return
         config, ticker = self._config, self._ticker
         self._writer.start()
