@@ -23,7 +23,7 @@ from sparkmirror.wire.loop import Loop
 
 # Acknowledgements are looked at together so often: a busy task has thousands of them a second, and
 # most continue the one before. Measured, a sync for each would nearly double the CPU of the copy.
-NOTE_SECONDS = 0.05
+NOTE_SECONDS = 0.1
 # Syncs that may be unanswered; MirrorMaker 2 has ten, each in a request of its own.
 MOST_SYNCS = 1000
 # Chunks are small; a batch of them must stay below every broker's max.message.bytes.
