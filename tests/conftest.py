@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 
@@ -22,6 +23,9 @@ _GRACE_SECONDS = 5.0
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
+# Processes that run tests side by side ignore Ctrl-C, and what they start would ignore it too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 @pytest.fixture(scope="session")
 def source_cluster() -> Iterator[KafkaCluster]:
@@ -38,12 +42,15 @@ def target_cluster() -> Iterator[KafkaCluster]:
 
 
 @pytest.fixture(autouse=True)
-def log_level_is_put_back() -> Iterator[None]:
-    """A command that ran in this process has set the level of the log."""
-    logger = logging.getLogger("sparkmirror")
-    level = logger.level
+def log_is_whole() -> Iterator[None]:
+    """Undo what others did to our loggers: a command sets a level, import-linter turns them off."""
+    ours = logging.getLogger("sparkmirror")
+    level = ours.level
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("sparkmirror") and isinstance(logger, logging.Logger):
+            logger.disabled = False
     yield
-    logger.setLevel(level)
+    ours.setLevel(level)
 
 
 @pytest.fixture(scope="session", autouse=True)
