@@ -16,7 +16,7 @@ from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import TopicPartition
 from tests.mm2_suite.flows import WAIT_SECONDS, Flow
-from tests.mm2_suite.topics import ends
+from tests.mm2_suite.topics import ends, wait_for_topics
 
 Checkpoints = Mapping[TopicPartition, Checkpoint]
 
@@ -98,6 +98,8 @@ def wait_for_full_sync(
     Each partition has `records`; ahead of its end the group is never.
     """
     remotes = [flow.remote(topic) for topic in topics]
+    # Offsets of topics that are not there yet are left out, and would be in sync with anything.
+    wait_for_topics(flow, topics)
 
     def lags() -> dict[TopicPartition, int | None]:
         committed = committed_offsets(flow.target, group)
@@ -113,7 +115,7 @@ def wait_for_full_sync(
         ahead = [lag for lag in found if lag is not None and lag < 0]
         assert not ahead, f"{group} is ahead of the records: {lags()}"
         # As far behind the last record's offset as the bound allows, not one more.
-        return bool(found) and all(lag is not None and lag <= lag_max for lag in found)
+        return all(lag is not None and lag <= lag_max for lag in found)
 
     flow.wait_for(is_synced, lambda: f"{group} synced; its lags on the target are {lags()}")
 

@@ -16,7 +16,6 @@ from sparkmirror.config.classes import DEFAULT_POLICY, IDENTITY_POLICY
 from sparkmirror.config.client_keys import ADMIN_KEYS
 from sparkmirror.config.clients import ClientConfig, parse_client
 from sparkmirror.config.connector_keys import COMMON_KEYS
-from sparkmirror.config.connectors import CheckpointConfig
 from sparkmirror.config.expansion import CLUSTERS
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.keys import BadValue, Definition, parse_list
@@ -26,7 +25,7 @@ from sparkmirror.config.providers import resolve
 from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.connect.group_tool import SyncSettings
 from sparkmirror.errors import ConfigError, ConfigErrors
-from sparkmirror.mirror.policy import ReplicationPolicy, make_policy
+from sparkmirror.mirror.policy import ReplicationPolicy, flow_policy, make_policy
 
 POLICY_CLASS = COMMON_KEYS["replication.policy.class"]
 SEPARATOR = COMMON_KEYS["replication.policy.separator"]
@@ -104,16 +103,6 @@ def choose_flow(path: Path, source: str | None, target: str | None) -> FlowConfi
     if len(chosen) != 1:
         raise ConfigErrors([_not_one(path, flows, chosen, source, target)])
     return chosen[0]
-
-
-def flow_policy(config: CheckpointConfig) -> ReplicationPolicy:
-    """The policy of a flow. Raises ConfigError."""
-    return make_policy(
-        config.policy_class,
-        config.source_alias,
-        config.separator,
-        config.internal_separator_enabled,
-    )
 
 
 @contextmanager

@@ -17,7 +17,6 @@ import typer
 from sparkmirror.cli.group_options import (
     SyncOptions,
     choose_flow,
-    flow_policy,
     read_sync_options,
 )
 from sparkmirror.config.mm2 import FlowConfig
@@ -33,6 +32,7 @@ from sparkmirror.connect.translator import make_translator
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.checkpoints import CheckpointRules
 from sparkmirror.mirror.filters import make_topic_filter
+from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.wire.group_admin import GroupAdmin
 
 EXIT_INCOMPLETE = 1

@@ -1,7 +1,7 @@
 """The entry point of `sparkmirror`: which commands exist, and how every failure ends.
 
 Exit codes: 0 done; 1 an error of this program, with its message; 2 wrong usage or a setting that
-cannot be used; 70 a bug; 130 interrupted. One of the four places with a broad `except`.
+cannot be used; 70 a bug; 130 interrupted. One of the places with a broad `except`.
 """
 
 from __future__ import annotations

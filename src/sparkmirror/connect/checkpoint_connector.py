@@ -18,8 +18,10 @@ from collections.abc import Mapping
 from sparkmirror.config.connector_keys import CHECKPOINT_KEYS
 from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.connect.checkpoint_log import CheckpointLog
+from sparkmirror.connect.complaints import Complaints
 from sparkmirror.connect.group_sync import GroupSync, SyncReport
-from sparkmirror.connect.internal_topics import ensure_internal_topic
+from sparkmirror.connect.internal_topics import about_missing, ensure_internal_topic
+from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_offsets import SourceOffsets
@@ -30,9 +32,10 @@ from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.mirror.checkpoints import CheckpointRules, CommittedOffset, NoCheckpoint
 from sparkmirror.mirror.filters import make_group_filter, make_topic_filter
 from sparkmirror.mirror.group_offsets import GroupListing, select_consuming, select_groups
-from sparkmirror.mirror.policy import make_policy
+from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.admin import open_admins
 from sparkmirror.wire.group_admin import GroupAdmin, GroupOffset
 
 log = logging.getLogger(__name__)
@@ -46,7 +49,6 @@ PRUNE_SECONDS = 3600.0
 TOMBSTONES = 1000
 # Batches that may wait for the target before no further checkpoints are made.
 MOST_WAITING = 100
-MOST_NAMES = 10
 
 
 class CheckpointConnector:
@@ -57,20 +59,16 @@ class CheckpointConnector:
         self._config = config
         self._flow = flow.name
         self._has_syncs = flow.source.emit_offset_syncs_enabled
-        self._policy = make_policy(
-            config.policy_class,
-            config.source_alias,
-            config.separator,
-            config.internal_separator_enabled,
-        )
+        self._policy = flow_policy(config)
         self._group_filter = make_group_filter(config)
         self._rules = CheckpointRules(
             self._policy, make_topic_filter(config), config.source_alias, config.target_alias
         )
         self.groups: tuple[str, ...] = ()
-        name = f"{flow.name}|{config.name}"
-        self._ticker = Ticker(name)
-        self._writer = RecordWriter(config.producer, name)
+        self.name = f"{flow.name}|{config.name}"
+        self._ticker = Ticker(self.name)
+        self._writer = RecordWriter(config.producer, self.name)
+        self._complaints = Complaints(self.name)
         self._store = OffsetStore(flow.worker, config.name, config.source_alias)
         self._flush_seconds = flow.worker.offset_flush_interval_ms / 1000
         self._offsets = SourceOffsets(self._writer, self._store.topic)
@@ -106,14 +104,8 @@ class CheckpointConnector:
         """
         if not self.is_enabled:
             return
-        errors = []
-        for client in (self._config.source_client, self._config.target_client):
-            try:
-                self._admins.append(GroupAdmin(client, self._config.admin_timeout_ms))
-            except KafkaError as error:
-                errors.append(str(error))
-        if errors:
-            raise KafkaError("\n".join(errors))
+        clients = (self._config.source_client, self._config.target_client)
+        open_admins(GroupAdmin, clients, self._config.admin_timeout_ms, self._admins)
         self._source, self._target = self._admins
         self._group_sync = GroupSync(self._flow, self._target)
 
@@ -190,18 +182,33 @@ class CheckpointConnector:
             log.warning("[%s] reads '%s' again: some were refused", self._flow, self._log.topic)
             self._load()
         if self._translator is not None:
+            self._restore()
             return
-        ensure_internal_topic(
-            self._target,
-            self._log.topic,
-            self._config.checkpoints_topic_replication_factor,
-            REPLICAS_KEY,
-        )
+        self._create_topic()
         self._prepare_offsets()
         is_loaded = self._try_to_load()
         self._translator = make_translator(
             self._config, self._policy, must_read_to_end=not is_loaded
         )
+
+    def _create_topic(self) -> None:
+        ensure_internal_topic(
+            self._target,
+            self._log.topic,
+            self._config.checkpoints_topic_replication_factor,
+            REPLICAS_KEY,
+            is_missing=self._log.topic in self._writer.missing,
+        )
+
+    def _restore(self) -> None:
+        """Create what somebody deleted; all checkpoints are made once more for the new topic."""
+        missing = self._writer.missing
+        self._complaints.report(about_missing(missing, self._config.target_alias))
+        if self._log.topic in missing:
+            self._create_topic()
+            self._log.forget()
+        if self._store.topic in missing:
+            self._prepare_offsets()
 
     def _prepare_offsets(self) -> None:
         self._store.prepare(self._target)
@@ -318,7 +325,7 @@ class CheckpointConnector:
         return committed, errors
 
     def _say_left_out(self, errors: Mapping[str, KafkaError]) -> None:
-        text = f"{_names(set(errors))}: {next(iter(errors.values()))}" if errors else ""
+        text = f"{some_names(set(errors))}: {next(iter(errors.values()))}" if errors else ""
         if text and text != self._said_of_left_out:
             log.warning("[%s] %d groups are left out, %s", self._flow, len(errors), text)
         self._said_of_left_out = text
@@ -326,9 +333,9 @@ class CheckpointConnector:
     def _follow(self, groups: tuple[str, ...]) -> None:
         new, gone = set(groups) - set(self.groups), set(self.groups) - set(groups)
         if new:
-            log.info("[%s] follows %d more groups: %s", self._flow, len(new), _names(new))
+            log.info("[%s] follows %d more groups: %s", self._flow, len(new), some_names(new))
         if gone:
-            log.info("[%s] %d groups are gone: %s", self._flow, len(gone), _names(gone))
+            log.info("[%s] %d groups are gone: %s", self._flow, len(gone), some_names(gone))
         self.groups = groups
 
     def _catch_up(self, translator: Translator) -> None:
@@ -349,7 +356,7 @@ class CheckpointConnector:
         for reason in (NoCheckpoint.TOO_OLD, NoCheckpoint.UNKNOWN):
             groups = {group for group, found in skipped.items() if reason in found.values()}
             if groups:
-                lines.append(f"{reason.value} ({_names(groups)})")
+                lines.append(f"{reason.value} ({some_names(groups)})")
         text = "; ".join(lines)
         if text and text != self._said_of_skipped:
             log.info("[%s] partitions without a checkpoint: %s", self._flow, text)
@@ -358,9 +365,3 @@ class CheckpointConnector:
 
 def _offsets(found: Mapping[TopicPartition, GroupOffset]) -> dict[TopicPartition, CommittedOffset]:
     return {tp: CommittedOffset(*offset) for tp, offset in found.items()}
-
-
-def _names(groups: set[str]) -> str:
-    names = sorted(groups)
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

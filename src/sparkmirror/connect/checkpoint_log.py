@@ -63,8 +63,7 @@ class CheckpointLog:
         self._connector = connector
         self._writer = writer
         self._offsets = offsets
-        self._groups: frozenset[str] = frozenset()
-        self._store = CheckpointStore(())
+        self._store = CheckpointStore()
         self._lost = threading.Event()
 
     @property
@@ -80,15 +79,13 @@ class CheckpointLog:
         """
         self.forget()
         found = [checkpoint for record in records for checkpoint in self._read(record)]
-        self._know({checkpoint.group for checkpoint in found})
         for checkpoint in found:
             self._store.add(checkpoint)
 
     def forget(self) -> None:
         """Start without any checkpoint."""
         self._lost.clear()
-        self._groups = frozenset()
-        self._store = CheckpointStore(())
+        self._store = CheckpointStore()
 
     def of_group(self, group: str) -> Mapping[TopicPartition, Checkpoint]:
         """The last checkpoints of a group, by downstream partition."""
@@ -100,22 +97,11 @@ class CheckpointLog:
 
     def append(self, checkpoints: Sequence[Checkpoint], timestamp_ms: int) -> None:
         """Remember checkpoints, then write them."""
-        self._know({checkpoint.group for checkpoint in checkpoints})
         for checkpoint in checkpoints:
             self._store.add(checkpoint)
         for chunk in _chunks(checkpoints):
             rows = [(c.encode_key(), c.encode_value(), timestamp_ms) for c in chunk]
             self._writer.send(self.topic, 0, rows, self._reporter(chunk))
-
-    def _know(self, groups: set[str]) -> None:
-        """A store takes the groups it was made for; make one that takes these as well."""
-        if groups <= self._groups:
-            return
-        self._groups |= groups
-        before, self._store = self._store, CheckpointStore(self._groups)
-        for checkpoints in before.by_group().values():
-            for checkpoint in checkpoints.values():
-                self._store.add(checkpoint)
 
     def _reporter(self, checkpoints: Sequence[Checkpoint]) -> OnDone:
         keys = [

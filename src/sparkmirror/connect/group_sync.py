@@ -9,45 +9,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from sparkmirror.errors import BrokerError, KafkaError
-from sparkmirror.mirror.group_offsets import (
-    GroupPlan,
-    GroupState,
-    NotWritten,
-    plan_group_offsets,
-)
+from sparkmirror.connect.group_plans import TargetGroups, is_in_use, plan_on_target
+from sparkmirror.connect.naming import some_names
+from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import FlowName, TopicPartition
-from sparkmirror.wire import group_admin
-from sparkmirror.wire.error_codes import UNKNOWN_MEMBER_ID
 
 log = logging.getLogger(__name__)
 
-# Of the groups or partitions that a line names.
-MOST_NAMES = 10
 # Nothing is wrong, and nobody can do anything about it.
 QUIET = frozenset({NotWritten.NO_CHECKPOINT, NotWritten.UNCHANGED})
-
-
-class TargetGroups(Protocol):
-    """What is asked of the target's `GroupAdmin`."""
-
-    def describe_groups(self, group_ids: Iterable[str]) -> dict[str, group_admin.GroupState]:
-        """The state of each group."""
-
-    def committed_offsets(
-        self, group_ids: Iterable[str]
-    ) -> dict[str, dict[TopicPartition, group_admin.GroupOffset] | KafkaError]:
-        """All that each group committed."""
-
-    def alter_offsets(
-        self, group_id: str, offsets: Mapping[TopicPartition, tuple[int, str]]
-    ) -> dict[TopicPartition, KafkaError | None]:
-        """Commit for a group without members."""
 
 
 @dataclass(slots=True)
@@ -84,39 +58,15 @@ class GroupSync:
         Never raises for a single group: its error is in the report, and it is tried again. Asked
         between two groups, `is_stopping` ends the round: each write is a request of its own.
         """
-        report = SyncReport()
-        wanted = [group for group in groups if checkpoints.get(group)]
-        # States come first: a group that gets members afterwards is refused by the broker.
-        states = self._states(wanted, report)
-        empty = [group for group, state in states.items() if state is GroupState.EMPTY]
-        offsets = self._offsets(empty, report)
-        plans = plan_group_offsets(groups, checkpoints, states, offsets)
+        planned = plan_on_target(groups, checkpoints, self._target)
+        plans = planned.plans
+        report = SyncReport(errors={group: str(error) for group, error in planned.errors.items()})
         for group, plan in plans.items():
             if is_stopping():
                 break
             self._carry_out(group, plan, report)
         self._said = {group: said for group, said in self._said.items() if group in plans}
         return report
-
-    def _states(self, groups: list[str], report: SyncReport) -> dict[str, GroupState]:
-        states: dict[str, GroupState] = {}
-        for group, found in self._target.describe_groups(groups).items():
-            if found.error is None:
-                states[group] = GroupState.parse(found.state)
-            else:
-                report.errors[group] = str(found.error)
-        return states
-
-    def _offsets(
-        self, groups: list[str], report: SyncReport
-    ) -> dict[str, dict[TopicPartition, int | None]]:
-        offsets: dict[str, dict[TopicPartition, int | None]] = {}
-        for group, found in self._target.committed_offsets(groups).items():
-            if isinstance(found, KafkaError):
-                report.errors[group] = str(found)
-            else:
-                offsets[group] = {tp: committed.next_offset for tp, committed in found.items()}
-        return offsets
 
     # -- one group ---------------------------------------------------------------------------------
 
@@ -126,7 +76,7 @@ class GroupSync:
                 "[%s] group '%s' has no offset any more on the target in %s: written again",
                 self._flow,
                 group,
-                _names(plan.reset_by_others),
+                some_names(plan.reset_by_others),
             )
         if plan.write:
             self._write(group, plan, report)
@@ -134,19 +84,19 @@ class GroupSync:
         ahead = [tp for tp, why in plan.kept.items() if why is NotWritten.ALREADY_AHEAD]
         reason = plan.reason or (NotWritten.ALREADY_AHEAD if ahead else NotWritten.UNCHANGED)
         report.reasons[group] = reason
-        self._explain(group, reason, report.errors.get(group) or _names(ahead))
+        self._explain(group, reason, report.errors.get(group) or some_names(ahead))
 
     def _write(self, group: str, plan: GroupPlan, report: SyncReport) -> None:
         outcome = self._target.alter_offsets(group, plan.write)
         failed = {tp: error for tp, error in outcome.items() if error is not None}
-        if any(_is_in_use(error) for error in failed.values()):
+        if any(is_in_use(error) for error in failed.values()):
             # Its first member came between the look and the write.
             report.reasons[group] = NotWritten.ACTIVE
             self._explain(group, NotWritten.ACTIVE, "")
             return
         if failed:
             report.errors[group] = str(next(iter(failed.values())))
-            text = f"{_names(failed)} not written: {report.errors[group]}"
+            text = f"{some_names(failed)} not written: {report.errors[group]}"
             self._say(group, text, logging.WARNING)
         else:
             self._said.pop(group, None)
@@ -164,13 +114,3 @@ class GroupSync:
         if self._said.get(group) != text:
             self._said[group] = text
             log.log(level, "[%s] offsets of group '%s' on the target: %s", self._flow, group, text)
-
-
-def _is_in_use(error: KafkaError | None) -> bool:
-    return isinstance(error, BrokerError) and error.code == UNKNOWN_MEMBER_ID
-
-
-def _names(partitions: Collection[TopicPartition]) -> str:
-    names = [str(tp) for tp in sorted(partitions)]
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

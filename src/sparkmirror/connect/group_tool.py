@@ -16,14 +16,13 @@ from typing import Any, Protocol
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.errors import BrokerError, KafkaError
-from sparkmirror.mirror.group_offsets import GroupPlan, GroupState, NotWritten, plan_group_offsets
+from sparkmirror.connect.group_plans import TargetGroups, is_in_use, plan_on_target
+from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
 from sparkmirror.mirror.policy import ReplicationPolicy
 from sparkmirror.mirror.records import Checkpoint, RecordError, UnsupportedVersionError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire import group_admin
 from sparkmirror.wire.admin import TopicView
-from sparkmirror.wire.error_codes import UNKNOWN_MEMBER_ID
 
 log = logging.getLogger(__name__)
 
@@ -31,24 +30,11 @@ READ_SECONDS = 60.0
 PLAIN_NAME = re.compile(r"[\w.-]+")
 
 
-class Target(Protocol):
+class Target(TargetGroups, Protocol):
     """What a `GroupAdmin` does for the tool."""
 
     def list_topics(self) -> Mapping[str, TopicView]:
         """All topics."""
-
-    def describe_groups(self, group_ids: Iterable[str]) -> Mapping[str, group_admin.GroupState]:
-        """The state of each group."""
-
-    def committed_offsets(
-        self, group_ids: Iterable[str]
-    ) -> Mapping[str, dict[TopicPartition, group_admin.GroupOffset] | KafkaError]:
-        """What each group committed."""
-
-    def alter_offsets(
-        self, group_id: str, offsets: Mapping[TopicPartition, tuple[int, str]]
-    ) -> Mapping[TopicPartition, KafkaError | None]:
-        """Commit for a group without members."""
 
 
 class Follower(Protocol):
@@ -205,36 +191,13 @@ class GroupTool:
         groups: Sequence[str],
         dry_run: bool,
     ) -> list[SyncRow]:
-        errors, states = self._states([group for group in groups if group in checkpoints])
-        empty = [group for group, state in states.items() if state is GroupState.EMPTY]
-        offsets = self._offsets(empty, errors)
-        plans = plan_group_offsets(groups, checkpoints, states, offsets)
+        planned = plan_on_target(groups, checkpoints, self._target)
         rows: list[SyncRow] = []
-        for group, plan in plans.items():
-            given = _Given(group, plan, checkpoints.get(group, {}), offsets.get(group, {}))
-            rows += self._group_rows(given, errors.get(group), dry_run)
+        for group, plan in planned.plans.items():
+            before = planned.offsets.get(group, {})
+            given = _Given(group, plan, checkpoints.get(group, {}), before)
+            rows += self._group_rows(given, planned.errors.get(group), dry_run)
         return rows
-
-    def _states(self, groups: Sequence[str]) -> tuple[dict[str, KafkaError], dict[str, GroupState]]:
-        found = self._target.describe_groups(groups)
-        errors = {group: each.error for group, each in found.items() if each.error is not None}
-        states = {
-            group: GroupState.parse(each.state)
-            for group, each in found.items()
-            if each.error is None
-        }
-        return errors, states
-
-    def _offsets(
-        self, groups: Sequence[str], errors: dict[str, KafkaError]
-    ) -> dict[str, dict[TopicPartition, int | None]]:
-        found: dict[str, dict[TopicPartition, int | None]] = {}
-        for group, answer in self._target.committed_offsets(groups).items():
-            if isinstance(answer, KafkaError):
-                errors[group] = answer
-            else:
-                found[group] = {tp: each.next_offset for tp, each in answer.items()}
-        return found
 
     def _group_rows(self, given: _Given, error: KafkaError | None, dry_run: bool) -> list[SyncRow]:
         plan = given.plan
@@ -264,8 +227,7 @@ class _Given:
             was_reset = tp in self.plan.reset_by_others
             note = "its offset had been taken away on the target" if was_reset else ""
             return self.row(tp, Outcome.WRITTEN, note)
-        came_into_use = isinstance(error, BrokerError) and error.code == UNKNOWN_MEMBER_ID
-        reason = NotWritten.ACTIVE.value if came_into_use else str(error)
+        reason = NotWritten.ACTIVE.value if is_in_use(error) else str(error)
         return self.row(tp, Outcome.NOT_WRITTEN, reason)
 
     def row(self, tp: TopicPartition, outcome: Outcome, reason: str) -> SyncRow:

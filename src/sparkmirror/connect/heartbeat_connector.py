@@ -11,13 +11,14 @@ import time
 
 from sparkmirror.config.connector_keys import HEARTBEAT_KEYS
 from sparkmirror.config.mm2 import HeartbeatPair
-from sparkmirror.connect.internal_topics import ensure_internal_topic
+from sparkmirror.connect.complaints import Complaints
+from sparkmirror.connect.internal_topics import about_missing, ensure_internal_topic
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_offsets import SourceOffsets
 from sparkmirror.connect.ticker import Ticker
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.policy import make_policy
+from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.records import Heartbeat, encode_heartbeat_offset_key
 from sparkmirror.wire.admin import Admin
 
@@ -35,12 +36,7 @@ class HeartbeatConnector:
         config = pair.heartbeat
         self._config = config
         self.name = f"{pair.name}|{config.name}"
-        policy = make_policy(
-            config.policy_class,
-            config.source_alias,
-            config.separator,
-            config.internal_separator_enabled,
-        )
+        policy = flow_policy(config)
         self.topic = policy.heartbeats_topic()
         self._store = OffsetStore(pair.worker, config.name, config.source_alias)
         self._flush_seconds = pair.worker.offset_flush_interval_ms / 1000
@@ -51,6 +47,7 @@ class HeartbeatConnector:
         self._ticker = Ticker(self.name)
         self._writer = RecordWriter(config.producer, self.name)
         self._offsets = SourceOffsets(self._writer, self._store.topic)
+        self._complaints = Complaints(self.name)
         self._has_topic = False
         self._has_offsets_topic = False
 
@@ -115,10 +112,19 @@ class HeartbeatConnector:
     # -- jobs --------------------------------------------------------------------------------------
 
     def _create_topics(self) -> None:
-        if self._admin is None:
+        """At the start, and again when somebody deleted them."""
+        config, missing = self._config, self._writer.missing
+        self._complaints.report(about_missing(missing, config.target_alias))
+        if self._has_offsets_topic and not missing:
             return
+        if self._admin is None:
+            self._admin = Admin(config.target_client, config.admin_timeout_ms)
         ensure_internal_topic(
-            self._admin, self.topic, self._config.heartbeats_topic_replication_factor, REPLICAS_KEY
+            self._admin,
+            self.topic,
+            config.heartbeats_topic_replication_factor,
+            REPLICAS_KEY,
+            is_missing=self.topic in missing,
         )
         self._has_topic = True
         self._store.prepare(self._admin)

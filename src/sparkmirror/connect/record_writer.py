@@ -24,6 +24,7 @@ from sparkmirror.errors import BrokerError, KafkaError, MirrorError, TransportEr
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.error_codes import error_code
 from sparkmirror.wire.loop import READ, Loop
 from sparkmirror.wire.producer import Parcel, Producer
 
@@ -34,6 +35,7 @@ STUCK_SECONDS = 5.0
 # The whole producer was refused (no right to write idempotently): asked again this often.
 RESTART_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
+MISSING = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
 
 OnDone = Callable[[KafkaError | None], None]
 KeyValueTime = tuple[bytes | None, bytes | None, int]
@@ -57,10 +59,12 @@ class RecordWriter:
     """One producer for several threads; every partition's records keep the order of the calls.
 
     `last_error` says what keeps records from being stored; it is empty while they are.
+    `missing` has the topics that records wait for because the cluster does not know them.
     """
 
     def __init__(self, config: ProducerConfig, name: str) -> None:
         self.last_error = ""
+        self.missing: frozenset[str] = frozenset()
         self._config = config
         self._name = name
         self._changed = threading.Condition()
@@ -138,7 +142,7 @@ class RecordWriter:
             while not self._closing.is_set():
                 self._write()
                 self._closing.wait(RESTART_SECONDS)
-        except Exception as error:
+        except Exception as error:  # whoever waits for a record must hear of it (invariant A)
             log.exception("[%s] the writer of internal topics died", self._name)
             why = KafkaError(f"the writer of {self._name} died: {type(error).__name__}: {error}")
         self._end(why)
@@ -178,9 +182,18 @@ class RecordWriter:
             self.last_error = error
             log.warning("[%s] %s", self._name, error)
 
+    def note_missing(self, topic: str, error: KafkaError | None) -> None:
+        """Why records of `topic` wait, None when they do not."""
+        code = error.code if isinstance(error, BrokerError) else 0
+        if error_code(code).name in MISSING:
+            self.missing |= {topic}
+        elif topic in self.missing:
+            self.missing -= {topic}
+
     # -- inside ------------------------------------------------------------------------------------
 
     def _fail_all(self, error: KafkaError) -> None:
+        self.missing = frozenset()
         with self._changed:
             left = list(self._waiting)
             self._inbox.clear()
@@ -263,9 +276,11 @@ class _Session:
         """Waiting is no news, waiting for long is."""
         if error is None:
             self._stuck_since.pop(tp, None)
+            self._writer.note_missing(tp.topic, None)
             return
         now = self.loop.clock()
         if now - self._stuck_since.setdefault(tp, now) >= STUCK_SECONDS:
+            self._writer.note_missing(tp.topic, error)
             self._writer.say(f"{error}; trying again")
 
     def _settle(self, parcel: Parcel, error: KafkaError | None) -> None:

@@ -13,16 +13,16 @@ from collections.abc import Mapping, Sequence
 from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.connect.acl_sync import AclSync
 from sparkmirror.connect.config_sync import ConfigSync
-from sparkmirror.connect.internal_topics import ensure_internal_topic
+from sparkmirror.connect.internal_topics import InternalTopic, ensure_internal_topics
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.remote_topics import RemoteTopics
 from sparkmirror.connect.ticker import Ticker
-from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
 from sparkmirror.mirror.config_sync import topics_to_sync
 from sparkmirror.mirror.filters import make_config_property_filter, make_topic_filter
 from sparkmirror.mirror.offset_map_chunks import offset_map_topic
-from sparkmirror.mirror.policy import make_policy
+from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.spark.copy_settings import Assigned, encode_assigned, start_message
 from sparkmirror.spark.link_frames import Message
@@ -30,7 +30,7 @@ from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.admin import Admin, TopicView
+from sparkmirror.wire.admin import Admin, TopicView, open_admins
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +50,7 @@ class SourceConnector:
         self.config = flow.source
         self.tasks: list[TaskRunner] = []
         self._admins: list[Admin] = []
-        self._policy = make_policy(
-            self.config.policy_class,
-            self.config.source_alias,
-            self.config.separator,
-            self.config.internal_separator_enabled,
-        )
+        self._policy = flow_policy(self.config)
         self._filter = make_topic_filter(self.config)
         self._property_filter = make_config_property_filter(self.config)
         self._store = OffsetStore(flow.worker, self.config.name, self.config.source_alias)
@@ -77,14 +72,8 @@ class SourceConnector:
         Raises:
             KafkaError: says of both clusters, if need be, why they cannot be reached.
         """
-        errors = []
-        for client in (self.config.source_client, self.config.target_client):
-            try:
-                self._admins.append(Admin(client, self.config.admin_timeout_ms))
-            except KafkaError as error:
-                errors.append(str(error))
-        if errors:
-            raise KafkaError("\n".join(errors))
+        clients = (self.config.source_client, self.config.target_client)
+        open_admins(Admin, clients, self.config.admin_timeout_ms, self._admins)
         self._use(*self._admins)
 
     def _use(self, source: Admin, target: Admin) -> None:
@@ -98,7 +87,7 @@ class SourceConnector:
         """Create what is missing, start the tasks, and go on looking for topics."""
         self._engine, self._links = engine, links
         self._store.prepare(self._target)
-        self._create_internal_topics()
+        self._schedule_internal_topics()
         self.refresh()
         self._schedule()
         self._ticker.start()
@@ -166,28 +155,40 @@ class SourceConnector:
 
     @property
     def offset_syncs_topic(self) -> str:
-        """Name of the topic for offset syncs; the alias in it is the other cluster's."""
-        on_source = self.config.offset_syncs_location == "source"
-        return self._policy.offset_syncs_topic(
-            self.config.target_alias if on_source else self.config.source_alias
+        """Name of the topic for offset syncs."""
+        return flow_offset_syncs_topic(self._policy, self.config)
+
+    def _schedule_internal_topics(self) -> None:
+        """Now, before any task writes to them, and with each refresh; copying never waits for it.
+
+        As in MirrorMaker 2 a refusal is only told; here it is also tried again.
+        """
+        job = self._ticker.repeat(
+            "creating internal topics",
+            self.config.refresh_topics_interval_seconds,
+            self._create_internal_topics,
+            enabled=self.config.refresh_topics_enabled,
         )
+        self._ticker.run_soon(job)
+        self._ticker.run_due()
 
     def _create_internal_topics(self) -> None:
         if not self.config.emit_offset_syncs_enabled:
             return
         on_source = self.config.offset_syncs_location == "source"
-        ensure_internal_topic(
+        syncs = InternalTopic(
             self._source if on_source else self._target,
             self.offset_syncs_topic,
             self.config.offset_syncs_replication_factor,
             OFFSET_SYNCS_REPLICAS,
         )
-        ensure_internal_topic(
+        offset_map = InternalTopic(
             self._target,
             offset_map_topic(self.config.source_alias),
             self.flow.worker.offset_storage_replication_factor,
             OFFSET_STORAGE_REPLICAS,
         )
+        ensure_internal_topics((syncs, offset_map))
 
     # -- one round ---------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.mirror.offset_map import OffsetMap
 from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey, offset_map_topic
 from sparkmirror.mirror.offset_sync_store import OffsetSyncStore, Translation
-from sparkmirror.mirror.policy import ReplicationPolicy
+from sparkmirror.mirror.policy import ReplicationPolicy, flow_offset_syncs_topic
 from sparkmirror.mirror.records import OffsetSync, RecordError
 from sparkmirror.types import TopicPartition
 
@@ -189,9 +189,7 @@ def make_translator(
     config: CheckpointConfig, policy: ReplicationPolicy, *, must_read_to_end: bool
 ) -> Translator:
     """The translator of a flow, over the two topics where its source connector writes them."""
-    # The offset-syncs topic is named after the cluster that it does not live on.
-    is_on_source = config.offset_syncs_location == "source"
-    other = config.target_alias if is_on_source else config.source_alias
-    syncs = TopicFollower(config.offset_syncs_reader, policy.offset_syncs_topic(other))
+    syncs_topic = flow_offset_syncs_topic(policy, config)
+    syncs = TopicFollower(config.offset_syncs_reader, syncs_topic)
     offset_map = TopicFollower(config.checkpoints_reader, offset_map_topic(config.source_alias))
     return Translator(syncs, offset_map, must_read_to_end=must_read_to_end)

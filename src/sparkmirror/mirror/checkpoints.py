@@ -135,20 +135,20 @@ def why_not_emitted(checkpoint: Checkpoint, last: Checkpoint | None) -> NoCheckp
 
 
 class CheckpointStore:
-    """The last checkpoint of each of our groups, by downstream partition.
+    """The last checkpoint of each of our groups, or of all, by downstream partition.
 
     Filled from the checkpoints topic at the start, then with what is emitted. Group offset sync
     reads it. If the topic could not be read, leave it empty and make the `OffsetSyncStore` with
     `must_read_to_end`.
     """
 
-    def __init__(self, groups: Collection[str]) -> None:
-        self._groups = frozenset(groups)
+    def __init__(self, groups: Collection[str] | None = None) -> None:
+        self._groups = None if groups is None else frozenset(groups)
         self._last: dict[str, dict[TopicPartition, Checkpoint]] = {}
 
     def add(self, checkpoint: Checkpoint) -> None:
         """Take a later checkpoint; those of groups that are not ours are ignored."""
-        if checkpoint.group in self._groups:
+        if self._groups is None or checkpoint.group in self._groups:
             downstream = TopicPartition(checkpoint.topic, checkpoint.partition)
             self._last.setdefault(checkpoint.group, {})[downstream] = checkpoint
 

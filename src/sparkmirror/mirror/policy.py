@@ -192,6 +192,44 @@ _POLICIES = _KNOWN_POLICIES | {
 }
 
 
+class FlowSettings(Protocol):
+    """What the settings of every connector say about names."""
+
+    @property
+    def policy_class(self) -> str: ...
+    @property
+    def source_alias(self) -> str: ...
+    @property
+    def target_alias(self) -> str: ...
+    @property
+    def separator(self) -> str | None: ...
+    @property
+    def internal_separator_enabled(self) -> bool: ...
+
+
+class SyncsSettings(FlowSettings, Protocol):
+    """The same of a connector that knows where offset syncs are."""
+
+    @property
+    def offset_syncs_location(self) -> str: ...
+
+
+def flow_policy(config: FlowSettings) -> ReplicationPolicy:
+    """Build the policy of a connector. Raises ConfigError, as `make_policy`."""
+    return make_policy(
+        config.policy_class,
+        config.source_alias,
+        config.separator,
+        config.internal_separator_enabled,
+    )
+
+
+def flow_offset_syncs_topic(policy: ReplicationPolicy, config: SyncsSettings) -> str:
+    """Name of a flow's offset-syncs topic: after the cluster that it does not live on."""
+    is_on_source = config.offset_syncs_location == "source"
+    return policy.offset_syncs_topic(config.target_alias if is_on_source else config.source_alias)
+
+
 def make_policy(
     class_name: str,
     source_alias: str | None,

@@ -26,7 +26,7 @@ ABOUT_RECORDS = (*TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD)
 
 
 class Refusals:
-    """Decides by `errors.tolerance`; counts what it skipped and what it split."""
+    """Decides by `errors.tolerance`; counts what it skipped."""
 
     def __init__(self, tolerance: str) -> None:
         self._skips = tolerance == "all"

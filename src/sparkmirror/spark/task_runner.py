@@ -216,7 +216,7 @@ class TaskRunner:
         ticket = Ticket(self._engine.driver_host, self._links.port, self._links.secret, self.task)
         try:
             ended = self._engine.run_task(ticket, describe_task(self.task))
-        # One of the four places with a broad except: whatever ends a task becomes its state.
+        # One of the places with a broad except: whatever ends a task becomes its state.
         except Exception as error:  # noqa: BLE001
             self.trace = str(error)
             self.state = TaskState.FAILED

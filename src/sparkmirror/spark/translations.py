@@ -8,6 +8,7 @@ nothing here is waited for, except that a clean stop flushes both.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from sparkmirror.batches.forward import Outgoing
 from sparkmirror.mirror.offset_map_chunks import ChunkKey, ChunkStart
@@ -44,6 +45,25 @@ class Span:
         self.count = count
 
 
+class Sender(Protocol):
+    """One of the two ways to tell."""
+
+    def note(self, tp: TopicPartition, span: Span) -> None:
+        """The target has these records of the source's `tp`."""
+
+    def send(self) -> None:
+        """All that is known now was noted."""
+
+    def commit(self) -> None:
+        """Positions are being committed: write what was put off."""
+
+    def restarted(self, tp: TopicPartition) -> None:
+        """Another topic has the name of `tp`'s."""
+
+    def forget(self, tp: TopicPartition) -> None:
+        """The partition is no longer ours."""
+
+
 class SyncSender:
     """Offset syncs: which are due, and how many are unanswered."""
 
@@ -70,8 +90,12 @@ class SyncSender:
             self._ready = []
             self._writer.write(self._topic, rows, lambda: self._answered(len(rows)))
 
+    def restarted(self, tp: TopicPartition) -> None:
+        """Another topic has the name of `tp`'s."""
+        self._due.forget(tp)
+
     def forget(self, tp: TopicPartition) -> None:
-        """The partition is no longer ours, or another topic has its name."""
+        """The partition is no longer ours."""
         self._due.forget(tp)
 
     def _answered(self, count: int) -> None:
@@ -102,6 +126,9 @@ class MapSender:
         if not self._is_scheduled:
             self._is_scheduled = True
             self._loop.call_later(self._wait_seconds, self._flush_due)
+
+    def send(self) -> None:
+        """Nothing yet: the map is written when its own time has come."""
 
     def commit(self) -> None:
         """Write what has changed; not while a flush is under way, or they would pile up."""
@@ -169,21 +196,20 @@ class Translations:
         self._is_scheduled = False
         self._own: list[Cluster] = []
         self._writers: list[InternalWriter] = []
-        self._syncs: SyncSender | None = None
-        self._exact: MapSender | None = None
+        self._senders: list[Sender] = []
         on_target = InternalWriter(target, config.producer)
         if settings.offset_map_topic:
-            self._exact = MapSender(loop, on_target, settings.offset_map_topic)
+            self._senders.append(MapSender(loop, on_target, settings.offset_map_topic))
         if settings.offset_syncs_topic:
             writer = on_target
             if config.offset_syncs_location == "source":
                 # A connection of its own: behind a long poll of the fetcher's it would wait.
                 self._own = [Cluster(loop, config.offset_syncs_producer.client, pool)]
                 writer = InternalWriter(self._own[0], config.offset_syncs_producer)
-            self._syncs = SyncSender(writer, settings.offset_syncs_topic, config.offset_lag_max)
+            syncs = SyncSender(writer, settings.offset_syncs_topic, config.offset_lag_max)
+            self._senders.append(syncs)
             self._writers.append(writer)
         self._writers.append(on_target)
-        self._is_wanted = bool(self._syncs or self._exact)
 
     @property
     def idle(self) -> bool:
@@ -195,7 +221,7 @@ class Translations:
 
         Runs for every batch, so it only puts together what belongs together.
         """
-        if offset < 0 or not self._is_wanted:
+        if offset < 0 or not self._senders:
             return
         spans = self._spans.get(tp)
         if spans is None:
@@ -218,26 +244,20 @@ class Translations:
     def commit(self) -> None:
         """Positions are being committed."""
         self._note_all()
-        if self._syncs is not None:
-            self._syncs.commit()
-        if self._exact is not None:
-            self._exact.commit()
+        for sender in self._senders:
+            sender.commit()
 
     def restarted(self, tp: TopicPartition) -> None:
         """Another topic has the name of `tp`'s."""
         self._note_all()
-        if self._syncs is not None:
-            self._syncs.forget(tp)
-        if self._exact is not None:
-            self._exact.restarted(tp)
+        for sender in self._senders:
+            sender.restarted(tp)
 
     def forget(self, tp: TopicPartition) -> None:
         """The partition is no longer ours; `commit` came before."""
         self._note_all()
-        if self._syncs is not None:
-            self._syncs.forget(tp)
-        if self._exact is not None:
-            self._exact.forget(tp)
+        for sender in self._senders:
+            sender.forget(tp)
 
     def _note_due(self) -> None:
         self._is_scheduled = False
@@ -245,14 +265,11 @@ class Translations:
 
     def _note_all(self) -> None:
         noted, self._spans = self._spans, {}
-        for tp, spans in noted.items():
-            for span in spans:
-                if self._syncs is not None:
-                    self._syncs.note(tp, span)
-                if self._exact is not None:
-                    self._exact.note(tp, span)
-        if self._syncs is not None:
-            self._syncs.send()
+        for sender in self._senders:
+            for tp, spans in noted.items():
+                for span in spans:
+                    sender.note(tp, span)
+            sender.send()
 
     def close(self) -> None:
         """Close what is not the copy's own."""

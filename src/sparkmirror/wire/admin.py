@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from sparkmirror.errors import BrokerError
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.wire.acl_admin import AclAdmin, AclRule
 from sparkmirror.wire.admin_client import check_reachable
 from sparkmirror.wire.config_admin import ConfigAdmin, ConfigChange, TopicSetting
@@ -23,6 +24,7 @@ __all__ = [
     "TopicSetting",
     "TopicView",
     "check_reachable",
+    "open_admins",
 ]
 
 
@@ -99,3 +101,27 @@ class Admin(ConfigAdmin, AclAdmin):
 
 def _id_bytes(value: Any) -> bytes:
     return value.bytes if hasattr(value, "bytes") else str(value).encode()
+
+
+AnyAdmin = TypeVar("AnyAdmin", bound=Admin)
+
+
+def open_admins(
+    kind: type[AnyAdmin],
+    clients: Iterable[ClientConfig],
+    timeout_ms: int,
+    opened: list[AnyAdmin],
+) -> None:
+    """Connect to all these clusters; what could be opened is in `opened`, also after an error.
+
+    Raises:
+        KafkaError: says of every cluster that cannot be reached, why.
+    """
+    errors = []
+    for client in clients:
+        try:
+            opened.append(kind(client, timeout_ms))
+        except KafkaError as error:
+            errors.append(str(error))
+    if errors:
+        raise KafkaError("\n".join(errors))
