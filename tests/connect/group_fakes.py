@@ -98,6 +98,7 @@ class FakeWriter:
         self.refuses: KafkaError | None = None
         self.waiting = 0
         self.last_error = ""
+        self.missing: frozenset[str] = frozenset()
 
     def send(
         self,

@@ -36,20 +36,20 @@ class FakeConnector:
     def __init__(self, name: str, calls: list[str], clean: bool = True) -> None:
         self.last_error = ""
         self.tasks: list[Any] = []
-        self._name, self._calls, self._clean = name, calls, clean
+        self.name, self._calls, self._clean = name, calls, clean
 
     def connect(self) -> None:
-        self._calls.append(f"connect {self._name}")
+        self._calls.append(f"connect {self.name}")
 
     def start(self, *_: object) -> None:
-        self._calls.append(f"start {self._name}")
+        self._calls.append(f"start {self.name}")
 
     def stop(self) -> None:
-        self._calls.append(f"stop {self._name}")
+        self._calls.append(f"stop {self.name}")
 
     def join(self, seconds: float) -> bool:
         assert 0 < seconds <= dedicated.STOP_SECONDS
-        self._calls.append(f"join {self._name}")
+        self._calls.append(f"join {self.name}")
         return self._clean
 
 

@@ -21,6 +21,8 @@ log = logging.getLogger("sparkmirror")
 # Rates are over this many seconds, so that they are calm enough to read.
 WINDOW_SECONDS = 5.0
 SUMMARY_SECONDS = 60.0
+# Of an error, which the log has in full.
+MOST_CHARACTERS = 200
 
 
 class Sample(NamedTuple):
@@ -29,6 +31,16 @@ class Sample(NamedTuple):
     at: float
     records: int
     bytes: int
+
+
+class WorkerSide(Protocol):
+    """What is shown of a connector that has no tasks: checkpoints, heartbeats."""
+
+    name: str
+
+    @property
+    def last_error(self) -> str:
+        """What keeps it from doing its work; empty while it does."""
 
 
 class Clock(Protocol):
@@ -82,6 +94,13 @@ def describe(status: FlowStatus, rates: tuple[float, float]) -> str:
     return line
 
 
+def describe_error(connector: WorkerSide) -> str:
+    """One short line about a connector that cannot do its work."""
+    text = connector.last_error.partition("\n")[0]
+    cut = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
+    return f"{connector.name}: {cut}"
+
+
 def format_seconds(seconds: float) -> str:
     """3 s, 4 min, 2.5 h."""
     if seconds < 90:
@@ -99,8 +118,10 @@ class FlowDisplay:
         connectors: Sequence[SourceConnector],
         is_terminal: bool,
         clock: Clock = time.monotonic,
+        worker_side: Sequence[WorkerSide] = (),
     ) -> None:
         self._connectors = connectors
+        self._worker_side = worker_side
         self._clock = clock
         window = WINDOW_SECONDS if is_terminal else SUMMARY_SECONDS
         self._rates = [Rate(window) for _ in connectors]
@@ -129,6 +150,7 @@ class FlowDisplay:
             status = summarize(connector)
             rates = rate.add(Sample(now, status.records, status.bytes))
             lines.append(describe(status, rates))
+        lines += [describe_error(each) for each in self._worker_side if each.last_error]
         if self._live is not None:
             self._live.update(Text("\n".join(lines)))
         elif now >= self._next_summary:

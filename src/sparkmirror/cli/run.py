@@ -66,7 +66,11 @@ def mirror(config: MirrorMakerConfig, stop: threading.Event) -> bool:
     dedicated = DedicatedMirror(config)
     try:
         dedicated.start()
-        with FlowDisplay(dedicated.connectors, sys.stderr.isatty()) as display:
+        with FlowDisplay(
+            dedicated.connectors,
+            sys.stderr.isatty(),
+            worker_side=dedicated.worker_connectors,
+        ) as display:
             while not stop.wait(STATUS_SECONDS):
                 display.update()
                 dedicated.check_slots()

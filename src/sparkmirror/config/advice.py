@@ -49,13 +49,15 @@ UNKNOWN = "unknown key, ignored"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The clusters of the file, the flows that copy, and one flow to show spellings with."""
+    """The clusters of the file, the flows that copy, and the pairs that get heartbeats."""
 
     clusters: tuple[str, ...]
     flows: tuple[FlowName, ...]
+    beating: tuple[FlowName, ...] = ()
 
     @property
     def example(self) -> FlowName:
+        """A flow to show spellings with."""
         return next(iter(self.flows or pairs(self.clusters)), FlowName("A", "B"))
 
     def is_source(self, alias: str) -> bool:
@@ -64,15 +66,20 @@ class Context:
     def is_target(self, alias: str) -> bool:
         return any(flow.target == alias for flow in self.flows)
 
+    def heartbeats_into(self, alias: str) -> list[str]:
+        """Pairs whose only worker there writes heartbeats."""
+        return [str(pair) for pair in self.beating if pair.target == alias]
+
 
 def advise(
     props: Mapping[str, str],
     clusters: Sequence[str],
     flows: Iterable[FlowName],
     findings: Findings,
+    beating: Iterable[FlowName] = (),
 ) -> None:
     """Warn of every key that does nothing; a flow between unknown clusters is an error."""
-    context = Context(tuple(clusters), tuple(flows))
+    context = Context(tuple(clusters), tuple(flows), tuple(beating))
     has_own_classes = any(
         key.endswith(".class") and PYTHON_CLASS.fullmatch(value) for key, value in props.items()
     )
@@ -118,10 +125,19 @@ def _in_cluster(alias: str, name: str, context: Context) -> str | None:
         return _client_of_cluster(alias, role, rest, context)
     if name in REMOVED:
         return _removed(name)
+    is_of_worker = _is_worker_key(name) or name in COMMON_CLIENT_KEYS
     has_worker = context.is_target(alias) or not context.is_source(alias)
-    if has_worker and (_is_worker_key(name) or name in COMMON_CLIENT_KEYS):
+    if is_of_worker and has_worker:
         return None
+    if is_of_worker and (pairs_here := context.heartbeats_into(alias)):
+        return _only_for_heartbeats(name, pairs_here, context)
     return _misplaced_in_cluster(alias, name.removeprefix("cluster."), context)
+
+
+def _only_for_heartbeats(name: str, beating: Sequence[str], context: Context) -> str:
+    wanted = f"{context.example.target}.{name}"
+    who = " and ".join(beating)
+    return f"only the heartbeats of {who} use it; for {context.example} write {wanted}"
 
 
 def _misplaced_in_cluster(alias: str, name: str, context: Context) -> str:

@@ -113,7 +113,7 @@ def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
     names = [flow for flow in chosen if copies(flags, flow)]
     flows = tuple(_flow(file, name) for name in names)
     beating = [pair for pair in chosen if emits_heartbeats(flags, pair)]
-    advise(props, aliases, names, findings)
+    advise(props, aliases, names, findings, beating)
     warn_of_loops((flow.source for flow in flows), findings)
     if not flows and aliases:
         _no_flows(aliases, clusters, findings)

@@ -28,6 +28,8 @@ STOP_SECONDS = 7.0
 class WorkerConnector(Protocol):
     """A connector that needs no Spark: all of its work is done by threads of this process."""
 
+    name: str
+
     @property
     def last_error(self) -> str:
         """What keeps it from doing its work; empty while it does."""

@@ -6,6 +6,8 @@ Runs on: worker. Connect's own offsets topic has more partitions and stricter ch
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.wire.admin import Admin, NewTopic
@@ -13,15 +15,48 @@ from sparkmirror.wire.error_codes import error_code
 
 log = logging.getLogger(__name__)
 
-CONFIGS = {"cleanup.policy": "compact"}
+CLEANUP = "cleanup.policy"
+CONFIGS = {CLEANUP: "compact"}
 # Somebody else may have created the topic: whether it is there shows when it is written.
 SURVIVED = ("UNSUPPORTED_VERSION", "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 
 
+class InternalTopic(NamedTuple):
+    """A topic that should be there; `setting` is the key that gave `replication_factor`."""
+
+    admin: Admin
+    name: str
+    replication_factor: int
+    setting: str
+
+
+def ensure_internal_topics(topics: Iterable[InternalTopic]) -> None:
+    """Create all of them, also those that come after one that is refused.
+
+    Raises:
+        KafkaError: of each topic that was refused, why.
+    """
+    errors = []
+    for topic in topics:
+        try:
+            ensure_internal_topic(*topic)
+        except KafkaError as error:
+            errors.append(str(error))
+    if errors:
+        raise KafkaError("; ".join(errors))
+
+
 def ensure_internal_topic(
-    admin: Admin, topic: str, replication_factor: int, setting: str = "its replication.factor"
+    admin: Admin,
+    topic: str,
+    replication_factor: int,
+    setting: str = "its replication.factor",
+    *,
+    is_missing: bool = False,
 ) -> None:
     """Create `topic`, compacted, with one partition; one that exists is taken as it is.
+
+    Whoever may not create goes on as if it were there, unless it is known that it `is_missing`.
 
     Raises:
         KafkaError: the cluster refuses; names `setting`, the key that gave `replication_factor`.
@@ -29,11 +64,33 @@ def ensure_internal_topic(
     wanted = NewTopic(topic, 1, replication_factor, CONFIGS)
     error = admin.create_topics([wanted])[topic]
     if error is None:
-        return
-    if error_code(error.code).name in SURVIVED:
+        _warn_of_cleanup(admin, topic)
+    elif error_code(error.code).name in SURVIVED and not is_missing:
         log.info("%s; going on as if it were there", error)
+    else:
+        raise KafkaError(f"{error}; {_advice(error, replication_factor, setting)}") from error
+
+
+def about_missing(topics: Iterable[str], alias: str) -> dict[str, str]:
+    """Complaints about internal topics that somebody deleted while they were in use."""
+    return {topic: f"'{topic}' is missing on '{alias}': creating it again" for topic in topics}
+
+
+def _warn_of_cleanup(admin: Admin, topic: str) -> None:
+    """One that was there before may lose what nobody writes again."""
+    settings = admin.describe_topic_configs([topic])[topic]
+    if isinstance(settings, BrokerError):  # too new to be known everywhere, or not ours to see
+        log.debug("%s", settings)
         return
-    raise KafkaError(f"{error}; {_advice(error, replication_factor, setting)}") from error
+    for setting in settings:
+        if setting.name == CLEANUP and setting.value != CONFIGS[CLEANUP]:
+            log.warning(
+                "'%s' has %s=%s, so what it holds is deleted in time; set %s=compact on it",
+                topic,
+                CLEANUP,
+                setting.value,
+                CLEANUP,
+            )
 
 
 def _advice(error: BrokerError, replication_factor: int, setting: str) -> str:
