@@ -8,7 +8,8 @@ own cluster with `start_cluster`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -26,6 +27,7 @@ __all__ = [
     "produce",
     "read_partition",
     "start_cluster",
+    "start_clusters",
     "unique_name",
     "wait_for",
 ]
@@ -60,6 +62,19 @@ def start_cluster(
     jvm_args = (*QUICK_JVM_ARGS, *class_archive_args(others.get("version", KAFKA_VERSION)))
     options = {"heap": "384m", "jvm_args": jvm_args, **others}
     return KafkaCluster(name, brokers=brokers, properties=settings, **options)
+
+
+@contextmanager
+def start_clusters(*names: str) -> Iterator[list[KafkaCluster]]:
+    """Several clusters of one broker each, which start side by side."""
+    clusters = [start_cluster(name) for name in names]
+    with ExitStack() as stack:
+        for cluster in clusters:
+            stack.callback(cluster.stop)
+            cluster.launch()
+        for cluster in clusters:
+            cluster.wait_ready()
+        yield clusters
 
 
 def unique_name(prefix: str = "topic") -> str:

@@ -1,0 +1,239 @@
+"""MirrorMaker 2 -> sparkmirror -> MirrorMaker 2 -> sparkmirror, while records keep coming.
+
+All four read the same file, whose offset.flush.interval.ms is MirrorMaker 2's minute: positions are
+those that each of them left when it was stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.demo.mirror_process import (
+    ENGINES,
+    SOURCE,
+    TARGET,
+    MirrorProcess,
+    mm2_properties,
+)
+from sparkmirror.demo.reading import read_topics
+from sparkmirror.embedded import KafkaCluster
+from sparkmirror.embedded.class_archive import class_archive_args
+from sparkmirror.types import TopicPartition
+from tests.clusters import start_clusters, wait_for
+from tests.handover.seams import last_offsets, repeated_at_seams
+from tests.handover.traffic import GroupMember, GroupWatch, steady_load
+from tests.kafka.records import last_value
+from tests.mm2_suite.flows import DEFAULT, Flow
+from tests.mm2_suite.groups import assert_monotonic_checkpoints, checkpoints_of
+from tests.mm2_suite.topics import create_topics, ends
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+
+TURNS = ("mm2", "sparkmirror", "mm2", "sparkmirror")
+TOPICS = ("orders", "payments", "clicks")
+PARTITIONS = 2
+PER_SECOND = 300
+GROUP = "billing"
+WAIT_SECONDS = 120.0
+# How long each one goes on after it has caught up.
+LIVE_SECONDS = 2.0
+EVERY_SECOND = dict.fromkeys(
+    (
+        "refresh.groups.interval.seconds",
+        "emit.checkpoints.interval.seconds",
+        "sync.group.offsets.interval.seconds",
+    ),
+    "1",
+)
+CHANGES = {
+    "groups": GROUP,
+    "sync.group.offsets.enabled": "true",
+    # Otherwise MirrorMaker 2 searches all its jars for plugins at every start.
+    "plugin.discovery": "service_load",
+    **EVERY_SECOND,
+}
+
+
+def remote(tp: TopicPartition) -> TopicPartition:
+    return TopicPartition(f"{SOURCE}.{tp.topic}", tp.partition)
+
+
+SOURCE_PARTITIONS = [TopicPartition(topic, at) for topic in TOPICS for at in range(PARTITIONS)]
+REMOTE_PARTITIONS = [remote(tp) for tp in SOURCE_PARTITIONS]
+REMOTES = sorted({tp.topic for tp in REMOTE_PARTITIONS})
+
+
+def make_mirror(engine: str, file: Path) -> MirrorProcess:
+    """MirrorMaker 2 starts sooner with the classes that brokers have parsed."""
+    program = ENGINES[engine]
+    if engine == "mm2":
+        program = replace(program, command=_quick_mm2_command)
+    return MirrorProcess(program, file, detached=False)
+
+
+def _quick_mm2_command(file: Path) -> Sequence[str | Path]:
+    java, *arguments = ENGINES["mm2"].command(file)
+    return [java, *class_archive_args(), *arguments]
+
+
+@dataclass(slots=True)
+class HandOver:
+    """The flow, and what each mirror left: its `seams` are end offsets of the target."""
+
+    flow: Flow
+    watch: GroupWatch
+    seams: list[dict[TopicPartition, int]] = field(default_factory=list)
+    stop_seconds: list[float] = field(default_factory=list)
+    # From a start to the first record in every partition.
+    start_seconds: list[float] = field(default_factory=list)
+
+    def start(self, engine: str) -> None:
+        """Start the next one with the same file."""
+        file = self.flow.mirror.log_path.with_name("mm2.properties")
+        self.flow = replace(self.flow, mirror=make_mirror(engine, file))
+        self.flow.mirror.start()
+
+    def wait_for(self, condition: Callable[[], object], describe: Callable[[], str]) -> None:
+        """Wait for what the mirror should do; the group may not go back meanwhile."""
+        mirror = self.flow.mirror
+
+        def holds() -> object:
+            mirror.check_running()
+            self.watch.look()
+            return condition()
+
+        wait_for(holds, within=WAIT_SECONDS, describe=lambda: f"{describe()}; {mirror.log_end()}")
+
+    def wait_until_at_work(self) -> None:
+        """Wait until records arrive as they are written, and the group moves on in all of them."""
+        began = time.monotonic()
+        before = ends(self.flow.target, REMOTES)
+        stood = self.watch.look()
+
+        def has_begun() -> bool:
+            now = ends(self.flow.target, REMOTES)
+            return all(now.get(tp, 0) > before.get(tp, 0) for tp in REMOTE_PARTITIONS)
+
+        def group_has_moved() -> bool:
+            now = self.watch.look()
+            return all(now.get(tp, -1) > stood.get(tp, -1) for tp in REMOTE_PARTITIONS)
+
+        self.wait_for(has_begun, lambda: f"more than {before} on the target")
+        self.start_seconds.append(time.monotonic() - began)
+        self.wait_caught_up()
+        self.wait_for(
+            group_has_moved, lambda: f"{GROUP} beyond {stood} on the target: {self.watch.look()}"
+        )
+
+    def wait_caught_up(self) -> None:
+        """Wait until the target has as many records as the source had when it was asked."""
+        there = ends(self.flow.source, TOPICS)
+        wanted = {remote(tp): end_offset for tp, end_offset in there.items()}
+
+        def has_all() -> bool:
+            now = ends(self.flow.target, REMOTES)
+            return all(now.get(tp, 0) >= end_offset for tp, end_offset in wanted.items())
+
+        self.wait_for(has_all, lambda: f"{wanted}; {ends(self.flow.target, REMOTES)}")
+
+    def wait_complete(self) -> None:
+        """Wait until the newest records of the source are the newest of the target."""
+        wanted = {remote(tp): last_value(self.flow.source, *tp) for tp in SOURCE_PARTITIONS}
+
+        def found() -> dict[TopicPartition, bytes | None]:
+            return {tp: last_value(self.flow.target, *tp) for tp in wanted}
+
+        self.wait_for(lambda: found() == wanted, lambda: f"{wanted}; {found()}")
+
+    def stop(self) -> None:
+        """SIGTERM; note where it has ended."""
+        self.stop_seconds.append(self.flow.mirror.stop())
+        self.seams.append(ends(self.flow.target, REMOTES))
+
+
+@pytest.fixture
+def handover(tmp_path: Path) -> Iterator[HandOver]:
+    """Two clusters, the topics, the file."""
+    with start_clusters(SOURCE, TARGET) as (source, target):
+        create_topics(source, TOPICS, partitions=PARTITIONS)
+        file = tmp_path / "mm2.properties"
+        servers = source.bootstrap_servers, target.bootstrap_servers
+        file.write_text(mm2_properties(*servers, TOPICS, CHANGES))
+        flow = Flow(make_mirror(TURNS[0], file), source, target, SOURCE, TARGET, DEFAULT, "")
+        with closing(GroupWatch(target, GROUP, REMOTE_PARTITIONS)) as watch:
+            made = HandOver(flow, watch)
+            try:
+                yield made
+            finally:
+                made.flow.mirror.kill()
+
+
+def test_four_mirrors_in_turn_lose_nothing_and_ours_leaves_nothing_to_copy_twice(
+    handover: HandOver,
+) -> None:
+    source = handover.flow.source
+    with (
+        GroupMember(source, GROUP, TOPICS) as member,
+        steady_load(source, TOPICS, PARTITIONS, per_second=PER_SECOND),
+    ):
+        for number, engine in enumerate(TURNS):
+            if number:
+                handover.stop()
+            handover.start(engine)
+            handover.wait_until_at_work()
+            time.sleep(LIVE_SECONDS)
+    handover.wait_complete()
+    handover.stop()
+    assert member.read > 0
+
+    found = numbers_of(handover.flow.target, REMOTES)
+    assert {tp: set(numbers) for tp, numbers in found.items()} == {
+        remote(tp): set(numbers) for tp, numbers in numbers_of(source, TOPICS).items()
+    }
+    repeated = {
+        tp: repeated_at_seams(numbers, [seam[tp] for seam in handover.seams[:-1]])
+        for tp, numbers in found.items()
+    }
+    for at, stopped in enumerate(TURNS[:-1]):
+        print(describe_seam(handover, repeated, at))  # noqa: T201
+        if stopped == "sparkmirror":
+            assert {tp: counts[at] for tp, counts in repeated.items() if counts[at]} == {}
+    assert_monotonic_checkpoints(handover.flow, GROUP)
+    assert_group_misses_nothing(handover.flow, found)
+
+
+def numbers_of(cluster: KafkaCluster, topics: Iterable[str]) -> dict[TopicPartition, list[int]]:
+    """The numbers of all records, in the order of their offsets."""
+    read = read_topics(cluster.bootstrap_servers, topics, read_committed=False)
+    return {
+        TopicPartition(topic, at): [int((record.content.value or b"")[:10]) for record in records]
+        for topic, partitions in read.items()
+        for at, records in partitions.items()
+    }
+
+
+def describe_seam(handover: HandOver, repeated: dict[TopicPartition, list[int]], at: int) -> str:
+    before, after = TURNS[at : at + 2]
+    total = sum(handover.seams[at].values())
+    twice = {str(tp): counts[at] for tp, counts in repeated.items() if counts[at]}
+    return (
+        f"{before} -> {after}: {sum(twice.values())} of {total} records twice {twice or ''}, "
+        f"stopped in {handover.stop_seconds[at]:.1f} s, "
+        f"first records after {handover.start_seconds[at + 1]:.1f} s"
+    )
+
+
+def assert_group_misses_nothing(flow: Flow, found: dict[TopicPartition, list[int]]) -> None:
+    """Who goes on at a checkpoint on the target gets every record that was not yet read."""
+    copies = {tp: last_offsets(numbers) for tp, numbers in found.items()}
+    for checkpoint in checkpoints_of(flow, GROUP):
+        where = TopicPartition(checkpoint.topic, checkpoint.partition)
+        # The group may have read everything: then there is no next record.
+        next_copy = copies[where].get(checkpoint.upstream_offset, len(found[where]))
+        assert checkpoint.downstream_offset <= next_copy, checkpoint
