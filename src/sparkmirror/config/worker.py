@@ -1,6 +1,7 @@
 """The worker of a flow: the Kafka Connect worker whose topics and settings it takes over.
 
 In an mm2 file every worker key belongs to the *target* cluster: `B.offset.flush.interval.ms`.
+A worker with a file of its own (`worker_file`) reads SHARED_KEYS and more.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def _time(name: str, default: int, doc: str) -> Key:
     return Key(name=name, type=LONG, default=default, at_least=0, doc=doc)
 
 
-WORKER_KEYS = Definition(
+SHARED_KEYS = Definition(
     Key(
         name="group.id",
         type=STRING,
@@ -81,6 +82,9 @@ WORKER_KEYS = Definition(
         convert=str.lower,
         doc="Whether positions and records are written in one transaction.",
     ),
+)
+
+WORKER_KEYS = SHARED_KEYS + Definition(
     *no_effect(
         "one process runs all flows of the file; there is no group to join",
         STRING,
@@ -162,17 +166,17 @@ class WorkerConfig:
     exactly_once_source_support: str = "disabled"
 
 
-def parse_worker(settings: Settings, alias: str) -> WorkerConfig:
+def parse_worker(settings: Settings, alias: str, keys: Definition = WORKER_KEYS) -> WorkerConfig:
     """The typed settings of a worker whose own cluster is called `alias`.
 
     Never raises: look into the findings.
     """
-    values: dict[str, Any] = WORKER_KEYS.parse(*settings)
+    values: dict[str, Any] = keys.parse(*settings)
     check_not_yet(values, settings.findings)
     client = parse_client(settings, alias)
     return fill(
         WorkerConfig,
-        WORKER_KEYS,
+        SHARED_KEYS,
         values,
         bootstrap_servers=client.bootstrap_servers,
         client_id=client.client_id,

@@ -1,0 +1,223 @@
+"""The keys of a worker's REST API: where it listens, what others call it, headers it adds.
+
+Mirrors: org.apache.kafka.connect.runtime.rest.RestServerConfig (4.3). `rest.port` and
+`rest.host.name` are the spelling of Connect before 3.0.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sparkmirror.config.client_keys import no_effect
+from sparkmirror.config.findings import Settings
+from sparkmirror.config.keys import BadValue, Definition, Key, Type, fill
+
+URL = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)", re.ASCII)
+DEFAULT_PORT = 8083
+HEADER_ACTIONS = ("set", "add", "setDate", "addDate")
+LISTENERS = "listeners"
+OLD_PORT, OLD_HOST = "rest.port", "rest.host.name"
+
+
+class Listener(NamedTuple):
+    """An address to listen on; no host: on every address of the machine; port 0: any free one."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.address}"
+
+    @property
+    def address(self) -> str:
+        """`host:port`, as in the id of a worker."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class HeaderRule(NamedTuple):
+    """A header for every answer. `action` is one of HEADER_ACTIONS; dates are given in ms."""
+
+    action: str
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestConfig:
+    """The REST API of a worker.
+
+    `admin_listeners` has what only serves /admin; None: the listeners do; empty: nobody does.
+    """
+
+    listeners: tuple[Listener, ...]
+    admin_listeners: tuple[Listener, ...] | None = None
+    advertised_host: str | None = None
+    advertised_port: int | None = None
+    advertised_listener: str | None = None
+    allow_origin: str = ""
+    allow_methods: str = ""
+    response_headers: tuple[HeaderRule, ...] = ()
+
+    def advertised(self, own_host: str, bound_port: int = 0) -> Listener:
+        """What other workers and clients are told.
+
+        `own_host` is used where no host is set, `bound_port` where a listener has port 0.
+        """
+        first = self.listeners[0]
+        return Listener(
+            self.advertised_listener or first.scheme,
+            self.advertised_host or first.host or own_host,
+            self.advertised_port or first.port or bound_port,
+        )
+
+
+def parse_listeners(items: tuple[str, ...]) -> tuple[Listener, ...]:
+    """`http://host:port` of each. Raises BadValue."""
+    return tuple(_listener(item) for item in items)
+
+
+def _listener(text: str) -> Listener:
+    found = URL.fullmatch(text)
+    if found is None:
+        raise BadValue(f"'{text}' is not a listener", "use http://host:port or http://:port")
+    scheme, host, port = found[1].lower(), found[2], int(found[3])
+    if scheme == "https":
+        raise BadValue(
+            "TLS for the REST API is not in this version yet",
+            "use http://, and a proxy in front of it for TLS",
+        )
+    if scheme != "http" or port > 65535:
+        raise BadValue(f"'{text}' is not a listener", "use http:// and a port up to 65535")
+    return Listener(scheme, host, port)
+
+
+def _headers(text: str) -> tuple[HeaderRule, ...]:
+    """`[action] [name]:[value]`, with commas between rules; a rule with a comma is in quotes."""
+    if not text.strip():
+        return ()
+    rules = next(csv.reader([text], skipinitialspace=True))
+    return tuple(_header(rule.strip()) for rule in rules)
+
+
+def _header(rule: str) -> HeaderRule:
+    action, _, header = rule.partition(" ")
+    known = {name.lower(): name for name in HEADER_ACTIONS}.get(action.lower())
+    name, colon, value = header.strip().partition(":")
+    if known is None or not colon or not name.strip() or " " in name.strip() or ":" in value:
+        raise BadValue(
+            f"'{rule}' is not a rule for a header",
+            f"use '<action> <header>: <value>' with one of {', '.join(HEADER_ACTIONS)}",
+        )
+    return HeaderRule(known, name.strip(), value.strip())
+
+
+REST_KEYS = Definition(
+    Key(
+        name=LISTENERS,
+        type=Type.LIST,
+        default=(Listener("http", "", DEFAULT_PORT),),
+        shown_default=f"http://:{DEFAULT_PORT}",
+        non_empty=True,
+        convert=parse_listeners,
+        doc="Where the REST API listens, as `http://host:port`; without a host: everywhere.",
+    ),
+    Key(
+        name="admin.listeners",
+        type=Type.LIST,
+        default=None,
+        convert=parse_listeners,
+        doc="Where `/admin` listens, if elsewhere; empty: there is no `/admin`.",
+    ),
+    Key(
+        name="rest.advertised.host.name",
+        type=Type.STRING,
+        default=None,
+        attribute="advertised_host",
+        doc="Host by which the other workers reach this one.",
+    ),
+    Key(
+        name="rest.advertised.port",
+        type=Type.INT,
+        default=None,
+        at_least=1,
+        at_most=65535,
+        attribute="advertised_port",
+        doc="Port by which they do.",
+    ),
+    Key(
+        name="rest.advertised.listener",
+        type=Type.STRING,
+        default=None,
+        one_of=("http",),
+        ignore_case=True,
+        convert=str.lower,
+        attribute="advertised_listener",
+        doc="Protocol by which they do.",
+    ),
+    Key(
+        name="access.control.allow.origin",
+        type=Type.STRING,
+        default="",
+        attribute="allow_origin",
+        doc="Origins whose pages may call the REST API from a browser; `*`: all.",
+    ),
+    Key(
+        name="access.control.allow.methods",
+        type=Type.STRING,
+        default="",
+        attribute="allow_methods",
+        doc="Methods that they may use; empty: GET, POST and HEAD.",
+    ),
+    Key(
+        name="response.http.headers.config",
+        type=Type.STRING,
+        default=(),
+        attribute="response_headers",
+        convert=_headers,
+        doc="Headers to add to every answer: `set X-Frame-Options: DENY, add Cache-Control: "
+        "no-store`.",
+    ),
+    Key(
+        name=OLD_HOST,
+        type=Type.STRING,
+        default=None,
+        doc="Old spelling of the host in `listeners`, which is stronger.",
+    ),
+    Key(
+        name=OLD_PORT,
+        type=Type.INT,
+        default=None,
+        at_least=0,
+        at_most=65535,
+        doc="Old spelling of the port in `listeners`, which is stronger.",
+    ),
+    *no_effect(
+        "it names Java classes, and there is no Java here", Type.LIST, "rest.extension.classes"
+    ),
+    *no_effect("there is no TLS for the REST API", Type.STRING, "ssl.client.auth"),
+)
+
+
+def rest_config(values: Mapping[str, Any], settings: Settings) -> RestConfig:
+    """The REST API that the parsed REST_KEYS ask for."""
+    listeners = values[LISTENERS]
+    if OLD_PORT in settings.values or OLD_HOST in settings.values:
+        listeners = _old_listeners(values, settings)
+    return fill(RestConfig, REST_KEYS, dict(values) | {LISTENERS: listeners})
+
+
+def _old_listeners(values: Mapping[str, Any], settings: Settings) -> tuple[Listener, ...]:
+    old = OLD_PORT if OLD_PORT in settings.values else OLD_HOST
+    if LISTENERS in settings.values:
+        settings.findings.warn_key(old, f"has no effect: {LISTENERS} is set")
+        return tuple(values[LISTENERS])
+    port = DEFAULT_PORT if values[OLD_PORT] is None else values[OLD_PORT]
+    listener = Listener("http", values[OLD_HOST] or "", port)
+    settings.findings.warn_key(old, f"is an old spelling; write {LISTENERS}={listener}")
+    return (listener,)

@@ -1,0 +1,210 @@
+"""What `PUT /connector-plugins/<connector>/config/validate` answers: every key with its errors.
+
+Connect's own checks come first, with its words. What this version cannot do is refused beside
+them, so that it is told before a connector exists; everything else that keeps a connector from
+starting shows in its status, as with Connect.
+Mirrors: org.apache.kafka.connect.runtime.AbstractHerder (4.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sparkmirror.config.client_keys import PRODUCER_KEYS
+from sparkmirror.config.clients import with_prefix
+from sparkmirror.config.connector_file import NULL_VALUE, PRODUCER_OVERRIDE, collect_connector
+from sparkmirror.config.definitions import (
+    BASE_KEYS,
+    CONVERTER_TYPE,
+    GROUPS,
+    OWN_KEYS,
+    Json,
+    definition,
+    merged_keys,
+    simple_name,
+    text_of,
+)
+from sparkmirror.config.findings import HIDDEN, Findings, is_secret
+from sparkmirror.config.joint_checks import (
+    Checked,
+    Props,
+    check_connector,
+    check_exactly_once,
+)
+from sparkmirror.config.keys import REQUIRED, BadValue, Definition, Key, Secret
+from sparkmirror.config.not_yet import NOT_YET
+from sparkmirror.config.plugins import CONNECTOR_CLASS, check_plugin, require_class
+from sparkmirror.config.providers import resolve
+from sparkmirror.config.validators import CONVERTER_KEYS, check_value, parse_java
+from sparkmirror.config.worker_file import WorkerFile
+
+INVALID = "Connector configuration is invalid and contains the following"
+SEE_ALSO = (
+    "You can also find the above list of errors at the endpoint "
+    "`/connector-plugins/{connectorType}/config/validate`"
+)
+REFUSED = frozenset(row.reason for row in NOT_YET if row.refused)
+
+
+def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> Json:
+    """All keys of the connector that `props` are for, with their values and errors.
+
+    `plugin` is the one that the request names; None when a connector is created.
+
+    Raises:
+        WrongPlugin, NoConnectorClass, UnknownConnectorClass: it is no use to go on.
+    """
+    if plugin is not None:
+        check_plugin(plugin, props)
+    kind = simple_name(require_class(props))
+    known, unknown = _connector_values(kind, props, worker)
+    overrides = _overrides(props, worker)
+    if not _count((*known.values(), *unknown)):
+        unknown += _refused(props, worker, known | overrides)
+    keys = merged_keys(BASE_KEYS, OWN_KEYS[kind])
+    rows = [_row(None, value) for value in unknown]
+    rows += [_row(definition(key), known[key.name]) for key in keys]
+    rows += [_row(_override_definition(name), value) for name, value in overrides.items()]
+    rows += _converter_rows(props, known)
+    return {
+        "name": props[CONNECTOR_CLASS],
+        "error_count": sum(len(row["value"]["errors"]) for row in rows),
+        "groups": list(GROUPS),
+        "configs": rows,
+    }
+
+
+def error_summary(infos: Json) -> str | None:
+    """What the creation of a connector with these infos is refused with; None: it is not."""
+    if not infos["error_count"]:
+        return None
+    lines = [text for row in infos["configs"] for text in row["value"]["errors"]]
+    head = f"{INVALID} {infos['error_count']} error(s):"
+    return "\n".join((head, *lines, SEE_ALSO))
+
+
+def _row(shape: Json | None, value: Checked) -> Json:
+    return {"definition": shape, "value": value.info()}
+
+
+def _count(values: Iterable[Checked]) -> int:
+    return sum(len(value.errors) for value in values)
+
+
+def _connector_values(
+    kind: str, props: Props, worker: WorkerFile
+) -> tuple[dict[str, Checked], list[Checked]]:
+    """Values of the keys that have a definition, and of others that have an error.
+
+    Connect checks its own keys, then the connector checks all of its own: where both have a key,
+    the connector's answer stands.
+    """
+    findings = Findings()
+    given = {key: value for key, value in props.items() if value is not None}
+    resolved: Props = dict(props) | resolve(given, worker.providers, findings)
+    base = _check(BASE_KEYS, resolved)
+    check_exactly_once(kind, base, resolved, enabled=_exactly_once(worker))
+    unknown = [_null(key, base) for key, value in props.items() if value is None]
+    own = _check(OWN_KEYS[kind], resolved)
+    check_connector(kind, own, resolved)
+    known = base | own
+    _hide(known, props, resolved)
+    for error in findings.errors:
+        known.setdefault(error.key, Checked(error.key)).errors.append(error.reason)
+    defined = {key.name for key in merged_keys(BASE_KEYS, OWN_KEYS[kind])}
+    extra = [value for value in unknown if value is not None and value.name not in defined]
+    extra += [known.pop(name) for name in list(known) if name not in defined]
+    return known, extra
+
+
+def _exactly_once(worker: WorkerFile) -> bool:
+    return worker.worker.exactly_once_source_support == "enabled"
+
+
+def _null(key: str, base: dict[str, Checked]) -> Checked | None:
+    """Note that `key` is null; a value of its own if Connect does not know the key."""
+    if key in base:
+        base[key].errors.append(NULL_VALUE)
+        return None
+    return Checked(key, None, [NULL_VALUE])
+
+
+def _check(keys: Definition, props: Props) -> dict[str, Checked]:
+    return {key.name: _check_one(key, props) for key in keys}
+
+
+def _check_one(key: Key, props: Props) -> Checked:
+    checked = Checked(key.name)
+    value = None
+    if key.name in props:
+        try:
+            value = parse_java(key, props[key.name])
+        except BadValue as bad:
+            checked.errors.append(bad.reason)
+    elif key.default is REQUIRED:
+        checked.errors.append(
+            f'Missing required configuration "{key.name}" which has no default value.'
+        )
+    else:
+        value = key.default
+    if wrong := check_value(key, value):
+        checked.errors.append(wrong)
+    checked.value = HIDDEN if isinstance(value, Secret) else text_of(value)
+    checked.visible = _visible(key.name, props)
+    return checked
+
+
+def _visible(name: str, props: Props) -> bool:
+    converter = name.removesuffix(".plugin.version")
+    return converter not in CONVERTER_KEYS or name in CONVERTER_KEYS or converter in props
+
+
+def _hide(known: Mapping[str, Checked], props: Props, resolved: Props) -> None:
+    """Show placeholders, not what they stand for."""
+    for name, value in known.items():
+        if name in props and props[name] != resolved[name]:
+            value.value = props[name]
+            value.errors = [text.replace(str(resolved[name]), HIDDEN) for text in value.errors]
+
+
+def _refused(props: Props, worker: WorkerFile, known: Mapping[str, Checked]) -> list[Checked]:
+    """Add what this version cannot do, and Connect can; values that nobody knows are returned."""
+    findings = Findings()
+    collect_connector(props, worker, findings)
+    others: dict[str, Checked] = {}
+    for error in findings.errors:
+        if error.reason in REFUSED:
+            value = known.get(error.key) or others.setdefault(
+                error.key, Checked(error.key, props.get(error.key))
+            )
+            value.errors.append(f"{error.reason}; {error.remedy}")
+    return list(others.values())
+
+
+def _overrides(props: Props, worker: WorkerFile) -> dict[str, Checked]:
+    """The settings of the producer that the connector overrides, by their full names."""
+    given = {key: value for key, value in props.items() if value is not None}
+    found = {}
+    for name, key in with_prefix(given, PRODUCER_OVERRIDE).items():
+        found[key] = Checked(key, HIDDEN if is_secret(key) else given[key])
+        if not worker.override.allows(name):
+            found[key].errors.append(worker.override.refusal(name))
+    return found
+
+
+def _override_definition(key: str) -> Json | None:
+    name = key.removeprefix(PRODUCER_OVERRIDE)
+    if name not in PRODUCER_KEYS:
+        return None
+    return definition(PRODUCER_KEYS[name], PRODUCER_OVERRIDE)
+
+
+def _converter_rows(props: Props, known: Mapping[str, Checked]) -> list[Json]:
+    """The settings of converters that the connector names itself."""
+    rows = []
+    for name in ("header.converter", "key.converter", "value.converter"):
+        if props.get(name) is not None and not known[name].errors:
+            prefix = f"{name}."
+            value = Checked(f"{prefix}{CONVERTER_TYPE.name}", name.partition(".")[0])
+            rows.append(_row(definition(CONVERTER_TYPE, prefix), value))
+    return rows

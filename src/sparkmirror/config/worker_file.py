@@ -1,0 +1,249 @@
+"""Loads a worker's file, `connect-distributed.properties`: the worker, its group and its REST API.
+
+Everything that is wrong with the file is raised at once. Values are taken as Java takes them: a
+quote character is part of the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from sparkmirror.config.classes import BYTE_ARRAY_CONVERTER
+from sparkmirror.config.client_keys import ADMIN_KEYS, CLIENT_KEYS, no_effect
+from sparkmirror.config.findings import Findings, Settings, is_secret
+from sparkmirror.config.keys import Definition, Key, Status, Type, fill
+from sparkmirror.config.mm2_keys import SPARK
+from sparkmirror.config.override_policy import OVERRIDE_KEYS, OverridePolicy, override_policy
+from sparkmirror.config.properties import load_properties
+from sparkmirror.config.providers import CONFIG_PROVIDERS, Provider, load_providers, resolve
+from sparkmirror.config.rest_keys import REST_KEYS, RestConfig, rest_config
+from sparkmirror.config.worker import SHARED_KEYS, WorkerConfig, parse_worker
+
+# The worker's own cluster has no alias; this one stands in messages.
+OWN_CLUSTER = "worker"
+SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "session.timeout.ms", "heartbeat.interval.ms"
+NO_CONVERSION = "records are forwarded byte for byte, as with ByteArrayConverter"
+TOPIC_PREFIXES = ("offset.storage.", "config.storage.", "status.storage.")
+# Families of keys that others check, or that need no check.
+KNOWN_PREFIXES = (
+    f"{SPARK}.",
+    f"{CONFIG_PROVIDERS}.",
+    *(f"{role}." for role in CLIENT_KEYS),
+    *(
+        f"{part}.converter."
+        for part in ("key", "value", "header", "internal.key", "internal.value")
+    ),
+    "metrics.context.",
+    "topic.creation.",
+    "listeners.https.",
+)
+
+GROUP_KEYS = Definition(
+    Key(
+        name=SESSION_TIMEOUT,
+        type=Type.INT,
+        default=10000,
+        at_least=1,
+        doc="A worker that is silent for so long is lost; if it led, another takes over.",
+    ),
+    Key(
+        name=HEARTBEAT_INTERVAL,
+        type=Type.INT,
+        default=3000,
+        at_least=1,
+        doc="How often a worker says that it is there; less than a third of the session timeout.",
+    ),
+    Key(
+        name="rebalance.timeout.ms",
+        type=Type.INT,
+        default=60000,
+        at_least=1,
+        doc="How long workers may take to join again when the group changes.",
+    ),
+)
+
+
+def _converter(part: str) -> Key:
+    return Key(
+        name=f"{part}.converter",
+        type=Type.CLASS,
+        default=None,
+        doc="",
+        status=Status.EXPLAINED,
+        reason=NO_CONVERSION,
+        quiet=(BYTE_ARRAY_CONVERTER,),
+    )
+
+
+def _flag(name: str, doc: str) -> Key:
+    return Key(name=name, type=Type.BOOLEAN, default=True, doc=doc)
+
+
+TRACKING_KEYS = Definition(
+    _flag("topic.tracking.enable", "Whether the REST API tells which topics a connector uses."),
+    _flag("topic.tracking.allow.reset", "Whether it may be made to forget them."),
+)
+
+_UNUSED_KEYS = Definition(
+    *(_converter(part) for part in ("key", "value", "header")),
+    *no_effect(
+        NO_CONVERSION,
+        Type.STRING,
+        *(
+            f"{part}.converter{rest}"
+            for part in ("internal.key", "internal.value")
+            for rest in ("", ".schemas.enable")
+        ),
+    ),
+    *no_effect(
+        "there are no Java plugins to load",
+        Type.STRING,
+        "plugin.path",
+        "plugin.discovery",
+        *(f"{part}.converter.plugin.version" for part in ("key", "value", "header")),
+    ),
+    *no_effect(
+        "all connectors run on the worker that leads; the others wait to take over",
+        Type.STRING,
+        "connect.protocol",
+        "scheduled.rebalance.max.delay.ms",
+        "worker.sync.timeout.ms",
+        "worker.unsync.backoff.ms",
+    ),
+    *no_effect(
+        "requests between workers are not signed",
+        Type.STRING,
+        "inter.worker.key.generation.algorithm",
+        "inter.worker.key.size",
+        "inter.worker.key.ttl.ms",
+        "inter.worker.signature.algorithm",
+        "inter.worker.verification.algorithms",
+    ),
+    *no_effect(
+        "remote topics are created like their source topics",
+        Type.STRING,
+        "topic.creation.enable",
+    ),
+    *no_effect(
+        "internal topics that are missing are created",
+        Type.STRING,
+        "internal.topics.automatic.creation.enable",
+    ),
+)
+
+# What only a worker's file has; client keys and security keys stand beside them.
+WORKER_FILE_KEYS = (
+    SHARED_KEYS
+    + GROUP_KEYS
+    + REST_KEYS
+    + OVERRIDE_KEYS
+    + TRACKING_KEYS
+    + Definition(
+        Key(
+            name=CONFIG_PROVIDERS,
+            type=Type.LIST,
+            default=(),
+            doc="Names of config providers, see the section about them.",
+        )
+    )
+    + _UNUSED_KEYS
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfig:
+    """The group of workers, and how they find out who is there."""
+
+    group_id: str
+    session_timeout_ms: int = 10000
+    heartbeat_interval_ms: int = 3000
+    rebalance_timeout_ms: int = 60000
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFile:
+    """A whole worker file. `props` are resolved, `raw_props` are as the file has them.
+
+    `spark` has the settings that go to Spark, by their full names.
+    """
+
+    path: Path
+    worker: WorkerConfig
+    rest: RestConfig
+    group: GroupConfig
+    override: OverridePolicy
+    topic_tracking: bool
+    topic_tracking_reset: bool
+    props: Mapping[str, str] = field(repr=False)
+    raw_props: Mapping[str, str] = field(repr=False)
+    providers: Mapping[str, Provider] = field(repr=False)
+    spark: Mapping[str, str] = field(repr=False)
+    warnings: tuple[str, ...] = ()
+
+
+def load_worker(path: Path) -> WorkerFile:
+    """Read the worker file `path`.
+
+    Raises:
+        ConfigErrors: everything that is wrong with the file.
+    """
+    return parse_worker_file(load_properties(path), path)
+
+
+def parse_worker_file(raw: Mapping[str, str], path: Path) -> WorkerFile:
+    """The same, of the properties of a file that was already read."""
+    findings = Findings(str(path))
+    providers = load_providers(raw, findings)
+    settings = Settings(resolve(raw, providers, findings), findings)
+    values = WORKER_FILE_KEYS.parse(*settings)
+    file = WorkerFile(
+        path=path,
+        worker=parse_worker(settings, OWN_CLUSTER, SHARED_KEYS),
+        rest=rest_config(values, settings),
+        group=_group(values, findings),
+        override=override_policy(values),
+        topic_tracking=values["topic.tracking.enable"],
+        topic_tracking_reset=values["topic.tracking.allow.reset"],
+        props=settings.values,
+        raw_props=dict(raw),
+        providers=providers,
+        spark={k: v for k, v in settings.values.items() if k.startswith(f"{SPARK}.")},
+        warnings=_warnings(raw, findings),
+    )
+    findings.raise_errors()
+    return file
+
+
+def _group(values: Mapping[str, Any], findings: Findings) -> GroupConfig:
+    group = fill(GroupConfig, SHARED_KEYS + GROUP_KEYS, values)
+    if group.heartbeat_interval_ms >= group.session_timeout_ms:
+        findings.error(
+            HEARTBEAT_INTERVAL,
+            group.heartbeat_interval_ms,
+            f"not less than {SESSION_TIMEOUT} ({group.session_timeout_ms})",
+            "use a third of that",
+        )
+    return group
+
+
+def _warnings(raw: Mapping[str, str], findings: Findings) -> tuple[str, ...]:
+    for key, value in raw.items():
+        if len(value) > 1 and value[0] == value[-1] == '"' and not is_secret(key):
+            findings.warn_key(key, f"the quotes are part of the value, as in Java: {value}")
+        if text := _advice(key):
+            findings.warn_key(key, text)
+    return findings.warnings
+
+
+def _advice(key: str) -> str | None:
+    """What to say of a key that nobody reads."""
+    if key in WORKER_FILE_KEYS or key in ADMIN_KEYS or key.startswith(KNOWN_PREFIXES):
+        return None
+    if key.startswith(TOPIC_PREFIXES):
+        return "has no effect: internal topics are created with Connect's settings only"
+    close = get_close_matches(key, (*WORKER_FILE_KEYS.names, *ADMIN_KEYS.names), 1, 0.85)
+    return "unknown key, ignored" + (f"; is {close[0]} meant?" if close else "")

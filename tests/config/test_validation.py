@@ -1,0 +1,147 @@
+"""Validation of connectors, beside the answers of a genuine Connect worker."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkmirror.config.plugins import NoConnectorClass, UnknownConnectorClass, WrongPlugin
+from sparkmirror.config.validation import error_summary, validate_connector
+from tests.config.worker_files import worker_file, worker_with
+from tests.golden_rest.exchange import Exchange, load_exchange
+
+SOURCE: dict[str, str | None] = {
+    "connector.class": "MirrorSourceConnector",
+    "name": "x",
+    "source.cluster.alias": "a",
+    "source.cluster.bootstrap.servers": "source-kafka:9092",
+    "target.cluster.bootstrap.servers": "target-kafka:9092",
+}
+
+
+def plugin_of(exchange: Exchange) -> str:
+    return exchange.path.split("/")[2]
+
+
+def without_words(infos: dict[str, Any]) -> dict[str, Any]:
+    """Rows by name, for their order means nothing, and without documentation."""
+    rows = {row["value"]["name"]: row for row in infos["configs"]}
+    for row in rows.values():
+        if row["definition"] is not None:
+            row["definition"]["documentation"] = ""
+    return {**infos, "configs": rows}
+
+
+@pytest.mark.parametrize("number", range(13, 18))
+def test_answer_is_connects(number: int) -> None:
+    exchange = load_exchange(number)
+    infos = validate_connector(plugin_of(exchange), exchange.request_json, worker_file())
+    assert without_words(infos) == without_words(exchange.json)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(18, WrongPlugin), (19, UnknownConnectorClass), (20, NoConnectorClass)],
+)
+def test_request_that_cannot_be_validated(number: int, kind: type[Exception]) -> None:
+    exchange = load_exchange(number)
+    with pytest.raises(kind) as raised:
+        validate_connector(plugin_of(exchange), exchange.request_json, worker_file())
+    assert exchange.json["message"].endswith(str(raised.value))
+
+
+def as_text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [(29, "x1"), (30, ""), (31, ""), (85, "a->b.MirrorSourceConnector"), (87, "a->b.hb")],
+)
+def test_creation_is_refused_with_connects_words(number: int, name: str) -> None:
+    exchange = load_exchange(number)
+    given = exchange.request_json.get("config", exchange.request_json)
+    props = {key: as_text(value) for key, value in given.items()} | {"name": name}
+    infos = validate_connector(None, props, worker_file())
+    assert error_summary(infos) == exchange.json["message"]
+
+
+def test_good_connector_is_not_refused() -> None:
+    assert error_summary(validate_connector(None, SOURCE, worker_file())) is None
+
+
+def row(infos: dict[str, Any], name: str) -> dict[str, Any]:
+    (found,) = [row for row in infos["configs"] if row["value"]["name"] == name]
+    return dict(found)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("transforms", "t", "transformations are not in this version yet"),
+        ("offsets.storage.topic", "o", "an offsets topic per connector is not in this version"),
+        ("source.cluster.security.protocol", "SSL", "TLS and SASL are not in this version yet"),
+        ("producer.override.security.protocol", "SSL", "TLS and SASL are not in this version yet"),
+    ],
+)
+def test_what_this_version_lacks_is_told_before_a_connector_exists(
+    key: str, value: str, text: str
+) -> None:
+    infos = validate_connector(None, SOURCE | {key: value}, worker_file())
+    errors = [error for row in infos["configs"] for error in row["value"]["errors"]]
+    assert infos["error_count"] == len(errors) == 1
+    assert errors[0].startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("topics", "["), ("source.cluster.bootstrap.servers", "nonsense"), ("producer.acks", "x")],
+)
+def test_what_connect_only_finds_at_the_start_is_not_told_here(key: str, value: str) -> None:
+    infos = validate_connector(None, SOURCE | {key: value}, worker_file())
+    assert infos["error_count"] == 0
+
+
+def test_override_is_subject_to_the_policy() -> None:
+    props = SOURCE | {"producer.override.acks": "1", "producer.override.nosuch": "2"}
+    assert validate_connector(None, props, worker_file())["error_count"] == 0
+    worker = worker_file(connector_client_config_override_policy="None")
+    infos = validate_connector(None, props, worker)
+    assert infos["error_count"] == 2
+    acks, unknown = (row(infos, f"producer.override.{name}") for name in ("acks", "nosuch"))
+    assert acks["definition"]["name"] == "producer.override.acks"
+    assert unknown["definition"] is None
+    assert acks["value"]["errors"] == [
+        "The 'None' policy does not allow 'acks' to be overridden in the connector configuration."
+    ]
+
+
+def test_placeholder_is_shown_as_it_was_sent(tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets.properties"
+    secrets.write_text("tasks=hunter2\n", "ascii")
+    worker = worker_with(
+        {
+            "config.providers": "file",
+            "config.providers.file.class": (
+                "org.apache.kafka.common.config.provider.FileConfigProvider"
+            ),
+        }
+    )
+    placeholder = f"${{file:{secrets}:tasks}}"
+    infos = validate_connector(None, SOURCE | {"tasks.max": placeholder}, worker)
+    assert row(infos, "tasks.max")["value"]["value"] == placeholder
+    assert infos["error_count"] == 2
+    assert "hunter2" not in json.dumps(infos)
+    missing = validate_connector(None, SOURCE | {"topics": placeholder + "${file:/no:x}"}, worker)
+    assert missing["error_count"] == 1
+    assert "/no cannot be read" in row(missing, "topics")["value"]["errors"][0]
+
+
+def test_secrets_are_not_shown() -> None:
+    props = SOURCE | {"ssl.keystore.password": "hunter2", "producer.override.sasl.jaas.config": "x"}
+    infos = validate_connector(None, props, worker_file())
+    assert row(infos, "ssl.keystore.password")["value"]["value"] == "[hidden]"
+    assert row(infos, "producer.override.sasl.jaas.config")["value"]["value"] == "[hidden]"
