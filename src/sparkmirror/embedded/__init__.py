@@ -1,4 +1,4 @@
-"""Real Kafka brokers, genuine MirrorMaker 2 and a Spark cluster as processes of this machine.
+"""Real Kafka brokers, genuine MirrorMaker 2 and Connect, and a Spark cluster, as processes here.
 
 For the demo, the tests and the benchmark only: the product itself needs no Kafka jar.
 Runs on: the machine of the person who typed the command; never on a Spark executor.
@@ -6,6 +6,7 @@ Runs on: the machine of the person who typed the command; never on a Spark execu
 
 from __future__ import annotations
 
+from sparkmirror.embedded.connect_worker import ConnectWorker
 from sparkmirror.embedded.kafka_cluster import Broker, KafkaCluster
 from sparkmirror.embedded.kafka_jars import KAFKA_VERSION
 from sparkmirror.embedded.mirror_maker import MirrorMaker, run_java_tool
@@ -14,6 +15,7 @@ from sparkmirror.embedded.spark_cluster import SparkCluster
 __all__ = [
     "KAFKA_VERSION",
     "Broker",
+    "ConnectWorker",
     "KafkaCluster",
     "MirrorMaker",
     "SparkCluster",

@@ -136,27 +136,27 @@ def encode_offset_key(connector: str, cluster: str, topic: str, partition: int) 
     happens to give them.
     """
     members = (
-        f'"cluster":{_jackson_string(cluster)},"partition":{partition},'
-        f'"topic":{_jackson_string(topic)}'
+        f'"cluster":{jackson_string(cluster)},"partition":{partition},'
+        f'"topic":{jackson_string(topic)}'
     )
-    return f"[{_jackson_string(connector)},{{{members}}}]".encode()
+    return f"[{jackson_string(connector)},{{{members}}}]".encode()
 
 
 def encode_heartbeat_offset_key(connector: str, source_alias: str, target_alias: str) -> bytes:
     """Return the key under which Connect notes that a heartbeat connector has written."""
     members = (
-        f'"sourceClusterAlias":{_jackson_string(source_alias)},'
-        f'"targetClusterAlias":{_jackson_string(target_alias)}'
+        f'"sourceClusterAlias":{jackson_string(source_alias)},'
+        f'"targetClusterAlias":{jackson_string(target_alias)}'
     )
-    return f"[{_jackson_string(connector)},{{{members}}}]".encode()
+    return f"[{jackson_string(connector)},{{{members}}}]".encode()
 
 
 def encode_checkpoint_offset_key(connector: str, group: str, topic: str, partition: int) -> bytes:
     """Return the same for a checkpoint of `group`; `topic` is the remote."""
     members = (
-        f'"partition":{partition},"topic":{_jackson_string(topic)},"group":{_jackson_string(group)}'
+        f'"partition":{partition},"topic":{jackson_string(topic)},"group":{jackson_string(group)}'
     )
-    return f"[{_jackson_string(connector)},{{{members}}}]".encode()
+    return f"[{jackson_string(connector)},{{{members}}}]".encode()
 
 
 def decode_offset_key(key: bytes | None) -> OffsetKey | None:
@@ -238,7 +238,8 @@ _ESCAPES = {code: f"\\u{code:04X}" for code in range(0x20)} | str.maketrans(
 )
 
 
-def _jackson_string(text: str) -> str:
+def jackson_string(text: str) -> str:
+    """Return the text as Java's JSON writer quotes it."""
     return f'"{"".join(map(_escape_supplementary, text.translate(_ESCAPES)))}"'
 
 

@@ -177,6 +177,10 @@ class Cluster:
             if links[node, 0].connection is not None:
                 break
 
+    def learn_address(self, node: int, host: str, port: int) -> None:
+        """Somebody else than metadata told where `node` is."""
+        self._nodes[node] = (host, port)
+
     def supports(self, node: int, api: int) -> int:
         """The newest version of `api` that `node` speaks."""
         link = self._links.get((node, 0))

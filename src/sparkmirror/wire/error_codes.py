@@ -47,6 +47,7 @@ ROWS = (
     ErrorCode(23, "INCONSISTENT_GROUP_PROTOCOL", False, False),
     ErrorCode(24, "INVALID_GROUP_ID", False, False),
     ErrorCode(25, "UNKNOWN_MEMBER_ID", False, False),
+    ErrorCode(26, "INVALID_SESSION_TIMEOUT", False, False),
     ErrorCode(27, "REBALANCE_IN_PROGRESS", False, False),
     ErrorCode(28, "INVALID_COMMIT_OFFSET_SIZE", False, False),
     ErrorCode(29, "TOPIC_AUTHORIZATION_FAILED", False, False),
@@ -65,6 +66,10 @@ ROWS = (
     ErrorCode(45, "OUT_OF_ORDER_SEQUENCE_NUMBER", False, False),
     ErrorCode(46, "DUPLICATE_SEQUENCE_NUMBER", False, False),
     ErrorCode(47, "INVALID_PRODUCER_EPOCH", False, False),
+    ErrorCode(48, "INVALID_TXN_STATE", False, False),
+    ErrorCode(49, "INVALID_PRODUCER_ID_MAPPING", False, False),
+    # An earlier transaction of the same producer is still being ended.
+    ErrorCode(51, "CONCURRENT_TRANSACTIONS", True, False),
     ErrorCode(53, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", False, False),
     # The cluster has no authorizer, so it knows no ACLs.
     ErrorCode(54, "SECURITY_DISABLED", False, False),
@@ -80,7 +85,10 @@ ROWS = (
     ErrorCode(75, "UNKNOWN_LEADER_EPOCH", True, True),
     ErrorCode(76, "UNSUPPORTED_COMPRESSION_TYPE", False, False),
     ErrorCode(78, "OFFSET_NOT_AVAILABLE", True, False),
+    ErrorCode(79, "MEMBER_ID_REQUIRED", False, False),
     ErrorCode(80, "PREFERRED_LEADER_NOT_AVAILABLE", True, True),
+    ErrorCode(81, "GROUP_MAX_SIZE_REACHED", False, False),
+    ErrorCode(82, "FENCED_INSTANCE_ID", False, False),
     ErrorCode(83, "ELIGIBLE_LEADERS_NOT_AVAILABLE", True, True),
     ErrorCode(87, "INVALID_RECORD", False, False),
     ErrorCode(88, "UNSTABLE_OFFSET_COMMIT", True, False),
@@ -99,19 +107,26 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 LEADER_NOT_AVAILABLE = 5
 MESSAGE_TOO_LARGE = 10
 RECORD_LIST_TOO_LARGE = 18
+ILLEGAL_GENERATION = 22
+INCONSISTENT_GROUP_PROTOCOL = 23
 UNKNOWN_MEMBER_ID = 25
+REBALANCE_IN_PROGRESS = 27
 TOPIC_AUTHORIZATION_FAILED = 29
 CLUSTER_AUTHORIZATION_FAILED = 31
 INVALID_TIMESTAMP = 32
 OUT_OF_ORDER_SEQUENCE_NUMBER = 45
 DUPLICATE_SEQUENCE_NUMBER = 46
 INVALID_PRODUCER_EPOCH = 47
+INVALID_PRODUCER_ID_MAPPING = 49
+CONCURRENT_TRANSACTIONS = 51
 SECURITY_DISABLED = 54
 UNKNOWN_PRODUCER_ID = 59
 GROUP_ID_NOT_FOUND = 69
 FETCH_SESSION_ID_NOT_FOUND = 70
 INVALID_FETCH_SESSION_EPOCH = 71
+MEMBER_ID_REQUIRED = 79
 INVALID_RECORD = 87
+PRODUCER_FENCED = 90
 
 
 def error_code(code: int) -> ErrorCode:

@@ -1,0 +1,86 @@
+"""Creates Connect's own topics (config, status, offset), or checks those that are there.
+
+Runs on: worker, at its start.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.errors import ConfigError, KafkaError
+from sparkmirror.wire.admin import Admin, NewTopic
+
+log = logging.getLogger(__name__)
+
+CLEANUP = "cleanup.policy"
+ADMIN_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class StorageTopic:
+    """A topic that Connect keeps state in; `kind` is config, status or offset.
+
+    `partitions` and `replication_factor` are for creating it; -1 is the cluster's default.
+    """
+
+    kind: str
+    name: str
+    partitions: int
+    replication_factor: int
+
+    @property
+    def setting(self) -> str:
+        return f"{self.kind}.storage.topic"
+
+
+def prepare_storage_topic(client: ClientConfig, topic: StorageTopic) -> int:
+    """Create or check; the number of its partitions.
+
+    Raises:
+        ConfigError: the topic that is there cannot be used.
+        KafkaError: the cluster does not answer or refuses to create it.
+    """
+    admin = Admin(client, int(ADMIN_SECONDS * 1000))
+    try:
+        found = admin.list_topics().get(topic.name)
+        if found is None:
+            _create(admin, topic)
+            found = admin.list_topics().get(topic.name)
+        _check_cleanup(admin, topic)
+    finally:
+        admin.close()
+    partitions = topic.partitions if found is None else found.partitions
+    if topic.kind == "config" and partitions != 1:
+        raise ConfigError(
+            topic.setting,
+            topic.name,
+            f"the topic has {partitions} partitions, but the order of its records must be one",
+            "name a topic with 1 partition",
+        )
+    return partitions
+
+
+def _create(admin: Admin, topic: StorageTopic) -> None:
+    wanted = NewTopic(topic.name, topic.partitions, topic.replication_factor, {CLEANUP: "compact"})
+    error = admin.create_topics([wanted])[topic.name]
+    if error is not None:
+        setting = f"{topic.kind}.storage.replication.factor"
+        raise KafkaError(f"{error}; set {setting} to at most the number of brokers") from error
+    log.info("created '%s'", topic.name)
+
+
+def _check_cleanup(admin: Admin, topic: StorageTopic) -> None:
+    settings = admin.describe_topic_configs([topic.name])[topic.name]
+    if isinstance(settings, KafkaError):
+        log.warning("%s; make sure that it has %s=compact", settings, CLEANUP)
+        return
+    for setting in settings:
+        if setting.name == CLEANUP and setting.value != "compact":
+            raise ConfigError(
+                topic.setting,
+                topic.name,
+                f"the topic has {CLEANUP}={setting.value}, so state would be deleted in time",
+                f"set {CLEANUP}=compact on it, or name another topic",
+            )

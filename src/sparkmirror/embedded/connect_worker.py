@@ -1,0 +1,145 @@
+"""A genuine distributed Kafka Connect worker with the three Mirror connectors on its class path.
+
+What it wrote to its topics is what ours must read, and the other way round.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sparkmirror.embedded.java import SERVER_JVM_ARGS, java_command, store_properties
+from sparkmirror.embedded.kafka_jars import KAFKA_VERSION, kafka_jars
+from sparkmirror.embedded.ports import HOST, ReservedPort
+from sparkmirror.embedded.process import Child, log_tail, start_child
+from sparkmirror.embedded.waiting import wait_for
+from sparkmirror.errors import KafkaError, LocalProtocolError
+
+_BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_DEFAULTS = {
+    "key.converter": _BYTES,
+    "value.converter": _BYTES,
+    "header.converter": _BYTES,
+    "config.storage.replication.factor": "1",
+    "offset.storage.replication.factor": "1",
+    "status.storage.replication.factor": "1",
+    # Nobody who left is waited for.
+    "scheduled.rebalance.max.delay.ms": "0",
+}
+_REQUEST_SECONDS = 90.0
+
+
+class ConnectWorker:
+    """One worker that lives in a `with` block; `folder` keeps its file and log.
+
+    `properties` name at least bootstrap.servers, group.id and the three storage topics.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        folder: Path,
+        *,
+        heap: str = "512m",
+        jvm_args: Sequence[str] = SERVER_JVM_ARGS,
+        version: str = KAFKA_VERSION,
+    ) -> None:
+        self.properties = {**_DEFAULTS, **properties}
+        self.folder = folder
+        self.log_path = folder / "connect.log"
+        self.version = version
+        self._heap = heap
+        self._jvm_args = jvm_args
+        self._port: ReservedPort | None = None
+        self._child: Child | None = None
+
+    @property
+    def url(self) -> str:
+        """Where its REST API is."""
+        if self._port is None:
+            raise LocalProtocolError(f"the Connect worker in {self.folder} was not started")
+        return f"http://{HOST}:{self._port.number}"
+
+    @property
+    def is_running(self) -> bool:
+        return self._child is not None and self._child.exit_code is None
+
+    def start(self) -> ConnectWorker:
+        """Start the process; `wait_ready` tells when it answers."""
+        self._port = self._port or ReservedPort()
+        settings = self.folder / "connect.properties"
+        store_properties(settings, {**self.properties, "listeners": self.url})
+        command = java_command(
+            kafka_jars(self.version),
+            self.folder,
+            "org.apache.kafka.connect.cli.ConnectDistributed",
+            [settings],
+            heap=self._heap,
+            jvm_args=self._jvm_args,
+        )
+        self._child = start_child(command, self.log_path)
+        return self
+
+    def wait_ready(self, within: float = 90.0) -> None:
+        """Return once it has joined its group and answers."""
+        wait_for(self._is_healthy, within=within, describe=lambda: log_tail(self.log_path))
+
+    def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """Send one REST request; its status, and the JSON of its answer or None."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        wanted = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(wanted, timeout=_REQUEST_SECONDS) as answer:
+                return answer.status, _json(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, _json(error.read())
+
+    def stop(self, within: float = 30.0) -> None:
+        """Shut down in an orderly way: source offsets are committed first."""
+        if self._child is not None:
+            self._child.stop(within)
+        if self._port is not None:
+            self._port.close()
+            self._port = None
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash does it."""
+        if self._child is not None:
+            self._child.kill()
+
+    def __enter__(self) -> ConnectWorker:
+        self.start()
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.stop(0.0)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _is_healthy(self) -> bool:
+        if not self.is_running:
+            raise KafkaError(f"start a Connect worker: it ended\n{log_tail(self.log_path)}")
+        try:
+            status, _ = self.request("GET", "/health")
+        except OSError:
+            return False
+        return status == 200
+
+
+def _json(data: bytes) -> Any:
+    return json.loads(data) if data else None

@@ -1,0 +1,150 @@
+"""Requests that somebody waits for: blocking calls over the event loop's connections.
+
+Runs on: worker, one thread at a time. Group members and fenced writers use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.wire.buffers import BufferPool
+from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.connection import Connection
+from sparkmirror.wire.error_codes import broker_error
+from sparkmirror.wire.group_messages import (
+    FIND_COORDINATOR,
+    decode_find_coordinator,
+    encode_find_coordinator,
+)
+from sparkmirror.wire.loop import Loop
+from sparkmirror.wire.stream import Buffer
+
+# How soon a call that is given up ends.
+SLICE_SECONDS = 0.1
+
+
+class Call:
+    """One request under way. `sent_at` is the time before its first byte left."""
+
+    def __init__(self, sent_at: float) -> None:
+        self.sent_at = sent_at
+        self.answer: bytes | None = None
+        self.error: KafkaError | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.answer is not None or self.error is not None
+
+    def result(self) -> memoryview:
+        """The answer; raises the KafkaError if there is none."""
+        if self.error is not None:
+            raise self.error
+        assert self.answer is not None
+        return memoryview(self.answer)
+
+
+class Calls:
+    """Calls to the brokers of one cluster; `clock` is for deadlines and for `Call.sent_at`."""
+
+    def __init__(
+        self, config: ClientConfig, clock: Callable[[], float], is_over: Callable[[], bool]
+    ) -> None:
+        """Every wait ends soon once `is_over` returns True."""
+        self.clock = clock
+        self.loop = Loop()
+        self.cluster = Cluster(self.loop, config, BufferPool(keep_bytes=0))
+        self._alias = config.alias
+        self._is_over = is_over
+
+    def notice_closed(self) -> None:
+        """After a pause: find out which connections were closed, before they are used."""
+        self.loop.run_once(0.0)
+
+    def close(self) -> None:
+        self.cluster.close()
+        self.loop.close()
+
+    def wait(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Let the connections work until `done`; tells whether it is."""
+        deadline = self.clock() + seconds
+        while not done():
+            left = deadline - self.clock()
+            if left <= 0 or self._is_over():
+                return False
+            self.loop.run_once(min(left, SLICE_SECONDS))
+        return True
+
+    def send(
+        self,
+        node: int | None,
+        api: tuple[int, int],
+        body: Sequence[Buffer],
+        seconds: float,
+        line: int = 0,
+    ) -> Call:
+        """Send to `node`, or to any broker; waits for a connection, not for the answer.
+
+        Raises:
+            TransportError: no connection within `seconds`.
+        """
+        connection = self._connect(node, line, seconds)
+        call = Call(self.clock())
+
+        def on_answer(answer: memoryview, _: object) -> None:
+            call.answer = bytes(answer)
+
+        def on_failure(error: KafkaError) -> None:
+            call.error = error
+
+        connection.send(api, body, on_answer, on_failure, seconds)
+        return call
+
+    def ask(
+        self,
+        what: str,
+        node: int | None,
+        api: tuple[int, int],
+        body: Sequence[Buffer],
+        seconds: float,
+    ) -> memoryview:
+        """Send and wait for the answer; TransportError if none comes in time."""
+        call = self.send(node, api, body, seconds)
+        if not self.wait(lambda: call.is_over, seconds):
+            raise self.too_late(what, seconds)
+        return call.result()
+
+    def find_coordinator(self, key: str, kind: int, seconds: float) -> int:
+        """The broker that answers for a group or a transactional id.
+
+        Raises:
+            TransportError: no broker tells it within `seconds`.
+            BrokerError: it has none now, or may not be known to us.
+        """
+        what = f"find the coordinator of '{key}'"
+        body = [encode_find_coordinator(key, kind)]
+        found = decode_find_coordinator(self.ask(what, None, FIND_COORDINATOR, body, seconds))
+        if found.code:
+            raise broker_error(f"{what} on '{self._alias}'", found.code)
+        self.cluster.learn_address(found.node, found.host, found.port)
+        return found.node
+
+    def too_late(self, what: str, seconds: float) -> TransportError:
+        why = self.cluster.last_error or "no answer"
+        return TransportError(f"{what} on '{self._alias}': not done in {seconds:g} s: {why}")
+
+    def _connect(self, node: int | None, line: int, seconds: float) -> Connection:
+        found: list[Connection] = []
+
+        def is_connected() -> bool:
+            cluster = self.cluster
+            ready = cluster.any_connection() if node is None else cluster.connection(node, line)
+            if ready is not None:
+                found.append(ready)
+            return ready is not None
+
+        if not self.wait(is_connected, seconds):
+            name = "any broker" if node is None else f"broker {node}"
+            raise self.too_late(f"connect to {name}", seconds)
+        return found[0]

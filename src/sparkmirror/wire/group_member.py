@@ -1,0 +1,189 @@
+"""A member of a classic group: the requests of one, and who answers them.
+
+Runs on: worker, on the thread of whoever is the member. It keeps the member's identity; when to
+join and what that means is decided above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparkmirror.errors import KafkaError
+from sparkmirror.wire.calls import Call, Calls
+from sparkmirror.wire.error_codes import (
+    ILLEGAL_GENERATION,
+    MEMBER_ID_REQUIRED,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+    broker_error,
+    error_code,
+)
+from sparkmirror.wire.group_messages import (
+    GROUP,
+    HEARTBEAT,
+    JOIN_GROUP,
+    LEAVE_GROUP,
+    SYNC_GROUP,
+    Joined,
+    decode_code,
+    decode_join,
+    decode_sync,
+    encode_heartbeat,
+    encode_join,
+    encode_leave,
+    encode_sync,
+)
+
+# Those of a join that is under way are answered late, and what follows on a connection waits.
+SIDE_LINE = 1
+# Beyond the rebalance timeout, as Java's client waits.
+JOIN_EXTRA_SECONDS = 5.0
+
+
+class RejoinError(KafkaError):
+    """Join again, at once: the group has changed, or knows us by another id."""
+
+    retriable = True
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTerms:
+    """The group, our protocol in it, and its times."""
+
+    group: str
+    protocol_type: str
+    protocol: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+
+    @property
+    def session_seconds(self) -> float:
+        return self.session_timeout_ms / 1000
+
+    @property
+    def rebalance_seconds(self) -> float:
+        return self.rebalance_timeout_ms / 1000
+
+
+class GroupMember:
+    """Our place in a group. All methods raise KafkaError; RejoinError asks for a join."""
+
+    def __init__(self, calls: Calls, alias: str, terms: GroupTerms, metadata: bytes) -> None:
+        self.member_id = ""
+        self.generation = -1
+        self._calls = calls
+        self._alias = alias
+        self._terms = terms
+        self._metadata = metadata
+        self._coordinator: int | None = None
+        self._patience_seconds = max(1.0, terms.session_seconds / 3)
+
+    def move_to(self, calls: Calls) -> None:
+        """Use other connections from now on."""
+        self._calls = calls
+        self._coordinator = None
+
+    def begin_join(self) -> Call:
+        """Ask for a place in the next generation; answered when all others have asked too."""
+        terms = self._terms
+        protocol = (terms.protocol_type, terms.protocol, self._metadata)
+        body = encode_join(
+            terms.group,
+            self.member_id,
+            protocol,
+            terms.session_timeout_ms,
+            terms.rebalance_timeout_ms,
+        )
+        seconds = terms.rebalance_seconds + JOIN_EXTRA_SECONDS
+        return self._calls.send(self._find(), JOIN_GROUP, [body], seconds)
+
+    def end_join(self, call: Call) -> Joined:
+        """Take the place that the answer gives us."""
+        joined = decode_join(self._result(call))
+        if joined.code == MEMBER_ID_REQUIRED:
+            self.member_id = joined.member
+        self._check("join", joined.code)
+        self.member_id, self.generation = joined.member, joined.generation
+        return joined
+
+    def sync(self, assignments: Mapping[str, bytes]) -> tuple[float, bytes]:
+        """Send what everybody is told, if we lead; when it was sent, and what we are told."""
+        group, seconds = self._terms.group, self._terms.session_seconds + JOIN_EXTRA_SECONDS
+        body = encode_sync(group, self.generation, self.member_id, assignments)
+        call = self._calls.send(self._find(), SYNC_GROUP, [body], seconds)
+        self._await("sync", call, seconds)
+        code, assignment = decode_sync(self._result(call))
+        self._check("sync", code)
+        return call.sent_at, assignment
+
+    def heartbeat_beside(self, join: Call) -> tuple[float, int] | None:
+        """While a join is under way: when it was sent, and the error code of the answer.
+
+        None when the join is answered first. A coordinator that answers neither is given up.
+        """
+        call = self._send_heartbeat(SIDE_LINE)
+        if not self._calls.wait(lambda: call.is_over or join.is_over, self._patience_seconds):
+            self._coordinator = None
+            raise self._calls.too_late(self._name("heartbeat"), self._patience_seconds)
+        if not call.is_over:
+            return None
+        return call.sent_at, decode_code(self._result(call))
+
+    def heartbeat(self) -> float:
+        """Tell that we are there; when that was sent."""
+        call = self._send_heartbeat(0)
+        self._await("heartbeat", call, self._patience_seconds)
+        self._check("heartbeat", decode_code(self._result(call)))
+        return call.sent_at
+
+    def leave(self) -> None:
+        """Leave, so that the others need not wait until they miss us."""
+        body = encode_leave(self._terms.group, self.member_id)
+        call = self._calls.send(self._find(), LEAVE_GROUP, [body], self._patience_seconds)
+        self._await("leave", call, self._patience_seconds)
+        self._check("leave", decode_code(self._result(call)))
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _send_heartbeat(self, line: int) -> Call:
+        body = encode_heartbeat(self._terms.group, self.generation, self.member_id)
+        return self._calls.send(self._find(), HEARTBEAT, [body], self._patience_seconds, line)
+
+    def _find(self) -> int:
+        if self._coordinator is None:
+            self._coordinator = self._calls.find_coordinator(
+                self._terms.group, GROUP, self._patience_seconds
+            )
+        return self._coordinator
+
+    def _await(self, what: str, call: Call, seconds: float) -> None:
+        if not self._calls.wait(lambda: call.is_over, seconds):
+            self._coordinator = None
+            raise self._calls.too_late(self._name(what), seconds)
+
+    def _result(self, call: Call) -> memoryview:
+        try:
+            return call.result()
+        except KafkaError:
+            self._coordinator = None
+            raise
+
+    def _check(self, what: str, code: int) -> None:
+        if code == 0:
+            return
+        if error_code(code).refresh:
+            self._coordinator = None
+        if code == UNKNOWN_MEMBER_ID:
+            self.member_id, self.generation = "", -1
+        if code in (
+            UNKNOWN_MEMBER_ID,
+            ILLEGAL_GENERATION,
+            REBALANCE_IN_PROGRESS,
+            MEMBER_ID_REQUIRED,
+        ):
+            raise RejoinError(f"{self._name(what)}: {error_code(code).name}")
+        raise broker_error(self._name(what), code)
+
+    def _name(self, what: str) -> str:
+        return f"{what} group '{self._terms.group}' on '{self._alias}'"

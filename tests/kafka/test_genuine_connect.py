@@ -1,0 +1,153 @@
+"""A genuine Connect worker and our stores on the same topics: each reads what the other wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.connect.config_store import ConfigStore
+from sparkmirror.connect.connector_offsets import ConnectorOffsets
+from sparkmirror.connect.status_store import StatusStore
+from sparkmirror.embedded import ConnectWorker, KafkaCluster
+from sparkmirror.embedded.java import QUICK_JVM_ARGS
+from sparkmirror.embedded.process import log_tail
+from tests.clusters import create_topic, read_partition, unique_name, wait_for
+
+pytestmark = pytest.mark.kafka
+
+OURS, THEIRS = 'ours->b "\u00e4" \U0001f600', "theirs-1"
+PARTITION = {"cluster": "a", "partition": 3, "topic": "t"}
+OFFSET_PARTITIONS = 3
+
+
+class World:
+    """The three topics, our stores on them, and what a connector is told."""
+
+    def __init__(self, cluster: KafkaCluster) -> None:
+        client = ClientConfig("b", tuple(cluster.bootstrap_servers.split(",")))
+        self.group = unique_name("group")
+        self.config_topic, self.status_topic = unique_name("config"), unique_name("status")
+        compacted = {"cleanup.policy": "compact"}
+        self.offset_topic = create_topic(cluster, partitions=OFFSET_PARTITIONS, config=compacted)
+        self.configs = ConfigStore(client, self.config_topic, 1, group_id=self.group)
+        self.statuses = StatusStore(client, self.status_topic, 2, 1)
+        self.offsets = ConnectorOffsets(client, self.offset_topic, OFFSET_PARTITIONS)
+        self.common = {
+            "source.cluster.alias": "a",
+            "target.cluster.alias": "b",
+            "source.cluster.bootstrap.servers": cluster.bootstrap_servers,
+            "target.cluster.bootstrap.servers": cluster.bootstrap_servers,
+            "heartbeats.topic.replication.factor": "1",
+            "replication.factor": "1",
+        }
+
+    def worker_properties(self, servers: str) -> dict[str, str]:
+        return {
+            "bootstrap.servers": servers,
+            "group.id": self.group,
+            "config.storage.topic": self.config_topic,
+            "status.storage.topic": self.status_topic,
+            "offset.storage.topic": self.offset_topic,
+            "offset.flush.interval.ms": "500",
+        }
+
+
+@pytest.fixture
+def world(target_cluster: KafkaCluster) -> Iterator[World]:
+    found = World(target_cluster)
+    with ExitStack() as stack:
+        stack.callback(found.configs.stop)
+        stack.callback(found.statuses.stop)
+        found.configs.start()
+        found.statuses.start()
+        yield found
+
+
+def test_each_reads_what_the_other_wrote(
+    world: World, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    source = {
+        **world.common,
+        "name": OURS,
+        "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+        "odd": '"\u00e4"\\ \U0001f600\n',
+    }
+    world.configs.put_connector(OURS, source, "STOPPED")
+    world.configs.put_tasks(OURS, [])
+    world.statuses.put_connector(OURS, "STOPPED", "w:1", 1, "", "4.3.1")
+    world.offsets.write(OURS, [(PARTITION, {"offset": 41})])
+    properties = world.worker_properties(target_cluster.bootstrap_servers)
+    with ConnectWorker(properties, tmp_path, jvm_args=QUICK_JVM_ARGS) as genuine:
+        path = f"/connectors/{quote(OURS, safe='')}"
+        assert genuine.request("GET", "/connectors") == (200, [OURS])
+        assert genuine.request("GET", f"{path}/config") == (200, source)
+        status, body = genuine.request("GET", f"{path}/status")
+        assert (status, body["connector"]["state"], body["tasks"]) == (200, "STOPPED", [])
+        rows = [{"partition": PARTITION, "offset": {"offset": 41}}]
+        assert genuine.request("GET", f"{path}/offsets") == (200, {"offsets": rows})
+        _let_it_write(genuine, path, world)
+        _check_that_we_read_it(genuine, world)
+    keys = {
+        record.key
+        for at in range(OFFSET_PARTITIONS)
+        for record in read_partition(target_cluster, world.offset_topic, at)
+        if (record.key or b"").startswith(b'["ours')
+    }
+    assert len(keys) == 1, "its key has other bytes than ours"
+
+
+def _let_it_write(genuine: ConnectWorker, path: str, world: World) -> None:
+    changed: dict[str, Any] = {"partition": dict(reversed(PARTITION.items()))}
+    body = {"offsets": [{**changed, "offset": {"offset": 99}}]}
+    status, answer = genuine.request("PATCH", f"{path}/offsets", body)
+    assert status == 200, answer
+    heartbeat = {**world.common, "connector.class": "MirrorHeartbeat"}
+    created = {"name": THEIRS, "config": heartbeat}
+    assert genuine.request("POST", "/connectors", created)[0] == 201
+    wait_for(
+        lambda: _states(genuine) == ["RUNNING", "RUNNING"],
+        within=60,
+        describe=lambda: log_tail(genuine.log_path),
+    )
+
+
+def _states(genuine: ConnectWorker) -> list[str]:
+    status, body = genuine.request("GET", f"/connectors/{THEIRS}/status")
+    if status != 200:
+        return []
+    return [body["connector"]["state"], *(task["state"] for task in body["tasks"])]
+
+
+def _check_that_we_read_it(genuine: ConnectWorker, world: World) -> None:
+    configs, statuses, offsets = world.configs, world.statuses, world.offsets
+    restarts: list[tuple[str, bool, bool]] = []
+    configs.on_restart(lambda *restart: restarts.append(restart))
+    configs.refresh()
+    _, info = genuine.request("GET", f"/connectors/{THEIRS}")
+    _, tasks = genuine.request("GET", f"/connectors/{THEIRS}/tasks")
+    found = configs.snapshot()
+    assert found.connectors[THEIRS] == info["config"]
+    assert list(found.tasks[THEIRS]) == [task["config"] for task in tasks]
+    assert found.target_states == {OURS: "STOPPED", THEIRS: "STARTED"}
+    worker_id = genuine.url.removeprefix("http://")
+    wait_for(lambda: statuses.topics(THEIRS) == {"heartbeats"}, within=20)
+    for stored in (statuses.connector(THEIRS), statuses.tasks(THEIRS)[0]):
+        assert stored is not None
+        assert (stored.state, stored.worker_id, stored.trace) == ("RUNNING", worker_id, None)
+        assert stored.version == genuine.version
+    assert offsets.list(OURS) == [(PARTITION, {"offset": 99})]
+    aliases = {"sourceClusterAlias": "a", "targetClusterAlias": "b"}
+    wait_for(lambda: offsets.list(THEIRS) == [(aliases, {"offset": 0})], within=20)
+    genuine.request("POST", f"/connectors/{THEIRS}/restart?includeTasks=true")
+    wait_for(lambda: restarts == [(THEIRS, True, False)], within=20)
+    genuine.request("PUT", "/admin/loggers/org.x?scope=cluster", {"level": "DEBUG"})
+    wait_for(lambda: configs.snapshot().loggers == {"org.x": "DEBUG"}, within=20)
+    assert genuine.request("DELETE", f"/connectors/{THEIRS}")[0] == 204
+    wait_for(lambda: list(configs.snapshot().connectors) == [OURS], within=20)
+    wait_for(lambda: statuses.connector(THEIRS) is None, within=20)

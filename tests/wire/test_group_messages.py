@@ -1,0 +1,163 @@
+"""Our bytes against kafka-python's schemas, which follow Apache's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
+from kafka.protocol.producer import (
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    ProduceRequest,
+)
+
+from sparkmirror.errors import RemoteProtocolError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire import group_messages as ours
+from sparkmirror.wire.messages import INIT_PRODUCER_ID
+from sparkmirror.wire.produce_messages import PRODUCE
+
+TP = TopicPartition("t", 3)
+
+
+def decode(kind: Any, api: tuple[int, int], body: bytes) -> dict[str, Any]:
+    assert api[0] == kind.API_KEY
+    return dict(kind.decode(body, version=api[1]).to_dict())
+
+
+REQUESTS = [
+    (
+        FindCoordinatorRequest,
+        ours.FIND_COORDINATOR,
+        ours.encode_find_coordinator("g", ours.TRANSACTION),
+        {"key": "g", "key_type": 1},
+    ),
+    (
+        HeartbeatRequest,
+        ours.HEARTBEAT,
+        ours.encode_heartbeat("g", 7, "m"),
+        {"group_id": "g", "generation_id": 7, "member_id": "m", "group_instance_id": None},
+    ),
+    (
+        LeaveGroupRequest,
+        ours.LEAVE_GROUP,
+        ours.encode_leave("g", "m"),
+        {"group_id": "g", "member_id": "m"},
+    ),
+    (
+        InitProducerIdRequest,
+        INIT_PRODUCER_ID,
+        ours.encode_init_transactions("x", 9000),
+        {"transactional_id": "x", "transaction_timeout_ms": 9000},
+    ),
+    (
+        EndTxnRequest,
+        ours.END_TXN,
+        ours.encode_end_transaction("x", 5, 2, commit=True),
+        {"transactional_id": "x", "producer_id": 5, "producer_epoch": 2, "committed": True},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "api", "body", "fields"), REQUESTS, ids=[row[0].__name__ for row in REQUESTS]
+)
+def test_requests(kind: Any, api: tuple[int, int], body: bytes, fields: dict[str, Any]) -> None:
+    found = decode(kind, api, body)
+    assert {name: found[name] for name in fields} == fields
+
+
+def test_a_join_brings_one_protocol() -> None:
+    body = ours.encode_join("g", "", ("connect", "ours", b"me"), 6000, 60000)
+    found = decode(JoinGroupRequest, ours.JOIN_GROUP, body)
+    assert found["session_timeout_ms"] == 6000
+    assert found["rebalance_timeout_ms"] == 60000
+    assert (found["member_id"], found["protocol_type"]) == ("", "connect")
+    assert found["protocols"] == [{"name": "ours", "metadata": "me"}]
+
+
+def test_a_sync_brings_what_everybody_is_told() -> None:
+    found = decode(SyncGroupRequest, ours.SYNC_GROUP, ours.encode_sync("g", 1, "m", {"n": b"!"}))
+    assert found["assignments"] == [{"member_id": "n", "assignment": "!"}]
+
+
+def test_partitions_of_a_transaction() -> None:
+    body = ours.encode_add_partition("x", 5, 2, TP)
+    found = AddPartitionsToTxnRequest.decode(body, version=ours.ADD_PARTITIONS_TO_TXN[1])
+    (topic,) = found.v3_and_below_topics
+    assert (found.v3_and_below_transactional_id, found.v3_and_below_producer_id) == ("x", 5)
+    assert (topic.name, topic.partitions) == ("t", [3])
+
+
+def test_produce_in_a_transaction() -> None:
+    body = b"".join(ours.encode_transactional_produce("x", TP, b"batch", 1000))
+    found = decode(ProduceRequest, PRODUCE, body)
+    assert (found["transactional_id"], found["acks"], found["timeout_ms"]) == ("x", -1, 1000)
+    assert found["topic_data"] == [
+        {"name": "t", "partition_data": [{"index": 3, "records": "batch"}]}
+    ]
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+def encode(kind: Any, api: tuple[int, int], **fields: Any) -> memoryview:
+    return memoryview(bytes(kind(throttle_time_ms=0, version=api[1], **fields).encode()))
+
+
+def test_a_coordinator() -> None:
+    answer = encode(
+        FindCoordinatorResponse,
+        ours.FIND_COORDINATOR,
+        error_code=0,
+        error_message=None,
+        node_id=4,
+        host="h",
+        port=9,
+    )
+    assert ours.decode_find_coordinator(answer) == ours.Coordinator(0, 4, "h", 9)
+
+
+def test_members_are_told_to_the_leader() -> None:
+    row = JoinGroupResponse.JoinGroupResponseMember
+    answer = encode(
+        JoinGroupResponse,
+        ours.JOIN_GROUP,
+        error_code=0,
+        generation_id=3,
+        protocol_name="ours",
+        leader="m",
+        member_id="m",
+        members=[row(member_id="m", group_instance_id=None, metadata=b"me")],
+    )
+    assert ours.decode_join(answer) == ours.Joined(0, 3, "m", "m", {"m": b"me"})
+
+
+def test_an_assignment() -> None:
+    answer = encode(SyncGroupResponse, ours.SYNC_GROUP, error_code=0, assignment=b"all")
+    assert ours.decode_sync(answer) == (0, b"all")
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    [
+        ours.decode_find_coordinator,
+        ours.decode_join,
+        ours.decode_sync,
+        ours.decode_code,
+        ours.decode_add_partition,
+    ],
+)
+def test_what_ends_too_early_is_the_brokers_fault(decoder: Any) -> None:
+    with pytest.raises(RemoteProtocolError):
+        decoder(memoryview(b"\0\0\0\0\0"))
