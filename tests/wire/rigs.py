@@ -119,6 +119,13 @@ class ProducerRig(Rig):
         self.producer.offer(tp, parcels)
         self.producer.pump()
 
+    def offer_to_all(self, partitions: Sequence[TopicPartition], values: Sequence[bytes]) -> None:
+        """Queue one batch for each partition, then let them go."""
+        for tp in partitions:
+            parcel = Parcel(batch(*values), len(values), None, tuple(values))
+            self.producer.offer(tp, [parcel])
+        self.producer.pump()
+
     def finish(self) -> None:
         """Until all is acknowledged."""
         self.run_until(lambda: self.producer.idle, lambda: (self.acked, self.stuck[-3:]))

@@ -8,10 +8,17 @@ import pytest
 
 from sparkmirror.errors import TransportError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire import lanes
 from tests.wire.fake_broker import PRODUCE, FakeCluster
 from tests.wire.rigs import ProducerRig, flat, numbered
 
 TPS = [TopicPartition("t", at) for at in range(4)]
+
+
+@pytest.fixture
+def backlog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever waits is a backlog: every partition goes over its own line."""
+    monkeypatch.setattr(lanes, "TRICKLE_BYTES", 0)
 
 
 @pytest.fixture
@@ -31,6 +38,7 @@ def partitions_by_request(rig: ProducerRig) -> set[tuple[int, ...]]:
     }
 
 
+@pytest.mark.usefixtures("backlog")
 def test_partitions_take_turns_and_stay_on_their_line(rig: ProducerRig) -> None:
     batches = numbered(30)
     for tp in TPS:
@@ -44,6 +52,7 @@ def test_partitions_take_turns_and_stay_on_their_line(rig: ProducerRig) -> None:
     assert rig.cluster.connection(1, 0) is not rig.cluster.connection(1, 1)
 
 
+@pytest.mark.usefixtures("backlog")
 def test_the_other_line_does_not_notice_when_one_dies(rig: ProducerRig) -> None:
     batches = numbered(40)
     for tp in TPS:
@@ -60,6 +69,7 @@ def test_the_other_line_does_not_notice_when_one_dies(rig: ProducerRig) -> None:
         assert [values for at, values, _ in rig.acked if at == tp] == [tuple(b) for b in batches]
 
 
+@pytest.mark.usefixtures("backlog")
 def test_both_lines_follow_a_new_leader(rig: ProducerRig) -> None:
     batches = numbered(20)
     for tp in TPS:
@@ -73,3 +83,29 @@ def test_both_lines_follow_a_new_leader(rig: ProducerRig) -> None:
         assert rig.brokers.log("t", tp.partition).values() == flat(batches)
     assert rig.cluster.connection(2, 0) is not None
     assert rig.cluster.connection(2, 1) is not None
+
+
+def test_a_trickle_goes_over_the_first_line_in_one_request(rig: ProducerRig) -> None:
+    rig.offer_to_all(TPS, [b"first"])  # one after the other: the leader does not know us yet
+    rig.finish()
+    before = len(rig.brokers.sent(PRODUCE))
+    rig.offer_to_all(TPS, [b"second"])
+    rig.finish()
+    assert len(rig.brokers.sent(PRODUCE)) == before + 1
+    assert rig.cluster.connection(1, 0) is not None
+
+
+def test_a_backlog_spreads_over_both_lines_and_a_trickle_comes_back(rig: ProducerRig) -> None:
+    small, large = [b"small"], [bytes(lanes.TRICKLE_BYTES)]
+    rounds = [small, small, large, large, small, large, small]
+    for values in rounds:
+        rig.offer_to_all(TPS, values)
+        rig.loop.run_once(0.002)
+    rig.finish()
+    rig.offer_to_all(TPS, small)
+    rig.finish()
+    for tp in TPS:
+        assert rig.brokers.log("t", tp.partition).values() == flat([*rounds, small])
+    lines = {frozenset(number % 2 for number in row) for row in partitions_by_request(rig)}
+    assert {frozenset({0, 1}), frozenset({0}), frozenset({1})} <= lines
+    assert rig.cluster.connection(1, 0) is not rig.cluster.connection(1, 1)

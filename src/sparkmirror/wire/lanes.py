@@ -4,7 +4,9 @@ Runs on: executor, on the event loop's thread.
 
 A broker reads the next request of a connection only after it has answered the last one, so one
 connection keeps one of its threads busy at most. With two, one request is read while another one is
-stored: measured, 430 MB/s instead of 330. A partition stays on its line, which keeps its order.
+stored: measured, 430 MB/s instead of 330. A trickle goes over the first line alone, or what came
+with one answer of the source would leave in two requests. A partition changes its line only when
+nothing of it is under way, which keeps its order.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.error_codes import LEADER_NOT_AVAILABLE, broker_error
 from sparkmirror.wire.parcels import Partition
+
+# What waits for the target when a second connection begins to pay.
+TRICKLE_BYTES = 64 << 10
 
 
 @dataclass(slots=True)
@@ -59,8 +64,8 @@ class Lanes:
         """Those that have a partition with something to send."""
         return [lane for lane in self._lanes.values() if lane.ready]
 
-    def schedule(self, partition: Partition) -> None:
-        """Put a partition with work into the lane of its leader."""
+    def schedule(self, partition: Partition, waiting_bytes: int) -> None:
+        """Put a partition with work into the lane of its leader; so much waits in all."""
         if not partition.queue or partition.failed is not None or partition.resting:
             return
         leader = self._cluster.leaders.get(partition.tp)
@@ -68,7 +73,10 @@ class Lanes:
             self.withdraw(partition)
             self._wait_for_leader(partition)
             return
-        if partition.node != leader.node and not self._move(partition, leader.node):
+        line = self._line(partition, waiting_bytes)
+        if (partition.node, partition.line) != (leader.node, line) and not self._move(
+            partition, leader.node, line
+        ):
             return
         self._lanes[partition.node, partition.line].ready[partition.tp] = partition
         partition.scheduled = True
@@ -80,13 +88,22 @@ class Lanes:
         if lane is not None:
             lane.ready.pop(partition.tp, None)
 
-    def _move(self, partition: Partition, node: int) -> bool:
-        """Go to a new leader; not yet while the old one has answers to give (invariant D)."""
+    @staticmethod
+    def _line(partition: Partition, waiting_bytes: int) -> int:
+        """Its own line in a backlog; the first one for a trickle, once nothing is under way."""
+        if waiting_bytes >= TRICKLE_BYTES:
+            return partition.own_line
+        return partition.line if partition.in_flight else 0
+
+    def _move(self, partition: Partition, node: int, line: int) -> bool:
+        """Go elsewhere; not yet while there are answers to come from there (invariant D)."""
         self.withdraw(partition)
         if partition.in_flight:
             return False
-        partition.node, partition.known = node, False
-        self._lanes.setdefault((node, partition.line), Lane(node, partition.line))
+        if partition.node != node:
+            partition.node, partition.known = node, False
+        partition.line = line
+        self._lanes.setdefault((node, line), Lane(node, line))
         self._cluster.loop.call_later(0.0, self._on_moved)
         return True
 

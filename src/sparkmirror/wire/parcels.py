@@ -65,12 +65,13 @@ class Partition:
     """One target partition."""
 
     tp: TopicPartition
-    # Which of the connections to its leader it uses.
-    line: int = 0
+    # Which of the connections to its leader it uses in a backlog, and which one now: see lanes.
+    own_line: int = 0
     producer_id: int = -1
     epoch: int = -1
     next_sequence: int = 0
     node: int = -1
+    line: int = 0
     # Whether its lane knows that it has something to send.
     scheduled: bool = False
     queue: deque[Parcel] = field(default_factory=deque)

@@ -102,7 +102,7 @@ class Producer:
             partition.queue.append(parcel)
             size += len(parcel.view)
         self._count(partition, size)
-        self._lanes.schedule(partition)
+        self._lanes.schedule(partition, self.waiting_bytes)
 
     def remove(self, tp: TopicPartition) -> None:
         """Forget a partition that has nothing under way, except its numbers."""
@@ -142,7 +142,7 @@ class Producer:
     def on_metadata(self) -> None:
         """Leaders may have moved."""
         for partition in list(self._partitions.values()):
-            self._lanes.schedule(partition)
+            self._lanes.schedule(partition, self.waiting_bytes)
         self.pump()
 
     def _new_partition(self, tp: TopicPartition) -> Partition:
@@ -269,7 +269,7 @@ class Producer:
             if partition.in_flight == 0:
                 self._recover(partition)
         elif partition.queue and not partition.scheduled:
-            self._lanes.schedule(partition)
+            self._lanes.schedule(partition, self.waiting_bytes)
 
     def _on_error(self, partition: Partition, parcel: Parcel, error: BrokerError) -> None:
         row = error_code(error.code)
@@ -349,7 +349,7 @@ class Producer:
     def _resume(self, partition: Partition) -> None:
         partition.resting = False
         if self._partitions.get(partition.tp) is partition:
-            self._lanes.schedule(partition)
+            self._lanes.schedule(partition, self.waiting_bytes)
             self.pump()
 
     def _backoff(self, failures: int) -> float:
