@@ -186,6 +186,32 @@ def test_on_a_terminal_there_is_a_live_line_and_no_log(
     assert WINDOW_SECONDS < SUMMARY_SECONDS
 
 
+def test_connectors_without_tasks_are_shown_while_they_fail(
+    connector: Connector, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = FakeLive()
+    monkeypatch.setattr(flow_display, "Live", lambda **_: live)
+    beat, checkpoints = WorkerSide("a->b|Beat"), WorkerSide("a->b|Checkpoint")
+    with FlowDisplay([connector], True, clock, [beat, checkpoints]) as display:
+        display.update()
+        beat.last_error = "cluster 'b' cannot be reached\nin detail"
+        checkpoints.last_error = "x" * 500
+        display.update()
+        beat.last_error = checkpoints.last_error = ""
+        display.update()
+    line = "a->b: 0 records/s, 0.0 MB/s, 0 records behind, 1 of 1 tasks running"
+    errors = f"a->b|Beat: cluster 'b' cannot be reached\na->b|Checkpoint: {'x' * 200}..."
+    assert live.shown == [line, f"{line}\n{errors}", line]
+
+
+class WorkerSide:
+    """A connector that has no tasks."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.last_error = ""
+
+
 def test_the_live_line_is_taken_away_when_the_program_fails(
     connector: Connector, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from sparkmirror.config.advice import advise
 from sparkmirror.config.findings import Findings
+from sparkmirror.config.mm2 import load_mm2
 from sparkmirror.types import FlowName
 
 FLOWS = [FlowName("A", "B")]
@@ -160,6 +163,28 @@ def test_both_ends_of_two_flows_have_workers_and_readers() -> None:
     both = [FlowName("A", "B"), FlowName("B", "A")]
     for key in ("A.offset.flush.interval.ms", "A.producer.acks", "B.consumer.fetch.max.bytes"):
         assert advice(key, both) == []
+
+
+@pytest.mark.parametrize("key", ["offset.flush.interval.ms", "offset.storage.topic"])
+def test_a_worker_that_only_writes_heartbeats_is_told_from_none(key: str) -> None:
+    findings = Findings()
+    beating = [FlowName("A", "B"), FlowName("B", "A")]
+    advise({f"A.{key}": "1", f"B.{key}": "1"}, ("A", "B"), FLOWS, findings, beating)
+    text = f"A.{key}: only the heartbeats of B->A use it; for A->B write B.{key}"
+    assert findings.warnings == (text,)
+
+
+def test_a_whole_file_knows_its_heartbeats(tmp_path: Path) -> None:
+    path = tmp_path / "mm2.properties"
+    lines = ["clusters=A,B", "A.bootstrap.servers=a:1", "B.bootstrap.servers=b:1"]
+    lines += ["A->B.enabled=true", "A.offset.flush.interval.ms=1000"]
+    path.write_text("\n".join(lines))
+    config = load_mm2(path)
+    (warning,) = config.warnings
+    assert "only the heartbeats of B->A use it" in warning
+    beats = {str(pair.name): pair.worker for pair in config.heartbeat_pairs}
+    assert beats["B->A"].offset_flush_interval_ms == 1000
+    assert beats["A->B"].offset_flush_interval_ms == 60_000
 
 
 def test_longer_of_two_aliases_owns_the_key() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.mm2 import HeartbeatPair
-from sparkmirror.connect import heartbeat_connector
+from sparkmirror.connect import heartbeat_connector, record_writer
 from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.records import Heartbeat
@@ -201,6 +201,48 @@ def test_heartbeats_go_on_without_the_offsets_topic(bench: Bench) -> None:
     connector.stop()
     assert connector.join(WAIT_SECONDS)
     assert bench.offset_rows() == []
+
+
+def test_deleted_topics_are_created_again(
+    bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_writer, "STUCK_SECONDS", 0.05)
+    connector = bench.start({FLUSH: "20"})
+    bench.wait_for_beats(1)
+    wait_for(lambda: bench.admin.closed, within=WAIT_SECONDS, describe="both topics")
+    bench.admin.created.clear()
+    bench.admin.topics.clear()
+    names = ("heartbeats", OFFSETS)
+    for name in names:
+        bench.target.delete_topic(name)
+    wait_for(
+        lambda: {topic.name for topic in bench.admin.created} == set(names),
+        within=WAIT_SECONDS,
+        describe=lambda: f"{names} created, not {bench.admin.created}",
+    )
+    bench.target.create_topic("heartbeats")
+    bench.target.create_topic(OFFSETS, partitions=3)
+    bench.wait_for_beats(5)
+    wait_for(lambda: not connector.last_error, within=WAIT_SECONDS, describe="no error")
+    complaint = f"[{connector.name}] 'heartbeats' is missing on 'b': creating it again"
+    assert caplog.messages.count(complaint) == 1
+
+
+def test_a_deleted_topic_that_may_not_be_created_is_an_error(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_writer, "STUCK_SECONDS", 0.05)
+    connector = bench.start()
+    bench.wait_for_beats(1)
+    bench.admin.refuses["heartbeats"] = broker_error("create topic 'heartbeats' on 'b'", 29)
+    bench.target.delete_topic("heartbeats")
+    wait_for(
+        lambda: "TOPIC_AUTHORIZATION_FAILED" in connector.last_error,
+        within=WAIT_SECONDS,
+        describe=lambda: f"a refusal, not {connector.last_error}",
+    )
+    bench.target.create_topic("heartbeats")
+    bench.wait_for_beats(1)
 
 
 def test_a_target_that_is_away_does_not_fill_the_memory(

@@ -6,9 +6,13 @@ from typing import cast
 
 import pytest
 
-from sparkmirror.connect.internal_topics import ensure_internal_topic
+from sparkmirror.connect.internal_topics import (
+    InternalTopic,
+    ensure_internal_topic,
+    ensure_internal_topics,
+)
 from sparkmirror.errors import KafkaError
-from sparkmirror.wire.admin import Admin, NewTopic
+from sparkmirror.wire.admin import Admin, NewTopic, TopicSetting
 from sparkmirror.wire.error_codes import broker_error
 from tests.connect.fakes import FakeAdmin
 
@@ -49,3 +53,40 @@ def test_other_refusals_name_the_key(code: int, text: str) -> None:
     admin.refuses["heartbeats"] = broker_error("create topic 'heartbeats' on 'b'", code)
     with pytest.raises(KafkaError, match=text):
         ensure(admin)
+
+
+def test_a_topic_that_is_known_to_be_missing_must_be_created() -> None:
+    admin = FakeAdmin()
+    admin.refuses["heartbeats"] = broker_error("create topic 'heartbeats' on 'b'", 29)
+    with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
+        ensure_internal_topic(cast(Admin, admin), "heartbeats", 3, KEY, is_missing=True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_said"), [("delete", True), ("compact,delete", True), ("compact", False)]
+)
+def test_a_topic_that_loses_records_in_time_is_named(
+    policy: str, is_said: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    admin = FakeAdmin()
+    setting = TopicSetting("cleanup.policy", policy, 1, read_only=False, sensitive=False)
+    admin.settings["heartbeats"] = [setting]
+    ensure(admin)
+    said = f"'heartbeats' has cleanup.policy={policy}, so what it holds is deleted" in caplog.text
+    assert said is is_said
+
+
+def test_a_topic_whose_settings_are_hidden_is_taken_as_it_is() -> None:
+    admin = FakeAdmin()
+    admin.hidden["heartbeats"] = broker_error("describe configs of 'heartbeats'", 29)
+    ensure(admin)
+    assert [topic.name for topic in admin.created] == ["heartbeats"]
+
+
+def test_one_refusal_does_not_keep_the_others_from_being_created() -> None:
+    admin = FakeAdmin()
+    admin.refuses["first"] = broker_error("create topic 'first' on 'b'", 38)
+    topics = [InternalTopic(cast(Admin, admin), name, 3, KEY) for name in ("first", "second")]
+    with pytest.raises(KafkaError, match="create topic 'first'"):
+        ensure_internal_topics(topics)
+    assert [topic.name for topic in admin.created] == ["second"]

@@ -179,9 +179,11 @@ def test_waiting_for_long_is_said_once_and_forgotten_when_it_is_over(
     )
     assert not writer.flush(0.3)
     assert sum("late-0" in line for line in caplog.messages) == 1
+    assert writer.missing == {"late"}
     target.create_topic("late")
     assert writer.flush(WAIT_SECONDS)
     assert writer.last_error == ""
+    assert writer.missing == frozenset()
 
 
 # -- what the target will never take --------------------------------------------------------------

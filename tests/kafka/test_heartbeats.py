@@ -10,15 +10,16 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from confluent_kafka.admin import AdminClient, ConfigResource
 
 from sparkmirror.config.mm2 import HeartbeatPair, load_mm2
+from sparkmirror.connect import heartbeat_connector, record_writer
 from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.partitioner import partition_for_key
 from tests.clusters import Record, read_partition, unique_name, wait_for
 from tests.kafka.broker_failures import restart
 from tests.kafka.records import end_of
+from tests.kafka.topics import delete_topic, topic_shape
 
 pytestmark = pytest.mark.kafka
 
@@ -127,10 +128,24 @@ def test_heartbeats_go_on_when_the_broker_comes_back(beating: Beating) -> None:
     assert beating.connector.join(10.0)
 
 
-def topic_shape(cluster: KafkaCluster, topic: str) -> tuple[int, str]:
-    """Partitions, and how it is cleaned up."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-    configs = admin.describe_configs([resource])[resource].result(WAIT_SECONDS)
-    partitions = admin.list_topics(topic, timeout=WAIT_SECONDS).topics[topic].partitions
-    return len(partitions), configs["cleanup.policy"].value
+def test_a_deleted_topic_is_created_again_and_heartbeats_go_on(
+    tmp_path: Path,
+    target_cluster: KafkaCluster,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(heartbeat_connector, "CREATE_SECONDS", 0.5)
+    monkeypatch.setattr(record_writer, "STUCK_SECONDS", 1.0)
+    beating = Beating(tmp_path, target_cluster)
+    beating.wait_for_more(1)
+    delete_topic(target_cluster, "heartbeats")
+    beating.wait_for_more(3)
+    connector = beating.connector
+    wait_for(lambda: not connector.last_error, within=WAIT_SECONDS, describe="no error")
+    connector.stop()
+    assert connector.join(10.0)
+    complaint = f"[{connector.name}] 'heartbeats' is missing on 'b': creating it again"
+    assert caplog.messages.count(complaint) == 1
+    assert topic_shape(target_cluster, "heartbeats") == (1, "compact")
+    times = [record.timestamp_ms for record in beating.records()]
+    assert times == sorted(set(times)), "out of order, or twice"

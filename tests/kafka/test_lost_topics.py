@@ -14,7 +14,6 @@ from tests.kafka.mirror_process import Mirror
 from tests.kafka.records import (
     Feeder,
     assert_identical,
-    end_of,
     fill,
     new_topic,
     number,
@@ -24,16 +23,11 @@ from tests.kafka.records import (
     wait_for_last,
     wait_until_copied,
 )
+from tests.kafka.topics import delete_topic
 
 pytestmark = pytest.mark.kafka
 
 NEVER = "100000"
-
-
-def delete_topic(cluster: KafkaCluster, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.delete_topics([topic])[topic].result(30)
-    wait_for(lambda: end_of(cluster, topic) < 0, within=30, describe=f"{topic} is gone")
 
 
 def delete_records(cluster: KafkaCluster, topic: str, before_offset: int) -> None:
