@@ -126,6 +126,12 @@ class FakeTask:
     def send(self, message: Message) -> None:
         self.sent.append(message)
 
+    def restart(self) -> None:
+        self.started += 1
+
+    def take_topics(self) -> set[str]:
+        return set()
+
     def stop(self) -> None:
         self.stopped = True
 

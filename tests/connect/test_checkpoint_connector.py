@@ -302,7 +302,7 @@ def test_a_load_that_failed_is_tried_again(
 @pytest.mark.parametrize("key", ["emit.checkpoints.enabled", "emit.offset-syncs.enabled"])
 def test_a_flow_without_checkpoints_does_nothing(tmp_path: Path, key: str) -> None:
     flow = make_flow(tmp_path, {f"a->b.{key}": "false"})
-    connector = CheckpointConnector(flow)
+    connector = CheckpointConnector(flow, has_syncs=flow.source.emit_offset_syncs_enabled)
     connector.connect()
     connector.start()
     connector.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -155,7 +156,7 @@ def test_secrets_in_a_file_are_resolved_for_the_tasks_only(tmp_path: Path) -> No
     connector = Connector(tmp_path, settings)
     connector.source.add("t")
     connector.refresh()
-    flow: FlowConfig = connector.flow
+    flow = cast(FlowConfig, connector.flow)
     assert flow.connector_props["MirrorSourceConnector"]["topics"].startswith("${file:")
     assert connector._orders(0)["connector"]["topics"] == "t.*"
 

@@ -52,6 +52,18 @@ def test_a_copy_goes_on_at_its_position(copy: Copy) -> None:
     assert copy.stored() == {T0: 2}
 
 
+def test_topics_are_active_while_they_get_records(copy: Copy) -> None:
+    copy.source.write(T0, [b"0", b"1"])
+    loop = copy.start({T0: 1, T1: None})
+    assert loop.take_active_topics() == []
+    copy.run_until(lambda: loop.records == 1)
+    assert loop.take_active_topics() == ["a.t"]
+    assert loop.take_active_topics() == []
+    copy.source.write(T1, [b"x"])
+    copy.run_until(lambda: loop.records == 2)
+    assert loop.take_active_topics() == ["a.t"]
+
+
 def test_positions_are_stored_now_and_then(copy: Copy) -> None:
     copy.source.write(T0, [b"0"])
     copy.start({T0: None}, {"b.offset.flush.interval.ms": "20"})

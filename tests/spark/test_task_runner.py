@@ -183,6 +183,44 @@ def test_a_task_that_ends_by_itself_is_started_again(rig: Rig) -> None:
     assert rig.runner.restarts == 1
 
 
+def test_a_restart_ends_a_running_task_and_begins_anew_at_once(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(task_runner, "FIRST_BACKOFF_SECONDS", WAIT_SECONDS * 2)
+    link = rig.begin()
+    rig.runner.restart()
+    assert link.wait_for_orders() == {"type": "stop"}
+    link.close()
+    rig.spark.outcomes.put("stopped")
+    rig.begin().close()
+    assert "starting it again" not in caplog.text
+
+
+def test_a_restart_ends_the_pause_after_a_failure(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_runner, "LONGEST_BACKOFF_SECONDS", WAIT_SECONDS * 2)
+    rig.begin().close()
+    rig.spark.outcomes.put(RuntimeError("one"))
+    rig.begin().close()
+    monkeypatch.setattr(TaskRunner, "_was_healthy", lambda _: False)
+    rig.spark.outcomes.put(RuntimeError("two"))
+    wait_for(lambda: rig.runner.restarts == 2)
+    rig.runner.restart()
+    rig.begin().close()
+
+
+def test_topics_that_a_task_writes_are_taken_once(rig: Rig) -> None:
+    link = rig.begin()
+    link.send({"type": "numbers", "records": 1, "active_topics": ["a.t", "a.u"]})
+    link.send({"type": "numbers", "records": 2, "active_topics": ["a.t"]})
+    wait_for(lambda: rig.runner.records == 2)
+    assert rig.runner.take_topics() == {"a.t", "a.u"}
+    assert rig.runner.take_topics() == set()
+    assert "active_topics" not in rig.runner.numbers
+    link.close()
+
+
 def test_spark_may_run_the_task_again_by_itself(rig: Rig) -> None:
     ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
     links = []

@@ -14,9 +14,11 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
+from typing import Protocol
 
 from sparkmirror.config.connector_keys import CHECKPOINT_KEYS
-from sparkmirror.config.mm2 import FlowConfig
+from sparkmirror.config.connectors import CheckpointConfig
+from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.checkpoint_log import CheckpointLog
 from sparkmirror.connect.complaints import Complaints
 from sparkmirror.connect.group_sync import GroupSync, SyncReport
@@ -24,7 +26,7 @@ from sparkmirror.connect.internal_topics import about_missing, ensure_internal_t
 from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.record_writer import RecordWriter
-from sparkmirror.connect.source_offsets import SourceOffsets
+from sparkmirror.connect.source_offsets import SourceOffsets, own_writer
 from sparkmirror.connect.ticker import Ticker
 from sparkmirror.connect.topic_follower import TopicFollower
 from sparkmirror.connect.translator import Translator, make_translator
@@ -34,7 +36,7 @@ from sparkmirror.mirror.filters import make_group_filter, make_topic_filter
 from sparkmirror.mirror.group_offsets import GroupListing, select_consuming, select_groups
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.records import Checkpoint
-from sparkmirror.types import TopicPartition
+from sparkmirror.types import FlowName, TopicPartition
 from sparkmirror.wire.admin import open_admins
 from sparkmirror.wire.group_admin import GroupAdmin, GroupOffset
 
@@ -51,29 +53,45 @@ TOMBSTONES = 1000
 MOST_WAITING = 100
 
 
-class CheckpointConnector:
-    """Follows the groups of one flow, as long as it runs. Its rounds run on one thread."""
+class CheckpointFlow(Protocol):
+    """A flow of an mm2 file, or of a connector that a Connect worker was given."""
 
-    def __init__(self, flow: FlowConfig) -> None:
+    @property
+    def name(self) -> FlowName: ...
+    @property
+    def worker(self) -> WorkerConfig: ...
+    @property
+    def checkpoint(self) -> CheckpointConfig: ...
+
+
+class CheckpointConnector:
+    """Follows the groups of one flow, as long as it runs. Its rounds run on one thread.
+
+    `has_syncs` is false when it is known that the flow's source connector writes no offset syncs.
+    """
+
+    def __init__(self, flow: CheckpointFlow, *, has_syncs: bool = True) -> None:
         config = flow.checkpoint
         self._config = config
         self._flow = flow.name
-        self._has_syncs = flow.source.emit_offset_syncs_enabled
+        self._has_syncs = has_syncs
         self._policy = flow_policy(config)
         self._group_filter = make_group_filter(config)
         self._rules = CheckpointRules(
             self._policy, make_topic_filter(config), config.source_alias, config.target_alias
         )
         self.groups: tuple[str, ...] = ()
+        self.knows_groups = False
         self.name = f"{flow.name}|{config.name}"
         self._ticker = Ticker(self.name)
         self._writer = RecordWriter(config.producer, self.name)
         self._complaints = Complaints(self.name)
         self._store = OffsetStore(flow.worker, config.name, config.source_alias)
         self._flush_seconds = flow.worker.offset_flush_interval_ms / 1000
-        self._offsets = SourceOffsets(self._writer, self._store.topic)
-        topic = self._policy.checkpoints_topic(config.source_alias)
-        self._log = CheckpointLog(topic, config.name, self._writer, self._offsets)
+        own = own_writer(flow.worker, config.producer, self.name)
+        self._offsets = SourceOffsets(self._writer, self._store.topic, own)
+        self.topic = self._policy.checkpoints_topic(config.source_alias)
+        self._log = CheckpointLog(self.topic, config.name, self._writer, self._offsets)
         self._admins: list[GroupAdmin] = []
         self._loading: TopicFollower | None = None
         self._translator: Translator | None = None
@@ -93,6 +111,11 @@ class CheckpointConnector:
     def last_error(self) -> str:
         """What keeps checkpoints from being made or stored, or makes them coarse."""
         return self._ticker.last_error or self._writer.last_error or self._reading_error
+
+    @property
+    def records(self) -> int:
+        """How many checkpoints were stored since the start."""
+        return self._offsets.noted
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -117,14 +140,15 @@ class CheckpointConnector:
             return
         config, ticker = self._config, self._ticker
         self._writer.start()
+        self._offsets.start()
         ticker.repeat("preparing checkpoints", PREPARE_SECONDS, self._prepare)
-        refresh = ticker.repeat(
+        self._refresh = ticker.repeat(
             "refreshing groups",
             config.refresh_groups_interval_seconds,
             self.refresh,
             enabled=config.refresh_groups_enabled,
         )
-        ticker.run_soon(refresh)
+        ticker.run_soon(self._refresh)
         ticker.repeat(
             "emitting checkpoints",
             config.emit_checkpoints_interval_seconds,
@@ -142,6 +166,11 @@ class CheckpointConnector:
         ticker.repeat("pruning the offset map", PRUNE_SECONDS, self.prune, delayed=True)
         ticker.start()
 
+    def refresh_soon(self) -> None:
+        """Look for groups as soon as the thread is free."""
+        if self.is_enabled:
+            self._ticker.run_soon(self._refresh)
+
     def stop(self) -> None:
         """Start nothing more, and let reading that is under way fail."""
         self._stopping.set()
@@ -156,6 +185,7 @@ class CheckpointConnector:
         has_ended = self._ticker.join(seconds)
         is_stored = has_ended and self._finish(deadline)
         self._writer.close()
+        self._offsets.close()
         if has_ended:  # whoever closes under a thread's feet makes it fail in strange ways
             self._close()
         return is_stored
@@ -166,7 +196,7 @@ class CheckpointConnector:
         if not self._writer.flush(max(0.0, deadline - time.monotonic())):
             return False
         self._commit()
-        return self._writer.flush(max(0.0, deadline - time.monotonic()))
+        return self._offsets.flush(max(0.0, deadline - time.monotonic()))
 
     def _close(self) -> None:
         if self._translator is not None:
@@ -211,7 +241,7 @@ class CheckpointConnector:
             self._prepare_offsets()
 
     def _prepare_offsets(self) -> None:
-        self._store.prepare(self._target)
+        self._store.prepare(self._target, self._config.target_client)
         self._has_offsets_topic = True
 
     def _try_to_load(self) -> bool:
@@ -337,6 +367,7 @@ class CheckpointConnector:
         if gone:
             log.info("[%s] %d groups are gone: %s", self._flow, len(gone), some_names(gone))
         self.groups = groups
+        self.knows_groups = True
 
     def _catch_up(self, translator: Translator) -> None:
         """What cannot be read now makes translation coarser, never wrong: go on."""

@@ -115,7 +115,10 @@ class DedicatedMirror:
 
 def _worker_connectors(config: MirrorMakerConfig) -> Sequence[WorkerConnector]:
     """What runs beside the source connectors."""
-    checkpoints = [CheckpointConnector(flow) for flow in config.flows]
+    checkpoints = [
+        CheckpointConnector(flow, has_syncs=flow.source.emit_offset_syncs_enabled)
+        for flow in config.flows
+    ]
     return [*checkpoints, *(HeartbeatConnector(pair) for pair in config.heartbeat_pairs)]
 
 

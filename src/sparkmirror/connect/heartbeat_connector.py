@@ -15,7 +15,7 @@ from sparkmirror.connect.complaints import Complaints
 from sparkmirror.connect.internal_topics import about_missing, ensure_internal_topic
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.record_writer import RecordWriter
-from sparkmirror.connect.source_offsets import SourceOffsets
+from sparkmirror.connect.source_offsets import SourceOffsets, own_writer
 from sparkmirror.connect.ticker import Ticker
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.policy import flow_policy
@@ -46,7 +46,8 @@ class HeartbeatConnector:
         self._admin: Admin | None = None
         self._ticker = Ticker(self.name)
         self._writer = RecordWriter(config.producer, self.name)
-        self._offsets = SourceOffsets(self._writer, self._store.topic)
+        own = own_writer(pair.worker, config.producer, self.name)
+        self._offsets = SourceOffsets(self._writer, self._store.topic, own)
         self._complaints = Complaints(self.name)
         self._has_topic = False
         self._has_offsets_topic = False
@@ -62,6 +63,11 @@ class HeartbeatConnector:
         """What keeps heartbeats from being stored; empty while they are."""
         return self._ticker.last_error or self._writer.last_error
 
+    @property
+    def records(self) -> int:
+        """How many heartbeats were stored since the start."""
+        return self._offsets.noted
+
     def connect(self) -> None:
         """Open the admin connection to the target; nothing is changed there.
 
@@ -76,6 +82,7 @@ class HeartbeatConnector:
         if not self.is_enabled:
             return
         self._writer.start()
+        self._offsets.start()
         interval = self._config.emit_heartbeats_interval_seconds
         self._ticker.repeat("creating topics", CREATE_SECONDS, self._create_topics)
         self._ticker.repeat("emitting a heartbeat", interval, self._emit, delayed=True)
@@ -92,6 +99,7 @@ class HeartbeatConnector:
         has_ended = self._ticker.join(seconds)
         is_stored = has_ended and self._finish(deadline)
         self._writer.close()
+        self._offsets.close()
         if has_ended:  # else its thread may be using the connection
             self._close_admin()
         return is_stored
@@ -101,7 +109,7 @@ class HeartbeatConnector:
         if not self._writer.flush(deadline - time.monotonic()):
             return False
         self._commit()
-        return self._writer.flush(deadline - time.monotonic())
+        return self._offsets.flush(deadline - time.monotonic())
 
     def _close_admin(self) -> None:
         """Needed for creating topics only: a file of many clusters has many pairs."""
@@ -127,7 +135,7 @@ class HeartbeatConnector:
             is_missing=self.topic in missing,
         )
         self._has_topic = True
-        self._store.prepare(self._admin)
+        self._store.prepare(self._admin, config.target_client)
         self._has_offsets_topic = True
         self._close_admin()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 
+from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.topic_reader import TopicReader
 from sparkmirror.errors import ConfigError, KafkaError
@@ -17,6 +18,7 @@ from sparkmirror.wire.admin import Admin, NewTopic
 log = logging.getLogger(__name__)
 
 READ_SECONDS = 60.0
+ADMIN_TIMEOUT_MS = 60_000
 CLEANUP = "cleanup.policy"
 
 
@@ -30,8 +32,21 @@ class OffsetStore:
         self.topic = worker.offset_storage_topic
         self.partitions = 0
 
-    def prepare(self, admin: Admin) -> None:
-        """Create the topic, or check the one that is there."""
+    def prepare(self, admin: Admin, client: ClientConfig | None = None) -> None:
+        """Create the topic, or check the one that is there.
+
+        `admin` asks the cluster of `client`; the worker's own may be another one.
+        """
+        if client is None or is_same_cluster(client, self._worker.client):
+            self._prepare(admin)
+            return
+        own = Admin(self._worker.client, ADMIN_TIMEOUT_MS)
+        try:
+            self._prepare(own)
+        finally:
+            own.close()
+
+    def _prepare(self, admin: Admin) -> None:
         found = admin.list_topics().get(self.topic)
         if found is None:
             self._create(admin)
@@ -80,3 +95,8 @@ class OffsetStore:
                 f"{error}; set offset.storage.replication.factor to at most the number of brokers"
             ) from error
         log.info("created '%s' with %d partitions", self.topic, self.partitions)
+
+
+def is_same_cluster(one: ClientConfig, other: ClientConfig) -> bool:
+    """Whether the addresses have one in common: two names of a broker look like two clusters."""
+    return not set(one.bootstrap_servers).isdisjoint(other.bootstrap_servers)

@@ -9,8 +9,10 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from sparkmirror.config.mm2 import FlowConfig
+from sparkmirror.config.connectors import SourceConfig
+from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.acl_sync import AclSync
 from sparkmirror.connect.config_sync import ConfigSync
 from sparkmirror.connect.internal_topics import InternalTopic, ensure_internal_topics
@@ -29,7 +31,7 @@ from sparkmirror.spark.link_frames import Message
 from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
-from sparkmirror.types import TopicPartition
+from sparkmirror.types import FlowName, TopicPartition
 from sparkmirror.wire.admin import Admin, TopicView, open_admins
 
 log = logging.getLogger(__name__)
@@ -45,7 +47,20 @@ LAST_REQUEST_SECONDS = 0.5
 class SourceConnector:
     """Discovers topics, creates their remotes, and keeps the copy tasks in line with them."""
 
-    def __init__(self, flow: FlowConfig) -> None:
+class SourceFlow(Protocol):
+    """A flow of an mm2 file, or of a connector that a Connect worker was given."""
+
+    @property
+    def name(self) -> FlowName: ...
+    @property
+    def worker(self) -> WorkerConfig: ...
+    @property
+    def source(self) -> SourceConfig: ...
+    @property
+    def worker_props(self) -> Mapping[str, str]: ...
+
+
+    def __init__(self, flow: SourceFlow) -> None:
         self.flow = flow
         self.config = flow.source
         self.tasks: list[TaskRunner] = []
@@ -86,7 +101,7 @@ class SourceConnector:
     def start(self, engine: SparkEngine, links: LinkServer) -> None:
         """Create what is missing, start the tasks, and go on looking for topics."""
         self._engine, self._links = engine, links
-        self._store.prepare(self._target)
+        self._store.prepare(self._target, self.config.target_client)
         self._schedule_internal_topics()
         self.refresh()
         self._schedule()
@@ -115,6 +130,12 @@ class SourceConnector:
     def refresh_soon(self, topics: Sequence[str]) -> None:
         """A task misses target topics: somebody deleted them."""
         log.warning("[%s] missing on the target: %s", self.flow.name, ", ".join(topics))
+    @property
+    def assignment(self) -> list[list[TopicPartition]]:
+        """The partitions of each task."""
+        with self._lock:
+            return [list(partitions) for partitions in self._assignment]
+
         self._misses_topics.set()
 
     def _schedule(self) -> None:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import threading
 import time
 
+from sparkmirror.config.clients import ProducerConfig
+from sparkmirror.config.worker import WorkerConfig
+from sparkmirror.connect.offset_store import is_same_cluster
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.mirror.partitioner import partition_for_key
 from sparkmirror.mirror.records import encode_offset_value
@@ -17,18 +20,25 @@ OFFSET = encode_offset_value(0)
 
 
 class SourceOffsets:
-    """Keys whose records were stored since the last `store`; for any thread."""
+    """Keys whose records were stored since the last `store`; for any thread.
 
-    def __init__(self, writer: RecordWriter, topic: str) -> None:
+    `noted` is how many records were stored in all. `own` writes them when `writer`, which writes
+    the records, does so to another cluster than the worker's.
+    """
+
+    def __init__(self, writer: RecordWriter, topic: str, own: RecordWriter | None = None) -> None:
         self._writer = writer
+        self._own = own
         self._topic = topic
         self._lock = threading.Lock()
         self._keys: dict[bytes, None] = {}
+        self.noted = 0
 
     def note(self, key: bytes) -> None:
         """A record of this key was stored."""
         with self._lock:
             self._keys[key] = None
+            self.noted += 1
 
     def store(self, partitions: int) -> None:
         """Write what was noted to the offsets topic, which has so many partitions.
@@ -44,4 +54,25 @@ class SourceOffsets:
             rows = by_partition.setdefault(partition_for_key(key, partitions), [])
             rows.append((key, OFFSET, now_ms))
         for partition, rows in by_partition.items():
-            self._writer.send(self._topic, partition, rows)
+            (self._own or self._writer).send(self._topic, partition, rows)
+
+    def start(self) -> None:
+        """Start the writer, if there is one for offsets."""
+        if self._own is not None:
+            self._own.start()
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until what was written is stored; tells whether it is."""
+        return (self._own or self._writer).flush(seconds)
+
+    def close(self) -> None:
+        """Close the writer, if there is one for offsets."""
+        if self._own is not None:
+            self._own.close()
+
+
+def own_writer(worker: WorkerConfig, producer: ProducerConfig, name: str) -> RecordWriter | None:
+    """A writer for the worker's cluster, when the producer of the records is for another one."""
+    if is_same_cluster(worker.client, producer.client):
+        return None
+    return RecordWriter(worker.producer, f"{name} offsets")

@@ -129,7 +129,7 @@ class CopyLoop:
             partition = CopyPartition(row.source, row.target, rules)
             self._by_source[row.source] = self._by_target[row.target] = partition
             if row.next_offset:
-                partition.copied_to = row.next_offset
+                partition.copied_to = partition.told_to = row.next_offset
             self._target.track([row.target.topic])
             self._fetcher.add(row.source, row.next_offset)
 
@@ -215,6 +215,15 @@ class CopyLoop:
         try:
             planned = plan(
                 records.view, records.next_offset, records.aborted, partition.rules, self.slow
+    def take_active_topics(self) -> list[str]:
+        """Target topics that got records since the last call."""
+        active = set()
+        for partition in self._by_target.values():
+            if partition.copied_to not in (None, partition.told_to):
+                partition.told_to = partition.copied_to
+                active.add(partition.target.topic)
+        return sorted(active)
+
             )
         except BatchError as error:
             return self._on_damaged(partition, records.next_offset, error)

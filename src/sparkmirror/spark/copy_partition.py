@@ -28,6 +28,8 @@ class CopyPartition:
     # How many of them are of a topic that was deleted since: they make no position.
     outdated_records: int = 0
     copied_to: int | None = None
+    # What `copied_to` was when the worker was told last which topics are written.
+    told_to: int | None = None
     damaged: int = 0
 
     def limit_batches(self, most_bytes: int) -> None:

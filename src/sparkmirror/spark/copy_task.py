@@ -139,3 +139,4 @@ class CopyTask:
             "cpu_seconds": time.process_time(),
             "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }
+            "active_topics": copy.take_active_topics(),

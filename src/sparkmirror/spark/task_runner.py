@@ -75,6 +75,8 @@ class TaskRunner:
         # What was said while the orders of a new attempt were being made: they may lack it.
         self._meanwhile: list[Message] | None = None
         self._totals: Counter[str] = Counter()
+        self._topics: set[str] = set()
+        self._restart_asked = threading.Event()
         self._is_clean = True
         self._stopping = threading.Event()
         self._submitted: float | None = None
@@ -113,6 +115,7 @@ class TaskRunner:
     def stop(self) -> None:
         """Ask the task to commit and end; one that has not called in has nothing to commit."""
         self._stopping.set()
+        self._restart_asked.set()
         with self._lock:
             waits = self._link is None
         if waits:
@@ -129,6 +132,17 @@ class TaskRunner:
         self._links.forget(self.task)
         self.state = TaskState.STOPPED
         return self._is_clean
+
+    def restart(self) -> None:
+        """Begin a new attempt now: one that runs commits and ends, a pause after a failure ends."""
+        self._restart_asked.set()
+        self.send({"type": "stop"})
+
+    def take_topics(self) -> set[str]:
+        """Target topics that got records since the last call."""
+        with self._lock:
+            taken, self._topics = self._topics, set()
+        return taken
 
     def check_slot(self, tasks_wanted: int) -> None:
         """Say so when the task has been waiting for a Spark slot; called about once a second.
@@ -174,6 +188,8 @@ class TaskRunner:
         if message.get("type") == "log":
             log.log(int(message["level"]), "[%s] %s", self.task, message["text"])
             return
+        with self._lock:
+            self._topics.update(message.pop("active_topics", ()))
         totals = {name: self._totals[name] + int(message.get(name, 0)) for name in TOTALS}
         self.numbers = message | totals
         self._is_clean = bool(message.get("clean"))
@@ -204,10 +220,17 @@ class TaskRunner:
             if self._was_healthy():
                 backoff = FIRST_BACKOFF_SECONDS
             self.restarts += 1
-            log.error("[%s] %s; starting it again in %.0f s", self.task, ended, backoff)
-            self._stopping.wait(backoff)
-            backoff = min(backoff * 2, LONGEST_BACKOFF_SECONDS)
+            backoff = self._pause(ended, backoff)
         self.state = TaskState.STOPPED
+
+    def _pause(self, ended: str, backoff: float) -> float:
+        """Wait before the next attempt, unless one was asked for; how long the next pause is."""
+        if not self._restart_asked.is_set():
+            log.error("[%s] %s; starting it again in %.0f s", self.task, ended, backoff)
+        if not self._restart_asked.wait(backoff):
+            return min(backoff * 2, LONGEST_BACKOFF_SECONDS)
+        self._restart_asked.clear()
+        return FIRST_BACKOFF_SECONDS
 
     def _attempt(self) -> str:
         """One Spark job; how it ended."""

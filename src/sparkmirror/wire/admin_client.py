@@ -74,6 +74,11 @@ class AdminClient:
         except kafka.errors.KafkaError as error:
             raise _silent(config, timeout_ms) from error
 
+    def cluster_id(self) -> str:
+        """The id that the cluster gave itself when it was made."""
+        with self._during("describe the cluster"):
+            return str(self._client.describe_cluster()["cluster_id"] or "")
+
     def close(self) -> None:
         """Close the connections."""
         self._client.close()

@@ -1,0 +1,195 @@
+"""The connectors that this worker runs, which are all while it leads and none while it does not.
+
+Runs on: worker. One thread looks at the config topic and at the group, and tells each connector's
+keeper what is wanted; it waits for none of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from sparkmirror.connect.answers import TargetState
+from sparkmirror.connect.keeper import ConnectorKeeper, Desired, Restart
+from sparkmirror.connect.membership import time_with_sleep
+from sparkmirror.connect.publisher import Identity, Publisher
+from sparkmirror.connect.running import Running, RunningSource
+from sparkmirror.connect.spark_host import SparkHost
+from sparkmirror.connect.stores import Settings, Snapshot, Stores
+from sparkmirror.errors import MirrorError
+
+log = logging.getLogger(__name__)
+
+TICK_SECONDS = 0.2
+SLOT_SECONDS = 1.0
+
+
+class Crew:
+    """Keepers by name of their connector.
+
+    `problem` says why this worker must end: Spark is gone, and nothing here can bring it back.
+    """
+
+    def __init__(
+        self,
+        stores: Stores,
+        identity: Identity,
+        make: Callable[[Settings], Running],
+        spark: SparkHost,
+        stop_seconds: float = 5.0,
+        *,
+        clock: Callable[[], float] = time_with_sleep,
+    ) -> None:
+        self.problem = ""
+        self.last_turn = time.monotonic()
+        self._stores = stores
+        self._configs = stores.configs
+        self._group = stores.group
+        self._identity = identity
+        self._make = make
+        self._spark = spark
+        self._stop_seconds = stop_seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._keepers: dict[str, ConnectorKeeper] = {}
+        self._leaving: list[ConnectorKeeper] = []
+        self._lease_until = 0.0
+        self._has_claimed = False
+        self._slots_at = 0.0
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="herder", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._configs.on_change(self._wake.set)
+        self._group.on_change(self._wake.set)
+        self._thread.start()
+
+    def stop(self, seconds: float) -> bool:
+        """Stop all connectors and Spark; tells whether all ended in time."""
+        self._stopping.set()
+        self._wake.set()
+        deadline = time.monotonic() + seconds
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+        self._step_down("the worker ends")
+        for keeper in self._leaving:
+            keeper.join(max(0.1, deadline - time.monotonic()))
+        has_ended = all(keeper.has_ended for keeper in self._leaving)
+        self._spark.close()
+        return has_ended
+
+    def wake(self) -> None:
+        """Look now."""
+        self._wake.set()
+
+    def leads(self) -> bool:
+        """Whether this worker leads, and nobody else can."""
+        return self._group.is_leader and self._group.lease_seconds() > 0
+
+    def keeper(self, name: str) -> ConnectorKeeper | None:
+        """Who keeps the connector `name` here."""
+        with self._lock:
+            return self._keepers.get(name)
+
+    def restart(self, name: str, restart: Restart) -> bool:
+        """Restart what it names; False when the connector is not kept here."""
+        keeper = self.keeper(name)
+        if keeper is not None:
+            keeper.restart(restart)
+        return keeper is not None
+
+    # -- the thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.clear()
+            try:
+                self.reconcile()
+            except Exception:  # the next turn may do better, and nobody else would
+                log.exception("looking after the connectors failed")
+            self.last_turn = time.monotonic()
+            self._wake.wait(TICK_SECONDS)
+
+    def reconcile(self) -> None:
+        """One look: who leads, and what is wanted."""
+        self._leaving = [keeper for keeper in self._leaving if not keeper.has_ended]
+        if self._has_lapsed():
+            self._step_down("this worker leads no more")
+        if not self.leads():
+            self._close_spark()
+        elif not self._leaving:
+            self._take_over()
+            self._apply(self._configs.snapshot())
+            self._check_spark()
+
+    def _has_lapsed(self) -> bool:
+        """Whether there was a moment since the last look at which another worker could lead.
+
+        It may be over: a process that was frozen finds itself elected anew when it wakes up.
+        """
+        until, lease = self._lease_until, self._group.lease_seconds()
+        self._lease_until = self._clock() + lease if self.leads() else 0.0
+        return self._clock() > until or not self.leads()
+
+    def _take_over(self) -> None:
+        if not self._has_claimed:
+            self._configs.claim()
+            self._has_claimed = True
+            log.info("this worker leads, and runs the connectors")
+
+    def _apply(self, snapshot: Snapshot) -> None:
+        for name in self._keepers.keys() - snapshot.connectors.keys():
+            if not self._keepers[name].want(None):
+                with self._lock:
+                    del self._keepers[name]
+        for name, config in snapshot.connectors.items():
+            state = TargetState(snapshot.target_states.get(name, TargetState.STARTED))
+            self._want(name, Desired(config, state, snapshot.tasks.get(name, ())))
+
+    def _want(self, name: str, desired: Desired) -> None:
+        keeper = self._keepers.get(name)
+        if keeper is not None and keeper.want(desired):
+            return
+        keeper = self._new_keeper(name)
+        keeper.want(desired)
+        with self._lock:
+            self._keepers[name] = keeper
+        keeper.start()
+
+    def _new_keeper(self, name: str) -> ConnectorKeeper:
+        publisher = Publisher(name, self._stores, self._identity)
+        return ConnectorKeeper(name, self._make, publisher, self.leads, self._stop_seconds)
+
+    def _step_down(self, why: str) -> None:
+        self._has_claimed = False
+        with self._lock:
+            keepers, self._keepers = list(self._keepers.values()), {}
+        if keepers:
+            log.info("%s: %d connectors stop here", why, len(keepers))
+        for keeper in keepers:
+            keeper.leave()
+        self._leaving += keepers
+
+    def _close_spark(self) -> None:
+        if not self._leaving:
+            self._spark.close()
+
+    def _check_spark(self) -> None:
+        if time.monotonic() < self._slots_at:
+            return
+        self._slots_at = time.monotonic() + SLOT_SECONDS
+        running = [keeper.running for keeper in self._keepers.values()]
+        sources = [each for each in running if isinstance(each, RunningSource)]
+        wanted = sum(source.task_count for source in sources)
+        try:
+            self._spark.check_alive()
+            for source in sources:
+                source.check_slots(wanted)
+        except MirrorError as error:
+            if not self.problem:
+                log.error("%s", error)  # noqa: TRY400
+            self.problem = str(error)

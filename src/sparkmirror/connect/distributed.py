@@ -1,0 +1,131 @@
+"""Distributed mode: one worker of a Connect cluster, from its file to its end.
+
+Runs on: worker. Mirrors: org.apache.kafka.connect.cli.ConnectDistributed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from urllib.parse import urlsplit
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.config.connector_file import parse_connector
+from sparkmirror.config.plugins import CONNECT_VERSION
+from sparkmirror.config.worker_file import WorkerFile
+from sparkmirror.connect.config_store import ConfigStore
+from sparkmirror.connect.connector_offsets import ConnectorOffsets
+from sparkmirror.connect.crew import Crew
+from sparkmirror.connect.herder import WorkerHerder
+from sparkmirror.connect.membership import Membership
+from sparkmirror.connect.publisher import Identity
+from sparkmirror.connect.running import Running, make_running
+from sparkmirror.connect.spark_host import SparkHost
+from sparkmirror.connect.status_store import StatusStore
+from sparkmirror.connect.storage_topics import StorageTopic, prepare_storage_topic
+from sparkmirror.connect.stores import Settings, Stores
+from sparkmirror.wire.admin import Admin
+
+log = logging.getLogger(__name__)
+
+# Commit, drain and end: SIGTERM to exit takes less than ten seconds in all.
+STOP_SECONDS = 8.0
+ADMIN_TIMEOUT_MS = 60_000
+
+
+class DistributedWorker:
+    """Everything of a worker but its REST server, which asks `herder`.
+
+    `own_url` is how other workers and users reach that server, http://host:port/.
+    """
+
+    def __init__(self, file: WorkerFile, own_url: str) -> None:
+        """Create or check the offsets topic; `start` does all else.
+
+        Raises:
+            ConfigError: the offsets topic cannot be used.
+            KafkaError: the worker's cluster cannot be reached.
+        """
+        worker, group = file.worker, file.group
+        self._file = file
+        self.membership = Membership(
+            worker.client,
+            group.group_id,
+            session_timeout_ms=group.session_timeout_ms,
+            heartbeat_interval_ms=group.heartbeat_interval_ms,
+            rebalance_timeout_ms=group.rebalance_timeout_ms,
+            own_url=own_url,
+        )
+        self.configs = ConfigStore(
+            worker.client,
+            worker.config_storage_topic,
+            worker.config_storage_replication_factor,
+            group_id=group.group_id,
+            term=lambda: self.membership.term,
+        )
+        self.statuses = StatusStore(
+            worker.client,
+            worker.status_storage_topic,
+            worker.status_storage_partitions,
+            worker.status_storage_replication_factor,
+        )
+        self._spark = SparkHost(file.spark)
+        stores = Stores(self.configs, self.statuses, _offsets(file), self.membership)
+        self.crew = Crew(
+            stores,
+            Identity(urlsplit(own_url).netloc, CONNECT_VERSION),
+            self._make,
+            self._spark,
+            worker.task_shutdown_graceful_timeout_ms / 1000,
+        )
+        self.herder = WorkerHerder(file, stores, self.crew, _cluster_id(worker.client))
+
+    def start(self) -> None:
+        """Create and read the topics, then join the group; who leads it starts the connectors.
+
+        Raises:
+            ConfigError: a topic cannot be used.
+            KafkaError: a topic can neither be created nor read.
+        """
+        self.configs.start()
+        self.statuses.start()
+        self.herder.start()
+        self.membership.start()
+        self.crew.start()
+
+    def stop(self) -> bool:
+        """End the connectors, say so, and leave the group; tells whether all ended in time."""
+        deadline = time.monotonic() + STOP_SECONDS
+        has_ended = self.crew.stop(STOP_SECONDS)
+        self.statuses.stop()
+        self.configs.stop()
+        # Last of all, so that nobody takes over what still runs.
+        self.membership.stop()
+        log.info("the worker has ended, %.1f s before its time", deadline - time.monotonic())
+        return has_ended
+
+    def _make(self, config: Settings) -> Running:
+        parsed = parse_connector(config, self._file)
+        for warning in parsed.warnings:
+            log.warning("%s", warning)
+        return make_running(parsed, self._spark)
+
+
+def _offsets(file: WorkerFile) -> ConnectorOffsets:
+    worker = file.worker
+    wanted = StorageTopic(
+        "offset",
+        worker.offset_storage_topic,
+        worker.offset_storage_partitions,
+        worker.offset_storage_replication_factor,
+    )
+    partitions = prepare_storage_topic(worker.client, wanted)
+    return ConnectorOffsets(worker.client, worker.offset_storage_topic, partitions)
+
+
+def _cluster_id(client: ClientConfig) -> str:
+    admin = Admin(client, ADMIN_TIMEOUT_MS)
+    try:
+        return admin.cluster_id()
+    finally:
+        admin.close()

@@ -1,0 +1,353 @@
+"""A worker's topics, its group and its connectors in memory, for tests of the herder."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from sparkmirror.config.worker_file import WorkerFile, parse_worker_file
+from sparkmirror.connect.answers import Json, State
+from sparkmirror.connect.crew import Crew
+from sparkmirror.connect.herder import WorkerHerder
+from sparkmirror.connect.publisher import Identity
+from sparkmirror.connect.running import RUNNING, View
+from sparkmirror.connect.spark_host import SparkHost
+from sparkmirror.connect.status_store import StoredStatus
+from sparkmirror.connect.stores import Settings, Stores
+from sparkmirror.embedded.waiting import wait_for
+from sparkmirror.errors import MirrorError
+
+WORKER_ID = "worker-1:8083"
+OTHER_ID = "worker-2:8083"
+NAME = "a->b.MirrorHeartbeatConnector"
+CONFIG: dict[str, str | None] = {
+    "name": NAME,
+    "connector.class": "org.apache.kafka.connect.mirror.MirrorHeartbeatConnector",
+    "source.cluster.alias": "a",
+    "target.cluster.alias": "b",
+    "source.cluster.bootstrap.servers": "127.0.0.1:1",
+    "target.cluster.bootstrap.servers": "127.0.0.1:1",
+    "tasks.max": "1",
+}
+SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class FakeSnapshot:
+    """The config topic at one moment."""
+
+    connectors: dict[str, Settings] = field(default_factory=dict)
+    tasks: dict[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
+    target_states: dict[str, str] = field(default_factory=dict)
+    loggers: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> FakeSnapshot:
+        return FakeSnapshot(
+            dict(self.connectors), dict(self.tasks), dict(self.target_states), dict(self.loggers)
+        )
+
+
+class FakeConfigs:
+    """A config topic that is read back at once."""
+
+    def __init__(self) -> None:
+        self.state = FakeSnapshot()
+        self.claims = 0
+        self.puts: list[tuple[str, int]] = []
+        self.failures: list[MirrorError] = []
+        self._changed: list[Callable[[], None]] = []
+        self._restarts: list[Callable[[str, bool, bool], None]] = []
+        self._lock = threading.RLock()
+
+    def snapshot(self) -> FakeSnapshot:
+        with self._lock:
+            return self.state.copy()
+
+    def claim(self) -> None:
+        self.claims += 1
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        self._changed.append(callback)
+
+    def on_restart(self, callback: Callable[[str, bool, bool], None]) -> None:
+        self._restarts.append(callback)
+
+    def put_connector(self, name: str, config: Settings, target_state: str | None = None) -> None:
+        with self._lock:
+            self.state.connectors[name] = dict(config)
+            if target_state is not None:
+                self.state.target_states[name] = target_state
+        self._tell()
+
+    def delete_connector(self, name: str) -> None:
+        with self._lock:
+            del self.state.connectors[name]
+            self.state.tasks.pop(name, None)
+            self.state.target_states.pop(name, None)
+        self._tell()
+
+    def put_target_state(self, name: str, state: str) -> None:
+        with self._lock:
+            self.state.target_states[name] = state
+        self._tell()
+
+    def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
+        if self.failures:
+            raise self.failures.pop()
+        with self._lock:
+            self.puts.append((name, len(configs)))
+            self.state.tasks[name] = list(configs)
+        self._tell()
+
+    def put_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
+        for callback in self._restarts:
+            callback(name, include_tasks, only_failed)
+
+    def put_logger(self, name: str, level: str) -> None:
+        with self._lock:
+            self.state.loggers[name] = level
+        self._tell()
+
+    def _tell(self) -> None:
+        for callback in self._changed:
+            callback()
+
+
+class FakeStatuses:
+    """A status topic that is read back at once; `said` has every write of a state."""
+
+    def __init__(self) -> None:
+        self.connectors: dict[str, StoredStatus] = {}
+        self.by_task: dict[tuple[str, int], StoredStatus] = {}
+        self.written: dict[str, set[str]] = {}
+        self.said: list[tuple[str, int | None, str]] = []
+
+    def connector(self, name: str) -> StoredStatus | None:
+        return self.connectors.get(name)
+
+    def tasks(self, name: str) -> dict[int, StoredStatus]:
+        return {at: each for (owner, at), each in list(self.by_task.items()) if owner == name}
+
+    def topics(self, name: str) -> set[str]:
+        return set(self.written.get(name, ()))
+
+    def put_connector(  # noqa: PLR0917
+        self,
+        name: str,
+        state: str,
+        worker_id: str,
+        generation: int,
+        trace: str = "",
+        version: str = "",
+    ) -> None:
+        self.said.append((name, None, state))
+        self.connectors[name] = StoredStatus(state, worker_id, generation, trace, version)
+
+    def put_task(  # noqa: PLR0917
+        self,
+        name: str,
+        task: int,
+        state: str,
+        worker_id: str,
+        generation: int,
+        trace: str = "",
+        version: str = "",
+    ) -> None:
+        self.said.append((name, task, state))
+        self.by_task[name, task] = StoredStatus(state, worker_id, generation, trace, version)
+
+    def forget_task(self, name: str, task: int) -> None:
+        self.by_task.pop((name, task), None)
+
+    def forget(self, name: str) -> None:
+        self.connectors.pop(name, None)
+        self.written.pop(name, None)
+        for task in self.tasks(name):
+            del self.by_task[name, task]
+
+    def put_topic(self, topic: str, name: str, task: int, now_ms: int) -> None:
+        assert now_ms > 0
+        assert task >= 0
+        self.written.setdefault(name, set()).add(topic)
+
+    def reset_topics(self, name: str) -> None:
+        self.written.pop(name, None)
+
+
+class FakeOffsets:
+    """An offsets topic, by connector."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[tuple[Json, Json]]] = {}
+
+    def list(self, connector: str) -> Sequence[tuple[Json, Json]]:
+        return list(self.rows.get(connector, ()))
+
+    def write(self, connector: str, rows: Sequence[tuple[Json, Json | None]]) -> None:
+        for partition, offset in rows:
+            left = [row for row in self.list(connector) if row[0] != partition]
+            self.rows[connector] = left + ([] if offset is None else [(partition, offset)])
+
+
+class FakeGroup:
+    """A group that this worker leads until told otherwise."""
+
+    def __init__(self) -> None:
+        self.leads = True
+        self.lease = 10.0
+        self.generation = 7
+        self.leader_url = "http://worker-1:8083/"
+        self._callbacks: list[Callable[[], None]] = []
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leads
+
+    def lease_seconds(self) -> float:
+        return self.lease if self.leads else 0.0
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        self._callbacks.append(callback)
+
+    def lose(self) -> None:
+        """Another worker leads."""
+        self.leads, self.leader_url = False, "http://worker-2:8083/"
+        for callback in self._callbacks:
+            callback()
+
+
+class FakeRunning:
+    """A connector that does nothing but note what it is told."""
+
+    task_class = "MirrorHeartbeatTask"
+
+    def __init__(self, config: Settings) -> None:
+        self.config = config
+        self.calls: list[str] = []
+        self.views: list[View] = [RUNNING]
+        self.topics: dict[str, int] = {}
+        self.failures: dict[str, Exception] = {}
+        self.has_own_tasks = False
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def connect(self) -> None:
+        self._note("connect")
+
+    def start(self) -> None:
+        self._note("start")
+
+    def stop(self) -> None:
+        self._note("stop")
+
+    def join(self, seconds: float) -> bool:
+        self._note("join")
+        return seconds > 0
+
+    def tasks(self) -> list[dict[str, str]] | None:
+        return [{"task.index": str(at)} for at in range(len(self.views))]
+
+    def view(self, task: int) -> View:
+        return self.views[task]
+
+    def restart(self) -> None:
+        self._note("restart")
+
+    def restart_task(self, task: int) -> None:
+        self._note(f"restart {task}")
+
+    def take_topics(self) -> dict[str, int]:
+        taken, self.topics = self.topics, {}
+        return taken
+
+    def _note(self, call: str) -> None:
+        self.calls.append(call)
+        assert self.gate.wait(SECONDS)
+        if call in self.failures:
+            raise self.failures[call]
+
+
+class FakeSpark:
+    """Spark that is never started."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+        self.failure: MirrorError | None = None
+
+    def check_alive(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class FakeWorker:
+    """The real herder and crew over fakes. `prepare` is called with each connector that is made."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.configs, self.statuses = FakeConfigs(), FakeStatuses()
+        self.offsets, self.group, self.spark = FakeOffsets(), FakeGroup(), FakeSpark()
+        self.made: list[FakeRunning] = []
+        self.prepare: Callable[[FakeRunning], None] = lambda running: None
+        self.time = 100.0
+        self._is_stopping = False
+        stores = Stores(self.configs, self.statuses, self.offsets, self.group)
+        self.crew = Crew(
+            stores,
+            Identity(WORKER_ID, "4.3.1"),
+            self._make,
+            cast(SparkHost, self.spark),
+            1.0,
+            clock=lambda: self.time,
+        )
+        self.file = worker_file(folder, **settings)
+        self.herder = WorkerHerder(self.file, stores, self.crew, "cluster-1")
+
+    def start(self) -> None:
+        self.crew.start()
+        self.herder.start()
+
+    def stop(self) -> None:
+        self._is_stopping = True
+        for running in self.made:
+            running.gate.set()
+        assert self.crew.stop(SECONDS)
+
+    def _make(self, config: Settings) -> FakeRunning:
+        running = FakeRunning(config)
+        self.made.append(running)
+        self.prepare(running)
+        if self._is_stopping:
+            running.gate.set()
+        return running
+
+    def states(self, name: str = NAME) -> list[str]:
+        """Of the connector, if it has one, and of its tasks."""
+        status = self.statuses.connector(name)
+        tasks = sorted(self.statuses.tasks(name).items())
+        return [*([] if status is None else [status.state]), *(each.state for _, each in tasks)]
+
+    def wait_for_states(self, *states: State, name: str = NAME) -> None:
+        wait_for(
+            lambda: self.states(name) == list(states),
+            within=SECONDS,
+            describe=lambda: f"{name} is {self.states(name)}, not {list(states)}",
+        )
+
+
+def worker_file(folder: Path, **settings: str) -> WorkerFile:
+    raw = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "group.id": "workers",
+        "config.storage.topic": "configs",
+        "offset.storage.topic": "offsets",
+        "status.storage.topic": "statuses",
+        "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+        "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+        **{key.replace("_", "."): value for key, value in settings.items()},
+    }
+    return parse_worker_file(raw, folder / "worker.properties")

@@ -1,0 +1,206 @@
+"""Who runs connectors when, what fails, and what a worker that leads no more leaves behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.connect import keeper as keeper_module
+from sparkmirror.connect.answers import State, TargetState
+from sparkmirror.embedded.waiting import wait_for
+from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
+from tests.connect.herder_fakes import (
+    CONFIG,
+    NAME,
+    OTHER_ID,
+    SECONDS,
+    WORKER_ID,
+    FakeRunning,
+    FakeWorker,
+)
+
+
+@pytest.fixture
+def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorker]:
+    monkeypatch.setattr(keeper_module, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(keeper_module, "FIRST_BACKOFF_SECONDS", 0.05)
+    worker = FakeWorker(tmp_path)
+    yield worker
+    worker.stop()
+
+
+def start_one(worker: FakeWorker) -> FakeRunning:
+    worker.configs.put_connector(NAME, CONFIG)
+    worker.start()
+    worker.wait_for_states(State.RUNNING, State.RUNNING)
+    return worker.made[0]
+
+
+def test_a_follower_runs_nothing(worker: FakeWorker) -> None:
+    worker.group.leads = False
+    worker.configs.put_connector(NAME, CONFIG)
+    worker.start()
+    worker.crew.reconcile()
+    assert worker.made == []
+    assert worker.statuses.said == []
+    assert worker.configs.claims == 0
+
+
+def test_a_leader_claims_the_topic_once(worker: FakeWorker) -> None:
+    start_one(worker)
+    worker.group.generation += 1  # another worker joined; we lead on
+    worker.crew.reconcile()
+    assert worker.configs.claims == 1
+    assert len(worker.made) == 1
+
+
+def test_who_leads_no_more_stops_without_a_word(worker: FakeWorker) -> None:
+    running = start_one(worker)
+    said = len(worker.statuses.said)
+    worker.group.lose()
+    wait_for(lambda: running.calls[-1] == "join", within=SECONDS)
+    wait_for(lambda: worker.spark.closed, within=SECONDS)
+    assert len(worker.statuses.said) == said
+    assert worker.crew.keeper(NAME) is None
+
+
+def test_a_lease_that_was_over_for_a_moment_is_noticed(worker: FakeWorker) -> None:
+    running = start_one(worker)
+    worker.time += 60.0  # frozen; the group has elected us anew meanwhile
+    wait_for(lambda: "join" in running.calls, within=SECONDS)
+    wait_for(lambda: len(worker.made) == 2, within=SECONDS)
+    assert worker.configs.claims == 2
+
+
+def test_a_lease_that_is_renewed_in_time_is_one(worker: FakeWorker) -> None:
+    running = start_one(worker)
+    for _ in range(5):
+        worker.time += 6.0
+        worker.crew.reconcile()
+    assert running.calls == ["connect", "start"]
+
+
+def test_nothing_is_told_of_a_start_that_took_longer_than_the_lease(worker: FakeWorker) -> None:
+    worker.prepare = lambda running: running.gate.clear()
+    worker.configs.put_connector(NAME, CONFIG)
+    worker.start()
+    wait_for(lambda: worker.made and worker.made[0].calls == ["connect"], within=SECONDS)
+    worker.group.leads = False
+    worker.made[0].gate.set()
+    wait_for(lambda: worker.made[0].calls == ["connect", "stop", "join"], within=SECONDS)
+    assert worker.statuses.said == []
+
+
+def test_what_another_worker_left_is_unassigned_until_it_runs(worker: FakeWorker) -> None:
+    worker.statuses.put_connector(NAME, "RUNNING", OTHER_ID, 3)
+    worker.statuses.put_task(NAME, 0, "RUNNING", OTHER_ID, 3)
+    worker.prepare = lambda running: running.gate.clear()
+    worker.configs.put_connector(NAME, CONFIG)
+    worker.configs.put_tasks(NAME, [{"task.index": "0"}])
+    worker.start()
+    worker.wait_for_states(State.UNASSIGNED, State.UNASSIGNED)
+    assert worker.statuses.connectors[NAME].worker_id == WORKER_ID
+    worker.made[0].gate.set()
+    worker.wait_for_states(State.RUNNING, State.RUNNING)
+
+
+def test_a_worker_that_ends_says_that_nobody_runs_its_connectors(worker: FakeWorker) -> None:
+    start_one(worker)
+    worker.stop()
+    assert worker.states() == ["UNASSIGNED", "UNASSIGNED"]
+    assert worker.spark.closed
+
+
+def test_a_connector_that_cannot_start_fails_and_is_tried_again(worker: FakeWorker) -> None:
+    worker.prepare = lambda running: running.failures.update(connect=KafkaError("b is away"))
+    worker.configs.put_connector(NAME, CONFIG)
+    worker.configs.put_connector("other", {**CONFIG, "name": "other"}, TargetState.PAUSED)
+    worker.start()
+    worker.wait_for_states(State.FAILED)
+    assert worker.herder.connector_status(NAME).trace == "sparkmirror.errors.KafkaError: b is away"
+    assert worker.made[0].calls == ["connect", "stop", "join"]
+    worker.wait_for_states(State.PAUSED, name="other")
+    worker.prepare = lambda running: None
+    worker.wait_for_states(State.RUNNING, State.RUNNING)
+    assert worker.herder.connector_status(NAME).trace == ""
+
+
+def test_settings_that_cannot_work_wait_for_others_or_for_a_restart(worker: FakeWorker) -> None:
+    error = ConfigErrors([ConfigError("topics", "(", "not a pattern")])
+    worker.prepare = lambda running: running.failures.update(connect=error)
+    worker.configs.put_connector(NAME, CONFIG)
+    worker.start()
+    worker.wait_for_states(State.FAILED)
+    time.sleep(0.3)
+    assert len(worker.made) == 1
+    worker.herder.start()
+    with pytest.raises(MirrorError, match="not a pattern"):
+        worker.herder.restart_connector(NAME, include_tasks=False, only_failed=False)
+    assert len(worker.made) == 2
+    worker.prepare = lambda running: None
+    worker.configs.put_connector(NAME, {**CONFIG, "x": "y"})
+    worker.wait_for_states(State.RUNNING, State.RUNNING)
+
+
+def test_a_mistake_of_ours_is_a_state_too(
+    worker: FakeWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker.prepare = lambda running: running.failures.update(start=ZeroDivisionError("oh"))
+    worker.configs.put_connector(NAME, CONFIG)
+    worker.start()
+    worker.wait_for_states(State.FAILED)
+    trace = worker.herder.connector_status(NAME).trace
+    assert trace.startswith("Traceback")
+    assert trace.rstrip().endswith("ZeroDivisionError: oh")
+    assert f"connector {NAME} failed: oh" in caplog.messages
+
+
+def test_one_that_hangs_holds_up_nobody(worker: FakeWorker) -> None:
+    worker.prepare = lambda running: (
+        running.gate.clear() if running.config["name"] == NAME else None
+    )
+    worker.configs.put_connector(NAME, CONFIG)
+    worker.configs.put_connector("other", {**CONFIG, "name": "other"})
+    worker.start()
+    worker.wait_for_states(State.RUNNING, State.RUNNING, name="other")
+    assert worker.states() == []
+
+
+def test_tasks_that_come_and_go_are_told(worker: FakeWorker) -> None:
+    running = start_one(worker)
+    running.views = running.views * 3
+    worker.wait_for_states(*[State.RUNNING] * 4)
+    assert len(worker.configs.state.tasks[NAME]) == 3
+    running.views = running.views[:1]
+    worker.wait_for_states(State.RUNNING, State.RUNNING)
+    assert worker.configs.puts == [(NAME, 1), (NAME, 3), (NAME, 1)]
+
+
+def test_what_cannot_be_stored_is_stored_later(
+    worker: FakeWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker.configs.failures = [KafkaError("fenced")]
+    start_one(worker)
+    assert any("its state cannot be stored: fenced" in text for text in caplog.messages)
+
+
+def test_no_change_is_no_work(worker: FakeWorker) -> None:
+    for at in range(200):
+        name = f"c{at}"
+        worker.configs.put_connector(name, {**CONFIG, "name": name}, TargetState.PAUSED)
+    worker.start()
+    worker.wait_for_states(State.PAUSED, name="c199")
+    said = len(worker.statuses.said)
+    began = time.perf_counter()
+    worker.crew.reconcile()
+    assert time.perf_counter() - began < 0.1
+    assert (len(worker.statuses.said), said) == (200, 200)
+
+
+def test_spark_that_is_gone_is_a_problem_of_the_worker(worker: FakeWorker) -> None:
+    start_one(worker)
+    worker.spark.failure = MirrorError("Spark is gone")
+    wait_for(lambda: worker.crew.problem == "Spark is gone", within=SECONDS)
