@@ -6,50 +6,42 @@ everything is allowed on topics that have no ACL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSource,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation
 
 from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
+from sparkmirror.types import TopicPartition
 from tests.clusters import create_topic, start_cluster, unique_name, wait_for
 from tests.connect.fakes import FakeTask
 from tests.flows import make_flow
+from tests.kafka.guarded_clusters import (
+    AUTHORIZER,
+    DENY,
+    PREFIXED,
+    WORKER,
+    Cluster,
+    all_but,
+    rule,
+)
 
 pytestmark = pytest.mark.kafka
 
-AUTHORIZER = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "allow.everyone.if.no.acl.found": "true",
-}
 ONE_COPY = {
     "replication.factor": "1",
     "offset-syncs.topic.replication.factor": "1",
     "b.offset.storage.replication.factor": "1",
 }
-LITERAL, PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
-ALLOW, DENY = AclPermissionType.ALLOW, AclPermissionType.DENY
+COMPACT = {"cleanup.policy": "compact"}
 SECONDS = 30.0
-Change = tuple[str, str | None]
 
 
 class Mirror(SourceConnector):
@@ -63,87 +55,6 @@ class Mirror(SourceConnector):
 
     def sync_acls(self) -> None:
         self._acl_sync.sync()
-
-
-class Cluster:
-    """A cluster as its administrator sees it: librdkafka's words."""
-
-    def __init__(self, cluster: KafkaCluster) -> None:
-        self.kafka = cluster
-        self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-
-    def alter(self, topic: str, *changes: Change) -> None:
-        """Set settings of a topic; None deletes."""
-        entries = [
-            ConfigEntry(name, value or "", incremental_operation=_operation(value))
-            for name, value in changes
-        ]
-        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
-        self._admin.incremental_alter_configs([resource])[resource].result(SECONDS)
-        wait_for(
-            lambda: (
-                dict(changes).items()
-                <= {**dict.fromkeys(dict(changes)), **self.own_settings(topic)}.items()
-            ),
-            within=SECONDS,
-            describe=f"{changes} of {topic} are known to the broker",
-        )
-
-    def own_settings(self, topic: str) -> dict[str, str]:
-        """What is set on the topic itself."""
-        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-        found = self._admin.describe_configs([resource])[resource].result(SECONDS)
-        own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
-        return {name: entry.value for name, entry in found.items() if entry.source == own}
-
-    def create_acls(self, rules: Sequence[tuple[Any, ...]]) -> None:
-        bindings = [AclBinding(*_place(rule)) for rule in rules]
-        for future in self._admin.create_acls(bindings).values():
-            future.result(SECONDS)
-        names = {rule[0] for rule in rules}
-        wait_for(
-            lambda: len(self.acls(*names)) >= len(rules), within=SECONDS, describe="ACLs are there"
-        )
-
-    def delete_acls(self, rules: Sequence[tuple[Any, ...]]) -> None:
-        filters = [AclBindingFilter(*_place(rule)) for rule in rules]
-        for future in self._admin.delete_acls(filters).values():
-            future.result(SECONDS)
-        names = {rule[0] for rule in rules}
-        gone = set(rules)
-        wait_for(lambda: not gone & self.acls(*names), within=SECONDS, describe="ACLs are gone")
-
-    def acls(self, *names: str) -> set[tuple[Any, ...]]:
-        """Rules for these names of topics, patterns of any kind."""
-        wanted = AclBindingFilter(
-            ResourceType.TOPIC, None, ResourcePatternType.ANY, None, None,
-            AclOperation.ANY, AclPermissionType.ANY,
-        )  # fmt: skip
-        found = self._admin.describe_acls(wanted).result(SECONDS)
-        return {
-            (acl.name, acl.resource_pattern_type, acl.principal, acl.operation, acl.permission_type)
-            for acl in found
-            if acl.name in names
-        }
-
-
-def _operation(value: str | None) -> AlterConfigOpType:
-    return AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
-
-
-def _place(rule: tuple[Any, ...]) -> tuple[Any, ...]:
-    name, pattern, principal, operation, permission = rule
-    return (ResourceType.TOPIC, name, pattern, principal, "*", operation, permission)
-
-
-def rule(
-    name: str,
-    operation: AclOperation,
-    permission: AclPermissionType = ALLOW,
-    principal: str = "User:ann",
-    pattern: ResourcePatternType = LITERAL,
-) -> tuple[Any, ...]:
-    return (name, pattern, principal, operation, permission)
 
 
 def wait_until_equal(read: Callable[[], Any], expected: Any) -> None:
@@ -252,11 +163,7 @@ def test_a_topic_that_may_not_be_described_is_named_and_the_others_are_synced(
     source: Cluster, target: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     open_topic, closed = create_topic(source.kafka), create_topic(source.kafka)
-    worker = "User:ANONYMOUS"
-    denial = [
-        rule(closed, AclOperation.ALL, principal=worker),
-        rule(closed, AclOperation.DESCRIBE_CONFIGS, DENY, worker),
-    ]
+    denial = all_but(AclOperation.DESCRIBE_CONFIGS, closed)
     settings = {"a->b.topics": f"{open_topic}, {closed}"}
     with connected(tmp_path, source.kafka, target.kafka, settings) as mirror:
         for topic in (open_topic, closed):
@@ -275,6 +182,68 @@ def test_a_topic_that_may_not_be_described_is_named_and_the_others_are_synced(
         wait_until_equal(lambda: target.own_settings(f"a.{closed}"), wanted)
 
 
+def test_a_topic_is_not_created_before_its_settings_may_be_described(
+    source: Cluster, target: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    open_topic, closed = (create_topic(source.kafka, config=COMPACT) for _ in range(2))
+    denial = all_but(AclOperation.DESCRIBE_CONFIGS, closed)
+    source.create_acls(denial)
+    settings = {"a->b.topics": f"{open_topic}, {closed}"}
+    with connected(tmp_path, source.kafka, target.kafka, settings) as mirror:
+        mirror.refresh()
+        assert mirror._assignment == [[TopicPartition(open_topic, 0)]]
+        assert f"a.{closed}" not in mirror._target.list_topics()
+        (warning,) = caplog.messages
+        assert f"describe configs of topic '{closed}' on 'a': TOPIC_AUTHORIZATION" in warning
+        assert warning.endswith(f"; 'a.{closed}' is not created before that")
+        source.delete_acls(denial)
+        mirror.refresh()
+        wait_for_remotes(mirror)
+        for topic in (open_topic, closed):
+            assert target.own_settings(f"a.{topic}") == COMPACT
+
+
+def test_a_topic_that_is_hidden_is_named_and_comes_back(
+    source: Cluster, target: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    open_topic, hidden = sorted(create_topic(source.kafka) for _ in range(2))
+    both = [TopicPartition(open_topic, 0), TopicPartition(hidden, 0)]
+    settings = {"a->b.topics": f"{open_topic}, {hidden}"}
+    with connected(tmp_path, source.kafka, target.kafka, settings) as mirror:
+        denial = all_but(AclOperation.DESCRIBE, hidden)
+        source.create_acls(denial)
+        for _ in range(2):
+            mirror.refresh()
+        assert mirror._assignment == [both[:1]]
+        (warning,) = caplog.messages
+        assert warning.startswith(f"[a->b] not copied from 'a' any more: {hidden};")
+        source.delete_acls(denial)
+        mirror.refresh()
+        assert sorted(mirror._assignment[0]) == both
+
+
+def test_a_remote_topic_that_may_not_grow_is_named_and_what_has_a_place_is_copied(
+    source: Cluster, target: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # The other way round: copied is to the cluster where the worker is an ordinary user.
+    narrow, other = (create_topic(target.kafka, partitions=3) for _ in range(2))
+    remote = create_topic(source.kafka, f"a.{narrow}")
+    denial = all_but(AclOperation.ALTER, remote)
+    source.create_acls(denial)
+    settings = {"a->b.topics": f"{narrow}, {other}"}
+    with connected(tmp_path, target.kafka, source.kafka, settings) as mirror:
+        mirror.refresh()
+        everything = {TopicPartition(topic, at) for topic in (narrow, other) for at in range(3)}
+        without_place = {TopicPartition(narrow, at) for at in (1, 2)}
+        assert set(mirror._assignment[0]) == everything - without_place
+        (warning,) = caplog.messages
+        assert warning.startswith(f"[a->b] grow topic '{remote}' on 'b': TOPIC_AUTHORIZATION")
+        assert "the new partitions are not copied until it works" in warning
+        source.delete_acls(denial)
+        mirror.refresh()
+        assert set(mirror._assignment[0]) == everything
+
+
 def test_acls_follow_the_rules_of_mirror_maker_2(
     source: Cluster, target: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -290,7 +259,7 @@ def test_acls_follow_the_rules_of_mirror_maker_2(
         rule(other, AclOperation.READ),
         # Without the second one the first would shut the worker out of all topics.
         rule("*", AclOperation.READ, principal=bob),
-        rule("*", AclOperation.ALL, principal="User:ANONYMOUS"),
+        rule("*", AclOperation.ALL, principal=WORKER),
     ]
     remote = f"a.{topic}"
     copied = {
@@ -330,13 +299,16 @@ def test_a_source_without_authorizer_is_survived(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO", "sparkmirror.connect.acl_sync")
-    with connected(
-        tmp_path, source_cluster, target.kafka, {"a->b.topics": unique_name()}
-    ) as mirror:
+    topic = create_topic(source_cluster, config=COMPACT)
+    remote = create_topic(target.kafka, f"a.{topic}")
+    with connected(tmp_path, source_cluster, target.kafka, {"a->b.topics": topic}) as mirror:
         for _ in range(2):
             mirror.sync_acls()
+        mirror.sync_configs()
+        wait_until_equal(lambda: target.own_settings(remote), COMPACT)
     (text,) = caplog.messages
     assert text.startswith("[a->b] no authorizer on 'a'")
+    assert target.acls(topic, remote) == set()
 
 
 def test_a_target_without_authorizer_is_told(
@@ -345,10 +317,15 @@ def test_a_target_without_authorizer_is_told(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    topic = unique_name()
+    topic, other = unique_name(), create_topic(source.kafka, config=COMPACT)
+    remote = create_topic(target_cluster, f"a.{other}")
     source.create_acls([rule(topic, AclOperation.READ)])
-    with connected(tmp_path, source.kafka, target_cluster, {"a->b.topics": topic}) as mirror:
+    settings = {"a->b.topics": f"{topic}, {other}"}
+    with connected(tmp_path, source.kafka, target_cluster, settings) as mirror:
         for _ in range(2):
             mirror.sync_acls()
+        mirror.sync_configs()
+        own = Cluster(target_cluster).own_settings
+        wait_until_equal(lambda: own(remote), COMPACT)
     (text,) = caplog.messages
     assert text.startswith("[a->b] 'b' has no authorizer: 1 ACLs are not copied")
