@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 import sparkmirror
+from sparkmirror.connect.answers import NotLeader, RequestError
 from sparkmirror.errors import BrokerError, ConfigError, ConfigErrors, KafkaError, MirrorError
 from sparkmirror.wire.error_codes import broker_error
 
@@ -20,6 +21,8 @@ SAMPLES: dict[type[MirrorError], MirrorError] = {
     ConfigError: ONE,
     ConfigErrors: ConfigErrors([ONE, ConfigError("x", None, "is missing")]),
     BrokerError: broker_error("fetch t-0", 6, "moved"),
+    RequestError: RequestError(404, "Connector c not found"),
+    NotLeader: NotLeader("http://other:8083/"),
 }
 
 

@@ -8,6 +8,7 @@ MirrorError                       retriable = False
  |   +- LocalProtocolError        we built or asked something illegal       never retried: a bug
  |   +- RemoteProtocolError       the broker sent nonsense                  retriable: reconnect
  |   +- AuthenticationError                                                 not retriable
+ |   +- LeaseError                this process may not write any more        not retriable
  |   +- BrokerError               an error code from a broker; retriable as the code table says
  +- BatchError                    record-batch bytes that cannot be read or written
  +- DataLossError                 records that can no longer be copied: partition, range, why
@@ -87,6 +88,10 @@ class RemoteProtocolError(KafkaError):
 
 class AuthenticationError(KafkaError):
     """The broker refused our credentials. Operator action: check the sasl.* and ssl.* settings."""
+
+
+class LeaseError(KafkaError):
+    """Another worker may lead by now, so this one must not write. It ends; nothing to be done."""
 
 
 class BrokerError(KafkaError):

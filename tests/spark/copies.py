@@ -28,10 +28,12 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 class Copy:
     """A copy loop between two fake clusters, in the test's own thread."""
 
-    def __init__(self, folder: Path, source: FakeCluster, target: FakeCluster) -> None:
+    def __init__(
+        self, folder: Path, source: FakeCluster, target: FakeCluster, loop: Loop | None = None
+    ) -> None:
         self.source, self.target = source, target
         self._folder = folder
-        self._loop = Loop()
+        self._loop = loop or Loop()
         self._copy: CopyLoop | None = None
 
     @property

@@ -23,11 +23,15 @@ SYNCS_SECONDS = 1.0
 
 
 class Committer:
-    """Stores positions every `offset.flush.interval.ms`, and at the end."""
+    """Stores positions every `offset.flush.interval.ms`, and at the end.
+
+    `records` and `producer`, which writes positions, are the same if their cluster is.
+    """
 
     def __init__(
         self,
         loop: Loop,
+        records: Producer,
         producer: Producer,
         positions: Positions,
         translations: Translations,
@@ -36,6 +40,7 @@ class Committer:
         timeout_ms: int,
     ) -> None:
         self._loop = loop
+        self._records = records
         self._producer = producer
         self._positions = positions
         self._translations = translations
@@ -55,8 +60,8 @@ class Committer:
         """Let what is under way arrive, then commit; no longer than `seconds` in all."""
         self._stopped = True
         deadline = self._loop.clock() + seconds
-        if not self._loop.run_until(lambda: self._producer.idle, seconds * 0.7):
-            log.warning("stopping with %d bytes unanswered", self._producer.waiting_bytes)
+        if not self._loop.run_until(lambda: self._records.idle, seconds * 0.7):
+            log.warning("stopping with %d bytes unanswered", self._records.waiting_bytes)
         self.commit()
         left = min(self._timeout, max(1.0, deadline - self._loop.clock()))
         if not self._loop.run_until(lambda: self._positions.is_committed, left):

@@ -17,7 +17,14 @@ from collections import Counter
 from collections.abc import Iterable
 
 from sparkmirror.batches.forward import Outgoing, Reason, plan, stamp
-from sparkmirror.errors import BatchError, BrokerError, KafkaError, MirrorError, RefusedError
+from sparkmirror.errors import (
+    BatchError,
+    BrokerError,
+    KafkaError,
+    LeaseError,
+    MirrorError,
+    RefusedError,
+)
 from sparkmirror.spark.committer import Committer
 from sparkmirror.spark.copy_partition import (
     CopyPartition,
@@ -27,6 +34,7 @@ from sparkmirror.spark.copy_partition import (
 )
 from sparkmirror.spark.copy_settings import Assigned, CopySettings
 from sparkmirror.spark.positions import Commit, Positions
+from sparkmirror.spark.positions_writer import PositionsWriter, is_same_cluster
 from sparkmirror.spark.problems import Problems
 from sparkmirror.spark.refusals import TOO_LARGE, Refusals
 from sparkmirror.spark.translations import Translations
@@ -85,10 +93,16 @@ class CopyLoop:
             worker.offset_storage_topic,
             settings.offsets_partitions,
         )
+        self.problems = Problems(loop.clock)
+        writer = None
+        if not is_same_cluster(connector.producer, worker.producer):
+            writer = PositionsWriter(loop, pool, worker.producer, self._positions, self.problems)
+        self._positions_writer = writer
         self._translations = Translations(settings, loop, pool, self._target)
         self._committer = Committer(
             loop,
             self._producer,
+            writer.producer if writer else self._producer,
             self._positions,
             self._translations,
             interval_ms=worker.offset_flush_interval_ms,
@@ -108,7 +122,6 @@ class CopyLoop:
         self.lost_records = 0
         self._refusals = Refusals(connector.errors_tolerance)
         self.slow: Counter[Reason] = Counter()
-        self.problems = Problems(loop.clock)
         self.missing_topics: set[str] = set()
         self.assign(settings.assigned)
 
@@ -153,6 +166,8 @@ class CopyLoop:
                 self.turn()
             seconds = self._settings.worker.task_shutdown_graceful_timeout_ms / 1000
             self._committer.drain(seconds)
+        except LeaseError:
+            raise
         except MirrorError:
             self._fetcher.stopped = True
             self._committer.commit_failing()
@@ -172,6 +187,8 @@ class CopyLoop:
         self._translations.close()
         self._source.close()
         self._target.close()
+        if self._positions_writer is not None:
+            self._positions_writer.close()
 
     @property
     def is_clean(self) -> bool:
@@ -198,6 +215,15 @@ class CopyLoop:
             total += max(0, end_offset - next_offset)
         return total
 
+    def take_active_topics(self) -> list[str]:
+        """Target topics that got records since the last call."""
+        active = set()
+        for partition in self._by_target.values():
+            if partition.copied_to not in (None, partition.told_to):
+                partition.told_to = partition.copied_to
+                active.add(partition.target.topic)
+        return sorted(active)
+
     # -- from the fetcher --------------------------------------------------------------------------
 
     def may_fetch(self) -> bool:
@@ -215,15 +241,6 @@ class CopyLoop:
         try:
             planned = plan(
                 records.view, records.next_offset, records.aborted, partition.rules, self.slow
-    def take_active_topics(self) -> list[str]:
-        """Target topics that got records since the last call."""
-        active = set()
-        for partition in self._by_target.values():
-            if partition.copied_to not in (None, partition.told_to):
-                partition.told_to = partition.copied_to
-                active.add(partition.target.topic)
-        return sorted(active)
-
             )
         except BatchError as error:
             return self._on_damaged(partition, records.next_offset, error)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from sparkmirror.errors import KafkaError
 from sparkmirror.spark.copy_loop import CopyLoop
 from sparkmirror.spark.copy_settings import decode_assigned, parse_start
+from sparkmirror.spark.lease import LEASE, Lease
 from sparkmirror.spark.link_client import LinkClient, open_link
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.types import TopicPartition
@@ -27,6 +28,8 @@ from sparkmirror.wire.loop import Loop
 log = logging.getLogger(__name__)
 
 NUMBERS_SECONDS = 1.0
+LEASE_SECONDS = 0.25
+LEASE_ENDING = "no word from the worker"
 MOST_PROBLEMS = 10
 
 
@@ -84,13 +87,19 @@ class CopyTask:
     def __init__(self, link: LinkClient) -> None:
         self._link = link
         self._loop = Loop()
-        self._copy = CopyLoop(parse_start(link.wait_for_orders()), self._loop)
+        self._lease = Lease()
+        orders = link.wait_for_orders()
+        self._lease.renew(link.ask(self._lease.question(), LEASE))
+        self._lease.check()
+        self._loop.guard = self._lease.check
+        self._copy = CopyLoop(parse_start(orders), self._loop)
         self._ended = "stopped"
         link.attach(self._loop, self._on_message, self._on_lost)
         self._report()
+        self._watch_lease()
 
     def run(self) -> str:
-        """Copy; returns "stopped" or "link lost"."""
+        """Copy; tells why it ended."""
         try:
             self._copy.run()
             self._link.send(self._numbers() | {"clean": self._copy.is_clean})
@@ -102,6 +111,8 @@ class CopyTask:
         kind = message.get("type")
         if kind == "stop":
             self._copy.stop()
+        elif kind == LEASE:
+            self._lease.renew(message)
         elif kind == "assign":
             self._copy.assign(decode_assigned(message["assigned"]))
         elif kind == "revoke":
@@ -115,8 +126,18 @@ class CopyTask:
         self._ended = "link lost"
         self._copy.stop()
 
+    def _watch_lease(self) -> None:
+        """The worker does not answer: it hangs, and another one will take over."""
+        self._lease.check()
+        if self._lease.is_ending and self._ended != LEASE_ENDING:
+            log.warning("the worker does not say that it still leads: committing and ending")
+            self._ended = LEASE_ENDING
+            self._copy.stop()
+        self._loop.call_later(LEASE_SECONDS, self._watch_lease)
+
     def _report(self) -> None:
         self._copy.say_problems()
+        self._link.send(self._lease.question())
         self._link.send(self._numbers())
         self._loop.call_later(NUMBERS_SECONDS, self._report)
 
@@ -136,7 +157,7 @@ class CopyTask:
             "slow": {reason.value: count for reason, count in copy.slow.items()},
             "problems": {str(tp): problem.text for tp, problem in problems},
             "missing_topics": missing,
+            "active_topics": copy.take_active_topics(),
             "cpu_seconds": time.process_time(),
             "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }
-            "active_topics": copy.take_active_topics(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sparkmirror.errors import KafkaError, TransportError
@@ -65,6 +66,8 @@ class LinkClient:
         self._outbox = bytearray()
         self._on_message: Callable[[Message], None] = lambda _: None
         self._on_lost: Callable[[KafkaError], None] = lambda _: None
+        # Said by the worker while it was asked something.
+        self._early: list[Message] = []
         self.lost = False
 
     def wait_for_orders(self) -> Message:
@@ -74,6 +77,13 @@ class LinkClient:
         if orders.get("type") == REFUSED:
             raise KafkaError(f"no orders from the worker: {orders['reason']}")
         return orders
+
+    def ask(self, question: Message, kind: str) -> Message:
+        """Block until the worker answers with such a message; others wait for `attach`."""
+        self.send(question)
+        while (said := receive_message(self._socket)).get("type") != kind:
+            self._early.append(said)
+        return said
 
     def attach(
         self,
@@ -85,6 +95,8 @@ class LinkClient:
         self._socket.setblocking(False)
         self._loop, self._on_message, self._on_lost = loop, on_message, on_lost
         loop.watch(self, READ)
+        for message in self._early:
+            loop.call_later(0.0, partial(on_message, message))
 
     def fileno(self) -> int:
         """The socket's descriptor, for the event loop."""

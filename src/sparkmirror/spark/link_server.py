@@ -11,9 +11,11 @@ import logging
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from sparkmirror.errors import KafkaError, MirrorError, TransportError
+from sparkmirror.spark.lease import RENEW, answer_renewal
 from sparkmirror.spark.link_frames import (
     REFUSED,
     Message,
@@ -79,8 +81,12 @@ class Link:
 class LinkServer:
     """Listens for tasks."""
 
-    def __init__(self, bind: str, port: int = 0) -> None:
+    def __init__(
+        self, bind: str, port: int = 0, lease: Callable[[], float | None] = lambda: None
+    ) -> None:
+        """`lease` tells how many seconds tasks may go on writing; None: as long as they like."""
         self.secret = new_secret()
+        self._lease = lease
         self._listener = _listen_on(bind, port)
         self.port: int = self._listener.getsockname()[1]
         self._lock = threading.Lock()
@@ -158,7 +164,7 @@ class LinkServer:
         try:
             if self._greeted(task, link, peer):
                 while True:
-                    peer.on_message(link, link.receive())
+                    self._hear(link, peer, link.receive())
         except KafkaError as error:
             log.debug("control link of task %s ended: %s", task, error)
         finally:
@@ -167,6 +173,12 @@ class LinkServer:
                     del self._links[task]
             link.close()
             peer.on_gone(link)
+
+    def _hear(self, link: Link, peer: TaskPeer, message: Message) -> None:
+        if message.get("type") == RENEW:
+            link.send(answer_renewal(message, self._lease()))
+        else:
+            peer.on_message(link, message)
 
     @staticmethod
     def _greeted(task: str, link: Link, peer: TaskPeer) -> bool:

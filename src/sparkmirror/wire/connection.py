@@ -180,6 +180,8 @@ class Connection:
                 self._flush()
 
     def _flush(self) -> None:
+        if self._loop.guard is not None:
+            self._loop.guard()
         while self._outbox:
             sent = self._stream.send(self._outbox)
             if sent == 0:

@@ -49,6 +49,8 @@ class Loop:
         self._handlers: dict[int, Handler] = {}
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
+        # Called before anything is written to a broker; may raise KafkaError: see spark/lease.
+        self.guard: Callable[[], None] | None = None
 
     def watch(self, handler: Handler, events: int) -> None:
         """Start calling `handler` for `events`."""
