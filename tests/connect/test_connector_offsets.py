@@ -39,6 +39,10 @@ def test_order_does_not_depend_on_the_request() -> None:
     assert java_order(names) == java_order(reversed(names)) == ["cluster", "partition", "topic"]
 
 
+def test_the_order_that_a_genuine_worker_wrote() -> None:
+    assert java_order(["topic", "some", "cluster", "x"]) == ["some", "cluster", "x", "topic"]
+
+
 def test_more_keys_than_the_first_table_holds() -> None:
     # What `new HashMap<>(Map.of(...)).keySet()` prints: single letters lie by their code.
     letters = [chr(code) for code in range(ord("z"), ord("a") - 1, -1)]

@@ -28,6 +28,8 @@ _DEFAULTS = {
     "config.storage.replication.factor": "1",
     "offset.storage.replication.factor": "1",
     "status.storage.replication.factor": "1",
+    # Scanning all jars for plugins takes a minute on two busy cores; their manifests say it all.
+    "plugin.discovery": "service_load",
     # Nobody who left is waited for.
     "scheduled.rebalance.max.delay.ms": "0",
 }
@@ -90,16 +92,16 @@ class ConnectWorker:
         wait_for(self._is_healthy, within=within, describe=lambda: log_tail(self.log_path))
 
     def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Send one REST request; its status, and the JSON of its answer or None."""
+        """Send one REST request; its status, and what the JSON of its answer says, None if empty."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         wanted = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with urllib.request.urlopen(wanted, timeout=_REQUEST_SECONDS) as answer:
-                return answer.status, _json(answer.read())
+                return answer.status, _content(answer.read())
         except urllib.error.HTTPError as error:
             with error:
-                return error.code, _json(error.read())
+                return error.code, _content(error.read())
 
     def stop(self, within: float = 30.0) -> None:
         """Shut down in an orderly way: source offsets are committed first."""
@@ -141,5 +143,9 @@ class ConnectWorker:
         return status == 200
 
 
-def _json(data: bytes) -> Any:
-    return json.loads(data) if data else None
+def _content(data: bytes) -> Any:
+    """JSON as a value; anything else (a page of the web server while it starts) as text."""
+    try:
+        return json.loads(data) if data else None
+    except ValueError:
+        return data.decode(errors="replace")
