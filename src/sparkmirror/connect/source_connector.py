@@ -44,9 +44,6 @@ SOONEST_REFRESH_SECONDS = 5.0
 LAST_REQUEST_SECONDS = 0.5
 
 
-class SourceConnector:
-    """Discovers topics, creates their remotes, and keeps the copy tasks in line with them."""
-
 class SourceFlow(Protocol):
     """A flow of an mm2 file, or of a connector that a Connect worker was given."""
 
@@ -59,6 +56,9 @@ class SourceFlow(Protocol):
     @property
     def worker_props(self) -> Mapping[str, str]: ...
 
+
+class SourceConnector:
+    """Discovers topics, creates their remotes, and keeps the copy tasks in line with them."""
 
     def __init__(self, flow: SourceFlow) -> None:
         self.flow = flow
@@ -127,15 +127,15 @@ class SourceFlow(Protocol):
         """Why the last refresh or sync failed; empty when all of them went well."""
         return self._ticker.last_error
 
-    def refresh_soon(self, topics: Sequence[str]) -> None:
-        """A task misses target topics: somebody deleted them."""
-        log.warning("[%s] missing on the target: %s", self.flow.name, ", ".join(topics))
     @property
     def assignment(self) -> list[list[TopicPartition]]:
         """The partitions of each task."""
         with self._lock:
             return [list(partitions) for partitions in self._assignment]
 
+    def refresh_soon(self, topics: Sequence[str]) -> None:
+        """A task misses target topics: somebody deleted them."""
+        log.warning("[%s] missing on the target: %s", self.flow.name, ", ".join(topics))
         self._misses_topics.set()
 
     def _schedule(self) -> None:
