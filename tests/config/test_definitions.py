@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sparkmirror.config.definitions import plugin_definitions
-from sparkmirror.config.plugins import UnknownPlugin
+from sparkmirror.config.plugins import UnknownPlugin, UnknownVersion
 from tests.golden_rest.exchange import load_exchange
 
 CONNECTORS = {
@@ -39,7 +39,7 @@ def test_words_are_our_own_and_none_are_missing(plugin: str) -> None:
     assert not golden.intersection(ours)
 
 
-@pytest.mark.parametrize("version", [None, "latest", "4.3.1"])
+@pytest.mark.parametrize("version", [None, "latest", "4.3.1", "[4.0,5.0)", "(,4.3.1]", "[4.3.1]"])
 def test_the_one_version_can_be_asked_for(version: str | None) -> None:
     assert plugin_definitions("MirrorSource", version) == plugin_definitions("MirrorSource")
 
@@ -48,3 +48,20 @@ def test_unknown_plugin_is_refused_with_connects_words() -> None:
     with pytest.raises(UnknownPlugin) as raised:
         plugin_definitions("NoSuch")
     assert str(raised.value) == load_exchange(12).json["message"]
+
+
+def test_unknown_version_is_refused_with_connects_words() -> None:
+    with pytest.raises(UnknownVersion) as raised:
+        plugin_definitions("MirrorSource", "1.0")
+    assert str(raised.value) == (
+        "Plugin org.apache.kafka.connect.mirror.MirrorSourceConnector not found that matches the "
+        "version range [1.0,1.0], available versions: [4.3.1]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("plugin", "keys"),
+    [("ByteArray", 1), ("JsonConverter", 6), ("StringConverter", 2), ("SimpleHeader", 0)],
+)
+def test_converters_have_definitions_too(plugin: str, keys: int) -> None:
+    assert len(plugin_definitions(plugin)) == keys

@@ -42,6 +42,35 @@ def test_answer_is_connects(number: int) -> None:
     assert without_words(infos) == without_words(exchange.json)
 
 
+def recorded() -> list[dict[str, Any]]:
+    """Further answers of a Connect 4.3.1 worker: values that are wrong in every way there is.
+
+    `values` has [value, errors, visible] of each key that has something else than its default.
+    """
+    path = Path(__file__).with_name("validation_answers.jsonl")
+    return [json.loads(line) for line in path.read_text("ascii").splitlines()]
+
+
+def remarkable(infos: dict[str, Any]) -> dict[str, list[Any]]:
+    found = {}
+    for row in infos["configs"]:
+        shape, value = row["definition"], row["value"]
+        plain = shape is not None and value["value"] == shape["default_value"]
+        if value["errors"] or not value["visible"] or not plain:
+            found[value["name"]] = [value["value"], value["errors"], value["visible"]]
+    return found
+
+
+@pytest.mark.parametrize("answer", recorded(), ids=lambda answer: answer["case"])
+def test_every_wrong_value_is_told_in_connects_words(answer: dict[str, Any]) -> None:
+    policy = "None" if answer["case"].startswith("none-") else "All"
+    worker = worker_file(connector_client_config_override_policy=policy)
+    infos = validate_connector(answer["plugin"], answer["config"], worker)
+    assert remarkable(infos) == answer["values"]
+    assert infos["error_count"] == answer["error_count"]
+    assert sorted(infos["groups"]) == answer["groups"]
+
+
 @pytest.mark.parametrize(
     ("number", "kind"),
     [(18, WrongPlugin), (19, UnknownConnectorClass), (20, NoConnectorClass)],
@@ -117,6 +146,33 @@ def test_override_is_subject_to_the_policy() -> None:
     assert acks["value"]["errors"] == [
         "The 'None' policy does not allow 'acks' to be overridden in the connector configuration."
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "shown"),
+    [
+        ("1.0", "[1.0,1.0]"),
+        ("bogus", "[bogus,bogus]"),
+        ("[5,6)", "[5,6)"),
+        ("(4.3.1,)", "(4.3.1,)"),
+    ],
+)
+def test_version_that_is_not_there_is_refused(version: str, shown: str) -> None:
+    infos = validate_connector(None, SOURCE | {"connector.plugin.version": version}, worker_file())
+    text = (
+        "Plugin org.apache.kafka.connect.mirror.MirrorSourceConnector not found that matches "
+        f"the version range {shown}, available versions: [4.3.1]"
+    )
+    assert infos["error_count"] == 2
+    for name in ("connector.class", "connector.plugin.version"):
+        assert row(infos, name)["value"]["errors"] == [text]
+
+
+def test_converter_of_others_is_accepted() -> None:
+    props = SOURCE | {"key.converter": "io.confluent.connect.avro.AvroConverter"}
+    infos = validate_connector(None, props, worker_file())
+    assert infos["error_count"] == 0
+    assert row(infos, "key.converter")["value"]["value"] == props["key.converter"]
 
 
 def test_placeholder_is_shown_as_it_was_sent(tmp_path: Path) -> None:

@@ -15,8 +15,14 @@ from sparkmirror.config.connector_keys import (
     HEARTBEAT_KEYS,
     SOURCE_KEYS,
 )
-from sparkmirror.config.keys import REQUIRED, Definition, Importance, Key, Type
-from sparkmirror.config.plugins import CONNECT_VERSION, UnknownPlugin, connector_class
+from sparkmirror.config.converter_keys import CONVERTER_DEFINITIONS
+from sparkmirror.config.keys import REQUIRED, Definition, Key
+from sparkmirror.config.plugins import (
+    UnknownPlugin,
+    check_version,
+    connector_class,
+    converter_class,
+)
 
 Json = dict[str, Any]
 # What Connect defines for every source connector; the connector's own definition has more.
@@ -74,29 +80,30 @@ LAYOUTS = {
         EXACTLY_ONCE, 4, "SHORT", "Transaction boundary interval"
     ),
     "offsets.storage.topic": Layout("offsets.topic", 1, "LONG", "Offsets topic"),
+    "schemas.enable": Layout("Schemas", 0, "MEDIUM", "Enable Schemas"),
+    "schemas.cache.size": Layout("Schemas", 1, "MEDIUM", "Schema Cache Size"),
+    "schema.content": Layout("Schemas", 2, "MEDIUM", "Schema Content"),
+    "decimal.format": Layout("Serialization", 0, "MEDIUM", "Decimal Format"),
+    "replace.null.with.default": Layout("Serialization", 1, "MEDIUM", "Replace null with default"),
+    "converter.encoding": Layout(None, -1, "MEDIUM", "Encoding"),
 }
-# In the order in which Connect names them.
-GROUPS = tuple(dict.fromkeys(layout.group for layout in (LAYOUTS[key.name] for key in BASE_KEYS)))
-CONVERTER_TYPE = Key(
-    name="converter.type",
-    type=Type.STRING,
-    importance=Importance.LOW,
-    doc="Whether it converts keys, values or headers.",
-)
 
 
 def plugin_definitions(plugin: str, version: str | None = None) -> list[Json]:
-    """The keys of a connector, by its name or an alias.
+    """The keys of a connector or a converter, by its name or an alias.
 
     Raises:
-        UnknownPlugin: there is no connector of that name, or not in that version.
+        UnknownPlugin: there is none of that name.
+        UnknownVersion: there is, but not in that version.
     """
-    full_name = connector_class(plugin)
+    connector, converter = connector_class(plugin), converter_class(plugin)
+    full_name = connector or converter
     if full_name is None:
         raise UnknownPlugin(f"Unknown plugin {plugin}.")
-    if version not in (None, "", "latest", CONNECT_VERSION):
-        raise UnknownPlugin(f"Unknown plugin {plugin} with version {version}.")
-    return [definition(key) for key in merged_keys(OWN_KEYS[simple_name(full_name)], BASE_KEYS)]
+    check_version(full_name, version)
+    if connector is None:
+        return [definition(key) for key in CONVERTER_DEFINITIONS[full_name]]
+    return [definition(key) for key in merged_keys(OWN_KEYS[simple_name(connector)], BASE_KEYS)]
 
 
 def simple_name(full_name: str) -> str:
@@ -116,7 +123,7 @@ def definition(key: Key, prefix: str = "") -> Json:
         "name": f"{prefix}{key.name}",
         "type": key.type.value,
         "required": key.default is REQUIRED,
-        "default_value": None if key.default is REQUIRED else text_of(key.default),
+        "default_value": key.shown_default or text_of(key.default),
         "importance": key.importance.value,
         "documentation": key.doc or f"Accepted, without effect: {key.reason}.",
         "group": layout.group,
@@ -129,7 +136,7 @@ def definition(key: Key, prefix: str = "") -> Json:
 
 def text_of(value: Any) -> str | None:
     """A typed value as Java prints it."""
-    if value is None:
+    if value is None or value is REQUIRED:
         return None
     if isinstance(value, bool):
         return str(value).lower()

@@ -76,6 +76,10 @@ class UnknownPlugin(MirrorError):
     """There is no such plugin; the text is Connect's."""
 
 
+class UnknownVersion(MirrorError):
+    """The plugin is there, but not in the version that was asked for; the text is Connect's."""
+
+
 class UnusableConnector(MirrorError):
     """Settings of a connector that cannot even be validated; the text is Connect's."""
 
@@ -147,6 +151,41 @@ def check_plugin(plugin: str, props: Mapping[str, str | None]) -> None:
     given = props.get(CONNECTOR_CLASS)
     if given is not None and not _alias(given).endswith(_alias(plugin)):
         raise WrongPlugin(f"Included connector type {given} does not match request type {plugin}")
+
+
+def check_version(full_name: str, version: str | None) -> None:
+    """Whether the one version there is, is the one asked for, or within the range.
+
+    Raises:
+        UnknownVersion: it is not.
+    """
+    asked = (version or "").strip()
+    if asked in ("", "latest") or _within(asked):
+        return
+    shown = asked if asked[0] in "[(" else f"[{asked},{asked}]"
+    raise UnknownVersion(
+        f"Plugin {full_name} not found that matches the version range {shown}, available "
+        f"versions: [{CONNECT_VERSION}]"
+    )
+
+
+def _within(asked: str) -> bool:
+    """Whether CONNECT_VERSION is `1.2` or in a range such as `[1.0,2.0)` or `(,5]`."""
+    if asked[0] not in "[(" or asked[-1] not in "])":
+        return _numbers(asked) == _numbers(CONNECT_VERSION)
+    low, comma, high = asked[1:-1].partition(",")
+    high, here = high if comma else low, _numbers(CONNECT_VERSION)
+    above = not low or _numbers(low) < here or (asked[0] == "[" and _numbers(low) == here)
+    below = not high or _numbers(high) > here or (asked[-1] == "]" and _numbers(high) == here)
+    return above and below
+
+
+def _numbers(version: str) -> list[int]:
+    """The parts of a version; trailing zeros mean nothing."""
+    parts = [int(part) if part.isdecimal() else -1 for part in version.strip().split(".")]
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return parts
 
 
 def _alias(name: str) -> str:

@@ -8,15 +8,14 @@ Mirrors: org.apache.kafka.connect.runtime.AbstractHerder (4.3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from sparkmirror.config.client_keys import PRODUCER_KEYS
 from sparkmirror.config.clients import with_prefix
 from sparkmirror.config.connector_file import NULL_VALUE, PRODUCER_OVERRIDE, collect_connector
+from sparkmirror.config.converter_keys import CONVERTER_DEFINITIONS, CONVERTER_TYPE
 from sparkmirror.config.definitions import (
     BASE_KEYS,
-    CONVERTER_TYPE,
-    GROUPS,
     OWN_KEYS,
     Json,
     definition,
@@ -33,11 +32,18 @@ from sparkmirror.config.joint_checks import (
 )
 from sparkmirror.config.keys import REQUIRED, BadValue, Definition, Key, Secret
 from sparkmirror.config.not_yet import NOT_YET
-from sparkmirror.config.plugins import CONNECTOR_CLASS, check_plugin, require_class
+from sparkmirror.config.plugins import (
+    CONNECTOR_CLASS,
+    UnknownVersion,
+    check_plugin,
+    check_version,
+    require_class,
+)
 from sparkmirror.config.providers import resolve
 from sparkmirror.config.validators import CONVERTER_KEYS, check_value, parse_java
 from sparkmirror.config.worker_file import WorkerFile
 
+PLUGIN_VERSION = "connector.plugin.version"
 INVALID = "Connector configuration is invalid and contains the following"
 SEE_ALSO = (
     "You can also find the above list of errors at the endpoint "
@@ -69,7 +75,7 @@ def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> 
     return {
         "name": props[CONNECTOR_CLASS],
         "error_count": sum(len(row["value"]["errors"]) for row in rows),
-        "groups": list(GROUPS),
+        "groups": _groups(rows),
         "configs": rows,
     }
 
@@ -81,6 +87,11 @@ def error_summary(infos: Json) -> str | None:
     lines = [text for row in infos["configs"] for text in row["value"]["errors"]]
     head = f"{INVALID} {infos['error_count']} error(s):"
     return "\n".join((head, *lines, SEE_ALSO))
+
+
+def _groups(rows: Iterable[Json]) -> list[str]:
+    shapes = (row["definition"] for row in rows)
+    return list(dict.fromkeys(shape["group"] for shape in shapes if shape and shape["group"]))
 
 
 def _row(shape: Json | None, value: Checked) -> Json:
@@ -108,6 +119,9 @@ def _connector_values(
     own = _check(OWN_KEYS[kind], resolved)
     check_connector(kind, own, resolved)
     known = base | own
+    _check_version(known, props)
+    for name in CONVERTER_KEYS:
+        known[f"{name}.plugin.version"].visible = known[name].value is not None
     _hide(known, props, resolved)
     for error in findings.errors:
         known.setdefault(error.key, Checked(error.key)).errors.append(error.reason)
@@ -115,6 +129,14 @@ def _connector_values(
     extra = [value for value in unknown if value is not None and value.name not in defined]
     extra += [known.pop(name) for name in list(known) if name not in defined]
     return known, extra
+
+
+def _check_version(known: Mapping[str, Checked], props: Props) -> None:
+    try:
+        check_version(require_class(props), props.get(PLUGIN_VERSION))
+    except UnknownVersion as wrong:
+        for name in (CONNECTOR_CLASS, PLUGIN_VERSION):
+            known[name].errors.append(str(wrong))
 
 
 def _exactly_once(worker: WorkerFile) -> bool:
@@ -150,13 +172,7 @@ def _check_one(key: Key, props: Props) -> Checked:
     if wrong := check_value(key, value):
         checked.errors.append(wrong)
     checked.value = HIDDEN if isinstance(value, Secret) else text_of(value)
-    checked.visible = _visible(key.name, props)
     return checked
-
-
-def _visible(name: str, props: Props) -> bool:
-    converter = name.removesuffix(".plugin.version")
-    return converter not in CONVERTER_KEYS or name in CONVERTER_KEYS or converter in props
 
 
 def _hide(known: Mapping[str, Checked], props: Props, resolved: Props) -> None:
@@ -199,12 +215,15 @@ def _override_definition(key: str) -> Json | None:
     return definition(PRODUCER_KEYS[name], PRODUCER_OVERRIDE)
 
 
-def _converter_rows(props: Props, known: Mapping[str, Checked]) -> list[Json]:
+def _converter_rows(props: Props, known: Mapping[str, Checked]) -> Iterator[Json]:
     """The settings of converters that the connector names itself."""
-    rows = []
-    for name in ("header.converter", "key.converter", "value.converter"):
-        if props.get(name) is not None and not known[name].errors:
-            prefix = f"{name}."
-            value = Checked(f"{prefix}{CONVERTER_TYPE.name}", name.partition(".")[0])
-            rows.append(_row(definition(CONVERTER_TYPE, prefix), value))
-    return rows
+    for name in CONVERTER_KEYS:
+        if props.get(name) is None or known[name].errors:
+            continue
+        prefix = f"{name}."
+        given: dict[str, str | None] = {CONVERTER_TYPE.name: name.partition(".")[0]}
+        given |= {key.removeprefix(prefix): props[key] for key in props if key.startswith(prefix)}
+        for key in CONVERTER_DEFINITIONS.get(known[name].value or "", ()):
+            value = _check_one(key, given)
+            value.name = f"{prefix}{key.name}"
+            yield _row(definition(key, prefix), value)

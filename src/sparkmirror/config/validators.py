@@ -48,6 +48,8 @@ def _class(key: Key, name: str) -> str:
         if found is None:
             raise BadValue("unknown converter")
         return found
+    if not name:
+        raise BadValue("no class")
     return str(key.convert(name)) if key.convert else name
 
 
@@ -118,6 +120,28 @@ def _aliases(name: str, value: Any) -> str | None:
     return None
 
 
+def _list(*choices: str) -> Validator:
+    """A list of different elements; with `choices`, of one or more of these."""
+
+    def check(name: str, value: Any) -> str | None:
+        what = f"Configuration '{name}'"
+        if value is None:
+            return f"{what} values must not be null."
+        if choices and not value:
+            return f"{what} must not be empty. Valid values include: [{', '.join(choices)}]"
+        if len(set(value)) < len(value):
+            return f"{what} values must not be duplicated."
+        return next(filter(None, (_element(name, item, choices) for item in value)), None)
+
+    return check
+
+
+def _element(name: str, item: str, choices: tuple[str, ...]) -> str | None:
+    if not item:
+        return f"Configuration '{name}' values must not be empty."
+    return _one_of(*choices)(name, item) if choices else None
+
+
 def _non_empty(name: str, value: Any) -> str | None:
     return invalid(name, value, "String must be non-empty") if value == "" else None
 
@@ -134,17 +158,27 @@ VALIDATORS: Mapping[str, Validator] = {
     "config.action.reload": _one_of("none", "restart"),
     "errors.tolerance": _one_of("none", "all"),
     "topic.creation.groups": _aliases,
-    "exactly.once.support": _any_case_of("REQUESTED", "REQUIRED"),
+    "exactly.once.support": _any_case_of("REQUIRED", "REQUESTED"),
     "transaction.boundary": _any_case_of("INTERVAL", "POLL", "CONNECTOR"),
     "transaction.boundary.interval.ms": _optional(_range(0)),
     "offsets.storage.topic": _non_empty,
     "offset-syncs.topic.location": _one_of("source", "target"),
     "security.protocol": _any_case_of("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT"),
+    "sasl.login.refresh.window.factor": _range(0.5, 1.0),
+    "sasl.login.refresh.window.jitter": _range(0.0, 0.25),
+    "sasl.login.refresh.min.period.seconds": _range(0, 900),
+    "sasl.login.refresh.buffer.seconds": _range(0, 3600),
+    "sasl.oauthbearer.assertion.algorithm": _any_case_of("ES256", "RS256"),
+    "sasl.oauthbearer.assertion.claim.exp.seconds": _range(0, 86400),
+    "sasl.oauthbearer.assertion.claim.nbf.seconds": _range(0, 3600),
+    "metric.names.formats": _list("legacy", "new"),
+    "decimal.format": _any_case_of("NUMERIC", "BASE64"),
 }
+_ANY_LIST = _list()
 
 
 def check_value(key: Key, value: Any) -> str | None:
     """What Kafka says of a typed value of `key`; None: it is good."""
     plain = value.reveal() if isinstance(value, Secret) else value
-    check = VALIDATORS.get(key.name)
+    check = VALIDATORS.get(key.name, _ANY_LIST if key.type is Type.LIST else None)
     return check(key.name, plain) if check else None
