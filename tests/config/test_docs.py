@@ -13,9 +13,16 @@ from sparkmirror.config.docs import main, render_configuration
 from sparkmirror.config.mm2 import load_mm2
 from sparkmirror.config.mm2_keys import MM2_KEYS
 from sparkmirror.config.worker import WORKER_KEYS
+from sparkmirror.config.worker_file import WORKER_FILE_KEYS, load_worker
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
-DEFINITIONS = {**CONNECTOR_KEYS, **CLIENT_KEYS, "worker": WORKER_KEYS, "mm2": MM2_KEYS}
+DEFINITIONS = {
+    **CONNECTOR_KEYS,
+    **CLIENT_KEYS,
+    "worker": WORKER_KEYS,
+    "worker file": WORKER_FILE_KEYS,
+    "mm2": MM2_KEYS,
+}
 
 
 def test_page_is_up_to_date() -> None:
@@ -38,11 +45,21 @@ def test_check_fails_for_another_text(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["--check", str(page)]) == 1
 
 
+def write_example(number: int, path: Path) -> Path:
+    examples = re.findall(r"```properties\n(.*?)```", render_configuration(), re.DOTALL)
+    path.write_text(examples[number], "ascii")
+    return path
+
+
 def test_example_on_the_page_loads(tmp_path: Path) -> None:
-    example = re.findall(r"```properties\n(.*?)```", render_configuration(), re.DOTALL)[0]
-    path = tmp_path / "mm2.properties"
-    path.write_text(example, "ascii")
-    config = load_mm2(path)
+    config = load_mm2(write_example(0, tmp_path / "mm2.properties"))
     assert config.spark == {"spark.master": "local[2]"}
     assert config.flows[0].source.producer.compression_type == "zstd"
     assert config.flows[0].worker.offset_flush_interval_ms == 10000
+
+
+def test_example_of_a_worker_file_loads(tmp_path: Path) -> None:
+    file = load_worker(write_example(2, tmp_path / "connect-distributed.properties"))
+    assert file.spark == {"spark.master": "local[2]"}
+    assert file.group.group_id == "connect-cluster"
+    assert file.warnings == ()

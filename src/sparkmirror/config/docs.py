@@ -27,7 +27,8 @@ from sparkmirror.config.keys import REQUIRED, Definition, Key, Status
 from sparkmirror.config.mm2_keys import MM2_KEYS
 from sparkmirror.config.not_yet import NOT_YET, status_of
 from sparkmirror.config.security_keys import SECURITY_KEYS
-from sparkmirror.config.worker import WORKER_KEYS
+from sparkmirror.config.worker import SHARED_KEYS, WORKER_KEYS
+from sparkmirror.config.worker_file import WORKER_FILE_KEYS
 
 DEFAULT_PATH = Path("docs", "configuration.md")
 COMMAND = "python -m sparkmirror.config.docs"
@@ -82,6 +83,7 @@ Worker keys of the top level are read only if they begin with `offset.storage`, 
 rules, as MirrorMaker 2 drops it, is named in a warning with the spelling that works.
 
 Lists of topics, groups and config properties are Java regular expressions for the whole name.
+Other rules are Python classes of your own: [filters.md](filters.md).
 
 ## Config providers
 
@@ -100,6 +102,34 @@ B.client.id = ${{dir:/run/secrets:client-id}}
 `config.providers.<name>.param.allowed.paths` limits the first two to some directories,
 `config.providers.<name>.param.allowlist.pattern` the last to some variables. A file, key or
 variable that is missing is an error; text with an unknown provider is left as it is.
+
+## The worker file
+
+`sparkmirror worker connect-distributed.properties` reads the file of a Kafka Connect worker.
+Connectors are sent to its REST API; theirs are the connector keys and framework keys below.
+
+```properties
+bootstrap.servers = b1:9092
+group.id = connect-cluster
+offset.storage.topic = connect-offsets
+config.storage.topic = connect-configs
+status.storage.topic = connect-status
+listeners = http://:8083
+spark.master = local[2]
+```
+
+| where | what it is for |
+|---|---|
+| `key` | the worker: [worker keys](#worker-keys), [keys of a worker file](#keys-of-a-worker-file) |
+| `key` | its own cluster: [client keys](#client-keys), [security keys](#security-keys) |
+| `producer.key` | how records are written: [producer keys](#producer-keys) |
+| `config.providers.key` | config providers, for this file and for connectors |
+| `spark.key` | Spark, as it is |
+
+Records are written with the worker's producer: to the worker's `bootstrap.servers`, unless
+`producer.bootstrap.servers` or a connector's `producer.override.bootstrap.servers` says otherwise,
+whatever `target.cluster.bootstrap.servers` is. When the two differ, a warning says so. Values are
+taken as Java takes them: quotes are part of the value.
 """
 
 
@@ -122,7 +152,17 @@ SECTIONS = (
     ),
     Section("Heartbeat connector", "At the top level or as `A->B.key`.", tuple(HEARTBEAT_KEYS)),
     Section("Framework keys", "As `A->B.key` only.", tuple(FRAMEWORK_KEYS)),
-    Section("Worker keys", "As `B.key`, where B is the target.", tuple(WORKER_KEYS)),
+    Section(
+        "Worker keys",
+        "In an mm2 file as `B.key`, where B is the target; in a worker file as `key`. What has no "
+        "effect here has none in an mm2 file.",
+        tuple(WORKER_KEYS),
+    ),
+    Section(
+        "Keys of a worker file",
+        "Only there, beside the worker keys that have an effect.",
+        _only(WORKER_FILE_KEYS, SHARED_KEYS),
+    ),
     Section(
         "Client keys",
         "As `A.consumer.key`, `B.producer.key` or `A.admin.key`.",
@@ -175,11 +215,13 @@ def _default(key: Key) -> str:
         return "**required**"
     if key.default is None:
         return "unset"
+    if key.shown_default:
+        return f"`{_cell(key.shown_default)}`"
     if isinstance(key.default, tuple):
         return ", ".join(f"`{_cell(item)}`" for item in key.default) or "empty"
     if isinstance(key.default, bool):
         return f"`{str(key.default).lower()}`"
-    return f"`{_cell(key.shown_default or str(key.default))}`" if key.default != "" else "empty"
+    return f"`{_cell(str(key.default))}`" if key.default != "" else "empty"
 
 
 def _cell(text: str) -> str:
