@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from sparkmirror.config.mm2 import FlowConfig, load_mm2
+from sparkmirror.connect import checkpoint_connector, record_writer
 from sparkmirror.connect.checkpoint_connector import CheckpointConnector
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
@@ -25,6 +26,7 @@ from sparkmirror.mirror.records import Checkpoint, OffsetSync
 from sparkmirror.types import TopicPartition as Partition
 from sparkmirror.wire.group_admin import GroupAdmin
 from tests.clusters import Record, create_topic, produce, read_partition, unique_name, wait_for
+from tests.kafka.topics import delete_topic, topic_shape
 
 pytestmark = pytest.mark.kafka
 
@@ -90,6 +92,9 @@ class Flow:
         if self.checkpoints_topic not in names.topics:
             return []
         return read_partition(self.target, self.checkpoints_topic)
+
+    def decoded(self) -> list[Checkpoint]:
+        return [Checkpoint.decode(r.key or b"", r.value or b"") for r in self.checkpoints()]
 
     def wait_for_checkpoints(self, count: int) -> list[Record]:
         found: list[Record] = []
@@ -247,7 +252,10 @@ def test_a_group_in_use_on_the_target_is_left_alone_and_named_until_it_is_free(
         flow.wait_for_offsets(group, {0: 10})
         assert connector.last_error == ""
     assert sum(why in line for line in caplog.messages) == 1
+    said = f"[{flow.alias}->{flow.target_alias}] 1 groups are gone: {gone}"
+    assert caplog.messages.count(said) == 1
     assert committed(flow.target, gone, flow.remote) == {0: 10}
+    assert [c.group for c in flow.decoded()].count(gone) == 1
 
 
 def test_a_restart_reads_its_checkpoints_past_malformed_ones_and_repeats_nothing(
@@ -268,5 +276,38 @@ def test_a_restart_reads_its_checkpoints_past_malformed_ones_and_repeats_nothing
         assert connector.last_error == ""
     ours = [Checkpoint.decode(r.key or b"", r.value or b"") for r in (rows[0], *rows[2:])]
     assert [c.upstream_offset for c in ours] == [10, 20]
+    assert committed(flow.target, group, flow.remote) == {0: 20}
     skipped = [line for line in caplog.messages if "cannot be read and is skipped" in line]
-    assert len(skipped) == 2
+    assert [line.partition(" cannot")[0] for line in skipped] == [
+        f"offset 1 of '{flow.checkpoints_topic}'",
+        f"offset 0 of '{flow.syncs_topic}'",
+    ]
+
+
+def test_a_deleted_checkpoints_topic_is_created_and_filled_again(
+    flow: Flow, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_connector, "PREPARE_SECONDS", 0.5)
+    monkeypatch.setattr(record_writer, "STUCK_SECONDS", 1.0)
+    resting, moving = flow.group(), flow.group()
+    flow.chunk(0, Run(0, 0, 100))
+    for group in (resting, moving):
+        commit(flow.source, group, flow.topic, {0: 10})
+    with running(flow) as connector:
+        flow.wait_for_checkpoints(2)
+        delete_topic(flow.target, flow.checkpoints_topic)
+        commit(flow.source, moving, flow.topic, {0: 20})
+
+        def are_all_there() -> bool:
+            last = {c.group: c.upstream_offset for c in flow.decoded()}
+            return last == {resting: 10, moving: 20}
+
+        wait_for(
+            are_all_there,
+            within=SECONDS,
+            describe=lambda: f"both groups: {flow.decoded()}, {connector.last_error}",
+        )
+        wait_for(lambda: not connector.last_error, within=SECONDS, describe="no error")
+    alias, topic = flow.target_alias, flow.checkpoints_topic
+    assert f"'{topic}' is missing on '{alias}': creating it again" in caplog.text
+    assert topic_shape(flow.target, topic) == (1, "compact")
