@@ -64,8 +64,8 @@ def test_what_a_connector_may_have_written_is_accepted(
             {**SOURCE, "partition": -1},
             5,
             (
-                "Source partition {cluster=a, partition=-1, topic=t} has an invalid value -1 for the "
-                "'partition' key, which cannot be negative"
+                "Source partition {cluster=a, partition=-1, topic=t} has an invalid value -1 for "
+                "the 'partition' key, which cannot be negative"
             ),
         ),
         ("source", None, 5, "Source partitions may not be null"),
@@ -80,8 +80,8 @@ def test_what_a_connector_may_have_written_is_accepted(
             SOURCE,
             True,
             (
-                f"{ABOUT % 'true'} has an invalid value true for the 'offset' key, which must be an "
-                "integer"
+                f"{ABOUT % 'true'} has an invalid value true for the 'offset' key, which must be "
+                "an integer"
             ),
         ),
         (
@@ -89,8 +89,8 @@ def test_what_a_connector_may_have_written_is_accepted(
             SOURCE,
             None,
             (
-                f"{ABOUT % 'null'} has an invalid value null for the 'offset' key, which must be an "
-                "integer"
+                f"{ABOUT % 'null'} has an invalid value null for the 'offset' key, which must be "
+                "an integer"
             ),
         ),
         (
@@ -98,8 +98,8 @@ def test_what_a_connector_may_have_written_is_accepted(
             GROUP,
             1,
             (
-                "Source offset {offset=1} for source partition {group=g, topic=t, partition=0} has an "
-                "invalid value 1 for the 'offset' key; the only accepted value is 0"
+                "Source offset {offset=1} for source partition {group=g, topic=t, partition=0} has "
+                "an invalid value 1 for the 'offset' key; the only accepted value is 0"
             ),
         ),
         (
