@@ -92,7 +92,7 @@ class ConnectWorker:
         wait_for(self._is_healthy, within=within, describe=lambda: log_tail(self.log_path))
 
     def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Send one REST request; its status, and what the JSON of its answer says, None if empty."""
+        """Send one REST request; its status, and the value of its answer, None if empty."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         wanted = urllib.request.Request(self.url + path, data, headers, method=method)

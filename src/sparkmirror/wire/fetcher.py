@@ -124,7 +124,9 @@ class Fetcher:
             self._leave(partition)
             if leader is None:
                 self.troubled.add(partition.tp)
-                self._cluster.miss()
+                # One that was never looked up is being looked up: nothing is amiss yet.
+                if self._cluster.knows(partition.tp.topic):
+                    self._cluster.miss()
             return
         if not self._same_topic(partition):
             return
