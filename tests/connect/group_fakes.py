@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -83,6 +83,17 @@ class FakeGroups(FakeAdmin):
             if tp not in self.refused:
                 self.offsets.setdefault(group_id, {})[tp] = GroupOffset(offset, metadata)
         return {tp: self.refused.get(tp) for tp in offsets}
+
+    def alter_many(
+        self,
+        wanted: Mapping[str, Mapping[TopicPartition, tuple[int, str]]],
+        is_stopping: Callable[[], bool],
+    ) -> dict[str, dict[TopicPartition, KafkaError | None]]:
+        return {
+            group: self.alter_offsets(group, offsets)
+            for group, offsets in wanted.items()
+            if not is_stopping()
+        }
 
     def start_offsets(
         self, partitions: Iterable[TopicPartition]

@@ -13,7 +13,12 @@ from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.error_codes import UNKNOWN_MEMBER_ID, UNKNOWN_TOPIC_OR_PARTITION
-from sparkmirror.wire.group_admin import GroupAdmin, GroupOffset, GroupState
+from sparkmirror.wire.group_admin import (
+    GROUPS_PER_LANE,
+    GroupAdmin,
+    GroupOffset,
+    GroupState,
+)
 from tests.clusters import create_topic, produce, unique_name, wait_for
 from tests.group_members import member
 
@@ -101,6 +106,32 @@ def test_partitions_that_are_not_there_fail_one_by_one(admin: GroupAdmin, topic:
 
 def test_nothing_to_write_is_no_request(admin: GroupAdmin) -> None:
     assert admin.alter_offsets("any", {}) == {}
+
+
+def test_many_groups_are_written_each_with_its_outcome(
+    source_cluster: KafkaCluster, admin: GroupAdmin, topic: str
+) -> None:
+    tp, absent = TopicPartition(topic, 0), TopicPartition(ABSENT, 0)
+    groups = [unique_name("many") for _ in range(2 * GROUPS_PER_LANE)]
+    used = unique_name("used")
+    wanted = {group: {tp: (at, "m")} for at, group in enumerate(groups)} | {used: {tp: (1, "")}}
+    wanted[groups[0]][absent] = (1, "")
+    with member(source_cluster, topic, used, "classic"):
+        outcomes = admin.alter_many(wanted)
+    assert set(outcomes) == set(wanted)
+    assert code(outcomes[used][tp]) == UNKNOWN_MEMBER_ID
+    assert code(outcomes[groups[0]].pop(absent)) == UNKNOWN_TOPIC_OR_PARTITION
+    assert [outcomes[group] for group in groups] == [{tp: None}] * len(groups)
+    found = admin.committed_offsets(groups)
+    assert found == {group: {tp: GroupOffset(at, "m")} for at, group in enumerate(groups)}
+
+
+def test_a_stop_ends_writing_between_two_groups(admin: GroupAdmin, topic: str) -> None:
+    wanted = {unique_name("stopped"): {TopicPartition(topic, 0): (1, "")} for _ in range(3)}
+    answers = iter([False, False, True])
+    outcomes = admin.alter_many(wanted, lambda: next(answers))
+    assert list(outcomes) == list(wanted)[:2]
+    assert admin.alter_many({}) == {}
 
 
 def test_log_ranges(admin: GroupAdmin, topic: str) -> None:

@@ -11,9 +11,11 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from sparkmirror.connect.group_plans import TargetGroups, is_in_use, plan_on_target
 from sparkmirror.connect.naming import some_names
+from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import FlowName, TopicPartition
@@ -22,6 +24,20 @@ log = logging.getLogger(__name__)
 
 # Nothing is wrong, and nobody can do anything about it.
 QUIET = frozenset({NotWritten.NO_CHECKPOINT, NotWritten.UNCHANGED})
+
+
+Outcomes = Mapping[TopicPartition, KafkaError | None]
+
+
+class SyncedGroups(TargetGroups, Protocol):
+    """What is asked of the target's `GroupAdmin`, of which one round may write thousands."""
+
+    def alter_many(
+        self,
+        wanted: Mapping[str, Mapping[TopicPartition, tuple[int, str]]],
+        is_stopping: Callable[[], bool],
+    ) -> Mapping[str, Outcomes]:
+        """Commit for groups without members."""
 
 
 @dataclass(slots=True)
@@ -41,7 +57,7 @@ class SyncReport:
 class GroupSync:
     """Writes the offsets of one flow's groups. Owned by one thread."""
 
-    def __init__(self, flow: FlowName, target: TargetGroups) -> None:
+    def __init__(self, flow: FlowName, target: SyncedGroups) -> None:
         self._flow = flow
         self._target = target
         # What was last said of each group.
@@ -56,38 +72,40 @@ class GroupSync:
         """One round over `groups`; those without checkpoints cost nothing.
 
         Never raises for a single group: its error is in the report, and it is tried again. Asked
-        between two groups, `is_stopping` ends the round: each write is a request of its own.
+        between two writes, `is_stopping` ends the round: each group's is a request of its own.
         """
         planned = plan_on_target(groups, checkpoints, self._target)
         plans = planned.plans
         report = SyncReport(errors={group: str(error) for group, error in planned.errors.items()})
+        wanted = {group: plan.write for group, plan in plans.items() if plan.write}
+        self._say_reset(plans)
+        for group, outcome in self._target.alter_many(wanted, is_stopping).items():
+            self._note_written(group, outcome, report)
         for group, plan in plans.items():
-            if is_stopping():
-                break
-            self._carry_out(group, plan, report)
+            if not plan.write:
+                self._note_kept(group, plan, report)
         self._said = {group: said for group, said in self._said.items() if group in plans}
         return report
 
     # -- one group ---------------------------------------------------------------------------------
 
-    def _carry_out(self, group: str, plan: GroupPlan, report: SyncReport) -> None:
-        if plan.reset_by_others:
-            log.warning(
-                "[%s] group '%s' has no offset any more on the target in %s: written again",
-                self._flow,
-                group,
-                some_names(plan.reset_by_others),
-            )
-        if plan.write:
-            self._write(group, plan, report)
-            return
+    def _say_reset(self, plans: Mapping[str, GroupPlan]) -> None:
+        for group, plan in plans.items():
+            if plan.reset_by_others:
+                log.warning(
+                    "[%s] group '%s' has no offset any more on the target in %s: written again",
+                    self._flow,
+                    group,
+                    some_names(plan.reset_by_others),
+                )
+
+    def _note_kept(self, group: str, plan: GroupPlan, report: SyncReport) -> None:
         ahead = [tp for tp, why in plan.kept.items() if why is NotWritten.ALREADY_AHEAD]
         reason = plan.reason or (NotWritten.ALREADY_AHEAD if ahead else NotWritten.UNCHANGED)
         report.reasons[group] = reason
         self._explain(group, reason, report.errors.get(group) or some_names(ahead))
 
-    def _write(self, group: str, plan: GroupPlan, report: SyncReport) -> None:
-        outcome = self._target.alter_offsets(group, plan.write)
+    def _note_written(self, group: str, outcome: Outcomes, report: SyncReport) -> None:
         failed = {tp: error for tp, error in outcome.items() if error is not None}
         if any(is_in_use(error) for error in failed.values()):
             # Its first member came between the look and the write.
@@ -100,8 +118,8 @@ class GroupSync:
             self._say(group, text, logging.WARNING)
         else:
             self._said.pop(group, None)
-        if len(failed) < len(plan.write):
-            report.written[group] = len(plan.write) - len(failed)
+        if len(failed) < len(outcome):
+            report.written[group] = len(outcome) - len(failed)
 
     def _explain(self, group: str, reason: NotWritten, detail: str) -> None:
         level = logging.DEBUG if reason in QUIET else logging.INFO

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.wire.acl_admin import AclAdmin, AclRule
-from sparkmirror.wire.admin_client import check_reachable
+from sparkmirror.wire.admin_client import check_reachable, in_parts
 from sparkmirror.wire.config_admin import ConfigAdmin, ConfigChange, TopicSetting
 from sparkmirror.wire.error_codes import error_code
 
@@ -68,16 +68,19 @@ class Admin(ConfigAdmin, AclAdmin):
             }
             for topic in topics
         }
-        if not wanted:
-            return {}
-        with self._during("create topics"):
-            answer = self._client.create_topics(
-                wanted, timeout_ms=self._timeout_ms, raise_errors=False
-            )
-        return {
-            row["name"]: self._outcome(f"create topic '{row['name']}'", row, "TOPIC_ALREADY_EXISTS")
-            for row in answer["topics"]
-        }
+        outcome: dict[str, BrokerError | None] = {}
+        # Controllers refuse requests that make more than some thousand partitions and settings.
+        for part in in_parts(list(wanted)):
+            with self._during("create topics"):
+                answer = self._client.create_topics(
+                    {name: wanted[name] for name in part},
+                    timeout_ms=self._timeout_ms,
+                    raise_errors=False,
+                )
+            for row in answer["topics"]:
+                what = f"create topic '{row['name']}'"
+                outcome[row["name"]] = self._outcome(what, row, "TOPIC_ALREADY_EXISTS")
+        return outcome
 
     def create_partitions(self, counts: Mapping[str, int]) -> dict[str, BrokerError | None]:
         """Grow topics to these counts; each topic's error, None where it has them now."""
