@@ -13,11 +13,21 @@ from types import FrameType
 
 from confluent_kafka import KafkaException
 
-from bench.cases import CASES, SYSTEMS, Case, CopyCase, LatencyCase, parse_cases, parse_systems
+from bench.cases import (
+    CASES,
+    SYSTEMS,
+    Case,
+    CopyCase,
+    LatencyCase,
+    RefreshCase,
+    parse_cases,
+    parse_systems,
+)
 from bench.copying import prepared_copy
 from bench.latency import prepared_latency
 from bench.machine import describe_machine
 from bench.progress import say
+from bench.refreshing import prepared_refresh
 from bench.results import Results, RunSystem, as_json, store_text
 from bench.scaling import prepared_scale
 from bench.stage import Stage, running_stage
@@ -96,6 +106,8 @@ def prepared_case(stage: Stage, case: Case) -> AbstractContextManager[RunSystem]
         return prepared_copy(stage, case)
     if isinstance(case, LatencyCase):
         return prepared_latency(stage, case)
+    if isinstance(case, RefreshCase):
+        return prepared_refresh(stage, case)
     return prepared_scale(stage, case)
 
 

@@ -15,6 +15,7 @@ LATENCY_PARTITIONS = 4
 # A measured copy shorter than this is lost in the polling interval.
 _LEAST_RECORDS = 1_000
 _LEAST_SECONDS = 3.0
+_LEAST_TOPICS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,19 @@ class ScaleCase:
         )
 
 
-Case = CopyCase | LatencyCase | ScaleCase
+@dataclass(frozen=True, slots=True)
+class RefreshCase:
+    """Many topics of one partition, and as many groups: the first full sync of both."""
+
+    name: str
+    topics: int
+
+    def topic_count(self, scale: float) -> int:
+        """How many topics and how many groups."""
+        return max(_LEAST_TOPICS, int(self.topics * scale))
+
+
+Case = CopyCase | LatencyCase | ScaleCase | RefreshCase
 
 _FULL_BATCHES: dict[str, str | int] = {
     "batch.size": 128 * 1024,
@@ -111,8 +124,9 @@ _SCALE_CASES = tuple(
     ScaleCase(f"scale-{partitions}", partitions, settle_seconds=8.0, idle_seconds=15.0)
     for partitions in (10, 100, 1_000)
 )
+_REFRESH_CASE = RefreshCase("refresh", topics=2_000)
 
-_ALL: tuple[Case, ...] = (*_COPY_CASES, _LATENCY_CASE, *_SCALE_CASES)
+_ALL: tuple[Case, ...] = (*_COPY_CASES, _LATENCY_CASE, *_SCALE_CASES, _REFRESH_CASE)
 CASES = {case.name: case for case in _ALL}
 
 

@@ -34,10 +34,14 @@ class EndOffsets:
 
         Partitions that do not exist yet count as empty.
         """
+        return sum(min(end_offset or 0, each) for end_offset in self.end_offsets(partitions))
+
+    def end_offsets(self, partitions: Sequence[TopicPartition]) -> list[int | None]:
+        """End offsets by topic, None where the partition does not exist yet."""
         request = encode_request(partitions)
         self._socket.sendall(struct.pack(">i", len(request)) + request)
         (size,) = struct.unpack(">i", self._read(4))
-        return sum(min(end_offset, each) for end_offset in decode_response(self._read(size)))
+        return list(decode_response(self._read(size)))
 
     def _read(self, size: int) -> bytes:
         data = bytearray()
@@ -77,7 +81,7 @@ def encode_request(partitions: Sequence[TopicPartition]) -> bytes:
     return b"".join(parts)
 
 
-def decode_response(data: bytes) -> Iterator[int]:
+def decode_response(data: bytes) -> Iterator[int | None]:
     """End offsets in an answer: correlation id, topics of (partition, error, time, offset)."""
     (topics,) = struct.unpack_from(">i", data, 4)
     at = 8
@@ -94,9 +98,9 @@ def decode_response(data: bytes) -> Iterator[int]:
         at += 22 * count
 
 
-def _checked(end_offset: int, code: int, where: str) -> int:
+def _checked(end_offset: int, code: int, where: str) -> int | None:
     if code in _NOT_THERE_YET:
-        return 0
+        return None
     if code != 0:
         raise BrokerError(f"list offsets of {where}: error code {code}", code, retriable=False)
     return end_offset

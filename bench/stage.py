@@ -8,7 +8,7 @@ mirror that is up and warm finds a topic with a full backlog.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,9 +91,11 @@ class Topics:
         # Its log would say that the brokers are gone, at the end, when they are meant to be.
         self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
 
-    def create(self, names: Sequence[str], partitions: int) -> None:
+    def create(
+        self, names: Sequence[str], partitions: int, settings: Mapping[str, str] | None = None
+    ) -> None:
         """Create topics and return when the broker lists them."""
-        wanted = [NewTopic(name, partitions, 1) for name in names]
+        wanted = [NewTopic(name, partitions, 1, config=dict(settings or {})) for name in names]
         for future in self._admin.create_topics(wanted).values():
             future.result(_ADMIN_SECONDS)
         self._wait_until(lambda: set(names) <= self.list_names(), f"topics {names} are listed")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.cases import MM2_TUNED, SPARKMIRROR
@@ -41,6 +41,7 @@ class Flow:
     target_bootstrap: str
     topics: str
     refresh_seconds: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def remote_topic(self, topic: str) -> str:
         """Name of `topic` on the target, by MM2's default policy."""
@@ -78,6 +79,7 @@ def flow_properties(system: str, flow: Flow) -> dict[str, str]:
         # The source has an authorizer only to hide topics; its one rule is not to be copied.
         "sync.topic.acls.enabled": "false",
         **dict.fromkeys(_REPLICATION_FACTORS, "1"),
+        **flow.settings,
     }
     if flow.refresh_seconds is not None:
         properties["refresh.topics.interval.seconds"] = str(flow.refresh_seconds)

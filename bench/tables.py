@@ -19,6 +19,13 @@ _HEADINGS = {
     "max_ms": "max ms",
     "idle_cpu_percent": "idle CPU % of a core",
     "start_s": "start s",
+    "topics_s": "topics s",
+    "configs_s": "settings s",
+    "records_s": "records s",
+    "topics_cpu_s": "CPU s until then",
+    "checkpoints_s": "checkpoints s",
+    "group_offsets_s": "group offsets s",
+    "cpu_s": "CPU s in all",
     "rss_mb": "RSS MB",
     "task_rss_mb": "largest copy task MB",
 }

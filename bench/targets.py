@@ -45,6 +45,16 @@ class Outcome:
         return {"target": str(self.target), "value": value, "met": self.is_met}
 
 
+_REFRESH_FIGURES = (
+    "topics_s",
+    "configs_s",
+    "records_s",
+    "topics_cpu_s",
+    "checkpoints_s",
+    "group_offsets_s",
+    "cpu_s",
+)
+
 TARGETS = (
     Target("1k-none", "mb_per_s", AT_LEAST, 3.0, against=MM2_TUNED),
     Target("1k-none", "cpu_s_per_gb", AT_MOST, 1 / 8, against=MM2_TUNED),
@@ -56,6 +66,7 @@ TARGETS = (
     Target("latency", "p50_ms", AT_MOST, 1 / 3, against=MM2_DEFAULT),
     Target("latency", "p99_ms", AT_MOST, 1 / 3, against=MM2_DEFAULT),
     Target("scale-1000", "idle_cpu_percent", BELOW, 5.0),
+    *(Target("refresh", name, AT_MOST, 1.0, against=MM2_DEFAULT) for name in _REFRESH_FIGURES),
     *(Target(name, "task_rss_mb", BELOW, 300.0) for name in CASES),
 )
 

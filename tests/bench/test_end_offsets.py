@@ -64,8 +64,8 @@ def test_response_gives_every_end_offset() -> None:
 
 
 @pytest.mark.parametrize("code", [3, 5, 6])
-def test_partition_that_is_not_there_yet_is_empty(code: int) -> None:
-    assert list(decode_response(answer(code))) == [5, 1 << 32, 0]
+def test_partition_that_is_not_there_yet_has_no_end(code: int) -> None:
+    assert list(decode_response(answer(code))) == [5, 1 << 32, None]
 
 
 def test_other_errors_are_raised() -> None:
