@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from sparkmirror.config.client_keys import CONSUMER_KEYS, PRODUCER_KEYS
+from sparkmirror.config.connector_file import collect_connector
+from sparkmirror.config.definitions import OWN_KEYS
+from sparkmirror.config.findings import Findings
 from sparkmirror.config.plugins import NoConnectorClass, UnknownConnectorClass, WrongPlugin
 from sparkmirror.config.validation import error_summary, validate_connector
 from tests.config.worker_files import worker_file, worker_with
@@ -194,6 +200,42 @@ def test_placeholder_is_shown_as_it_was_sent(tmp_path: Path) -> None:
     missing = validate_connector(None, SOURCE | {"topics": placeholder + "${file:/no:x}"}, worker)
     assert missing["error_count"] == 1
     assert "/no cannot be read" in row(missing, "topics")["value"]["errors"][0]
+
+
+def test_class_is_shown_as_it_was_sent() -> None:
+    policy = "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy"
+    infos = validate_connector(None, SOURCE | {"replication.policy.class": policy}, worker_file())
+    assert infos["error_count"] == 0
+    assert row(infos, "replication.policy.class")["value"]["value"] == policy
+
+
+KEYS = [key.name for keys in OWN_KEYS.values() for key in keys]
+CLIENT_NAMES = [*PRODUCER_KEYS.names, *CONSUMER_KEYS.names]
+CLIENT_PREFIXES = ["producer.override.", "source.consumer.", "source.cluster.", "x."]
+
+
+WORKER = worker_file()
+
+
+@given(
+    st.sampled_from(sorted(OWN_KEYS)),
+    st.dictionaries(
+        st.sampled_from(KEYS)
+        | st.builds(str.__add__, st.sampled_from(CLIENT_PREFIXES), st.sampled_from(CLIENT_NAMES)),
+        st.none() | st.text(max_size=8) | st.sampled_from(["1", "-1", "true", "a,b", "${env:X}"]),
+        max_size=6,
+    ),
+)
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_whatever_is_sent_is_answered(kind: str, props: dict[str, str | None]) -> None:
+    config = SOURCE | props | {"connector.class": kind}
+    infos = validate_connector(kind, config, WORKER)
+    names = [row["value"]["name"] for row in infos["configs"]]
+    assert len(set(names)) == len(names)
+    assert json.loads(json.dumps(infos)) == infos
+    findings = Findings()
+    parsed = collect_connector(config, WORKER, findings)
+    assert findings.errors or parsed.name == config["name"]
 
 
 def test_secrets_are_not_shown() -> None:

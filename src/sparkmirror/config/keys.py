@@ -110,7 +110,7 @@ class Key:
     @property
     def field(self) -> str:
         """The field of a config class that this key fills."""
-        return self.attribute or re.sub(r"[.-]", "_", self.name)
+        return self.attribute or self.name.replace(".", "_").replace("-", "_")
 
     def parse(self, text: str) -> Any:
         """The typed value of `text`. Raises BadValue."""

@@ -178,9 +178,11 @@ def _check_one(key: Key, props: Props) -> Checked:
 def _hide(known: Mapping[str, Checked], props: Props, resolved: Props) -> None:
     """Show placeholders, not what they stand for."""
     for name, value in known.items():
-        if name in props and props[name] != resolved[name]:
+        secret = resolved.get(name)
+        if props.get(name) != secret:
             value.value = props[name]
-            value.errors = [text.replace(str(resolved[name]), HIDDEN) for text in value.errors]
+            if secret:
+                value.errors = [text.replace(secret, HIDDEN) for text in value.errors]
 
 
 def _refused(props: Props, worker: WorkerFile, known: Mapping[str, Checked]) -> list[Checked]:

@@ -42,7 +42,7 @@ def _reason(type_: Type, text: str) -> str:
 
 
 def _class(key: Key, name: str) -> str:
-    """The full name of a class that is known, or that its key takes."""
+    """The name of a class that is known, or that its key takes; a converter's in full."""
     if key.name in CONVERTER_KEYS:
         found = name if name.startswith(FOREIGN_CONVERTERS) else converter_class(name)
         if found is None:
@@ -50,7 +50,9 @@ def _class(key: Key, name: str) -> str:
         return found
     if not name:
         raise BadValue("no class")
-    return str(key.convert(name)) if key.convert else name
+    if key.convert:
+        key.convert(name)
+    return name
 
 
 def invalid(name: str, value: Any, reason: str) -> str:
