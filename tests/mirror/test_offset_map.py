@@ -72,6 +72,12 @@ def test_start_of_a_task_covers_offsets_before_its_first_record() -> None:
     ]  # fmt: skip
 
 
+def test_offsets_before_the_targets_first_record_lead_to_it() -> None:
+    """Compaction removed what the source began with: there is nothing that they could miss."""
+    offset_map = map_of((10, 0, 5))
+    assert [offset_map.translate(upstream) for upstream in (0, 9, 10, 11)] == [0, 0, 0, 1]
+
+
 def test_later_copy_is_used_when_it_has_caught_up() -> None:
     offset_map = map_of((0, 0, 101), (90, 101, 10))
     assert offset_map.is_catching_up

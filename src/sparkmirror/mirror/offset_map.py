@@ -82,7 +82,8 @@ class OffsetMap:
     def translate(self, upstream_offset: int) -> int | None:
         """Where on the target a consumer at this upstream offset goes on.
 
-        None if the offset is before everything that the map covers. Past its end it is the
+        None if the offset is before everything that the map covers, unless that begins with the
+        target's first record: nothing can have been copied before it. Past the map's end it is the
         position after the last copied record: what follows will be stored there or later.
         """
         return self._used.position(upstream_offset)
@@ -190,7 +191,8 @@ class _Copy:
         """Right after the last record below the offset, or at the offset's own record."""
         index = bisect_right(self._upstream, upstream_offset) - 1
         if index < 0:
-            return None
+            is_whole = bool(self._upstream) and self._downstream[0] == 0
+            return 0 if is_whole else None
         behind = upstream_offset - self._upstream[index]
         return self._downstream[index] + min(behind, self._lengths[index])
 
