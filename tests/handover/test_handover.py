@@ -54,8 +54,9 @@ EVERY_SECOND = dict.fromkeys(
 CHANGES = {
     "groups": GROUP,
     "sync.group.offsets.enabled": "true",
-    # Otherwise MirrorMaker 2 searches all its jars for plugins at every start.
+    # Otherwise MirrorMaker 2 searches all its jars for plugins at every start, twice.
     "plugin.discovery": "service_load",
+    f"{TARGET}.plugin.discovery": "service_load",
     **EVERY_SECOND,
 }
 

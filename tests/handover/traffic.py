@@ -8,16 +8,23 @@ from contextlib import ExitStack, closing, contextmanager
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
 from sparkmirror.demo.client import ANSWER_SECONDS, client_settings
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.types import TopicPartition
+from tests.clusters import wait_for
 from tests.kafka.records import Feeder
 
 _JOIN_SECONDS = 30.0
 _COMMIT_SECONDS = 0.2
+_COORDINATOR_COMES = (
+    "NOT_COORDINATOR",
+    "COORDINATOR_NOT_AVAILABLE",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "_WAIT_COORD",
+)
 
 
 @contextmanager
@@ -82,6 +89,17 @@ class GroupWatch:
         self._consumer = Consumer(client_settings(cluster.bootstrap_servers, group_id=group))
         self._asked = [ClientPartition(*tp) for tp in partitions]
         self._seen: dict[TopicPartition, int] = {}
+        wait_for(self._has_coordinator, within=ANSWER_SECONDS, describe=f"who leads {group}")
+
+    def _has_coordinator(self) -> bool:
+        """The first question about any group makes a new cluster create its offsets topic."""
+        try:
+            self._consumer.committed(self._asked, ANSWER_SECONDS)
+        except KafkaException as error:
+            if error.args[0].name() not in _COORDINATOR_COMES:
+                raise
+            return False
+        return True
 
     def look(self) -> Mapping[TopicPartition, int]:
         """Its offset in every partition where it has one."""
