@@ -27,6 +27,7 @@ EXIT_INTERRUPTED = 130
 # it is imported only when its command is asked for, because some of them import Spark.
 COMMANDS = {
     "run": "sparkmirror.cli.run",
+    "worker": "sparkmirror.cli.worker",
     "demo": "sparkmirror.cli.demo",
     "kafka": "sparkmirror.cli.kafka",
     "groups": "sparkmirror.cli.groups",

@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
 import threading
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 
 from sparkmirror.cli.flow_display import FlowDisplay
+from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.connect.dedicated import DedicatedMirror
 
 log = logging.getLogger("sparkmirror")
 
-EXIT_UNCLEAN = 1
-EXIT_INTERRUPTED_AGAIN = 130
-LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
 STATUS_SECONDS = 1.0
-
-
-class StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to what stderr is at the moment: the live display puts log lines above its own."""
-
-    @property
-    def stream(self) -> TextIO:
-        return sys.stderr
-
-    @stream.setter
-    def stream(self, _: TextIO) -> None:
-        """Fixed by the property."""
 
 
 def register(app: typer.Typer) -> None:
@@ -51,8 +35,8 @@ def run(
 ) -> None:
     """Mirror the flows of FILE until SIGTERM or Ctrl-C."""
     config = load_mm2(file, tuple(clusters or ()))
-    _set_up_log(log_level)
-    stop = _stop_on_signals()
+    set_up_log(log_level)
+    stop = stop_on_signals()
     clean = mirror(config, stop)
     if not clean:
         raise typer.Exit(EXIT_UNCLEAN)
@@ -78,28 +62,3 @@ def mirror(config: MirrorMakerConfig, stop: threading.Event) -> bool:
         clean = dedicated.stop()
     log.info("stopped%s", "" if clean else ", but not all positions could be stored")
     return clean
-
-
-def _set_up_log(level: str) -> None:
-    names = logging.getLevelNamesMapping()
-    if level.upper() not in names:
-        raise typer.BadParameter(f"{level}: use one of DEBUG, INFO, WARNING, ERROR")
-    logging.basicConfig(handlers=[StderrHandler()], format=LOG_FORMAT, level=logging.WARNING)
-    logging.getLogger("sparkmirror").setLevel(names[level.upper()])
-
-
-def _stop_on_signals() -> threading.Event:
-    """The first SIGTERM or Ctrl-C stops in order, the second at once."""
-    stop = threading.Event()
-
-    def on_signal(number: int, _: FrameType | None) -> None:
-        if stop.is_set():
-            signal.signal(number, signal.SIG_DFL)
-            log.warning("stopping at once")
-            sys.exit(EXIT_INTERRUPTED_AGAIN)
-        log.info("%s: committing and stopping", signal.Signals(number).name)
-        stop.set()
-
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
-    return stop

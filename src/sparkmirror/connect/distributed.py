@@ -69,7 +69,7 @@ class DistributedWorker:
             worker.status_storage_partitions,
             worker.status_storage_replication_factor,
         )
-        self._spark = SparkHost(file.spark)
+        self._spark = SparkHost(file.spark, self.membership.lease_seconds)
         stores = Stores(self.configs, self.statuses, _offsets(file), self.membership)
         self.crew = Crew(
             stores,

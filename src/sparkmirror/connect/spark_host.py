@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
@@ -22,8 +22,12 @@ SLOTS = 256
 class SparkHost:
     """Spark and the control link of its tasks; for any thread."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: Mapping[str, str], lease: Callable[[], float | None] = lambda: None
+    ) -> None:
+        """`lease` tells how many seconds this worker leads for sure: so long may tasks write."""
         self._settings = settings
+        self._lease = lease
         self._lock = threading.Lock()
         self._started: tuple[SparkEngine, LinkServer] | None = None
 
@@ -33,7 +37,7 @@ class SparkHost:
             if self._started is None:
                 began = time.monotonic()
                 engine = SparkEngine(self._settings, SLOTS)
-                self._started = engine, LinkServer(*engine.link_address)
+                self._started = engine, LinkServer(*engine.link_address, self._lease)
                 log.info("Spark %s is up after %.1f s", engine.master, time.monotonic() - began)
             return self._started
 
