@@ -67,6 +67,12 @@ def test_each_record_comes_once(cluster: FakeCluster, follower: TopicFollower) -
     assert not follower.rewound
 
 
+def test_passes_do_not_become_slower(follower: TopicFollower) -> None:
+    for _ in range(8):
+        follower.catch_up(SECONDS)
+    assert follower._cluster._refresh_failures == 0, "metadata is asked for less and less often"
+
+
 def test_nothing_is_fetched_when_nothing_is_new(
     cluster: FakeCluster, follower: TopicFollower
 ) -> None:
