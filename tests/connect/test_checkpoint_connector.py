@@ -24,6 +24,7 @@ from tests.wire.fake_broker import METADATA, Do, FakeCluster
 T0, T1, OTHER = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("other", 0)
 REMOTE0 = TopicPartition("a.t", 0)
 TOPIC = "a.checkpoints.internal"
+OFFSETS = "mm2-offsets.a.internal"
 SETTINGS = {"a->b.topics": "t", "a->b.sync.group.offsets.enabled": "true"}
 
 
@@ -297,6 +298,31 @@ def test_a_load_that_failed_is_tried_again(
     with pytest.raises(TransportError, match=TOPIC):
         connector._prepare()
     assert connector._log.has_lost_some
+
+
+def test_a_deleted_topic_is_created_again_and_filled(
+    connector: Checkpoints, caplog: pytest.LogCaptureFixture
+) -> None:
+    connector.source.set("g", {T0: 10})
+    connector.refresh()
+    connector.add_sync(T0, 10, 110)
+    connector.emit()
+    connector._prepare()
+    assert connector.target.created == []
+    connector.writer.missing = frozenset({TOPIC, OFFSETS})
+    connector._prepare()
+    connector._prepare()
+    created = {topic.name: topic.partitions for topic in connector.target.created}
+    assert created == {TOPIC: 1, OFFSETS: 25}
+    connector.writer.missing = frozenset()
+    connector._prepare()
+    connector.emit()
+    connector.emit()
+    assert connector.writer.checkpoints == [checkpoint(10, 110)] * 2
+    assert (
+        caplog.messages.count(f"[{connector.name}] '{TOPIC}' is missing on 'b': creating it again")
+        == 1
+    )
 
 
 @pytest.mark.parametrize("key", ["emit.checkpoints.enabled", "emit.offset-syncs.enabled"])

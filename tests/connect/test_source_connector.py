@@ -8,11 +8,13 @@ from typing import cast
 import pytest
 
 from sparkmirror.config.mm2 import FlowConfig
+from sparkmirror.connect import source_connector
 from sparkmirror.errors import TransportError
 from sparkmirror.mirror.topics import ConfigSource
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin import AclRule, ConfigChange, TopicSetting
 from sparkmirror.wire.error_codes import broker_error
+from tests.clusters import wait_for
 from tests.connect.fakes import Connector
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -277,6 +279,32 @@ def test_topics_for_offset_syncs_are_created_and_told_to_the_tasks(
     orders = connector._orders(0)
     assert orders["offset_syncs_topic"] == (on_source + on_target)[0]
     assert orders["offset_map_topic"] == "mm2-offset-map.a.internal"
+
+
+def test_internal_topics_that_are_refused_are_told_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_connector, "SOONEST_CREATE_SECONDS", 0.0)
+    syncs = "mm2-offset-syncs.b.internal"
+    connector = Connector(tmp_path, {"a->b.topics": "t", "refresh.topics.interval.seconds": "0"})
+    connector.source.add("t")
+    connector.source.refuses[syncs] = broker_error(f"create topic '{syncs}' on 'a'", 38)
+    connector._schedule_internal_topics()
+    assert "set offset-syncs.topic.replication.factor to at most" in connector.last_error
+    assert f"[a->b] creating internal topics failed: create topic '{syncs}' on 'a'" in caplog.text
+    connector.refresh()
+    assert [topic.name for topic in connector.target.created] == [
+        "mm2-offset-map.a.internal",
+        "a.t",
+    ]
+    assert connector.fake_tasks[0].started == 1
+    del connector.source.refuses[syncs]
+    wait_for(
+        lambda: connector._ticker.run_due() > 0 and not connector.last_error,
+        within=10,
+        describe="the next refresh",
+    )
+    assert [topic.name for topic in connector.source.created][:1] == [syncs]
 
 
 def test_without_offset_syncs_there_are_no_topics_for_them(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Protocol
 
 from sparkmirror.config.connectors import SourceConfig
@@ -16,6 +16,7 @@ from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.acl_sync import AclSync
 from sparkmirror.connect.config_sync import ConfigSync
 from sparkmirror.connect.internal_topics import InternalTopic, ensure_internal_topics
+from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.remote_topics import RemoteTopics
 from sparkmirror.connect.ticker import Ticker
@@ -40,6 +41,8 @@ OFFSET_SYNCS_REPLICAS = "offset-syncs.topic.replication.factor"
 OFFSET_STORAGE_REPLICAS = "offset.storage.replication.factor"
 # A task that misses its target topic asks for a refresh; not more often than this.
 SOONEST_REFRESH_SECONDS = 5.0
+# Internal topics that were refused, or deleted, are created again with a refresh; not more often.
+SOONEST_CREATE_SECONDS = 10.0
 # For an admin request that is under way when the connector stops.
 LAST_REQUEST_SECONDS = 0.5
 
@@ -186,7 +189,7 @@ class SourceConnector:
         """
         job = self._ticker.repeat(
             "creating internal topics",
-            self.config.refresh_topics_interval_seconds,
+            max(self.config.refresh_topics_interval_seconds, SOONEST_CREATE_SECONDS),
             self._create_internal_topics,
             enabled=self.config.refresh_topics_enabled,
         )
@@ -220,10 +223,21 @@ class SourceConnector:
         }
         self._note_ids(source)
         counts = {name: view.partitions for name, view in source.items()}
+        self._say_gone(self._remotes.keys() - counts.keys())
         target = self._remote_topics.bring_up(counts)
         self._remotes = topics_to_sync(counts, target, self._policy, self.config.source_alias)
         with self._lock:
             self._adjust(self._copyable(counts, target))
+
+    def _say_gone(self, topics: Set[str]) -> None:
+        """A cluster does not list topics that may not be described: the two look alike."""
+        if topics:
+            log.warning(
+                "[%s] not copied from '%s' any more: %s; deleted, filtered out, or DESCRIBE denied",
+                self.flow.name,
+                self.config.source_alias,
+                some_names(topics),
+            )
 
     def _wants(self, topic: str) -> bool:
         return should_replicate_topic(
