@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from sparkmirror.errors import ConfigError
+from sparkmirror.spark import session
 from sparkmirror.spark.session import JVM_OPTIONS, MASTER, _parse_port, complete_settings
 
 
@@ -44,3 +49,15 @@ def test_nothing_of_ours_changes_what_was_given() -> None:
 def test_a_link_port_that_is_none_is_refused(port: str) -> None:
     with pytest.raises(ConfigError, match=r"spark\.sparkmirror\.link\.port"):
         _parse_port(port)
+
+
+def test_files_beside_the_worker_are_no_modules_of_its_tasks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("SPARK_HOME", "PYSPARK_PYTHON", "PYTHONSAFEPATH"):
+        monkeypatch.setenv(name, "")
+    session._set_environment({}, is_local=True)
+    (tmp_path / "numbers.py").write_text("raise SystemExit('not the numbers of Python')")
+    python = os.environ["PYSPARK_PYTHON"]
+    command = [python, "-m", "timeit", "-n", "1", "import decimal"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)

@@ -179,6 +179,9 @@ def _set_environment(settings: Mapping[str, str], is_local: bool) -> None:
     if is_local:
         os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
         os.environ["PYSPARK_PYTHON"] = python or sys.executable
+        # Spark starts its Python as `python -m ...`, which would look for modules in whichever
+        # folder the worker was started: a numbers.py there would take the place of Python's own.
+        os.environ["PYTHONSAFEPATH"] = "1"
     elif python:
         os.environ["PYSPARK_PYTHON"] = python
     else:
