@@ -153,6 +153,27 @@ def test_warnings_of_the_worker_are_not_repeated() -> None:
     assert warning.startswith("connector msc: producer.override.acks: 0 is used as 1")
 
 
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("topcis", "unknown key; is topics meant?"),
+        ("replication.policy.seperator", "unknown key; is replication.policy.separator meant?"),
+        ("topics.blacklist", "topics.exclude"),
+    ],
+)
+def test_key_that_looks_like_another_is_told(key: str, text: str) -> None:
+    (warning,) = parse_connector(SOURCE | {key: "x"}, worker_file()).warnings
+    assert warning.startswith(f"connector msc: {key}: ")
+    assert text in warning
+
+
+@pytest.mark.parametrize(
+    "key", ["groups", "use.defaults.from", "source.admin.client.id", "my.filter.setting", "flag"]
+)
+def test_key_of_others_is_not_told(key: str) -> None:
+    assert parse_connector(SOURCE | {key: "x"}, worker_file()).warnings == ()
+
+
 def test_connector_without_a_known_class_is_refused() -> None:
     with pytest.raises(NoConnectorClass):
         parse_connector(CLUSTERS, worker_file())

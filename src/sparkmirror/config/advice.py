@@ -111,7 +111,7 @@ def _at_top(name: str, context: Context) -> str | None:
     if name.startswith(WORKER_PREFIXES):
         return None if _is_worker_key(name) else _unknown(name, WORKER_KEYS.names)
     if name in REMOVED:
-        return _removed(name)
+        return removed_key(name)
     if spellings := _spellings(name, context.example):
         return f"ignored at the top level, as in MirrorMaker 2; write {_either(spellings)}"
     return _unlisted_cluster(name) or _unknown(name, _top_names(context))
@@ -124,7 +124,7 @@ def _in_cluster(alias: str, name: str, context: Context) -> str | None:
     if role in CLIENT_KEYS:
         return _client_of_cluster(alias, role, rest, context)
     if name in REMOVED:
-        return _removed(name)
+        return removed_key(name)
     is_of_worker = _is_worker_key(name) or name in COMMON_CLIENT_KEYS
     has_worker = context.is_target(alias) or not context.is_source(alias)
     if is_of_worker and has_worker:
@@ -167,7 +167,7 @@ def _of_flow(flow: FlowName, name: str) -> str | None:
     if name.startswith((CONFIG_PROVIDERS, *CONVERTER_PREFIXES)):
         return None
     if name in REMOVED:
-        return _removed(name)
+        return removed_key(name)
     if name in WORKER_KEYS:
         return _ignored_here([f"{flow.target}.{name}"], OF_TARGET)
     return _client_of_flow(flow, name)
@@ -291,7 +291,7 @@ def _unlisted_cluster(name: str) -> str | None:
     return f"ignored: {CLUSTERS} does not name '{alias}'" if alias else None
 
 
-def _removed(name: str) -> str:
+def removed_key(name: str) -> str:
     instead = REMOVED[name]
     return "ignored: removed in Kafka 4.0" + (f"; write {instead}" if instead else "")
 
