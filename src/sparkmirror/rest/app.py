@@ -1,0 +1,182 @@
+"""The REST API as an ASGI application: from a request to its answer.
+
+Runs on: worker. The event loop reads and writes; the herder, whose methods block, is asked on
+threads. Reads, writes and health checks have threads of their own, so that writes that wait for
+Kafka keep nobody from looking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import anyio
+import anyio.to_thread
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from sparkmirror.connect.answers import Herder, NotLeader, RequestError
+from sparkmirror.rest.bodies import encode_json
+from sparkmirror.rest.calls import Answer, Call, RestOptions
+from sparkmirror.rest.errors import TIMED_OUT, BadUri, Unmatched, error_of
+from sparkmirror.rest.forwarding import Forwarded, Outgoing, forward
+from sparkmirror.rest.headers import CrossOrigin, apply_rules, parse_header_rules
+from sparkmirror.rest.incoming import BodyReader, check_entity, check_media_types
+from sparkmirror.rest.openapi import describe
+from sparkmirror.rest.pages import bad_uri_page
+from sparkmirror.rest.routes import Match, Route, Router
+from sparkmirror.rest.uris import check_path, parse_query, split_path
+from sparkmirror.rest.worker_calls import health_answer
+
+_THREADS = 32
+_HEALTH_THREADS = 4
+_UNHEALTHY = "Worker did not answer in time and may be unable to handle other requests."
+
+
+def make_app(herder: Herder, options: RestOptions | None = None) -> ConnectApi:
+    """The application for RestServer."""
+    return ConnectApi(herder, options or RestOptions())
+
+
+class ConnectApi:
+    """An ASGI application. It may be called in one event loop only."""
+
+    def __init__(self, herder: Herder, options: RestOptions) -> None:
+        self._herder = herder
+        self._options = options
+        self._router = Router(options)
+        self._cors = CrossOrigin(options.allow_origin, options.allow_methods)
+        self._rules = parse_header_rules(options.response_headers)
+        self._reader = BodyReader(options.max_body_bytes)
+        self._description = encode_json(describe(options))
+        self._lanes = {
+            "health": anyio.CapacityLimiter(_HEALTH_THREADS),
+            "read": anyio.CapacityLimiter(_THREADS),
+            "write": anyio.CapacityLimiter(_THREADS),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            answer = await self._answer(request)
+        except ClientDisconnect:
+            return
+        await self._response(request, answer)(scope, receive, send)
+
+    def _response(self, request: Request, answer: Answer) -> Response:
+        content = answer.raw if answer.body is None else encode_json(answer.body)
+        headers = list(answer.headers.items())
+        if content and answer.content_type:
+            headers.append(("Content-Type", answer.content_type))
+        headers += self._cors.headers(request.method, request.headers)
+        response = Response(content, answer.status)
+        for name, value in apply_rules(self._rules, headers):
+            response.headers.append(name, value)
+        return response
+
+    async def _answer(self, request: Request) -> Answer:
+        """Every failure becomes an answer here: this is the boundary of the REST API."""
+        try:
+            check_path(_raw_path(request))
+            return await self._route(request)
+        except BadUri as error:
+            return bad_uri_page(error)
+        except Unmatched as error:
+            await self._reader.drain(request)
+            return _error_answer(error.status, str(error), content_type="")
+        except ClientDisconnect:
+            raise
+        except Exception as error:  # noqa: BLE001  the boundary
+            known = error_of(error, request.url.path)
+            return _error_answer(known.status, known.text)
+
+    async def _route(self, request: Request) -> Answer:
+        segments = split_path(_raw_path(request))
+        if segments == ("openapi.json",) and request.method in ("GET", "HEAD"):
+            return Answer(raw=self._description)
+        match = self._router.match(segments)
+        if request.method == "OPTIONS" and "OPTIONS" not in match.routes:
+            return _allowed_answer(match, request.headers.get("accept", ""))
+        route = match.route(request.method)
+        check_media_types(request.headers, route, str(request.url))
+        return await self._within_time(request, route, match.params)
+
+    async def _within_time(
+        self, request: Request, route: Route, params: Mapping[str, str]
+    ) -> Answer:
+        health = route.path == "/health"
+        limit = (
+            self._options.health_timeout_seconds
+            if health
+            else self._options.request_timeout_seconds
+        )
+        try:
+            async with asyncio.timeout(limit), self._reader.read(request) as body:
+                check_entity(request.headers, route, body)
+                return await self._ask(request, route, self._call(request, params, body))
+        except TimeoutError as error:
+            if health:
+                return health_answer("unhealthy", _UNHEALTHY)
+            raise RequestError(500, TIMED_OUT) from error
+
+    def _call(self, request: Request, params: Mapping[str, str], body: bytes) -> Call:
+        return Call(
+            self._herder,
+            self._options,
+            params,
+            parse_query(request.url.query),
+            body,
+            str(request.base_url).rstrip("/"),
+            "x-connect-authorization" in request.headers,
+        )
+
+    async def _ask(self, request: Request, route: Route, call: Call) -> Answer:
+        lane = "health" if route.path == "/health" else "read" if route.reads else "write"
+        work = functools.partial(route.handler, call)
+        try:
+            return await anyio.to_thread.run_sync(
+                work, abandon_on_cancel=True, limiter=self._lanes[lane]
+            )
+        except NotLeader as error:
+            forwarded = await forward(
+                _outgoing(request, call.body),
+                error.leader_url,
+                self._options.request_timeout_seconds,
+            )
+        return _forwarded_answer(forwarded, call)
+
+
+def _raw_path(request: Request) -> str:
+    raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    return raw.decode("latin-1").partition("?")[0]
+
+
+def _outgoing(request: Request, body: bytes) -> Outgoing:
+    return Outgoing(request.method, _raw_path(request), request.url.query, request.headers, body)
+
+
+def _error_answer(status: int, message: str, content_type: str = "application/json") -> Answer:
+    body = {"error_code": int(status), "message": message}
+    return Answer(int(status), body, content_type=content_type)
+
+
+def _allowed_answer(match: Match, accept: str) -> Answer:
+    """The methods as a text, unless another type is asked for: then in the header only."""
+    methods = match.allowed
+    allow = {"Allow": ",".join(methods)}
+    wanted = accept.partition(",")[0].partition(";")[0].strip()
+    if wanted in ("", "*/*", "text/*", "text/plain"):
+        return Answer(raw=", ".join(methods).encode(), content_type="text/plain", headers=allow)
+    return Answer(headers={**allow, "Content-Type": wanted})
+
+
+def _forwarded_answer(forwarded: Forwarded, call: Call) -> Answer:
+    """The leader's answer; Location names the worker that the client knows."""
+    if forwarded.status == HTTPStatus.CREATED:
+        name = json.loads(forwarded.body)["name"]
+        return Answer(201, raw=forwarded.body, headers=call.location(name))
+    return Answer(forwarded.status, raw=forwarded.body)

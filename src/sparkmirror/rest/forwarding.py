@@ -1,0 +1,95 @@
+"""Sends a request that only the leader may answer on to the leader.
+
+Runs on: worker, in the event loop of the REST server. At most two hops: the first worker says
+`forward=true`, the second `forward=false`, a third may not send it on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode
+
+import httpx
+
+from sparkmirror.connect.answers import RequestError
+from sparkmirror.rest.errors import NO_LEADER, NOT_FORWARDED, ODD_FORWARD, TOO_MANY_HOPS
+
+_CONNECT_TIMEOUT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """The request as it came: path and query undecoded, header names in lower case."""
+
+    method: str
+    raw_path: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """The leader's answer, good or bad."""
+
+    status: int
+    body: bytes
+
+
+async def forward(request: Outgoing, leader_url: str, timeout_seconds: float = 90.0) -> Forwarded:
+    """Raises RequestError if there is no leader to ask, or no answer."""
+    query = next_hop(request.query)
+    if not leader_url:
+        raise RequestError(409, NO_LEADER)
+    url = f"{leader_url.rstrip('/')}{request.raw_path}?{query}"
+    timeout = httpx.Timeout(timeout_seconds, connect=_CONNECT_TIMEOUT_SECONDS)
+    # No settings of the environment: a proxy between workers would be a surprise.
+    client = httpx.AsyncClient(
+        timeout=timeout, trust_env=False, verify=leader_url.startswith("https:")
+    )
+    try:
+        async with client:
+            response = await client.request(
+                request.method, url, headers=_kept_headers(request), content=request.body or None
+            )
+    except httpx.HTTPError as error:
+        reason = str(error) or type(error).__name__
+        raise RequestError(500, NOT_FORWARDED % reason) from error
+    return _read(response)
+
+
+def next_hop(query: str) -> str:
+    """The query for the next worker; raises RequestError after the second hop."""
+    pairs = parse_qsl(query, keep_blank_values=True)
+    hops = [value for name, value in pairs if name == "forward"]
+    if hops and hops[0].lower() != "true":
+        raise RequestError(409, TOO_MANY_HOPS)
+    others = [pair for pair in pairs if pair[0] != "forward"]
+    return urlencode([*others, ("forward", "false" if hops else "true")])
+
+
+def _kept_headers(request: Outgoing) -> dict[str, str]:
+    headers = {"accept": "application/json", "user-agent": "kafka-connect"}
+    if "authorization" in request.headers:
+        headers["authorization"] = request.headers["authorization"]
+    if request.body:
+        headers["content-type"] = "application/json"
+    return headers
+
+
+def _read(response: httpx.Response) -> Forwarded:
+    if response.status_code >= 400:
+        raise _error_of(response)
+    if not 200 <= response.status_code < 300:
+        raise RequestError(500, ODD_FORWARD % response.status_code)
+    return Forwarded(response.status_code, response.content)
+
+
+def _error_of(response: httpx.Response) -> RequestError:
+    try:
+        message = response.json()["message"]
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        return RequestError(500, NOT_FORWARDED % f"no error message in the answer: {error}")
+    return RequestError(response.status_code, str(message))

@@ -1,0 +1,205 @@
+"""The OpenAPI 3.1 description of the REST API, made from the table of routes.
+
+Runs on: worker. Pure. Served as /openapi.json, which genuine Connect does not have.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sparkmirror import __version__
+from sparkmirror.rest.calls import RestOptions
+from sparkmirror.rest.routes import Route, served_routes
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_NUMBER: Schema = {"type": "integer"}
+_FLAG: Schema = {"type": "boolean"}
+_OPTIONAL_TEXT: Schema = {"type": ["string", "null"]}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _list(of: Schema) -> Schema:
+    return {"type": "array", "items": of}
+
+
+def _map(of: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": of}
+
+
+def _entity(optional: Schema | None = None, /, **members: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": {**members, **(optional or {})},
+        "required": list(members),
+    }
+
+
+_STATE = _entity(
+    {"trace": _TEXT, "version": _TEXT},
+    state={"enum": ["UNASSIGNED", "RUNNING", "PAUSED", "FAILED", "RESTARTING", "STOPPED"]},
+    worker_id=_TEXT,
+)
+_TASK_ID = _entity(connector=_TEXT, task=_NUMBER)
+_ANY_MAP: Schema = {"type": ["object", "null"]}
+
+_SCHEMAS: dict[str, Schema] = {
+    "Error": _entity(error_code=_NUMBER, message=_OPTIONAL_TEXT),
+    "Message": _entity(message=_TEXT),
+    "Root": _entity(version=_TEXT, commit=_TEXT, kafka_cluster_id=_OPTIONAL_TEXT),
+    "Health": _entity(status={"enum": ["healthy", "starting", "unhealthy"]}, message=_TEXT),
+    "Config": _map({"type": ["string", "null", "number", "boolean"]}),
+    "ConnectorInfo": _entity(name=_TEXT, config=_ref("Config"), tasks=_list(_TASK_ID), type=_TEXT),
+    "Connectors": {
+        "anyOf": [
+            _list(_TEXT),
+            _map(_entity({"status": _ref("ConnectorStatus"), "info": _ref("ConnectorInfo")})),
+        ]
+    },
+    "CreateRequest": {
+        **_entity(
+            {"initial_state": {"enum": ["RUNNING", "PAUSED", "STOPPED", None]}},
+            name=_TEXT,
+            config=_ref("Config"),
+        ),
+        "additionalProperties": False,
+    },
+    "TaskStatus": {**_STATE, "properties": {"id": _NUMBER, **_STATE["properties"]}},
+    "ConnectorStatus": _entity(
+        name=_TEXT, connector=_STATE, tasks=_list(_ref("TaskStatus")), type=_TEXT
+    ),
+    "Tasks": _list(_entity(id=_TASK_ID, config=_map(_TEXT))),
+    "Topics": _map(_entity(topics=_list(_TEXT))),
+    "Offsets": {
+        **_entity(
+            offsets=_list(
+                {
+                    **_entity(partition={"type": "object"}, offset=_ANY_MAP),
+                    "additionalProperties": False,
+                }
+            )
+        ),
+        "additionalProperties": False,
+    },
+    "Plugins": _list(_entity({"version": _TEXT}, **{"class": _TEXT, "type": _TEXT})),
+    "Definition": _entity(
+        name=_TEXT,
+        type=_TEXT,
+        required=_FLAG,
+        default_value=_OPTIONAL_TEXT,
+        importance=_TEXT,
+        documentation=_OPTIONAL_TEXT,
+        group=_OPTIONAL_TEXT,
+        order_in_group=_NUMBER,
+        width=_TEXT,
+        display_name=_TEXT,
+        dependents=_list(_TEXT),
+    ),
+    "Definitions": _list(_ref("Definition")),
+    "Validation": _entity(
+        name=_TEXT,
+        error_count=_NUMBER,
+        groups=_list(_TEXT),
+        configs=_list(
+            _entity(
+                definition={"anyOf": [_ref("Definition"), {"type": "null"}]},
+                value=_entity(
+                    name=_TEXT,
+                    value=_OPTIONAL_TEXT,
+                    recommended_values=_list(_OPTIONAL_TEXT),
+                    errors=_list(_TEXT),
+                    visible=_FLAG,
+                ),
+            )
+        ),
+    ),
+    "LoggerLevel": _entity(level=_OPTIONAL_TEXT, last_modified={"type": ["integer", "null"]}),
+    "Loggers": _map(_ref("LoggerLevel")),
+    "LoggerNames": _list(_TEXT),
+    "Level": _entity(
+        level={"enum": ["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL"]}
+    ),
+}
+_QUERY_SCHEMAS: dict[str, Schema] = {
+    "expand": _list({"enum": ["status", "info"]}),
+    "scope": {"enum": ["worker", "cluster"]},
+    "version": _TEXT,
+}
+_MEANINGS = {
+    200: "Done",
+    201: "Created",
+    202: "Accepted: it happens soon",
+    204: "Done; nothing to say",
+    400: "The request cannot be carried out as it is",
+    403: "The worker's settings forbid it",
+    404: "There is no such connector, task, plugin or logger",
+    409: "It exists, or the workers are about to choose a leader: try again",
+    503: "The worker is starting",
+}
+
+
+def describe(options: RestOptions) -> Schema:
+    paths: dict[str, Schema] = {}
+    for route in served_routes(options):
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "sparkmirror worker", "version": __version__},
+        "paths": paths,
+        "components": {"schemas": _SCHEMAS},
+    }
+
+
+def _operation(route: Route) -> Schema:
+    operation: Schema = {
+        "operationId": route.handler.__name__,
+        "summary": route.summary,
+        "parameters": [*_path_parameters(route), *_query_parameters(route)],
+        "responses": _responses(route),
+    }
+    if route.body:
+        operation["requestBody"] = {"required": True, **_content(route.body)}
+    return operation
+
+
+def _path_parameters(route: Route) -> list[Schema]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": _NUMBER if name == "task" else {**_TEXT, "minLength": 1},
+        }
+        for name in re.findall(r"{(\w+)}", route.path)
+    ]
+
+
+def _query_parameters(route: Route) -> list[Schema]:
+    return [
+        {"name": name, "in": "query", "schema": _QUERY_SCHEMAS.get(name, _FLAG)}
+        for name in route.query
+    ]
+
+
+def _responses(route: Route) -> Schema:
+    first = route.success[0] if route.result else None
+    responses: Schema = {
+        str(status): {"description": _MEANINGS[status]} for status in route.success
+    }
+    for status in route.success:
+        if status in (first, 201):
+            responses[str(status)] |= _content(route.result)
+    for status in route.errors:
+        shape = "Health" if route.path == "/health" else "Error"
+        responses[str(status)] = {"description": _MEANINGS[status], **_content(shape)}
+    responses["default"] = {"description": "Any other failure", **_content("Error")}
+    return responses
+
+
+def _content(schema: str) -> Schema:
+    return {"content": {"application/json": {"schema": _ref(schema)}}}

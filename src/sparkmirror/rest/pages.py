@@ -1,0 +1,39 @@
+"""The page that says that a URI cannot be used: HTML, as Jetty sends it.
+
+Runs on: worker. Pure.
+"""
+
+from __future__ import annotations
+
+from sparkmirror.rest.calls import Answer
+from sparkmirror.rest.errors import BadUri
+
+_PAGE = """\
+<html>
+<head>
+<meta http-equiv="Content-Type" content="text/html;charset=ISO-8859-1"/>
+<title>Error 400 {reason}</title>
+</head>
+<body>
+<h2>HTTP ERROR 400 {reason}</h2>
+<table>
+<tr><th>URI:</th><td>{uri}</td></tr>
+<tr><th>STATUS:</th><td>400</td></tr>
+<tr><th>MESSAGE:</th><td>{reason}</td></tr>
+</table>
+
+</body>
+</html>
+"""
+
+
+def bad_uri_page(error: BadUri) -> Answer:
+    return Answer(
+        400,
+        raw=_PAGE.format(reason=error.reason, uri=error.uri).encode("latin-1"),
+        content_type="text/html;charset=iso-8859-1",
+        headers={
+            "Cache-Control": "must-revalidate,no-cache,no-store",
+            "Connection": "close",
+        },
+    )

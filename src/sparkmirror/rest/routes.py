@@ -1,0 +1,174 @@
+"""The table of all endpoints; no two rows fit one request, so their order has no meaning.
+
+Runs on: worker. app.py answers by it and openapi.py describes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from sparkmirror.rest import connector_calls as connectors
+from sparkmirror.rest import worker_calls as worker
+from sparkmirror.rest.calls import Handler, RestOptions
+from sparkmirror.rest.errors import Unmatched
+from sparkmirror.rest.uris import java_set_order, match_path, split_path
+
+_ONE = "/connectors/{connector}"
+_TASK = "/connectors/{connector}/tasks/{task}"
+_PLUGIN = "/connector-plugins/{plugin}"
+_LOGGER = "/admin/loggers/{logger}"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method of one path.
+
+    `result` and `body` name schemas of openapi.py; `success` are the good statuses, the first
+    with `result`; `query` are the parameters besides `forward`; `reads`: changes nothing.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    success: tuple[int, ...] = (200,)
+    result: str = ""
+    body: str = ""
+    query: tuple[str, ...] = ()
+    errors: tuple[int, ...] = ()
+
+    @property
+    def reads(self) -> bool:
+        return self.method == "GET" or self.path.endswith("/validate")
+
+    @property
+    def consumes_json(self) -> bool:
+        """Whether a body of another type is refused; the root resource takes any."""
+        return self.path not in ("/", "/health")
+
+    @property
+    def is_admin(self) -> bool:
+        return self.path.startswith("/admin")
+
+
+# fmt: off
+ROUTES: tuple[Route, ...] = (
+    Route("GET", "/", worker.show_root, "Version of the worker and id of its Kafka cluster",
+          result="Root"),
+    Route("GET", "/health", worker.show_health, "Whether the worker can do its work",
+          result="Health", errors=(503,)),
+
+    Route("GET", "/connectors", connectors.list_connectors,
+          "Names of all connectors, or their status and settings",
+          result="Connectors", query=("expand",)),
+    Route("POST", "/connectors", connectors.create_connector, "Create a connector",
+          (201,), "ConnectorInfo", "CreateRequest", errors=(400, 409)),
+    Route("GET", _ONE, connectors.show_connector, "A connector's settings and tasks",
+          result="ConnectorInfo", errors=(404,)),
+    Route("DELETE", _ONE, connectors.delete_connector, "Delete a connector",
+          (204,), errors=(404, 409)),
+    Route("GET", _ONE + "/config", connectors.show_config, "A connector's settings",
+          result="Config", errors=(404,)),
+    Route("PUT", _ONE + "/config", connectors.put_config,
+          "Replace a connector's settings, or create it",
+          (200, 201), "ConnectorInfo", "Config", errors=(400, 409)),
+    Route("PATCH", _ONE + "/config", connectors.patch_config,
+          "Change some settings of a connector; null deletes one",
+          result="ConnectorInfo", body="Config", errors=(400, 404, 409)),
+    Route("GET", _ONE + "/status", connectors.show_status,
+          "States of a connector and its tasks", result="ConnectorStatus", errors=(404,)),
+    Route("POST", _ONE + "/restart", connectors.restart_connector,
+          "Restart a connector, its tasks, or what of them has failed",
+          (202, 204), "ConnectorStatus", query=("includeTasks", "onlyFailed"),
+          errors=(404, 409)),
+    Route("PUT", _ONE + "/pause", connectors.pause_connector, "Pause a connector and its tasks",
+          (202,), errors=(404, 409)),
+    Route("PUT", _ONE + "/resume", connectors.resume_connector,
+          "Let a paused or stopped connector run again", (202,), errors=(404, 409)),
+    Route("PUT", _ONE + "/stop", connectors.stop_connector,
+          "Stop a connector and forget its tasks", (204,), errors=(404, 409)),
+
+    Route("GET", _ONE + "/tasks", connectors.list_tasks, "A connector's tasks and their settings",
+          result="Tasks", errors=(404,)),
+    Route("POST", _ONE + "/tasks", connectors.refuse_tasks,
+          "Between genuine Connect workers only", (204,), errors=(400, 403)),
+    Route("PUT", _ONE + "/fence", connectors.refuse_fence,
+          "Between genuine Connect workers only", (204,), errors=(400, 403)),
+    Route("GET", _TASK + "/status", connectors.show_task_status, "A task's state",
+          result="TaskStatus", errors=(404,)),
+    Route("POST", _TASK + "/restart", connectors.restart_task, "Restart a task",
+          (204,), errors=(404, 409)),
+
+    Route("GET", _ONE + "/topics", connectors.list_topics,
+          "Topics that a connector has written to", result="Topics", errors=(403,)),
+    Route("PUT", _ONE + "/topics/reset", connectors.reset_topics,
+          "Forget which topics a connector has written to", (202,), errors=(403, 404, 409)),
+    Route("GET", _ONE + "/offsets", connectors.show_offsets,
+          "Where a connector stands in its source partitions", result="Offsets", errors=(404,)),
+    Route("PATCH", _ONE + "/offsets", connectors.alter_offsets,
+          "Change offsets of a stopped connector",
+          result="Message", body="Offsets", errors=(400, 404, 409)),
+    Route("DELETE", _ONE + "/offsets", connectors.reset_offsets,
+          "Delete all offsets of a stopped connector",
+          result="Message", errors=(400, 404, 409)),
+
+    Route("GET", "/connector-plugins", worker.list_plugins, "Classes that connectors can have",
+          result="Plugins", query=("connectorsOnly",)),
+    Route("GET", _PLUGIN + "/config", worker.show_plugin, "The settings that a plugin knows",
+          result="Definitions", query=("version",), errors=(400, 404)),
+    Route("PUT", _PLUGIN + "/config/validate", worker.validate_config,
+          "What is wrong with settings, key by key",
+          result="Validation", body="Config", errors=(400,)),
+
+    Route("GET", "/admin/loggers", worker.list_loggers, "Loggers and their levels",
+          result="Loggers"),
+    Route("GET", _LOGGER, worker.show_logger, "A logger's level",
+          result="LoggerLevel", errors=(404,)),
+    Route("PUT", _LOGGER, worker.set_logger, "Change the level of a logger and those below it",
+          (200, 204), "LoggerNames", "Level", query=("scope",), errors=(400, 404)),
+)
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The methods that a path has, and what the names in it stand for."""
+
+    routes: Mapping[str, Route]
+    params: Mapping[str, str]
+
+    @property
+    def allowed(self) -> list[str]:
+        head = ["HEAD"] if "GET" in self.routes else []
+        return java_set_order([*self.routes, *head, "OPTIONS"])
+
+    def route(self, method: str) -> Route:
+        """HEAD is answered as GET; raises Unmatched (405)."""
+        route = self.routes.get("GET" if method == "HEAD" else method)
+        if route is None:
+            raise Unmatched(HTTPStatus.METHOD_NOT_ALLOWED)
+        return route
+
+
+class Router:
+    """Finds the route of a request among those that a listener serves."""
+
+    def __init__(self, options: RestOptions) -> None:
+        by_path: dict[tuple[str, ...], dict[str, Route]] = {}
+        for route in served_routes(options):
+            by_path.setdefault(split_path(route.path), {})[route.method] = route
+        self._paths = list(by_path.items())
+
+    def match(self, segments: Sequence[str]) -> Match:
+        """Raises Unmatched (404) if there is no such path."""
+        for template, routes in self._paths:
+            params = match_path(template, segments)
+            if params is not None:
+                return Match(routes, params)
+        raise Unmatched(HTTPStatus.NOT_FOUND)
+
+
+def served_routes(options: RestOptions) -> list[Route]:
+    return [route for route in ROUTES if (options.admin if route.is_admin else options.main)]

@@ -1,0 +1,135 @@
+"""Serves an application on the worker's listeners, with uvicorn on a thread of its own.
+
+Runs on: worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from sparkmirror.embedded.waiting import wait_for
+from sparkmirror.errors import ConfigError, LocalProtocolError
+
+log = logging.getLogger(__name__)
+
+_BACKLOG = 2048
+_START_SECONDS = 10.0
+# uvicorn waits this long for answers that are under way when it stops.
+_GRACE_SECONDS = 1
+_STOP_SECONDS = 5.0
+
+
+class RestServer:
+    """Listens on some addresses (host, port); port 0 is any free one, see `ports`.
+
+    The sockets are bound by `bind`, so that the worker knows its own URL before there is a
+    herder to ask; `start` serves. A server is used once.
+    """
+
+    def __init__(self, addresses: Sequence[tuple[str, int]]) -> None:
+        self._addresses = tuple(addresses)
+        self._sockets: list[socket.socket] = []
+        self.ports: list[int] = []  # the actual ones, in the order of the addresses
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def bind(self) -> RestServer:
+        """Take the addresses; raises ConfigError if one cannot be had."""
+        if not self._sockets:
+            try:
+                for host, port in self._addresses:
+                    self._sockets.append(_bound(host, port))
+            except ConfigError:
+                self._close_sockets()
+                raise
+            self.ports = [sock.getsockname()[1] for sock in self._sockets]
+        return self
+
+    def start(self, app: ASGIApp) -> RestServer:
+        """Serve; returns when requests are answered."""
+        if self._server is not None:
+            raise LocalProtocolError("a REST server can be started only once")
+        self.bind()
+        server = self._server = uvicorn.Server(_settings(app))
+        self._thread = threading.Thread(target=self._run, name="rest", daemon=True)
+        self._thread.start()
+        wait_for(
+            lambda: server.started or not self._is_alive(),
+            within=_START_SECONDS,
+            describe="the REST server answers",
+        )
+        if not self._is_alive():
+            raise LocalProtocolError("the REST server ended while it was starting; see the log")
+        return self
+
+    def stop(self) -> None:
+        """Close the listeners, let answers under way go out for a second, and end."""
+        if self._server is not None:
+            self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(_STOP_SECONDS)
+            if self._is_alive():
+                log.warning("the REST server has not ended within %s s", _STOP_SECONDS)
+        self._close_sockets()
+
+    def __enter__(self) -> RestServer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        assert self._server is not None  # start() has set it
+        self._server.run(self._sockets)
+
+    def _is_alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _close_sockets(self) -> None:
+        for sock in self._sockets:
+            sock.close()
+
+
+def _settings(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        log_level=logging.WARNING,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    address = f"{host or '*'}:{port}"
+    try:
+        family = socket.getaddrinfo(host or None, port, flags=socket.AI_PASSIVE)[0][0]
+        if not host:
+            family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+        dual = family == socket.AF_INET6 and not host
+        return socket.create_server(
+            (host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=dual
+        )
+    except OSError as error:
+        raise ConfigError(
+            "listeners", address, f"cannot listen there: {error}", "use an address that is free"
+        ) from error

@@ -1,0 +1,187 @@
+"""Sends the recorded exchanges to a worker and says how its answers differ from a genuine one's.
+
+What may differ is masked: ids of clusters, addresses, ports, times, the order of keys and lists,
+texts of documentation, names of loggers, who serves (the Server header, how long and in which
+encoding the body is sent).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from tests.golden_rest.exchange import Exchange
+
+# Headers that say something about the server, not about the answer.
+_IGNORED_HEADERS = ("server", "date", "content-length", "transfer-encoding", "connection", "vary")
+_SOURCE = "a->b.MirrorSourceConnector"
+_MIRRORS = (_SOURCE, "a->b.MirrorCheckpointConnector", "a->b.MirrorHeartbeatConnector")
+_TIMEOUT_SECONDS = 100.0
+# Lists of loggers are those of a JVM; only that there are some can be compared.
+_LOGGER_LISTS = (91, 97)
+
+
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """What stands in the recordings, and what it is here: `{"source-kafka:9092": "..."}`.
+
+    `worker` is the worker's id in statuses (host:port). `skip_documentation`: texts are our own.
+    """
+
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    worker: str = "connect-worker:8083"
+    wait_seconds: float = 60.0
+    skip_documentation: bool = True
+
+    def here(self, text: str) -> str:
+        """A recorded request as it is sent here."""
+        for recorded, actual in self.addresses.items():
+            text = text.replace(recorded, actual)
+        return text
+
+    def recorded(self, text: str) -> str:
+        """An answer from here, in the words of the recordings."""
+        for recorded, actual in self.addresses.items():
+            text = text.replace(actual, recorded)
+        return text.replace(self.worker, "connect-worker:8083")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What one exchange has otherwise: `what` is status, a header's name, or body."""
+
+    number: int
+    name: str
+    what: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.what}: expected {self.expected}, found {self.found}"
+
+
+def replay(
+    base_url: str, exchanges: Sequence[Exchange], masks: Masks | None = None
+) -> list[Difference]:
+    """Send all, waiting between them as README.md says; returns every difference."""
+    settings = masks or Masks()
+    found: list[Difference] = []
+    with httpx.Client(base_url=base_url, timeout=_TIMEOUT_SECONDS, trust_env=False) as client:
+        for exchange in exchanges:
+            _wait_before(exchange, client, settings)
+            response = _send(client, exchange, settings)
+            found += compare(exchange, response, settings, base_url)
+    return found
+
+
+def _send(client: httpx.Client, exchange: Exchange, masks: Masks) -> httpx.Response:
+    headers = {"content-type": exchange.content_type} if exchange.content_type else {}
+    body = None if exchange.body is None else masks.here(exchange.body)
+    # A URL of httpx would be encoded again.
+    url = httpx.URL(client.base_url, raw_path=exchange.path.encode())
+    return client.request(exchange.method, url, content=body, headers=headers)
+
+
+def _wait_before(exchange: Exchange, client: httpx.Client, masks: Masks) -> None:
+    waits: dict[int, Callable[[], bool]] = {
+        38: lambda: all(_runs(client, name) and _has_offsets(client, name) for name in _MIRRORS),
+        60: lambda: _states(client, _SOURCE) == {"PAUSED"},
+        63: lambda: _runs(client, _SOURCE),
+        64: lambda: _runs(client, _SOURCE),
+        67: lambda: _runs(client, _SOURCE),
+        73: lambda: _states(client, _SOURCE) == {"STOPPED"},
+    }
+    condition = waits.get(exchange.number, lambda: True)
+    deadline = time.monotonic() + masks.wait_seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def _states(client: httpx.Client, connector: str) -> set[str]:
+    """States of the connector and its tasks."""
+    everything = client.get("/connectors", params={"expand": "status"}).json()
+    status = everything.get(connector, {}).get("status")
+    if status is None:
+        return set()
+    return {status["connector"]["state"], *(task["state"] for task in status["tasks"])}
+
+
+def _runs(client: httpx.Client, connector: str) -> bool:
+    tasks = client.get("/connectors", params={"expand": "info"}).json()[connector]["info"]["tasks"]
+    return bool(tasks) and _states(client, connector) == {"RUNNING"}
+
+
+def _has_offsets(client: httpx.Client, connector: str) -> bool:
+    raw_path = f"/connectors/{connector.replace('>', '%3E')}/offsets".encode()
+    return bool(client.get(httpx.URL(client.base_url, raw_path=raw_path)).json()["offsets"])
+
+
+def compare(
+    exchange: Exchange, response: httpx.Response, masks: Masks, base_url: str
+) -> list[Difference]:
+    """Status, headers and body of one answer."""
+    pairs = {
+        "status": (exchange.status, response.status_code),
+        **_header_pairs(exchange, response, base_url),
+        "body": (
+            _masked(exchange, exchange.answer, masks),
+            _masked(exchange, masks.recorded(response.text), masks),
+        ),
+    }
+    return [
+        Difference(exchange.number, exchange.name, what, str(expected), str(found))
+        for what, (expected, found) in pairs.items()
+        if expected != found
+    ]
+
+
+def _header_pairs(
+    exchange: Exchange, response: httpx.Response, base_url: str
+) -> dict[str, tuple[str | None, str | None]]:
+    found = dict(response.headers)
+    if "location" in found:
+        found["location"] = found["location"].replace(base_url, "http://connect-worker:8083")
+    names = {*exchange.headers, *found} - set(_IGNORED_HEADERS)
+    return {name: (exchange.headers.get(name), found.get(name)) for name in sorted(names)}
+
+
+def _masked(exchange: Exchange, body: str, masks: Masks) -> str:
+    try:
+        value = json.loads(body)
+    except json.JSONDecodeError:
+        return _without_server(body)
+    if exchange.number in _LOGGER_LISTS:
+        return f"{len(value) > 0} {value == sorted(value)}"
+    return json.dumps(_mask(value, masks), sort_keys=True)
+
+
+def _without_server(page: str) -> str:
+    lines = (line for line in page.strip().splitlines() if "Powered by" not in line)
+    return "\n".join(line.strip() for line in lines if line.strip())
+
+
+def _mask(value: Any, masks: Masks) -> Any:
+    """Without what may differ; lists are sorted."""
+    if isinstance(value, dict):
+        return {
+            key: _mask_member(key, inner, masks)
+            for key, inner in value.items()
+            if key != "documentation" or not masks.skip_documentation
+        }
+    if isinstance(value, list):
+        masked = [_mask(inner, masks) for inner in value]
+        return sorted(masked, key=lambda inner: json.dumps(inner, sort_keys=True))
+    return value
+
+
+def _mask_member(key: str, value: Any, masks: Masks) -> Any:
+    if key in ("kafka_cluster_id", "commit") and isinstance(value, str):
+        return f"<{key}>"
+    if key == "last_modified" and isinstance(value, int):
+        return "<time>"
+    return _mask(value, masks)

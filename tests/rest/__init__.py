@@ -1,0 +1,1 @@
+"""Tests of the REST API, on a herder in memory."""

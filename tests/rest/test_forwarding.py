@@ -1,0 +1,107 @@
+"""Requests that only the leader may answer, sent to workers that do not lead."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from sparkmirror.connect.answers import RequestError
+from sparkmirror.rest.errors import NO_LEADER, TOO_MANY_HOPS
+from sparkmirror.rest.forwarding import next_hop
+from sparkmirror.rest.server import RestServer
+from tests.rest.conftest import Serve
+from tests.rest.fake_herder import FakeHerder
+from tests.rest.requests import HEARTBEAT, NAME, request
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", "forward=true"),
+        ("forward=true", "forward=false"),
+        ("includeTasks=true&onlyFailed=false", "includeTasks=true&onlyFailed=false&forward=true"),
+        ("forward=TRUE&a=b", "a=b&forward=false"),
+    ],
+)
+def test_next_hop_says_which_hop_it_is(query: str, expected: str) -> None:
+    assert next_hop(query) == expected
+
+
+@pytest.mark.parametrize("query", ["forward=false", "forward=banana", "forward="])
+def test_third_hop_is_refused(query: str) -> None:
+    with pytest.raises(RequestError, match=r"conflicting operation") as caught:
+        next_hop(query)
+    assert (caught.value.status, caught.value.text) == (409, TOO_MANY_HOPS)
+
+
+def test_follower_answers_as_the_leader_does(serve: Serve, herder: FakeHerder) -> None:
+    leader = serve(herder)
+    follower = serve(FakeHerder(leader))
+    created = request(follower, "POST", "/connectors", {"name": NAME, "config": HEARTBEAT})
+    assert created.status_code == 201
+    assert created.headers["location"] == f"{follower}/connectors/a-%3Eb.h"
+    assert created.json()["config"] == {**HEARTBEAT, "name": NAME}
+    again = request(follower, "POST", "/connectors", {"name": NAME, "config": HEARTBEAT})
+    assert (again.status_code, again.json()) == (
+        409,
+        {"error_code": 409, "message": f"Connector {NAME} already exists"},
+    )
+    paused = request(follower, "PUT", "/connectors/a-%3Eb.h/pause")
+    assert (paused.status_code, paused.content) == (202, b"")
+    restarted = request(follower, "POST", "/connectors/a-%3Eb.h/restart?includeTasks=true")
+    assert restarted.status_code == 202
+    assert "restart True False" in herder.asked
+    assert request(follower, "DELETE", "/connectors/a-%3Eb.h").status_code == 204
+    assert herder.connectors() == []
+
+
+def test_names_reach_the_leader_as_they_were_sent(serve: Serve, herder: FakeHerder) -> None:
+    follower = serve(FakeHerder(serve(herder)))
+    config = {**HEARTBEAT, "name": "odd ?#; name"}
+    put = request(follower, "PUT", "/connectors/odd%20%3F%23%3B%20name/config", config)
+    assert put.status_code == 201
+    assert herder.connectors() == ["odd ?#; name"]
+
+
+def test_two_hops_are_enough_for_nobody_else(serve: Serve) -> None:
+    first, second, third = FakeHerder(), FakeHerder(), FakeHerder()
+    urls = [serve(first), serve(second), serve(third)]
+    first.leader_url, second.leader_url, third.leader_url = urls[1], urls[2], urls[0]
+    answer = request(urls[0], "DELETE", "/connectors/x")
+    assert answer.status_code == 409
+    assert answer.json() == {"error_code": 409, "message": TOO_MANY_HOPS}
+    assert [herder.asked for herder in (first, second, third)] == [["delete"]] * 3
+
+
+def test_conflict_while_nobody_leads(serve: Serve) -> None:
+    answer = request(serve(FakeHerder("")), "DELETE", "/connectors/x")
+    assert answer.status_code == 409
+    assert answer.json() == {"error_code": 409, "message": NO_LEADER}
+
+
+def test_error_says_so_when_the_leader_is_gone(serve: Serve) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    answer = request(serve(FakeHerder(f"http://127.0.0.1:{port}/")), "DELETE", "/connectors/x")
+    assert answer.status_code == 500
+    assert answer.json()["message"].startswith("IO Error trying to forward REST request: ")
+
+
+def test_credentials_are_passed_on(serve: Serve) -> None:
+    seen: list[dict[str, str]] = []
+
+    async def leader(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append({name.decode(): value.decode() for name, value in scope["headers"]})
+        await Response(status_code=204)(scope, receive, send)
+
+    with RestServer([("127.0.0.1", 0)]) as server:
+        server.start(leader)
+        follower = serve(FakeHerder(f"http://127.0.0.1:{server.ports[0]}"))
+        headers = {"Authorization": "Basic c2VjcmV0", "Cookie": "private"}
+        answer = request(follower, "DELETE", "/connectors/x", headers=headers)
+    assert answer.status_code == 204
+    assert seen[0]["authorization"] == "Basic c2VjcmV0"
+    assert "cookie" not in seen[0]
