@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from sparkmirror.connect import keeper as keeper_module
-from sparkmirror.connect.answers import State, TargetState
+from sparkmirror.connect.answers import RequestError, State, TargetState
 from sparkmirror.embedded.waiting import wait_for
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
 from tests.connect.herder_fakes import (
@@ -69,6 +72,7 @@ def test_who_leads_no_more_stops_without_a_word(worker: FakeWorker) -> None:
 
 def test_a_lease_that_was_over_for_a_moment_is_noticed(worker: FakeWorker) -> None:
     running = start_one(worker)
+    worker.group.generation += 2
     worker.time += 60.0  # frozen; the group has elected us anew meanwhile
     wait_for(lambda: "join" in running.calls, within=SECONDS)
     wait_for(lambda: len(worker.made) == 2, within=SECONDS)
@@ -80,6 +84,13 @@ def test_a_lease_that_is_renewed_in_time_is_one(worker: FakeWorker) -> None:
     for _ in range(5):
         worker.time += 6.0
         worker.crew.reconcile()
+    assert running.calls == ["connect", "start"]
+
+
+def test_a_slow_look_is_no_lost_lease(worker: FakeWorker) -> None:
+    running = start_one(worker)
+    worker.time += 60.0
+    worker.crew.reconcile()
     assert running.calls == ["connect", "start"]
 
 
@@ -204,3 +215,32 @@ def test_spark_that_is_gone_is_a_problem_of_the_worker(worker: FakeWorker) -> No
     start_one(worker)
     worker.spark.failure = MirrorError("Spark is gone")
     wait_for(lambda: worker.crew.problem == "Spark is gone", within=SECONDS)
+
+
+def test_many_requests_in_any_order_leave_nothing_behind(worker: FakeWorker) -> None:
+    worker.start()
+    herder, chance = worker.herder, random.Random(5)
+    requests: list[Callable[[str], object]] = [
+        lambda name: herder.put_config(name, {**CONFIG, "name": name, "x": str(chance.random())}),
+        lambda name: herder.set_target_state(name, TargetState.PAUSED),
+        lambda name: herder.set_target_state(name, TargetState.STARTED),
+        lambda name: herder.set_target_state(name, TargetState.STOPPED),
+        lambda name: herder.restart_connector(name, include_tasks=True, only_failed=False),
+        lambda name: herder.restart_connector(name, include_tasks=False, only_failed=False),
+        herder.delete,
+    ]
+    for _ in range(100):
+        with suppress(RequestError):
+            chance.choice(requests)(chance.choice(("c1", "c2", "c3")))
+    for name in herder.connectors():
+        herder.delete(name)
+    for name in ("c1", "c2", "c3"):
+        worker.wait_for_states(name=name)
+    wait_for(lambda: not _connector_threads(), within=SECONDS)
+    ended = [running.calls.count("join") for running in worker.made]
+    assert ended == [1] * len(worker.made)
+    assert len(ended) > 5
+
+
+def _connector_threads() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name.startswith("connector ")]

@@ -19,6 +19,7 @@ from sparkmirror.connect.answers import (
 )
 from sparkmirror.connect.running import View
 from sparkmirror.embedded.waiting import wait_for
+from sparkmirror.wire.fenced_writer import FencedError
 from tests.connect.herder_fakes import CONFIG, NAME, SECONDS, WORKER_ID, FakeRunning, FakeWorker
 
 PARTITION = {"sourceClusterAlias": "a", "targetClusterAlias": "b"}
@@ -333,7 +334,33 @@ def test_who_the_worker_is(worker: FakeWorker) -> None:
     worker.crew.problem = "Spark is gone"
     assert worker.herder.health()[0] == "unhealthy"
     worker.crew.problem, worker.group.leader_url = "", ""
+    assert worker.herder.health()[0] == "healthy"
+
+
+def test_a_worker_that_knows_no_leader_is_starting(tmp_path: Path) -> None:
+    worker = FakeWorker(tmp_path)
+    worker.group.leader_url = ""
     assert worker.herder.health()[0] == "starting"
+    worker.herder.start()
+    assert worker.herder.health()[0] == "starting"
+    worker.group.leader_url = "http://worker-2:8083/"
+    assert worker.herder.health()[0] == "healthy"
+
+
+def test_a_leader_that_was_fenced_says_so(running: FakeWorker) -> None:
+    running.configs.failures = [FencedError("another worker has claimed")]
+    with pytest.raises(RequestError) as error:
+        running.herder.set_target_state(NAME, TargetState.STOPPED)
+    assert error.value.status == 409
+
+
+def test_offsets_of_connectors_of_other_kinds_are_not_ours_to_write(worker: FakeWorker) -> None:
+    foreign = {"name": "f", "connector.class": "FileStreamSource"}
+    worker.configs.put_connector("f", foreign, TargetState.STOPPED)
+    worker.wait_for_states(State.STOPPED, name="f")
+    with pytest.raises(RequestError, match="Failed to find any class") as error:
+        worker.herder.alter_offsets("f", [({"x": 1}, {"y": 2})])
+    assert error.value.status == 500
 
 
 def test_plugins_are_listed_and_checked(worker: FakeWorker) -> None:

@@ -56,6 +56,7 @@ class Crew:
         self._keepers: dict[str, ConnectorKeeper] = {}
         self._leaving: list[ConnectorKeeper] = []
         self._lease_until = 0.0
+        self._generation = -1
         self._has_claimed = False
         self._slots_at = 0.0
         self._wake = threading.Event()
@@ -129,11 +130,14 @@ class Crew:
     def _has_lapsed(self) -> bool:
         """Whether there was a moment since the last look at which another worker could lead.
 
-        It may be over: a process that was frozen finds itself elected anew when it wakes up.
+        It may be over: a process that was frozen finds itself elected anew when it wakes up. But
+        not without a new generation of the group: else only this thread was slow.
         """
-        until, lease = self._lease_until, self._group.lease_seconds()
-        self._lease_until = self._clock() + lease if self.leads() else 0.0
-        return self._clock() > until or not self.leads()
+        until, generation = self._lease_until, self._generation
+        self._generation = self._group.generation
+        self._lease_until = self._clock() + self._group.lease_seconds()
+        is_late = self._clock() > until and self._generation != generation
+        return is_late or not self.leads()
 
     def _take_over(self) -> None:
         if not self._has_claimed:
@@ -147,7 +151,7 @@ class Crew:
                 with self._lock:
                     del self._keepers[name]
         for name, config in snapshot.connectors.items():
-            state = TargetState(snapshot.target_states.get(name, TargetState.STARTED))
+            state = _target_state(snapshot.target_states.get(name))
             self._want(name, Desired(config, state, snapshot.tasks.get(name, ())))
 
     def _want(self, name: str, desired: Desired) -> None:
@@ -193,3 +197,8 @@ class Crew:
             if not self.problem:
                 log.error("%s", error)  # noqa: TRY400
             self.problem = str(error)
+
+
+def _target_state(text: str | None) -> TargetState:
+    """Of later versions there may be others: like Connect, take those for STARTED."""
+    return TargetState(text) if text in set(TargetState) else TargetState.STARTED

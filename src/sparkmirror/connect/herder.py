@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sparkmirror.config.connector_file import KINDS
 from sparkmirror.config.definitions import plugin_definitions
 from sparkmirror.config.plugins import (
     CONNECT_VERSION,
-    CONNECTOR_CLASS,
     UnknownConnectorClass,
     UnknownPlugin,
     UnusableConnector,
     WrongPlugin,
-    connector_class,
     plugins,
+    require_class,
 )
 from sparkmirror.config.validation import error_summary, validate_connector
 from sparkmirror.config.worker_file import WorkerFile
@@ -44,6 +44,7 @@ from sparkmirror.connect.offset_requests import check_offsets
 from sparkmirror.connect.restart_plan import RestartPlan
 from sparkmirror.connect.stores import Settings, Stored, Stores
 from sparkmirror.connect.worker_loggers import WorkerLoggers
+from sparkmirror.wire.fenced_writer import FencedError
 
 COMMIT = "26b251a451ce941d"
 HEALTHY = "Worker has completed startup and is ready to handle requests."
@@ -80,6 +81,7 @@ class WorkerHerder:
         self._loggers = WorkerLoggers()
         self._told_loggers: Mapping[str, Any] = {}
         self._is_started = False
+        self._has_joined = False
         # Whether a connector exists is looked at and decided by one request at a time.
         self._writing = threading.Lock()
 
@@ -100,7 +102,8 @@ class WorkerHerder:
         }
 
     def health(self) -> tuple[str, str]:
-        if not self._is_started or not self._group.leader_url:
+        self._has_joined = self._has_joined or bool(self._group.leader_url)
+        if not self._is_started or not self._has_joined:
             return "starting", STARTING
         if self._crew.problem or time.monotonic() - self._crew.last_turn > LATE_SECONDS:
             return "unhealthy", UNHEALTHY
@@ -175,16 +178,14 @@ class WorkerHerder:
         self, name: str, config: Settings, initial_state: TargetState | None
     ) -> ConnectorInfo:
         self._check_config(config)
-        with self._writing:
-            self._check_leads()
+        with self._writing, self._leading():
             if name in self._configs.snapshot().connectors:
                 raise RequestError(409, f"Connector {name} already exists")
             return self._put(name, config, initial_state)
 
     def put_config(self, name: str, config: Settings) -> tuple[bool, ConnectorInfo]:
         self._check_config(config)
-        with self._writing:
-            self._check_leads()
+        with self._writing, self._leading():
             is_new = name not in self._configs.snapshot().connectors
             return is_new, self._put(name, config)
 
@@ -193,12 +194,11 @@ class WorkerHerder:
             config = {**self.connector_info(name).config, **patch}
             left = {key: value for key, value in config.items() if value is not None}
             self._check_config(left)
-            self._check_leads()
-            return self._put(name, left)
+            with self._leading():
+                return self._put(name, left)
 
     def delete(self, name: str) -> None:
-        with self._writing:
-            self._check_leads()
+        with self._writing, self._leading():
             if name not in self._configs.snapshot().connectors:
                 raise _not_found(name)
             self._configs.delete_connector(name)
@@ -225,10 +225,10 @@ class WorkerHerder:
 
     def set_target_state(self, name: str, state: TargetState) -> None:
         self._check_known(name, f"Unknown connector {name}")
-        self._check_leads()
-        self._configs.put_target_state(name, state)
-        if state is TargetState.STOPPED:
-            self._configs.put_tasks(name, [])
+        with self._leading():
+            self._configs.put_target_state(name, state)
+            if state is TargetState.STOPPED:
+                self._configs.put_tasks(name, [])
         self._crew.wake()
 
     def restart_connector(
@@ -242,7 +242,8 @@ class WorkerHerder:
         plan = self._plan(name, include_tasks, only_failed)
         if plan is None:
             raise RequestError(404, f"Status for connector {name} not found")
-        self._configs.put_restart(name, include_tasks, only_failed)
+        with self._leading():
+            self._configs.put_restart(name, include_tasks, only_failed)
         return plan.expected
 
     def restart_task(self, name: str, task: int) -> None:
@@ -322,8 +323,8 @@ class WorkerHerder:
     def set_logger(self, name: str, level: str, *, cluster: bool) -> Sequence[str] | None:
         if not cluster:
             return self._loggers.change(name, level)
-        self._check_leads()
-        self._configs.put_logger(name, level)
+        with self._leading():
+            self._configs.put_logger(name, level)
         self._follow_loggers()
         return None
 
@@ -335,6 +336,15 @@ class WorkerHerder:
                 self._loggers.change(name, level)
 
     # -- checks ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _leading(self) -> Iterator[None]:
+        """Writes to the config topic, by the leader."""
+        self._check_leads()
+        try:
+            yield
+        except FencedError as error:  # another worker leads by now
+            raise RequestError(409, CONFLICT) from error
 
     def _check_leads(self) -> None:
         if not self._crew.leads():
@@ -356,8 +366,11 @@ def _task(at: int, stored: Stored) -> TaskStatus:
 
 
 def _kind(config: Settings) -> str:
-    full_name = connector_class(config.get(CONNECTOR_CLASS) or "") or ""
-    return KINDS[full_name.rpartition(".")[2]]
+    """Of connectors that genuine workers have left in the topic, some are none of ours."""
+    try:
+        return KINDS[require_class(config).rpartition(".")[2]]
+    except UnusableConnector as error:
+        raise RequestError(500, str(error)) from error
 
 
 def _becomes_true(condition: Callable[[], bool]) -> bool:

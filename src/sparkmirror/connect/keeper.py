@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sparkmirror.config.plugins import UnusableConnector
 from sparkmirror.connect.answers import State, TargetState
 from sparkmirror.connect.publisher import Publisher
 from sparkmirror.connect.running import RUNNING, Running, View, stop_now
@@ -219,7 +220,7 @@ class ConnectorKeeper:
 
     def _fail(self, error: Exception) -> None:
         """Settings are not tried again by themselves: only other settings can be better."""
-        is_final = isinstance(error, ConfigError | ConfigErrors)
+        is_final = isinstance(error, ConfigError | ConfigErrors | UnusableConnector)
         self._failure = _trace(error)
         self._retry_at = float("inf") if is_final else time.monotonic() + self._backoff
         self._backoff = min(self._backoff * 2, LONGEST_BACKOFF_SECONDS)
