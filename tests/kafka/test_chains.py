@@ -65,8 +65,8 @@ class Chain:
         for origin, remotes in ARRIVES.items():
             for alias, remote in remotes.items():
                 self._wait_for_records(alias, remote.format(name))
-                servers = [self.clusters[at].bootstrap_servers for at in (origin, alias)]
-                (result,) = compare_topics(*servers, {name: remote.format(name)})
+                written, copied = (self.clusters[at].bootstrap_servers for at in (origin, alias))
+                (result,) = compare_topics(written, copied, {name: remote.format(name)})
                 assert result.same, result
 
     def _wait_for_records(self, alias: str, topic: str) -> None:
