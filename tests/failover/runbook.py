@@ -31,6 +31,8 @@ from tests.failover.groups import fetch_all
 PARTITIONS = 3
 # So many records are read before the next step: long enough for several commits.
 SOME = 300
+# Spark starts in 10 s, and in a minute on a machine that does other things as well.
+START_SECONDS = 150.0
 STEP_SECONDS = 60.0
 _COMMAND = [sys.executable, "-m", "sparkmirror.cli.main"]
 _IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
@@ -145,7 +147,7 @@ class Runbook:
     def move(self) -> None:
         """Every step from the start of the offset sync to the writer's start on the target."""
         source, target, case = self._clusters.source, self._clusters.target, self._case
-        self._wait("the mirror has caught up", self._has_caught_up)
+        self._wait("the mirror has caught up", self._has_caught_up, START_SECONDS)
         with self._offset_sync() as log_path:
             self._wait("offsets are synced", lambda: bool(self._written(log_path)))
             self._wait_for_reading(len(self._reader.read) + SOME)
@@ -233,7 +235,8 @@ class Runbook:
 
     def _has_caught_up(self) -> bool:
         copied = self._count_records(self._clusters.target, self._case.remote)
-        return copied >= self._count_records(self._clusters.source, self._case.topic) - SOME
+        behind = self._count_records(self._clusters.source, self._case.topic) - copied
+        return copied > 0 and behind < SOME
 
     def _has_arrived(self) -> bool:
         return self._count_records(self._clusters.target, self._case.remote) >= len(self.story.sent)
@@ -245,7 +248,7 @@ class Runbook:
         reader = self._reader
         self._wait(f"{count} records are read", lambda: len(reader.read) >= count)
 
-    def _wait(self, what: str, condition: Callable[[], bool]) -> None:
+    def _wait(self, what: str, condition: Callable[[], bool], within: float = STEP_SECONDS) -> None:
         def is_true() -> bool:
             for each in self._running:
                 each.check()
@@ -254,7 +257,7 @@ class Runbook:
 
         wait_for(
             is_true,
-            within=STEP_SECONDS,
+            within=within,
             describe=lambda: (
                 f"{self._case.group}: {what}; read {len(self._reader.read)}; "
                 f"{self._clusters.mirror.log_end()}"

@@ -12,7 +12,7 @@ import pytest
 from tests.clusters import start_cluster
 from tests.failover.runbook import CASES, SOME, Clusters, Runbook, Story, make_mirror
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")
