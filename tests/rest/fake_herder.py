@@ -289,8 +289,8 @@ class FakeHerder:
         self.last_config = config
         kind = config.get("connector.class")
         if kind is None:
-            shown = ", ".join(f"{key}={value}" for key, value in config.items())
-            raise RequestError(400, f"Connector config {{{shown}}} contains no connector type")
+            shown = _java_map(config)
+            raise RequestError(400, f"Connector config {shown} contains no connector type")
         if kind.removeprefix(_PACKAGE) not in _CLASSES:
             text = f"org.apache.kafka.connect.errors.ConnectException: {_UNKNOWN_CLASS}"
             raise RequestError(400, text.replace("{}", kind))
@@ -352,7 +352,8 @@ def _check_row(partition: Json, offset: Json | None) -> None:
 
 
 def _java_map(value: Mapping[str, Any]) -> str:
-    return "{" + ", ".join(f"{key}={inner}" for key, inner in value.items()) + "}"
+    shown = {key: "null" if inner is None else inner for key, inner in value.items()}
+    return "{" + ", ".join(f"{key}={inner}" for key, inner in shown.items()) + "}"
 
 
 def _answer_or_error(exchange: Exchange) -> Json:

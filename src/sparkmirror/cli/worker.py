@@ -21,8 +21,6 @@ from sparkmirror.rest.server import RestServer
 
 log = logging.getLogger("sparkmirror")
 
-HEADERS_KEY = "response.http.headers.config"
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -94,7 +92,7 @@ def _options(config: WorkerFile, *, main: bool, admin: bool) -> RestOptions:
         topic_tracking_reset=config.topic_tracking_reset,
         allow_origin=config.rest.allow_origin,
         allow_methods=config.rest.allow_methods,
-        response_headers=config.props.get(HEADERS_KEY, ""),
+        response_headers=config.rest.response_headers,
     )
 
 

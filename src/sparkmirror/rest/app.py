@@ -24,7 +24,7 @@ from sparkmirror.rest.bodies import encode_json
 from sparkmirror.rest.calls import Answer, Call, RestOptions
 from sparkmirror.rest.errors import TIMED_OUT, BadUri, Unmatched, error_of
 from sparkmirror.rest.forwarding import Forwarded, Outgoing, forward
-from sparkmirror.rest.headers import CrossOrigin, apply_rules, parse_header_rules
+from sparkmirror.rest.headers import CrossOrigin, apply_rules
 from sparkmirror.rest.incoming import BodyReader, check_entity, check_media_types
 from sparkmirror.rest.openapi import describe
 from sparkmirror.rest.pages import bad_uri_page
@@ -50,7 +50,6 @@ class ConnectApi:
         self._options = options
         self._router = Router(options)
         self._cors = CrossOrigin(options.allow_origin, options.allow_methods)
-        self._rules = parse_header_rules(options.response_headers)
         self._reader = BodyReader(options.max_body_bytes)
         self._description = encode_json(describe(options))
         self._lanes = {
@@ -74,7 +73,7 @@ class ConnectApi:
             headers.append(("Content-Type", answer.content_type))
         headers += self._cors.headers(request.method, request.headers)
         response = Response(content, answer.status)
-        for name, value in apply_rules(self._rules, headers):
+        for name, value in apply_rules(self._options.response_headers, headers):
             response.headers.append(name, value)
         return response
 
@@ -152,7 +151,7 @@ class ConnectApi:
 
 def _raw_path(request: Request) -> str:
     raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
-    return raw.decode("latin-1").partition("?")[0]
+    return raw.decode("latin-1").partition("?")[0].partition("#")[0]
 
 
 def _outgoing(request: Request, body: bytes) -> Outgoing:

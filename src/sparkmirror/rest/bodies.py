@@ -67,23 +67,29 @@ class _Unfit(Exception):
     """A value has a type that Jackson would refuse."""
 
 
-def parse_config(body: bytes, name: str = "connectorConfig", call: str = "get(Object)") -> Config:
-    """A flat map of settings; `name` and `call` are what Connect calls it, and on it, first."""
+def parse_config(body: bytes, name: str = "connectorConfig") -> Config:
+    """A flat map of settings; `name` is what Connect calls it."""
+    config = parse_patch(body)
+    if config is None:
+        refuse_null("java.util.Map.get(Object)", name)
+    return config
+
+
+def parse_patch(body: bytes) -> Config | None:
+    """A flat map of settings, or nothing."""
     value = _parse(body, _STRING_MAP)
-    if value is None:
-        _refuse_null(f"java.util.Map.{call}", name)
-    return _converted(_string_map, value, body, _STRING_MAP)
+    return None if value is None else _converted(_string_map, value, body, _STRING_MAP)
 
 
 def parse_create(body: bytes) -> CreateRequest:
     value = _parse(body, _CREATE_REQUEST)
     if value is None:
-        _refuse_null(f"{_CREATE}.name()", "createRequest")
+        refuse_null(f"{_CREATE}.name()", "createRequest")
     members = _converted(_members, value, body, _CREATE_REQUEST)
     name = _converted(_string, members.get("name"), body, _CREATE_REQUEST)
     state = _initial_state(members.get("initial_state"), body)
     if members.get("config") is None:
-        _refuse_null("java.util.Map.get(Object)", "connectorConfig")
+        refuse_null("java.util.Map.get(Object)", "connectorConfig")
     config = _converted(_string_map, members["config"], body, _CREATE_REQUEST)
     return CreateRequest((name or "").strip(), config, state)
 
@@ -92,7 +98,7 @@ def parse_offsets(body: bytes) -> list[tuple[Json | None, Json | None]]:
     """Rows to alter; of rows of one partition the last counts."""
     value = _parse(body, _OFFSETS)
     if value is None:
-        _refuse_null(f"{_OFFSETS.name}.offsets()", "offsets")
+        refuse_null(f"{_OFFSETS.name}.offsets()", "offsets")
     rows = _converted(_rows, value, body, _OFFSETS)
     if not rows:
         raise RequestError(400, _NO_OFFSETS)
@@ -112,8 +118,7 @@ def check_task_configs(body: bytes) -> None:
     """A list of settings, which are of no use here."""
     value = _parse(body, _TASK_CONFIGS)
     if value is None:
-        text = body.decode("latin-1")
-        refuse(text, "No content to map due to end-of-input", 0)
+        refuse("", "No content to map due to end-of-input", None)
     if not isinstance(value, list):
         explain(body, _TASK_CONFIGS)
 
@@ -123,7 +128,7 @@ def encode_json(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _refuse_null(call: str, variable: str) -> NoReturn:
+def refuse_null(call: str, variable: str) -> NoReturn:
     raise RequestError(500, f'Cannot invoke "{call}" because "{variable}" is null')
 
 
@@ -225,7 +230,7 @@ def _rows(value: Any) -> list[tuple[Json | None, Json | None]]:
 
 def _row(value: Any) -> tuple[Json | None, Json | None]:
     if value is None:
-        _refuse_null(f"{_OFFSET}.partition()", "offset")
+        refuse_null(f"{_OFFSET}.partition()", "offset")
     if not isinstance(value, dict) or not value.keys() <= {"partition", "offset"}:
         raise _Unfit
     return _object_map(value.get("partition")), _object_map(value.get("offset"))

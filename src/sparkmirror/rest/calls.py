@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+from sparkmirror.config.rest_keys import HeaderRule
 from sparkmirror.connect.answers import Herder, RequestError
 from sparkmirror.rest.errors import NOT_FOUND
 
@@ -32,7 +33,7 @@ class RestOptions:
     topic_tracking_reset: bool = True
     allow_origin: str = ""
     allow_methods: str = ""
-    response_headers: str = ""
+    response_headers: tuple[HeaderRule, ...] = ()
     request_timeout_seconds: float = 90.0
     health_timeout_seconds: float = 10.0
     max_body_bytes: int = 32 * 1024 * 1024

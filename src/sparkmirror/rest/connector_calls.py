@@ -14,6 +14,8 @@ from sparkmirror.rest.bodies import (
     parse_config,
     parse_create,
     parse_offsets,
+    parse_patch,
+    refuse_null,
 )
 from sparkmirror.rest.calls import Answer, Call
 from sparkmirror.rest.shapes import (
@@ -85,8 +87,10 @@ def _with_name(name: str, config: Config) -> Config:
 
 
 def patch_config(call: Call) -> Answer:
-    call.herder.connector_info(call.connector)  # an unknown connector is told first
-    patch = parse_config(call.body, "patch", "forEach(java.util.function.BiConsumer)")
+    patch = parse_patch(call.body)
+    if patch is None:
+        call.herder.connector_info(call.connector)  # an unknown connector is told first
+        refuse_null("java.util.Map.forEach(java.util.function.BiConsumer)", "patch")
     return Answer(body=info_json(call.herder.patch_config(call.connector, patch)))
 
 

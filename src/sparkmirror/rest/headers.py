@@ -5,65 +5,31 @@ Runs on: worker. Pure.
 
 from __future__ import annotations
 
-import csv
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from email.utils import formatdate
 
-from sparkmirror.errors import ConfigError
-
-_KEY = "response.http.headers.config"
-_ACTIONS = ("set", "add", "setDate", "addDate")
-_RULE = re.compile(r"^(\w+)\s+([^:\s]+)\s*:\s*(.*)$", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderRule:
-    """One header of every answer. The value of a date is milliseconds from now."""
-
-    action: str
-    name: str
-    value: str
-
-    @property
-    def replaces(self) -> bool:
-        return self.action.startswith("set")
-
-    def text(self, now_seconds: float) -> str:
-        if self.action.endswith("Date"):
-            return formatdate(now_seconds + int(self.value) / 1000, usegmt=True)
-        return self.value
-
-
-def parse_header_rules(text: str) -> list[HeaderRule]:
-    """`action name: value`, separated by commas; a rule with commas in it stands in quotes."""
-    rows = csv.reader([text], skipinitialspace=True)
-    return [_rule(part.strip()) for row in rows for part in row if part.strip()]
-
-
-def _rule(text: str) -> HeaderRule:
-    match = _RULE.match(text)
-    if match is None or match[1] not in _ACTIONS:
-        raise ConfigError(
-            _KEY, text, "is not 'action name: value'", f"use one of the actions {_ACTIONS}"
-        )
-    if match[1].endswith("Date") and not match[3].removeprefix("-").isdigit():
-        raise ConfigError(_KEY, text, "a date needs a number of milliseconds from now")
-    return HeaderRule(match[1], match[2], match[3])
+from sparkmirror.config.rest_keys import HeaderRule
 
 
 def apply_rules(
     rules: Sequence[HeaderRule], headers: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
+    """`set` takes the place of headers of that name, `add` stands beside them."""
     result = list(headers)
-    now = time.time()
     for rule in rules:
-        if rule.replaces:
+        if rule.action.startswith("set"):
             result = [item for item in result if item[0].lower() != rule.name.lower()]
-        result.append((rule.name, rule.text(now)))
+        result.append((rule.name, _value(rule)))
     return result
+
+
+def _value(rule: HeaderRule) -> str:
+    """Dates are given in milliseconds from now."""
+    if rule.action.endswith("Date"):
+        return formatdate(time.time() + int(rule.value) / 1000, usegmt=True)
+    return rule.value
 
 
 class CrossOrigin:

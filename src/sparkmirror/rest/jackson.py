@@ -47,14 +47,16 @@ class Event(NamedTuple):
     opens: bool
 
 
-def place(text: str, offset: int) -> str:
-    """[Source: ...; line: 1, column: 2], both counted from 1."""
+def place(text: str, offset: int | None) -> str:
+    """[Source: ...; line: 1, column: 2], both counted from 1; without a byte, only a line."""
+    if offset is None:
+        return f"[Source: {_HIDDEN}; line: 1]"
     line = text.count("\n", 0, offset) + 1
     column = offset - (text.rfind("\n", 0, offset) + 1) + 1
     return f"[Source: {_HIDDEN}; line: {line}, column: {column}]"
 
 
-def refuse(text: str, message: str, offset: int, chain: str = "") -> NoReturn:
+def refuse(text: str, message: str, offset: int | None, chain: str = "") -> NoReturn:
     through = f" (through reference chain: {chain})" if chain else ""
     raise JsonError(f"{message}\n at {place(text, offset)}{through}")
 

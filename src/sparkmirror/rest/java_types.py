@@ -5,7 +5,6 @@ Runs on: worker. Pure.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,8 +14,10 @@ from sparkmirror.rest.jackson import Path, Scanner, refuse
 
 # A body is searched for the place of its error up to this size: the search is slow.
 _SEARCH_LIMIT_BYTES = 256 * 1024
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+# A string without an end, of which the scanner will say more.
+_UNFINISHED = "unfinished"
 _WORDS = {"t": "true", "f": "false", "n": "null"}
 
 
@@ -46,7 +47,7 @@ class JavaType:
         return self.raw_name.endswith("List")
 
     def takes(self, token: Token) -> bool:
-        if token.kind == "null":
+        if token.kind in ("null", _UNFINISHED):
             return True
         if self.is_text:
             return token.kind not in ("{", "[")
@@ -109,15 +110,20 @@ _SCALARS = {
 
 
 def token_at(text: str, start: int) -> Token:
-    string = _STRING.match(text, start)
-    if string:
-        raw = string.group().encode("latin-1").decode(errors="replace")
-        return Token('"', str(json.loads(raw, strict=False)))
+    char = text[start : start + 1]
+    if char == '"':
+        return _string_at(text, start)
     number = _NUMBER.match(text, start)
     if number:
         return Token("double" if number[1] or number[2] else "int", number.group())
-    char = text[start : start + 1]
     return Token(_WORDS.get(char, char), _WORDS.get(char, char))
+
+
+def _string_at(text: str, start: int) -> Token:
+    string = _STRING.match(text, start)
+    if string is None:
+        return Token(_UNFINISHED, "")
+    return Token('"', string[1].encode("latin-1").decode(errors="replace"))
 
 
 def explain(body: bytes, kind: JavaType) -> NoReturn:

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 from sparkmirror.rest.errors import BAD_MESSAGE, BadUri
 
 _BAD_PERCENT = re.compile(r"%(?![0-9a-fA-F]{2})|%00")
+_UTF_16 = re.compile(r"%u[0-9a-fA-F]{4}")
 # Jetty refuses URIs that different programs would read differently. In the order of its text.
 _VIOLATIONS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"/(?=[^/;]*%2e)(?:%2e|\.){1,2}(?=[/;]|$)", re.I), "Ambiguous URI path segment"),
@@ -26,6 +27,8 @@ _VIOLATIONS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 def check_path(raw_path: str) -> None:
     """Raises BadUri."""
+    if _UTF_16.search(raw_path):
+        raise BadUri("UTF-16 encoding")
     if _BAD_PERCENT.search(raw_path):
         raise BadUri("Bad Request", BAD_MESSAGE)
     try:

@@ -1,0 +1,220 @@
+"""A client of the REST API of a Connect worker, ours or a genuine one.
+
+Runs on: anywhere. Blocks. What a worker refuses because its group is just changing (409) is asked
+again for as long as the patience lasts.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from sparkmirror.connect.answers import Json, RequestError
+from sparkmirror.errors import ConfigError, MirrorError
+
+RUNNING = "RUNNING"
+_CONNECT_SECONDS = 5.0
+# A request that is sent shortly before the patience ends gets its answer.
+_LEAST_SECONDS = 5.0
+_RETRY_SECONDS = 0.25
+_NOT_FOUND, _CONFLICT, _CREATED = 404, 409, 201
+
+
+class WorkerUnreachable(MirrorError):
+    """No answer, or not that of a Connect worker. Operator action: the message names the URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The state of a connector itself (`task` is None), or of one of its tasks."""
+
+    connector: str
+    task: int | None
+    state: str
+    worker_id: str
+    trace: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The first line of the trace."""
+        return next(iter(self.trace.splitlines()), "")
+
+    def __str__(self) -> str:
+        task = "" if self.task is None else f" task {self.task}"
+        return f"{self.connector}{task} is {self.state}"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A connector and its tasks; `answer` is what the worker said, word for word."""
+
+    connector: Part
+    tasks: tuple[Part, ...]
+    answer: Json = field(compare=False, repr=False)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.connector, *self.tasks)
+
+    @property
+    def is_running(self) -> bool:
+        return all(part.state == RUNNING for part in self.parts)
+
+
+class ConnectClient:
+    """Talks to the worker at `url`; names are percent-encoded as they must be.
+
+    Every method raises WorkerUnreachable, and RequestError for what the worker refuses.
+    """
+
+    def __init__(self, url: str, patience_seconds: float) -> None:
+        self._base = _parse_url(url)
+        self.url = str(self._base.copy_with(userinfo=b"")).rstrip("/")
+        self.patience(patience_seconds)
+        # Certificates take long to load; proxies are for the world outside.
+        self._http = httpx.Client(verify=self._base.scheme == "https", trust_env=False)
+
+    def patience(self, seconds: float) -> None:
+        """Go on for so long from now."""
+        self._give_up_at = time.monotonic() + seconds
+
+    @property
+    def seconds_left(self) -> float:
+        return max(self._give_up_at - time.monotonic(), 0.0)
+
+    def __enter__(self) -> ConnectClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._http.close()
+
+    def check(self) -> None:
+        """Make sure that a Connect worker is there."""
+        try:
+            answer = self._call("GET", "/")
+        except RequestError as error:
+            raise self._no_worker(f"GET / is answered with HTTP {error.status}") from error
+        if not isinstance(answer, dict) or "kafka_cluster_id" not in answer:
+            raise self._no_worker("its answer to GET / is another one")
+
+    def validate(self, plugin: str, body: bytes) -> list[tuple[str, str]]:
+        """Key and error of everything that is wrong with the settings in `body`."""
+        answer = self._call("PUT", _path("connector-plugins", plugin, "config/validate"), body)
+        values = [row["value"] for row in answer["configs"]]
+        return [(value["name"], text) for value in values for text in value["errors"]]
+
+    def status(self, name: str) -> Status | None:
+        """None: there is no such connector, or it has no status yet."""
+        answer = self._find(_path("connectors", name, "status"))
+        return None if answer is None else _read_status(name, answer)
+
+    def config(self, name: str) -> dict[str, str] | None:
+        """The settings of a connector; None if there is none of that name."""
+        answer: dict[str, str] | None = self._find(_path("connectors", name, "config"))
+        return answer
+
+    def put_config(self, name: str, body: bytes) -> bool:
+        """Create a connector, or replace its settings; whether it is new."""
+        response = self._send("PUT", _path("connectors", name, "config"), body)
+        self._read(response)
+        return response.status_code == _CREATED
+
+    def delete(self, name: str) -> bool:
+        """Whether there was such a connector."""
+        try:
+            self._call("DELETE", _path("connectors", name))
+        except RequestError as error:
+            if error.status != _NOT_FOUND:
+                raise
+            return False
+        return True
+
+    def _find(self, path: str) -> Any:
+        try:
+            return self._call("GET", path)
+        except RequestError as error:
+            if error.status != _NOT_FOUND:
+                raise
+            return None
+
+    def _call(self, method: str, path: str, body: bytes | None = None) -> Any:
+        return self._read(self._send(method, path, body))
+
+    def _send(self, method: str, path: str, body: bytes | None = None) -> httpx.Response:
+        response = self._send_once(method, path, body)
+        while response.status_code == _CONFLICT and self.seconds_left:
+            time.sleep(min(_RETRY_SECONDS, self.seconds_left))
+            response = self._send_once(method, path, body)
+        return response
+
+    def _send_once(self, method: str, path: str, body: bytes | None) -> httpx.Response:
+        prefix = self._base.raw_path.rstrip(b"/")
+        url = self._base.copy_with(raw_path=prefix + path.encode("ascii"))
+        headers = {"accept": "application/json"}
+        if body is not None:
+            headers["content-type"] = "application/json"
+        seconds = max(self.seconds_left, _LEAST_SECONDS)
+        timeout = httpx.Timeout(seconds, connect=_CONNECT_SECONDS)
+        try:
+            return self._http.request(method, url, content=body, headers=headers, timeout=timeout)
+        except httpx.HTTPError as error:
+            reason = str(error) or type(error).__name__
+            raise WorkerUnreachable(
+                f"no answer from the Connect worker at {self.url} to {method} {path}: {reason}; "
+                "is it running, and is that its URL?"
+            ) from error
+
+    def _read(self, response: httpx.Response) -> Any:
+        if response.is_error:
+            raise RequestError(response.status_code, _message(response))
+        if not response.content:
+            return None
+        try:
+            return response.json()
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise self._no_worker(f"its answer is no JSON: {error}") from error
+
+    def _no_worker(self, why: str) -> WorkerUnreachable:
+        return WorkerUnreachable(f"what answers at {self.url} is no Connect worker: {why}")
+
+
+def _parse_url(url: str) -> httpx.URL:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise ConfigError("url", url, str(error), "use one such as http://host:8083") from error
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise ConfigError("url", url, "no HTTP address", "use one such as http://host:8083")
+    return parsed
+
+
+def _path(collection: str, name: str, rest: str = "") -> str:
+    return f"/{collection}/{quote(name, safe='')}" + (f"/{rest}" if rest else "")
+
+
+def _message(response: httpx.Response) -> str:
+    try:
+        return str(response.json()["message"])
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+        return f"HTTP {response.status_code} {response.reason_phrase}"
+
+
+def _read_status(name: str, answer: Json) -> Status:
+    tasks = tuple(_part(name, task["id"], task) for task in answer["tasks"])
+    return Status(_part(name, None, answer["connector"]), tasks, answer)
+
+
+def _part(name: str, task: int | None, state: Mapping[str, Any]) -> Part:
+    return Part(name, task, state["state"], state["worker_id"], state.get("trace", ""))

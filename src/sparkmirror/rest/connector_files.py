@@ -1,0 +1,164 @@
+"""The three files of one source cluster: the settings of its connectors, as they are sent.
+
+Runs on: anywhere. What is wrong with any of the files is told at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sparkmirror.config.classes import MIRROR
+from sparkmirror.config.plugins import CONNECTOR_CLASS, connector_class
+from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
+from sparkmirror.rest.bodies import parse_config
+
+# In the order in which they are sent.
+CLASSES = {
+    "cpc": f"{MIRROR}MirrorCheckpointConnector",
+    "hbc": f"{MIRROR}MirrorHeartbeatConnector",
+    "msc": f"{MIRROR}MirrorSourceConnector",
+}
+NAME = "name"
+
+
+class MissingFiles(MirrorError):
+    """Files that are not there, with what is wrong with the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorFile:
+    """A file that can be sent: `body` has its bytes, `config` what a worker reads in them."""
+
+    path: Path
+    name: str
+    plugin: str
+    body: bytes = field(repr=False)
+    config: Mapping[str, str | None] = field(repr=False)
+
+
+def file_paths(folder: Path, cluster: str) -> dict[str, Path]:
+    """Where the three files are, by the kind of the connector."""
+    return {kind: folder / f"mm2-{kind}-{cluster}.json" for kind in CLASSES}
+
+
+def read_files(folder: Path, cluster: str) -> list[ConnectorFile]:
+    """All three.
+
+    Raises:
+        MissingFiles: some are not there.
+        ConfigErrors: some cannot be sent.
+    """
+    paths = file_paths(folder, cluster)
+    missing = [path for path in paths.values() if not path.is_file()]
+    files, errors = _read(paths, set(missing))
+    if missing:
+        lines = [f"{path}: there is no such file" for path in missing]
+        raise MissingFiles("\n".join([*lines, *map(str, errors)]))
+    errors += _same_names(files)
+    if errors:
+        raise ConfigErrors(errors)
+    return files
+
+
+def read_names(folder: Path, cluster: str) -> list[str]:
+    """What the three connectors are called; one without a file is called like the file.
+
+    Raises:
+        ConfigErrors: a file is there, but has no name in it.
+    """
+    names: list[str] = []
+    errors: list[ConfigError] = []
+    for path in file_paths(folder, cluster).values():
+        try:
+            names.append(_name(path, _load(path)[1]) if path.is_file() else path.stem)
+        except ConfigError as error:
+            errors.append(error)
+    if errors:
+        raise ConfigErrors(errors)
+    return names
+
+
+def _read(
+    paths: Mapping[str, Path], missing: set[Path]
+) -> tuple[list[ConnectorFile], list[ConfigError]]:
+    files: list[ConnectorFile] = []
+    errors: list[ConfigError] = []
+    for kind, path in paths.items():
+        if path in missing:
+            continue
+        try:
+            files.append(_parse(path, CLASSES[kind]))
+        except ConfigErrors as found:
+            errors += found.errors
+    return files, errors
+
+
+def _parse(path: Path, wanted: str) -> ConnectorFile:
+    try:
+        body, members = _load(path)
+    except ConfigError as error:
+        raise ConfigErrors([error]) from error
+    errors = list(_mistakes(path, members, wanted))
+    if errors:
+        raise ConfigErrors(errors)
+    return ConnectorFile(
+        path, members[NAME], members[CONNECTOR_CLASS], body, parse_config(body)
+    )
+
+
+def _load(path: Path) -> tuple[bytes, dict[str, Any]]:
+    """The bytes to send, and the JSON object that they are."""
+    try:
+        text = path.read_text("utf-8-sig")
+        members = json.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError("", None, f"cannot be read: {error}", where=str(path)) from error
+    except json.JSONDecodeError as error:
+        raise ConfigError("", None, f"no JSON: {error}", where=str(path)) from error
+    if not isinstance(members, dict):
+        raise ConfigError(
+            "", None, "no JSON object", "write the settings as {...}", where=str(path)
+        )
+    return text.encode(), members
+
+
+def _mistakes(path: Path, members: Mapping[str, Any], wanted: str) -> Iterator[ConfigError]:
+    where = str(path)
+    if isinstance(members.get("config"), dict):
+        remedy = "take what is in it: the file has the settings themselves"
+        yield ConfigError("config", None, "this is the body of POST /connectors", remedy, where)
+        return
+    try:
+        _name(path, members)
+    except ConfigError as error:
+        yield error
+    given = members.get(CONNECTOR_CLASS)
+    if not isinstance(given, str) or connector_class(given) != wanted:
+        reason = "missing" if given is None else "another connector's file has this name"
+        yield ConfigError(CONNECTOR_CLASS, given, reason, f"set it to {wanted}", where)
+    for key, value in members.items():
+        if isinstance(value, dict | list):
+            yield ConfigError(key, None, "no text, number or boolean", "write it as text", where)
+
+
+def _name(path: Path, members: Mapping[str, Any]) -> str:
+    name = members.get(NAME)
+    if isinstance(name, str) and name.strip():
+        return name
+    reason = "missing" if name is None else "no name"
+    raise ConfigError(NAME, name, reason, f"for example {path.stem}", str(path))
+
+
+def _same_names(files: list[ConnectorFile]) -> list[ConfigError]:
+    counts = Counter(file.name for file in files)
+    reason, remedy = "another of the three files has the same", "give each connector its own"
+    return [
+        ConfigError(NAME, file.name, reason, remedy, str(file.path))
+        for file in files
+        if counts[file.name] > 1
+    ]
