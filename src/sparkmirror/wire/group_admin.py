@@ -38,7 +38,7 @@ TELL_TYPE = 5
 # A broker takes the requests of a connection one by one, and a commit waits for its log: measured,
 # 2,000 groups take 7.6 s over one connection. Below this many groups, another is not worth opening.
 GROUPS_PER_LANE = 50
-MOST_LANES = 8
+MOST_LANES = 4
 
 
 class GroupListing(NamedTuple):
