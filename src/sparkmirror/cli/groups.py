@@ -19,6 +19,7 @@ from sparkmirror.cli.group_options import (
     choose_flow,
     read_sync_options,
 )
+from sparkmirror.cli.tables import print_table
 from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.connect.group_tool import GroupTool, Outcome, SyncRow, SyncSettings
 from sparkmirror.connect.group_translation import (
@@ -171,7 +172,7 @@ def translate(
         for row in rows:
             typer.echo(json.dumps(row.as_json()))
     else:
-        _print_table(TRANSLATE_HEADER, [_translate_cells(row) for row in rows])
+        print_table(TRANSLATE_HEADER, [_translate_cells(row) for row in rows])
         typer.echo(_translate_summary(flow, group, rows))
     complete = all(row.target_offset is not None for row in rows)
     raise typer.Exit(0 if complete else EXIT_INCOMPLETE)
@@ -227,7 +228,7 @@ def _show_round(rows: Sequence[SyncRow], as_json: bool) -> bool:
         typer.echo(json.dumps({"complete": complete, "offsets": found}))
         return complete
     if rows:
-        _print_table(SYNC_HEADER, [_sync_cells(row) for row in rows])
+        print_table(SYNC_HEADER, [_sync_cells(row) for row in rows])
     counts = {outcome: sum(row.outcome is outcome for row in rows) for outcome in Outcome}
     told = [f"{count} {outcome.value}" for outcome, count in counts.items() if count]
     groups = len({row.group for row in rows})
@@ -281,14 +282,6 @@ def _translate_summary(flow: FlowConfig, group: str, rows: Sequence[TranslatedRo
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    lines = [list(header), *(["-" if cell is None else str(cell) for cell in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        typer.echo("  ".join(cells).rstrip())
 
 
 def _stop_on_signals() -> threading.Event:

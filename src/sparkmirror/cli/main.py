@@ -23,14 +23,18 @@ EXIT_CONFIG = 2
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 
-# Command -> module. A module has `register(app)`, which adds the command of that name to `app`;
-# it is imported only when its command is asked for, because some of them import Spark.
+# Command -> module. A module has `register(app)`, which adds its commands to `app`; it is imported
+# only when one of them is asked for, because some import Spark.
 COMMANDS = {
     "run": "sparkmirror.cli.run",
     "worker": "sparkmirror.cli.worker",
     "demo": "sparkmirror.cli.demo",
     "kafka": "sparkmirror.cli.kafka",
     "groups": "sparkmirror.cli.groups",
+    "deploy": "sparkmirror.cli.deploy",
+    "undeploy": "sparkmirror.cli.deploy",
+    "redeploy": "sparkmirror.cli.deploy",
+    "status": "sparkmirror.cli.deploy",
 }
 
 
@@ -38,7 +42,7 @@ class CommandModule(Protocol):
     """What every module in `COMMANDS` offers."""
 
     def register(self, app: typer.Typer) -> None:
-        """Add the command, under its name in `COMMANDS`, to `app`."""
+        """Add the commands, under their names in `COMMANDS`, to `app`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -70,9 +74,9 @@ def build_app(command: str | None = None) -> typer.Typer:
         pretty_exceptions_enable=False,
         callback=_options,
     )
-    for name, module in COMMANDS.items():
-        wanted = command == name or (command not in COMMANDS and not needs_none)
-        if wanted and importlib.util.find_spec(module) is not None:
+    modules = [COMMANDS[command]] if command in COMMANDS else dict.fromkeys(COMMANDS.values())
+    for module in () if needs_none else modules:
+        if importlib.util.find_spec(module) is not None:
             cast(CommandModule, importlib.import_module(module)).register(app)
     return app
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from sparkmirror.config.classes import MIRROR
 from sparkmirror.config.plugins import CONNECTOR_CLASS, connector_class
+from sparkmirror.connect.answers import RequestError
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 from sparkmirror.rest.bodies import parse_config
 
@@ -106,9 +107,15 @@ def _parse(path: Path, wanted: str) -> ConnectorFile:
     errors = list(_mistakes(path, members, wanted))
     if errors:
         raise ConfigErrors(errors)
-    return ConnectorFile(
-        path, members[NAME], members[CONNECTOR_CLASS], body, parse_config(body)
-    )
+    return ConnectorFile(path, members[NAME], members[CONNECTOR_CLASS], body, _config(path, body))
+
+
+def _config(path: Path, body: bytes) -> Mapping[str, str | None]:
+    try:
+        return parse_config(body)
+    except RequestError as error:
+        reason = f"no JSON for a worker: {error.text.splitlines()[0]}"
+        raise ConfigErrors([ConfigError("", None, reason, where=str(path))]) from error
 
 
 def _load(path: Path) -> tuple[bytes, dict[str, Any]]:

@@ -1,0 +1,142 @@
+"""`sparkmirror deploy|undeploy|redeploy|status CLUSTER`: the connectors of one source cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparkmirror.cli.tables import print_table
+from sparkmirror.rest.client import ConnectClient, Part, Status
+from sparkmirror.rest.connector_files import read_files, read_names
+from sparkmirror.rest.deployment import Deployment
+
+EXIT_NOT_RUNNING = 1
+STATUS_SECONDS = 10.0
+HEADER = ("CONNECTOR", "TASK", "STATE", "WORKER", "REASON")
+NOT_FOUND = "NOT FOUND"
+
+Cluster = Annotated[
+    str, typer.Argument(help="The source cluster, as in mm2-msc-CLUSTER.json.", metavar="CLUSTER")
+]
+Folder = Annotated[Path, typer.Option("--dir", metavar="FOLDER", help="Where the three files are.")]
+Url = Annotated[str, typer.Option("--url", help="Any worker of the cluster.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", min=1, help="Seconds that it may take, for each step.")
+]
+DEFAULT_FOLDER = Path("mm2")
+DEFAULT_URL = "http://localhost:8083"
+DEFAULT_TIMEOUT = 60.0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the four commands."""
+    for command in (deploy, undeploy, redeploy, status):
+        app.command(command.__name__)(command)
+
+
+def deploy(
+    cluster: Cluster,
+    folder: Folder = DEFAULT_FOLDER,
+    url: Url = DEFAULT_URL,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Create the three connectors of a source cluster, all or none, and wait until they run.
+
+    Reads mm2-cpc-CLUSTER.json, mm2-hbc-CLUSTER.json and mm2-msc-CLUSTER.json, and has the worker
+    check them before anything is created. A connector that is RUNNING is left as it is.
+
+    Ends with 0 when all connectors and tasks are RUNNING; 1 when a file is missing, the worker does
+    not answer or refuses, or something is not RUNNING in time; 2 when the files are wrong.
+    """
+    files = read_files(folder, cluster)
+    with ConnectClient(url, timeout) as client:
+        deployment = Deployment(client, typer.echo, _warn)
+        deployment.validate(files)
+        deployment.deploy(files)
+
+
+def undeploy(
+    cluster: Cluster,
+    folder: Folder = DEFAULT_FOLDER,
+    url: Url = DEFAULT_URL,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Delete the three connectors of a source cluster.
+
+    Their names are in the files; where a file is gone, its name without .json is used. Topics and
+    positions stay, so that a later deploy goes on.
+
+    Ends with 0 when they are gone, also if they were not there; 1 when the worker does not answer
+    or refuses; 2 when the files are wrong.
+    """
+    names = read_names(folder, cluster)
+    with ConnectClient(url, timeout) as client:
+        client.check()
+        Deployment(client, typer.echo, _warn).undeploy(names)
+
+
+def redeploy(
+    cluster: Cluster,
+    folder: Folder = DEFAULT_FOLDER,
+    url: Url = DEFAULT_URL,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+) -> None:
+    """Delete the three connectors of a source cluster and create them anew.
+
+    The files are checked before anything is deleted. Ends as deploy does.
+    """
+    files = read_files(folder, cluster)
+    with ConnectClient(url, timeout) as client:
+        deployment = Deployment(client, typer.echo, _warn)
+        deployment.validate(files)
+        deployment.undeploy([file.name for file in files])
+        client.patience(timeout)
+        deployment.deploy(files)
+
+
+def status(
+    cluster: Cluster,
+    folder: Folder = DEFAULT_FOLDER,
+    url: Url = DEFAULT_URL,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the three connectors of a source cluster, and their tasks.
+
+    Ends with 0 when all are RUNNING; 1 when not, or when the worker does not answer; 2 when the
+    files are wrong.
+    """
+    names = read_names(folder, cluster)
+    with ConnectClient(url, STATUS_SECONDS) as client:
+        client.check()
+        found = {name: client.status(name) for name in names}
+    running = all(each is not None and each.is_running for each in found.values())
+    if as_json:
+        shown = [_as_json(name, each) for name, each in found.items()]
+        typer.echo(json.dumps({"cluster": cluster, "running": running, "connectors": shown}))
+    else:
+        rows = [row for name, each in found.items() for row in _rows(name, each)]
+        print_table(HEADER, rows)
+    raise typer.Exit(0 if running else EXIT_NOT_RUNNING)
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"warning: {text}", err=True)
+
+
+def _as_json(name: str, found: Status | None) -> dict[str, object]:
+    """The worker's own answer; of a connector that is not there only the name."""
+    return found.answer if found else {"name": name, "connector": None, "tasks": []}
+
+
+def _rows(name: str, found: Status | None) -> Sequence[Sequence[object]]:
+    if found is None:
+        return [(name, None, NOT_FOUND, None, None)]
+    return [_cells(part) for part in found.parts]
+
+
+def _cells(part: Part) -> Sequence[object]:
+    return part.connector, part.task, part.state, part.worker_id, part.reason or None
