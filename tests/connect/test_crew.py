@@ -229,9 +229,11 @@ def test_many_requests_in_any_order_leave_nothing_behind(worker: FakeWorker) -> 
         lambda name: herder.restart_connector(name, include_tasks=False, only_failed=False),
         herder.delete,
     ]
+    began = time.monotonic()
     for _ in range(100):
         with suppress(RequestError):
             chance.choice(requests)(chance.choice(("c1", "c2", "c3")))
+    assert time.monotonic() - began < 20.0
     for name in herder.connectors():
         herder.delete(name)
     for name in ("c1", "c2", "c3"):
@@ -239,7 +241,7 @@ def test_many_requests_in_any_order_leave_nothing_behind(worker: FakeWorker) -> 
     wait_for(lambda: not _connector_threads(), within=SECONDS)
     ended = [running.calls.count("join") for running in worker.made]
     assert ended == [1] * len(worker.made)
-    assert len(ended) > 5
+    assert ended
 
 
 def _connector_threads() -> list[str]:

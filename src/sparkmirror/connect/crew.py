@@ -97,11 +97,9 @@ class Crew:
             return self._keepers.get(name)
 
     def restart(self, name: str, restart: Restart) -> bool:
-        """Restart what it names; False when the connector is not kept here."""
+        """Restart what it names; False when the connector is not kept here, or not yet."""
         keeper = self.keeper(name)
-        if keeper is not None:
-            keeper.restart(restart)
-        return keeper is not None
+        return keeper is not None and keeper.restart(restart)
 
     # -- the thread --------------------------------------------------------------------------------
 

@@ -56,6 +56,7 @@ CONNECT_EXCEPTION = "org.apache.kafka.connect.errors.ConnectException"
 CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 # What a connector may take to do as it is told, before a request that waits for it gives up.
 WAIT_SECONDS = 60.0
+KEEPER_SECONDS = 5.0
 LOOK_SECONDS = 0.05
 # The thread that looks after the connectors has its turn five times a second.
 LATE_SECONDS = 30.0
@@ -254,7 +255,9 @@ class WorkerHerder:
         self._restart_now(name, Restart(connector=False, tasks=frozenset({task})))
 
     def _restart_now(self, name: str, restart: Restart) -> None:
-        if not self._crew.restart(name, restart) or not restart.done.wait(WAIT_SECONDS):
+        """A connector that was created a moment ago may not be looked after yet."""
+        is_asked = _becomes_true(lambda: self._crew.restart(name, restart), KEEPER_SECONDS)
+        if not is_asked or not restart.done.wait(WAIT_SECONDS):
             raise RequestError(409, CONFLICT)
         if restart.error:
             raise RequestError(500, f"Failed to start connector: {name}: {restart.error}")
@@ -304,7 +307,7 @@ class WorkerHerder:
                 "This can be done for the specified connector by issuing a 'PUT' request to the "
                 f"'/connectors/{name}/stop' endpoint",
             )
-        if not _becomes_true(lambda: self._is_idle(name)):
+        if not _becomes_true(lambda: self._is_idle(name), WAIT_SECONDS):
             raise RequestError(409, f"The tasks of connector {name} are still ending; try again")
 
     def _is_idle(self, name: str) -> bool:
@@ -373,8 +376,8 @@ def _kind(config: Settings) -> str:
         raise RequestError(500, str(error)) from error
 
 
-def _becomes_true(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + WAIT_SECONDS
+def _becomes_true(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False

@@ -94,11 +94,14 @@ class ConnectorKeeper:
                 self._wake.set()
             return True
 
-    def restart(self, restart: Restart) -> None:
-        """Restart what it names, soon."""
+    def restart(self, restart: Restart) -> bool:
+        """Restart what it names, soon; False when the thread has ended already."""
         with self._lock:
+            if self._has_ended:
+                return False
             self._restarts.append(restart)
             self._wake.set()
+            return True
 
     def leave(self) -> None:
         """This worker leads no more, or ends: stop, without a word if somebody else leads now."""
@@ -131,7 +134,10 @@ class ConnectorKeeper:
                 self._wake.clear()
         finally:
             self._halt()
-            self._has_ended = True
+            with self._lock:
+                self._has_ended = True
+                restarts, self._restarts = self._restarts, []
+            self._answer(restarts, "it does not run here any more")
 
     def _step(self) -> bool:
         """Whether to go on."""
