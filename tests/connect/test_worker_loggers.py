@@ -46,6 +46,14 @@ def test_nobody_has_changed_what_nobody_set() -> None:
     assert (level.level, level.last_modified) == ("INFO", None)
 
 
+def test_the_root_is_as_loud_as_our_own_lines() -> None:
+    logging.getLogger().setLevel(logging.WARNING)
+    logging.getLogger("sparkmirror").setLevel(logging.INFO)
+    level = WorkerLoggers().get("root")
+    assert level is not None
+    assert level.level == "INFO"
+
+
 def test_a_logger_that_was_set_is_there_and_no_other() -> None:
     loggers = WorkerLoggers()
     assert loggers.get("sparkmirror.some.thing") is None

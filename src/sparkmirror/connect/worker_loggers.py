@@ -82,7 +82,9 @@ class WorkerLoggers:
     def _level(self, name: str) -> LoggerLevel:
         with self._lock:
             level = self._set.get(name)
-        return level or LoggerLevel(_word(_python(name).getEffectiveLevel()))
+        # Whoever asks for the root wants to know about our lines; libraries have less to say.
+        asked = _python(OURS if name == ROOT else name)
+        return level or LoggerLevel(_word(asked.getEffectiveLevel()))
 
 
 def _python(name: str) -> logging.Logger:
