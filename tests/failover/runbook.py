@@ -198,7 +198,7 @@ class Runbook:
         """The log of the offset sync application, which must end with 0 on Ctrl-C."""
         case, folder = self._case, self._clusters.folder
         options = ["-cgi", case.group, "-src", case.alias, "-rpc", case.policy, "-int", "1"]
-        command = [*_COMMAND, "groups", "sync", *options, "-pfp", folder / "target.properties"]
+        command = [*_COMMAND, "groups", "sync", *options, "-pfp", str(folder / "target.properties")]
         child = start_child(command, folder / f"sync-{case.alias}.log")
         try:
             yield child.log_path
