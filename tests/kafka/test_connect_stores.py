@@ -144,6 +144,18 @@ def test_the_leader_before_cannot_write_any_more(
     assert b"nobody" not in b"".join(r.value or b"" for r in read_partition(target_cluster, topic))
 
 
+def test_a_leader_that_could_not_tell_for_a_while_goes_on(client: ClientConfig) -> None:
+    terms: list[int | None] = [1]
+    with config_store(client, unique_name("config"), term=lambda: terms[-1]) as store:
+        store.put_connector("c", {"n": "1"})
+        terms.append(None)
+        with pytest.raises(FencedError):
+            store.put_connector("c", {"n": "2"})
+        terms.append(1)
+        store.put_connector("c", {"n": "3"})
+        assert store.snapshot().connectors == {"c": {"n": "3"}}
+
+
 def test_of_a_write_that_was_not_finished_nothing_is_read(
     target_cluster: KafkaCluster, client: ClientConfig
 ) -> None:

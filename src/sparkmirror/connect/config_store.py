@@ -28,7 +28,7 @@ from sparkmirror.connect.config_records import (
 )
 from sparkmirror.connect.followed_topic import FollowedTopic, now_ms
 from sparkmirror.connect.storage_topics import StorageTopic, prepare_storage_topic
-from sparkmirror.errors import LocalProtocolError, TransportError
+from sparkmirror.errors import LocalProtocolError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.fenced_writer import FencedWriter
 
@@ -155,13 +155,9 @@ class ConfigStore:
         """Return when the records were read back."""
         with self._claiming:
             term = self._term()
-            if term is not None and term != self._claimed:
+            if term is not None and (term != self._claimed or self._writer.must_claim):
                 self.claim()
-            try:
-                offset = self._writer.write(self._tp, _batch(rows), len(rows), WRITE_SECONDS)
-            except TransportError:
-                self._claimed = None
-                raise
+            offset = self._writer.write(self._tp, _batch(rows), len(rows), WRITE_SECONDS)
         end = offset + len(rows)
         self._running().wait_for(lambda: self._snapshot.end_offset >= end, WRITE_SECONDS)
 

@@ -189,7 +189,9 @@ class Membership:
         limit = self._terms.rebalance_seconds + JOIN_EXTRA_SECONDS
         while not self._calls.wait(lambda: call.is_over, self._heartbeat_seconds):
             if self._stopping.is_set() or self._clock() - call.sent_at > limit:
-                raise self._calls.too_late(f"join group '{self._group}'", limit)
+                raise self._calls.too_late(
+                    f"join group '{self._group}' on '{self._config.alias}'", limit
+                )
             self._beat_while_joining(call)
         joined = self._member.end_join(call)
         if joined.leader != joined.member:
@@ -280,8 +282,6 @@ class Membership:
         self._publish(View())
 
     def _publish(self, view: View) -> None:
-        if view.leads and not self._view.leads:
-            log.info("[%s] %s leads from generation %d", self._group, self.own_url, view.generation)
         self._view = view
         self._count_lease()
         self._tell()
@@ -295,6 +295,8 @@ class Membership:
         now = replace(self._view, leads=self.is_leader)
         if now == self._told:
             return
+        if now.leads and not self._told.leads:
+            log.info("[%s] %s leads, generation %d", self._group, self.own_url, now.generation)
         if self._told.leads and not now.leads:
             log.warning("[%s] %s does not lead any more", self._group, self.own_url)
         self._told = now

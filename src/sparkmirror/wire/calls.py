@@ -23,6 +23,8 @@ from sparkmirror.wire.stream import Buffer
 
 # How soon a call that is given up ends.
 SLICE_SECONDS = 0.1
+# A broker that is alive accepts sooner; the answer itself may take longer.
+CONNECT_SECONDS = 5.0
 
 
 class Call:
@@ -87,9 +89,9 @@ class Calls:
         """Send to `node`, or to any broker; waits for a connection, not for the answer.
 
         Raises:
-            TransportError: no connection within `seconds`.
+            TransportError: no connection within `seconds`, or CONNECT_SECONDS.
         """
-        connection = self._connect(node, line, seconds)
+        connection = self._connect(node, line, min(seconds, CONNECT_SECONDS))
         call = Call(self.clock())
 
         def on_answer(answer: memoryview, _: object) -> None:
@@ -122,17 +124,18 @@ class Calls:
             TransportError: no broker tells it within `seconds`.
             BrokerError: it has none now, or may not be known to us.
         """
-        what = f"find the coordinator of '{key}'"
+        what = f"find the coordinator of '{key}' on '{self._alias}'"
         body = [encode_find_coordinator(key, kind)]
         found = decode_find_coordinator(self.ask(what, None, FIND_COORDINATOR, body, seconds))
         if found.code:
-            raise broker_error(f"{what} on '{self._alias}'", found.code)
+            raise broker_error(what, found.code)
         self.cluster.learn_address(found.node, found.host, found.port)
         return found.node
 
     def too_late(self, what: str, seconds: float) -> TransportError:
+        """The error that says so, and what is known of the reason."""
         why = self.cluster.last_error or "no answer"
-        return TransportError(f"{what} on '{self._alias}': not done in {seconds:g} s: {why}")
+        return TransportError(f"{what}: not done in {seconds:g} s: {why}")
 
     def _connect(self, node: int | None, line: int, seconds: float) -> Connection:
         found: list[Connection] = []
@@ -146,5 +149,5 @@ class Calls:
 
         if not self.wait(is_connected, seconds):
             name = "any broker" if node is None else f"broker {node}"
-            raise self.too_late(f"connect to {name}", seconds)
+            raise self.too_late(f"connect to {name} of '{self._alias}'", seconds)
         return found[0]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NoReturn, TypeVar
 
 from sparkmirror.config.clients import ClientConfig
@@ -75,7 +76,10 @@ class FencedWriter:
     ) -> None:
         """`stamp(batch, producer id, epoch, sequence)` completes a batch of a transaction."""
         self.transactional_id = transactional_id
-        self._config = config
+        # Connections to a frozen broker are given up as soon as requests are.
+        self._config = replace(
+            config, request_timeout_ms=min(config.request_timeout_ms, int(REQUEST_SECONDS * 1000))
+        )
         self._stamp = stamp
         self._may_write = may_write
         self._lock = threading.Lock()
@@ -83,7 +87,14 @@ class FencedWriter:
         self._calls: Calls | None = None
         self._coordinator: int | None = None
         self._identity: Identity | None = None
+        # By another one's claim, which is more than that we may not write for the time being.
+        self._is_fenced = False
         self._sequences: dict[TopicPartition, int] = {}
+
+    @property
+    def must_claim(self) -> bool:
+        """Whether a write needs a claim first. Whoever is fenced is not asked: it has lost."""
+        return self._identity is None and not self._is_fenced
 
     def claim(self, seconds: float) -> None:
         """From now on nobody else can write who claimed before.
@@ -96,13 +107,9 @@ class FencedWriter:
         with self._lock:
             self._identity = None
             self._identity = self._retry("claim", seconds, self._claim_once)
+            self._is_fenced = False
             self._sequences.clear()
             self._check_may_write()
-
-    def release(self) -> None:
-        """Write no more until the next claim."""
-        with self._lock:
-            self._identity = None
 
     def write(self, tp: TopicPartition, batch: bytearray, count: int, seconds: float) -> int:
         """Write a batch of `count` records; the offset of its first record.
@@ -168,7 +175,12 @@ class FencedWriter:
         node = self._leader(tp).node
         timeout_ms = int(REQUEST_SECONDS * 1000)
         body = encode_transactional_produce(self.transactional_id, tp, batch, timeout_ms)
-        answer = self._connected().ask(what, node, PRODUCE, body, REQUEST_SECONDS)
+        try:
+            answer = self._connected().ask(self._name(what), node, PRODUCE, body, REQUEST_SECONDS)
+        except TransportError:
+            # A frozen broker is not reached; by now another one may lead.
+            self._connected().cluster.refresh()
+            raise
         code, offset, detail = decode_produce(answer)[tp]
         if error_code(code).refresh:
             self._connected().cluster.refresh()
@@ -212,6 +224,7 @@ class FencedWriter:
 
     def _check(self, what: str, code: int, detail: str | None = None) -> None:
         if code in FENCING:
+            self._is_fenced = True
             raise FencedError(
                 f"{self._name(what)}: {error_code(code).name}: another worker has claimed the "
                 "right to write"
@@ -225,7 +238,9 @@ class FencedWriter:
         cluster = self._connected().cluster
         cluster.track([tp.topic])
         if not self._connected().wait(lambda: tp in cluster.leaders, REQUEST_SECONDS):
-            raise self._connected().too_late(f"find the leader of {tp}", REQUEST_SECONDS)
+            raise self._connected().too_late(
+                self._name(f"find the leader of {tp}"), REQUEST_SECONDS
+            )
         return cluster.leaders[tp]
 
     def _connected(self) -> Calls:

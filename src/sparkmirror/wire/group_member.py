@@ -96,7 +96,7 @@ class GroupMember:
             terms.rebalance_timeout_ms,
         )
         seconds = terms.rebalance_seconds + JOIN_EXTRA_SECONDS
-        return self._calls.send(self._find(), JOIN_GROUP, [body], seconds)
+        return self._send(JOIN_GROUP, body, seconds)
 
     def end_join(self, call: Call) -> Joined:
         """Take the place that the answer gives us."""
@@ -111,7 +111,7 @@ class GroupMember:
         """Send what everybody is told, if we lead; when it was sent, and what we are told."""
         group, seconds = self._terms.group, self._terms.session_seconds + JOIN_EXTRA_SECONDS
         body = encode_sync(group, self.generation, self.member_id, assignments)
-        call = self._calls.send(self._find(), SYNC_GROUP, [body], seconds)
+        call = self._send(SYNC_GROUP, body, seconds)
         self._await("sync", call, seconds)
         code, assignment = decode_sync(self._result(call))
         self._check("sync", code)
@@ -140,7 +140,7 @@ class GroupMember:
     def leave(self) -> None:
         """Leave, so that the others need not wait until they miss us."""
         body = encode_leave(self._terms.group, self.member_id)
-        call = self._calls.send(self._find(), LEAVE_GROUP, [body], self._patience_seconds)
+        call = self._send(LEAVE_GROUP, body, self._patience_seconds)
         self._await("leave", call, self._patience_seconds)
         self._check("leave", decode_code(self._result(call)))
 
@@ -148,7 +148,15 @@ class GroupMember:
 
     def _send_heartbeat(self, line: int) -> Call:
         body = encode_heartbeat(self._terms.group, self.generation, self.member_id)
-        return self._calls.send(self._find(), HEARTBEAT, [body], self._patience_seconds, line)
+        return self._send(HEARTBEAT, body, self._patience_seconds, line)
+
+    def _send(self, api: tuple[int, int], body: bytes, seconds: float, line: int = 0) -> Call:
+        try:
+            return self._calls.send(self._find(), api, [body], seconds, line)
+        except KafkaError:
+            # A frozen broker is not reached; by now another one may answer for the group.
+            self._coordinator = None
+            raise
 
     def _find(self) -> int:
         if self._coordinator is None:
