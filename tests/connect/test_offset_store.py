@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from sparkmirror.batches.records import Record, encode
+from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.errors import ConfigError, KafkaError
 from sparkmirror.mirror.records import encode_offset_key, encode_offset_value
@@ -16,7 +17,7 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin import Admin, TopicSetting
 from sparkmirror.wire.error_codes import broker_error
 from tests.connect.fakes import FakeAdmin
-from tests.flows import make_flow
+from tests.flows import NOWHERE, make_flow
 from tests.wire.fake_broker import FETCH, Do, FakeCluster, once
 
 NAME = "MirrorSourceConnector"
@@ -129,6 +130,16 @@ def test_a_missing_topic_is_created_compacted(store: OffsetStore) -> None:
     assert (created.name, created.partitions, created.replication_factor) == (TOPIC, 25, 3)
     assert created.configs == {"cleanup.policy": "compact"}
     assert store.partitions == 25
+
+
+def test_the_topic_is_on_the_workers_own_cluster(
+    store: OffsetStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, own = FakeAdmin(), FakeAdmin()
+    monkeypatch.setattr("sparkmirror.connect.offset_store.Admin", lambda *_: own)
+    store.prepare(cast(Admin, target), ClientConfig("elsewhere", NOWHERE))
+    assert [topic.name for topic in own.created] == [TOPIC]
+    assert (target.created, own.closed) == ([], True)
 
 
 def test_a_topic_that_is_there_keeps_its_partitions(store: OffsetStore) -> None:

@@ -175,7 +175,8 @@ def _view_of(runner: TaskRunner) -> View:
     if state is TaskState.RUNNING:
         return RUNNING
     if trace:
-        return View(State.FAILED, f"{reason_of(trace)}\n{trace}")
+        reason = reason_of(trace)
+        return View(State.FAILED, trace if trace == reason else f"{reason}\n{trace}")
     return View(State.UNASSIGNED)
 
 
