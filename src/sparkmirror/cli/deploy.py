@@ -25,7 +25,8 @@ Cluster = Annotated[
 Folder = Annotated[Path, typer.Option("--dir", metavar="FOLDER", help="Where the three files are.")]
 Url = Annotated[str, typer.Option("--url", help="Any worker of the cluster.")]
 Timeout = Annotated[
-    float, typer.Option("--timeout", min=1, help="Seconds that it may take, for each step.")
+    float,
+    typer.Option("--timeout", min=1, help="Seconds to wait until connectors run, or are gone."),
 ]
 DEFAULT_FOLDER = Path("mm2")
 DEFAULT_URL = "http://localhost:8083"
@@ -94,7 +95,7 @@ def redeploy(
         deployment = Deployment(client, typer.echo, _warn)
         deployment.validate(files)
         deployment.undeploy([file.name for file in files])
-        client.patience(timeout)
+        client.renew_patience()
         deployment.deploy(files)
 
 

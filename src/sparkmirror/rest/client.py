@@ -77,13 +77,14 @@ class ConnectClient:
     def __init__(self, url: str, patience_seconds: float) -> None:
         self._base = _parse_url(url)
         self.url = str(self._base.copy_with(userinfo=b"")).rstrip("/")
-        self.patience(patience_seconds)
+        self._patience_seconds = patience_seconds
+        self.renew_patience()
         # Certificates take long to load; proxies are for the world outside.
         self._http = httpx.Client(verify=self._base.scheme == "https", trust_env=False)
 
-    def patience(self, seconds: float) -> None:
-        """Go on for so long from now."""
-        self._give_up_at = time.monotonic() + seconds
+    def renew_patience(self) -> None:
+        """Another step begins: it may take as long as the first."""
+        self._give_up_at = time.monotonic() + self._patience_seconds
 
     @property
     def seconds_left(self) -> float:

@@ -14,9 +14,9 @@ from typing import Any
 
 from sparkmirror.config.classes import MIRROR
 from sparkmirror.config.plugins import CONNECTOR_CLASS, connector_class
-from sparkmirror.connect.answers import RequestError
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 from sparkmirror.rest.bodies import parse_config
+from sparkmirror.rest.errors import JsonError
 
 # In the order in which they are sent.
 CLASSES = {
@@ -113,8 +113,8 @@ def _parse(path: Path, wanted: str) -> ConnectorFile:
 def _config(path: Path, body: bytes) -> Mapping[str, str | None]:
     try:
         return parse_config(body)
-    except RequestError as error:
-        reason = f"no JSON for a worker: {error.text.splitlines()[0]}"
+    except JsonError as error:
+        reason = f"no JSON for a worker: {str(error).splitlines()[0]}"
         raise ConfigErrors([ConfigError("", None, reason, where=str(path))]) from error
 
 

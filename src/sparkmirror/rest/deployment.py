@@ -23,7 +23,6 @@ FINAL = ("FAILED", "PAUSED", "STOPPED")
 STALE_SECONDS = 5.0
 # Tasks appear after their connector; one without work never has any.
 NO_TASK_SECONDS = 10.0
-_UNDO_SECONDS = 15.0
 _POLL_SECONDS = 0.3
 
 
@@ -40,7 +39,7 @@ class Sent:
 
 
 class Deployment:
-    """The connectors of one source cluster; `client`'s patience limits how long all may take."""
+    """The connectors of one source cluster; `client`'s patience is for each step."""
 
     def __init__(self, client: ConnectClient, tell: Tell, warn: Tell) -> None:
         self._client = client
@@ -108,7 +107,7 @@ class Deployment:
 
     def _undone(self, reason: str, before: Sequence[Sent], in_doubt: Sequence[Sent]) -> DeployError:
         """Undo what was sent; the error to raise."""
-        self._client.patience(_UNDO_SECONDS)
+        self._client.renew_patience()
         lines = [reason]
         for sent in (*in_doubt, *reversed(before)):
             try:
@@ -139,6 +138,7 @@ class Deployment:
         return self._client.config(name) is not None or self._client.status(name) is not None
 
     def _wait_running(self, names: Sequence[str]) -> None:
+        self._client.renew_patience()
         began = time.monotonic()
         told: list[str] = []
         while True:

@@ -1,0 +1,440 @@
+"""The deploy commands as scripts use them, against the REST API of a worker without Kafka."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from sparkmirror.cli import main as cli
+from sparkmirror.config.validation import validate_connector
+from sparkmirror.connect.answers import (
+    ConnectorInfo,
+    ConnectorStatus,
+    Json,
+    RequestError,
+    State,
+    TargetState,
+)
+from sparkmirror.rest import deployment
+from sparkmirror.rest.app import make_app
+from sparkmirror.rest.server import RestServer
+from tests.config.worker_files import worker_file
+from tests.rest.fake_herder import FakeHerder
+
+MIRROR = "org.apache.kafka.connect.mirror."
+CLASSES = {"cpc": "Checkpoint", "hbc": "Heartbeat", "msc": "Source"}
+CPC, HBC, MSC = NAMES = tuple(f"mm2-{kind}-eu" for kind in CLASSES)
+WRITES = ("create", "put_config", "delete", "patch_config")
+
+
+class Worker(FakeHerder):
+    """Validates as a worker does; refuses, fails and is busy as a test wants it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.states: dict[str, tuple[State, str]] = {}
+        self.refused: dict[str, RequestError] = {}
+        self.looks = -1  # so many times `states` are shown; below 0: for ever
+        self.busy = 0
+        self.without_tasks = False
+
+    @property
+    def writes(self) -> list[str]:
+        return [name for name in self.asked if name in WRITES]
+
+    def validate(self, plugin: str, config: Mapping[str, str | None]) -> Json:
+        return validate_connector(plugin, config, worker_file())
+
+    def put_config(self, name: str, config: Mapping[str, str | None]) -> tuple[bool, ConnectorInfo]:
+        if self.busy:
+            self.busy -= 1
+            raise RequestError(409, "Cannot complete request because of a rebalance")
+        if name in self.refused:
+            self.asked.append("put_config")
+            raise self.refused[name]
+        return super().put_config(name, config)
+
+    def connector_status(self, name: str) -> ConnectorStatus:
+        found = super().connector_status(name)
+        state, trace = self._shown(name) or (found.state, "")
+        tasks = () if self.without_tasks else found.tasks
+        return replace(found, state=state, trace=trace, tasks=tasks)
+
+    def _shown(self, name: str) -> tuple[State, str] | None:
+        if name not in self.states or not self.looks:
+            return None
+        self.looks -= 1
+        return self.states[name]
+
+
+@dataclass
+class Shell:
+    """`sparkmirror VERB CLUSTER` against a worker, in a folder with the three files."""
+
+    worker: Worker
+    url: str
+    folder: Path
+    capture: pytest.CaptureFixture[str]
+    out: str = field(default="", init=False)
+    err: str = field(default="", init=False)
+
+    def __call__(self, verb: str, *words: str, cluster: str = "eu") -> int | str | None:
+        line = [verb, cluster, "--dir", str(self.folder), "--url", self.url, *words]
+        with pytest.raises(SystemExit) as ended:
+            cli.main(line)
+        self.out, self.err = self.capture.readouterr()
+        return ended.value.code
+
+    def write(self, kind: str, **changes: object) -> Path:
+        """A file with these settings instead (underscores for dots); None takes one away."""
+        changed = settings(kind) | {k.replace("_", "."): v for k, v in changes.items()}
+        kept = {key: value for key, value in changed.items() if value is not None}
+        return self.write_text(kind, json.dumps(kept))
+
+    def write_text(self, kind: str, text: str) -> Path:
+        path = self.folder / f"mm2-{kind}-eu.json"
+        path.write_text(text, "utf-8")
+        return path
+
+
+def settings(kind: str) -> dict[str, object]:
+    shared = {
+        "name": f"mm2-{kind}-eu",
+        "connector.class": f"{MIRROR}Mirror{CLASSES[kind]}Connector",
+        "source.cluster.alias": "eu",
+        "target.cluster.alias": "centre",
+        "source.cluster.bootstrap.servers": "source-kafka:9092",
+        "target.cluster.bootstrap.servers": "target-kafka:9092",
+    }
+    source = {"topics": "test", "sync.topic.acls.enabled": False, "tasks.max": 2}
+    return shared | (source if kind == "msc" else {})
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Shell]:
+    monkeypatch.setattr(deployment, "_POLL_SECONDS", 0.02)
+    worker = Worker()
+    with RestServer([("127.0.0.1", 0)]).start(make_app(worker)) as server:
+        shell = Shell(worker, f"http://127.0.0.1:{server.ports[0]}", tmp_path, capsys)
+        for kind in CLASSES:
+            shell.write(kind)
+        yield shell
+
+
+def test_deploy_creates_three_connectors_and_waits(shell: Shell) -> None:
+    assert shell("deploy") == 0, shell.err
+    assert shell.worker.connectors() == list(NAMES)
+    lines = shell.out.splitlines()
+    assert lines[:3] == [f"{name}: created" for name in NAMES]
+    assert set(lines[3:-1]) == {
+        f"{name}: {state}"
+        for name in NAMES
+        for state in ("no status yet", "RUNNING, 1 of 1 tasks RUNNING")
+    }
+    assert lines[-1].startswith("3 connectors RUNNING after ")
+    config = shell.worker.connector_info(MSC).config
+    assert (config["sync.topic.acls.enabled"], config["tasks.max"]) == ("false", "2")
+    assert shell.err == ""
+
+
+def test_running_connectors_are_skipped_and_changed_files_are_told(shell: Shell) -> None:
+    shell("deploy")
+    shell.worker.asked.clear()
+    assert shell("deploy") == 0
+    assert shell.out.splitlines()[:3] == [f"{name}: already RUNNING, skipped" for name in NAMES]
+    assert (shell.worker.writes, shell.err) == ([], "")
+    path = shell.write("msc", topics="other", tasks_max=None)
+    assert shell("deploy") == 0
+    assert shell.err == (
+        f"warning: {MSC} runs with other settings than {path} has (tasks.max, topics); "
+        "redeploy to use the file's\n"
+    )
+    assert shell.worker.writes == []
+
+
+@pytest.mark.parametrize("verb", ["deploy", "redeploy"])
+def test_each_missing_file_is_named_and_nothing_is_sent(shell: Shell, verb: str) -> None:
+    for kind in ("cpc", "msc"):
+        (shell.folder / f"mm2-{kind}-eu.json").unlink()
+    bad = shell.write("hbc", name=None)
+    assert shell(verb) == 1
+    assert shell.err.splitlines() == [
+        f"sparkmirror: {shell.folder}/mm2-cpc-eu.json: there is no such file",
+        f"sparkmirror: {shell.folder}/mm2-msc-eu.json: there is no such file",
+        f"sparkmirror: {bad}: name: missing; for example mm2-hbc-eu",
+    ]
+    assert shell.worker.asked == []
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        pytest.param('{"name": ', "no JSON: Expecting value: line 1 column 10", id="half a file"),
+        pytest.param("[]", "no JSON object; write the settings as {...}", id="list"),
+        pytest.param(
+            '{"name": "a", "config": {}}', "config: this is the body of POST /connectors", id="POST"
+        ),
+        pytest.param('{"name": " "}', "name= : no name; for example mm2-msc-eu", id="blank name"),
+        pytest.param('{"name": "a"}', "connector.class: missing; set it to", id="no class"),
+        pytest.param(
+            '{"name": "a", "connector.class": "MirrorHeartbeat"}',
+            "connector.class=MirrorHeartbeat: another connector's file has this name; set it to "
+            f"{MIRROR}MirrorSourceConnector",
+            id="another connector",
+        ),
+        pytest.param(
+            '{"name": "a", "connector.class": "MirrorSource", "topics": ["a"]}',
+            "topics: no text, number or boolean",
+            id="list as value",
+        ),
+        pytest.param(
+            '{"name": "mm2-hbc-eu", "connector.class": "MirrorSource"}',
+            "name=mm2-hbc-eu: another of the three files has the same",
+            id="same name",
+        ),
+        pytest.param(
+            '{"name": "a", "connector.class": "MirrorSource", "x": NaN}',
+            "no JSON for a worker: ",
+            id="not a number",
+        ),
+    ],
+)
+def test_wrong_file_is_refused_before_anything_is_sent(
+    shell: Shell, text: str, complaint: str
+) -> None:
+    path = shell.write_text("msc", text)
+    assert shell("deploy") == 2
+    assert f"sparkmirror: {path}: {complaint}" in shell.err
+    assert shell.worker.asked == []
+
+
+def test_worker_judges_all_files_before_anything_is_created(shell: Shell) -> None:
+    source = shell.write("msc", tasks_max="many", offset_lag_max="-1")
+    heartbeat = shell.write("hbc", source_cluster_alias=None)
+    assert shell("deploy") == 2
+    lines = shell.err.splitlines()
+    assert any(line.startswith(f"sparkmirror: {source}: tasks.max: ") for line in lines)
+    assert any(
+        line.startswith(f"sparkmirror: {heartbeat}: source.cluster.alias: ") for line in lines
+    )
+    assert (shell.worker.writes, shell.out) == ([], "")
+
+
+def test_byte_order_mark_and_odd_name(shell: Shell) -> None:
+    name = "eu->centre source \u00e4&?#"
+    text = json.dumps(settings("msc") | {"name": name}, ensure_ascii=False)
+    shell.write_text("msc", "\ufeff" + text)
+    assert shell("deploy") == 0, shell.err
+    assert shell.worker.connectors() == [CPC, HBC, name]
+    assert shell("undeploy") == 0, shell.err
+    assert shell.worker.connectors() == []
+
+
+@pytest.mark.parametrize("refused", NAMES[1:])
+def test_all_or_none(shell: Shell, refused: str) -> None:
+    shell.worker.refused[refused] = RequestError(400, "not this one")
+    assert shell("deploy") == 1
+    assert shell.worker.connectors() == []
+    before = NAMES[: NAMES.index(refused)]
+    assert shell.err.splitlines() == [
+        f"sparkmirror: {refused}: refused by the worker: not this one",
+        *(f"sparkmirror: {name}: deleted again" for name in reversed(before)),
+        "sparkmirror: nothing was deployed",
+    ]
+
+
+def test_connectors_that_were_there_get_their_settings_back(shell: Shell) -> None:
+    former = {key: str(value) for key, value in settings("cpc").items()} | {"groups": "a"}
+    shell.worker.create(CPC, former, TargetState.PAUSED)
+    shell.worker.refused[MSC] = RequestError(500, "no")  # so it is in doubt, and deleted as well
+    assert shell("deploy") == 1
+    assert shell.worker.connectors() == [CPC]
+    assert shell.worker.connector_info(CPC).config == former
+    assert shell.out.splitlines() == [f"{CPC}: settings replaced", f"{HBC}: created"]
+    assert f"{MSC}: deleted again" in shell.err
+    assert f"{CPC}: has its former settings again" in shell.err
+
+
+def test_what_cannot_be_undone_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def delete(name: str) -> None:
+        raise RequestError(500, "not now")
+
+    monkeypatch.setattr(shell.worker, "delete", delete)
+    shell.worker.refused[HBC] = RequestError(400, "no")
+    assert shell("deploy") == 1
+    assert f"sparkmirror: {CPC}: could not be undone: not now" in shell.err
+
+
+def test_rebalance_is_waited_for(shell: Shell) -> None:
+    shell.worker.busy = 3
+    assert shell("deploy") == 0, shell.err
+    assert (shell.worker.busy, len(shell.worker.connectors())) == (0, 3)
+
+
+def test_rebalance_that_lasts_longer_than_the_timeout(shell: Shell) -> None:
+    shell.worker.busy = 1000
+    assert shell("deploy", "--timeout", "1") == 1
+    assert "refused by the worker: Cannot complete request because of a rebalance" in shell.err
+    assert shell.worker.connectors() == []
+
+
+def test_failed_connector_ends_the_wait(shell: Shell) -> None:
+    trace = "java.lang.Error: no such broker\n\tat somewhere"
+    shell.worker.states[MSC] = (State.FAILED, trace)
+    start = time.monotonic()
+    assert shell("deploy") == 1
+    assert time.monotonic() - start < 20
+    assert shell.err == f"sparkmirror: {MSC} is FAILED: java.lang.Error: no such broker\n"
+    assert len(shell.worker.connectors()) == 3
+
+
+def test_state_from_before_does_not_end_the_wait(shell: Shell) -> None:
+    shell("deploy")
+    shell.worker.states[MSC] = (State.FAILED, "old")
+    shell.worker.looks = 3  # one before the settings are sent, two after
+    assert shell("deploy") == 0, shell.err
+    assert f"{MSC}: settings replaced" in shell.out
+    assert f"{MSC}: FAILED, 1 of 1 tasks RUNNING" in shell.out
+
+
+def test_paused_connector_is_told_after_a_while(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell("deploy")
+    shell.worker.set_target_state(HBC, TargetState.PAUSED)
+    monkeypatch.setattr(deployment, "STALE_SECONDS", 0.1)
+    assert shell("deploy") == 1
+    assert f"sparkmirror: {HBC} is PAUSED" in shell.err.splitlines()
+
+
+def test_what_is_not_running_in_time_is_named(shell: Shell) -> None:
+    shell.worker.states[CPC] = (State.UNASSIGNED, "")
+    assert shell("deploy", "--timeout", "3") == 1
+    assert shell.err.startswith("sparkmirror: not RUNNING after ")
+    assert shell.err.endswith(f" s: {CPC} is UNASSIGNED\n")
+
+
+def test_connector_without_work_has_no_tasks(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deployment, "NO_TASK_SECONDS", 0.2)
+    shell.worker.without_tasks = True
+    start = time.monotonic()
+    assert shell("deploy") == 0, shell.err
+    assert time.monotonic() - start > 0.2
+    assert f"{CPC}: RUNNING, no tasks" in shell.out
+
+
+def test_undeploy_deletes_and_warns(shell: Shell) -> None:
+    shell("deploy")
+    shell.worker.delete(HBC)
+    (shell.folder / f"{CPC}.json").unlink()  # its name is that of the file
+    assert shell("undeploy") == 0
+    assert shell.out.splitlines() == [f"{CPC}: deleted", f"{MSC}: deleted"]
+    assert shell.err == f"warning: {HBC}: not found, so not deleted\n"
+    assert shell.worker.connectors() == []
+
+
+def test_undeploy_does_not_guess_names_of_wrong_files(shell: Shell) -> None:
+    shell("deploy")
+    shell.worker.asked.clear()
+    path = shell.write_text("hbc", "{")
+    assert shell("undeploy") == 2
+    assert shell.err.startswith(f"sparkmirror: {path}: no JSON: ")
+    assert shell.worker.writes == []
+
+
+def test_redeploy_takes_changed_files(shell: Shell) -> None:
+    shell("deploy")
+    shell.worker.asked.clear()
+    shell.write("msc", topics="other")
+    assert shell("redeploy") == 0, shell.err
+    assert shell.worker.writes == ["delete"] * 3 + ["put_config"] * 3
+    assert shell.worker.connector_info(MSC).config["topics"] == "other"
+
+
+def test_redeploy_with_a_wrong_file_deletes_nothing(shell: Shell) -> None:
+    shell("deploy")
+    shell.worker.asked.clear()
+    shell.write("msc", tasks_max="many")
+    assert shell("redeploy") == 2
+    assert (shell.worker.writes, len(shell.worker.connectors())) == ([], 3)
+
+
+def test_status_of_connectors_and_tasks(shell: Shell) -> None:
+    shell("deploy")
+    assert shell("status") == 0
+    head, *rows = [line.split() for line in shell.out.splitlines()]
+    assert head == ["CONNECTOR", "TASK", "STATE", "WORKER", "REASON"]
+    assert rows == [
+        [name, task, "RUNNING", "connect-worker:8083", "-"] for name in NAMES for task in ("-", "0")
+    ]
+    shell.worker.delete(CPC)
+    shell.worker.states[MSC] = (State.FAILED, "why\n\tat")
+    assert shell("status") == 1
+    first, *_, failed, _ = [line.split() for line in shell.out.splitlines()[1:]]
+    assert first == [CPC, "-", "NOT", "FOUND", "-", "-"]
+    assert failed == [MSC, "-", "FAILED", "connect-worker:8083", "why"]
+
+
+def test_status_as_json(shell: Shell) -> None:
+    shell("deploy")
+    shell.worker.delete(CPC)
+    assert shell("status", "--json") == 1
+    shown = json.loads(shell.out)
+    assert (shown["cluster"], shown["running"]) == ("eu", False)
+    first, second, third = shown["connectors"]
+    assert first == {"name": CPC, "connector": None, "tasks": []}
+    assert (second["name"], second["connector"]["state"]) == (HBC, "RUNNING")
+    assert (third["name"], third["tasks"][0]["state"]) == (MSC, "RUNNING")
+
+
+@pytest.mark.parametrize("verb", ["deploy", "undeploy", "redeploy", "status"])
+def test_no_worker_is_one_line_with_the_url(shell: Shell, verb: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    shell.url = f"http://user:secret@127.0.0.1:{port}"
+    assert shell(verb) == 1
+    assert shell.err.count("\n") == 1
+    assert f"no answer from the Connect worker at http://127.0.0.1:{port} to GET /: " in shell.err
+    assert "secret" not in shell.err
+
+
+def test_another_server_is_no_worker(shell: Shell) -> None:
+    app = Starlette(routes=[Route("/", lambda _: PlainTextResponse("hello"))])
+    with RestServer([("127.0.0.1", 0)]).start(app) as server:
+        shell.url = f"http://127.0.0.1:{server.ports[0]}"
+        assert shell("status") == 1
+        assert f"at {shell.url} is no Connect worker: its answer is no JSON" in shell.err
+        shell.url += "/elsewhere"
+        assert shell("status") == 1
+        assert f"at {shell.url} is no Connect worker: GET / is answered with HTTP 404" in shell.err
+
+
+@pytest.mark.parametrize("url", ["localhost:8083", "ftp://h", "http://", "http://h:port"])
+def test_wrong_url_is_a_usage_error(shell: Shell, url: str) -> None:
+    shell.url = url
+    assert shell("status") == 2
+    assert shell.err.startswith(f"sparkmirror: url={url}: ")
+
+
+def test_help_tells_exit_codes(shell: Shell) -> None:
+    for verb in ("deploy", "undeploy", "status"):
+        assert shell(verb, "--help") == 0
+        assert "Ends with 0 when" in " ".join(shell.out.replace("|", " ").split())
+
+
+def test_help_lists_each_command_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    words = capsys.readouterr().out.split()
+    assert [words.count(verb) for verb in ("deploy", "undeploy", "redeploy")] == [1, 1, 1]
