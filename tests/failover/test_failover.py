@@ -35,12 +35,13 @@ def test_groups_stand_on_records_and_between_them(worlds: Worlds) -> None:
 
 
 def _places_between_records(worlds: Worlds, topic: str) -> int:
+    """In holes, on aborted records and on markers, also on those after the last record."""
     visible = {
         at: {record.offset for record in records} for at, records in worlds.records[topic].items()
     }
     ends = {at: max(offsets) + 1 for at, offsets in visible.items()}
     return sum(
-        offset < ends[tp.partition] and offset not in visible[tp.partition]
+        offset != ends[tp.partition] and offset not in visible[tp.partition]
         for places in worlds.offsets.values()
         for tp, offset in places.items()
         if tp.topic == topic
