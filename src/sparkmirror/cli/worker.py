@@ -21,6 +21,9 @@ from sparkmirror.rest.server import RestServer
 
 log = logging.getLogger("sparkmirror")
 
+READY_SECONDS = 0.1
+LOOK_SECONDS = 1.0
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -54,13 +57,15 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
             for server, options in servers:
                 server.start(make_app(distributed.herder, options))
             distributed.start()
+            _wait_until_ready(distributed, stop)
             log.info(
                 "worker of group %s is ready at %s after %.1f s",
                 config.group.group_id,
                 own_url,
                 time.monotonic() - began,
             )
-            stop.wait()
+            while not stop.wait(LOOK_SECONDS):
+                distributed.check_alive()
         finally:
             clean = distributed.stop()
     finally:
@@ -68,6 +73,12 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
             server.stop()
     log.info("stopped%s", "" if clean else ", but not all positions could be stored")
     return clean
+
+
+def _wait_until_ready(distributed: DistributedWorker, stop: threading.Event) -> None:
+    """Until somebody leads the group, which may be this worker: then GET /health says so too."""
+    while not distributed.membership.leader_url and not stop.wait(READY_SECONDS):
+        distributed.check_alive()
 
 
 def _servers(config: WorkerFile) -> list[tuple[RestServer, RestOptions]]:

@@ -51,6 +51,10 @@ class ClientConfig:
     send_buffer_bytes: int = -1
     client_rack: str = ""
 
+    def is_same_cluster(self, other: ClientConfig) -> bool:
+        """Whether the addresses have one in common; a broker of two names looks like two."""
+        return not set(self.bootstrap_servers).isdisjoint(other.bootstrap_servers)
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerConfig:

@@ -24,6 +24,7 @@ from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.connect.status_store import StatusStore
 from sparkmirror.connect.storage_topics import StorageTopic, prepare_storage_topic
 from sparkmirror.connect.stores import Settings, Stores
+from sparkmirror.errors import MirrorError
 from sparkmirror.wire.admin import Admin
 
 log = logging.getLogger(__name__)
@@ -92,6 +93,11 @@ class DistributedWorker:
         self.herder.start()
         self.membership.start()
         self.crew.start()
+
+    def check_alive(self) -> None:
+        """Raise MirrorError when this worker can do nothing any more: Spark is gone."""
+        if self.crew.problem:
+            raise MirrorError(self.crew.problem)
 
     def stop(self) -> bool:
         """End the connectors, say so, and leave the group; tells whether all ended in time."""

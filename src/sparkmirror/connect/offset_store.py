@@ -37,7 +37,7 @@ class OffsetStore:
 
         `admin` asks the cluster of `client`; the worker's own may be another one.
         """
-        if client is None or is_same_cluster(client, self._worker.client):
+        if client is None or client.is_same_cluster(self._worker.client):
             self._prepare(admin)
             return
         own = Admin(self._worker.client, ADMIN_TIMEOUT_MS)
@@ -95,8 +95,3 @@ class OffsetStore:
                 f"{error}; set offset.storage.replication.factor to at most the number of brokers"
             ) from error
         log.info("created '%s' with %d partitions", self.topic, self.partitions)
-
-
-def is_same_cluster(one: ClientConfig, other: ClientConfig) -> bool:
-    """Whether the addresses have one in common: two names of a broker look like two clusters."""
-    return not set(one.bootstrap_servers).isdisjoint(other.bootstrap_servers)

@@ -11,7 +11,6 @@ import time
 
 from sparkmirror.config.clients import ProducerConfig
 from sparkmirror.config.worker import WorkerConfig
-from sparkmirror.connect.offset_store import is_same_cluster
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.mirror.partitioner import partition_for_key
 from sparkmirror.mirror.records import encode_offset_value
@@ -73,6 +72,6 @@ class SourceOffsets:
 
 def own_writer(worker: WorkerConfig, producer: ProducerConfig, name: str) -> RecordWriter | None:
     """A writer for the worker's cluster, when the producer of the records is for another one."""
-    if is_same_cluster(worker.client, producer.client):
+    if worker.client.is_same_cluster(producer.client):
         return None
     return RecordWriter(worker.producer, f"{name} offsets")

@@ -34,7 +34,7 @@ from sparkmirror.spark.copy_partition import (
 )
 from sparkmirror.spark.copy_settings import Assigned, CopySettings
 from sparkmirror.spark.positions import Commit, Positions
-from sparkmirror.spark.positions_writer import PositionsWriter, is_same_cluster
+from sparkmirror.spark.positions_writer import PositionsWriter
 from sparkmirror.spark.problems import Problems
 from sparkmirror.spark.refusals import TOO_LARGE, Refusals
 from sparkmirror.spark.translations import Translations
@@ -95,7 +95,7 @@ class CopyLoop:
         )
         self.problems = Problems(loop.clock)
         writer = None
-        if not is_same_cluster(connector.producer, worker.producer):
+        if not connector.producer.client.is_same_cluster(worker.producer.client):
             writer = PositionsWriter(loop, pool, worker.producer, self._positions, self.problems)
         self._positions_writer = writer
         self._translations = Translations(settings, loop, pool, self._target)

@@ -18,11 +18,6 @@ from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.producer import Parcel, Producer
 
 
-def is_same_cluster(one: ProducerConfig, other: ProducerConfig) -> bool:
-    """Whether both begin at the same brokers: as far as settings can tell."""
-    return set(one.client.bootstrap_servers) == set(other.client.bootstrap_servers)
-
-
 class PositionsWriter:
     """Positions that have a cluster and a producer of their own."""
 
