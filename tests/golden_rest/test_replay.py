@@ -16,6 +16,7 @@ from sparkmirror.embedded.ports import ReservedPort
 from sparkmirror.embedded.process import log_tail, start_child
 from tests.clusters import create_topic, produce, start_clusters, wait_for
 from tests.golden_rest.exchange import load_exchanges
+from tests.golden_rest.odd_requests import load_odd_requests, send
 from tests.golden_rest.replay import Masks, replay
 from tests.kafka.test_checkpoints import commit
 
@@ -37,10 +38,22 @@ def test_worker_answers_as_a_genuine_one(tmp_path: Path) -> None:
                 },
                 worker=address,
             )
+            odd = _odd_differences(f"http://{address}")
             exchanges = load_exchanges()
             differences = replay(f"http://{address}", exchanges, masks)
+    assert odd == []
     assert len(exchanges) == 113
     assert [str(difference) for difference in differences] == []
+
+
+def _odd_differences(base_url: str) -> list[str]:
+    """Bad requests, while the worker has no connectors."""
+    answers = [(odd, send(base_url, odd.data)) for odd in load_odd_requests()]
+    return [
+        f"{odd.name}: expected {odd.answer}, found {found}"
+        for odd, found in answers
+        if found != odd.answer
+    ]
 
 
 def _fill(source: KafkaCluster) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 
 import httpx
 
@@ -34,14 +33,3 @@ def request(
     # Without certificates, which take long to load.
     with httpx.Client(verify=False, timeout=20, trust_env=False) as client:
         return client.request(method, url, headers=sent, content=body)
-
-
-def raw_request(base_url: str, data: bytes) -> bytes:
-    """What comes back for these bytes, until the server closes."""
-    url = httpx.URL(base_url)
-    with socket.create_connection((url.host, url.port or 80), timeout=20) as sock:
-        sock.sendall(data)
-        answer = b""
-        while chunk := sock.recv(65536):
-            answer += chunk
-    return answer

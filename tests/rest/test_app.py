@@ -10,9 +10,10 @@ import pytest
 
 from sparkmirror.connect.answers import RequestError, TargetState
 from sparkmirror.rest.routes import ROUTES, Route
+from tests.golden_rest.odd_requests import exchange_bytes
 from tests.rest.conftest import Serve
 from tests.rest.fake_herder import FakeHerder
-from tests.rest.requests import HEARTBEAT, NAME, raw_request, request
+from tests.rest.requests import HEARTBEAT, NAME, request
 
 _BODIES: dict[str, Any] = {
     "": None,
@@ -327,7 +328,7 @@ def test_internal_requests_are_refused(client: httpx.Client) -> None:
 
 
 def test_garbage_instead_of_http_is_answered(client: httpx.Client) -> None:
-    assert raw_request(str(client.base_url), b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert exchange_bytes(str(client.base_url), b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
     assert client.get("/").status_code == 200
 
 

@@ -83,6 +83,7 @@ class ConnectApi:
             check_path(_raw_path(request))
             return await self._route(request)
         except BadUri as error:
+            await self._reader.drain(request)
             return bad_uri_page(error)
         except Unmatched as error:
             await self._reader.drain(request)

@@ -16,6 +16,7 @@ Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "integer"}
+_TASK_NUMBER: Schema = {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
 _FLAG: Schema = {"type": "boolean"}
 _OPTIONAL_TEXT: Schema = {"type": ["string", "null"]}
 
@@ -125,9 +126,18 @@ _SCHEMAS: dict[str, Schema] = {
         level={"enum": ["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL"]}
     ),
 }
+# Names that a URI can hold: Jetty refuses the others.
+_NAME: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "pattern": r"^[^\x00-\x20\x7f%/\\.;]+$",
+}
+# As in Java: 'true' in any case is true, everything else is false; unknown words mean nothing.
+_LOOSE_FLAG: Schema = {"type": ["boolean", "string"], "default": False}
 _QUERY_SCHEMAS: dict[str, Schema] = {
-    "expand": _list({"enum": ["status", "info"]}),
-    "scope": {"enum": ["worker", "cluster"]},
+    "expand": {**_list(_TEXT), "description": "status and info are known"},
+    "scope": {"type": "string", "default": "worker", "description": "worker or cluster"},
+    "connectorsOnly": {**_LOOSE_FLAG, "default": True},
     "version": _TEXT,
 }
 _MEANINGS = {
@@ -173,7 +183,7 @@ def _path_parameters(route: Route) -> list[Schema]:
             "name": name,
             "in": "path",
             "required": True,
-            "schema": _NUMBER if name == "task" else {**_TEXT, "minLength": 1},
+            "schema": _TASK_NUMBER if name == "task" else _NAME,
         }
         for name in re.findall(r"{(\w+)}", route.path)
     ]
@@ -181,7 +191,7 @@ def _path_parameters(route: Route) -> list[Schema]:
 
 def _query_parameters(route: Route) -> list[Schema]:
     return [
-        {"name": name, "in": "query", "schema": _QUERY_SCHEMAS.get(name, _FLAG)}
+        {"name": name, "in": "query", "schema": _QUERY_SCHEMAS.get(name, _LOOSE_FLAG)}
         for name in route.query
     ]
 
@@ -198,6 +208,10 @@ def _responses(route: Route) -> Schema:
         shape = "Health" if route.path == "/health" else "Error"
         responses[str(status)] = {"description": _MEANINGS[status], **_content(shape)}
     responses["default"] = {"description": "Any other failure", **_content("Error")}
+    for key in ("400", "default"):
+        # A URI that cannot be used is answered with a page.
+        if key in responses:
+            responses[key]["content"]["text/html"] = {"schema": _TEXT}
     return responses
 
 
