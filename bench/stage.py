@@ -27,6 +27,7 @@ from confluent_kafka.admin import (
 
 from bench.end_offsets import EndOffsets
 from sparkmirror.embedded import KafkaCluster, machine
+from sparkmirror.embedded.java import SERVER_JVM_ARGS
 from sparkmirror.embedded.ports import HOST
 from sparkmirror.embedded.waiting import wait_for
 
@@ -34,7 +35,10 @@ DATA_PREFIX = "bench-"
 _ADMIN_SECONDS = 60.0
 # The largest case: three topics of 1 GB on either side, and what is being deleted.
 _DISK_BYTES = 8 << 30
-_HEAP = "1g"  # what kafka-server-start.sh gives a broker
+# What kafka-server-start.sh gives a broker: a heap that grows while it is measured would collect
+# garbage more often than any broker in use.
+_HEAP = "1g"
+_BROKER_JVM_ARGS = (*SERVER_JVM_ARGS, f"-Xms{_HEAP}")
 # Deleted topics must not fill the disk, nor be deleted in the middle of a later measurement.
 _QUICK_DELETE = {"log.segment.delete.delay.ms": "1000"}
 _AUTHORIZER = {
@@ -77,9 +81,14 @@ def running_stage(out_folder: Path, scale: float, rounds: int) -> Iterator[Stage
     machine.require_disk_space(Path(tempfile.gettempdir()), needed_bytes, "the benchmark's data")
     with (
         KafkaCluster(
-            "bench-source", heap=_HEAP, properties={**_QUICK_DELETE, **_AUTHORIZER}
+            "bench-source",
+            heap=_HEAP,
+            jvm_args=_BROKER_JVM_ARGS,
+            properties={**_QUICK_DELETE, **_AUTHORIZER},
         ) as source,
-        KafkaCluster("bench-target", heap=_HEAP, properties=_QUICK_DELETE) as target,
+        KafkaCluster(
+            "bench-target", heap=_HEAP, jvm_args=_BROKER_JVM_ARGS, properties=_QUICK_DELETE
+        ) as target,
     ):
         yield Stage(source, target, out_folder, scale, rounds)
 

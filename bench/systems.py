@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.cases import MM2_TUNED, SPARKMIRROR
 from bench.process_tree import ProcessTree
 from sparkmirror.embedded import MirrorMaker
-from sparkmirror.embedded.java import store_properties
+from sparkmirror.embedded.java import SERVER_JVM_ARGS, store_properties
 from sparkmirror.embedded.process import log_tail, start_child
 from sparkmirror.errors import MirrorError
 
@@ -29,6 +29,8 @@ _REPLICATION_FACTORS = (
     "status.storage.replication.factor",
     "config.storage.replication.factor",
 )
+# As connect-mirror-maker.sh, with its heap of up to 2 GB.
+_MM2_JVM_ARGS = (*SERVER_JVM_ARGS, "-Xms256m")
 _STOP_SECONDS = 30.0
 
 
@@ -116,5 +118,5 @@ def running_mirror(system: str, flow: Flow, folder: Path) -> Iterator[Mirror]:
         finally:
             child.stop(_STOP_SECONDS)
     else:
-        with MirrorMaker(properties, folder) as maker:
+        with MirrorMaker(properties, folder, jvm_args=_MM2_JVM_ARGS) as maker:
             yield Mirror(maker.pid, maker.log_path, started_at, ProcessTree(maker.pid))

@@ -214,3 +214,17 @@ def test_a_descriptor_used_again_in_the_same_round_is_not_mixed_up(
         theirs.send(b"x")
     loop.run_once(1.0)
     assert [end.events for end in fresh] == [[]]
+
+
+def test_a_short_wait_ends_when_its_timer_is_due_or_a_socket_is_ready(
+    loop: Loop, clock: FakeClock, pairs: list[tuple[socket.socket, socket.socket]]
+) -> None:
+    ours, theirs = pairs[0]
+    end = End(ours)
+    loop.watch(end, READ)
+    loop.call_later(0.0002, lambda: None)
+    loop.run_once(60.0)  # by a clock that stands still: the timer stays, the wait ends
+    assert end.events == []
+    theirs.send(b"x")
+    loop.run_once(60.0)
+    assert end.events == [READ]

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import select
 import selectors
 import time
 from collections.abc import Callable
 from typing import Protocol
 
+# Linux's epoll counts in milliseconds, rounded up: a wait of 0.3 ms would take 1 ms and more. Its
+# own descriptor can be waited for by select(), which counts in microseconds.
+FINE_SECONDS = 0.005
+MOST_SELECTABLE = 1024
 READ = selectors.EVENT_READ
 WRITE = selectors.EVENT_WRITE
 
@@ -46,6 +51,8 @@ class Loop:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self._selector = selectors.DefaultSelector()
+        # Its own descriptor, where the selector has one.
+        self._descriptor: int = getattr(self._selector, "fileno", lambda: MOST_SELECTABLE)()
         self._handlers: dict[int, Handler] = {}
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
@@ -74,7 +81,7 @@ class Loop:
 
     def run_once(self, timeout: float) -> None:
         """Wait at most `timeout` seconds for something to do, and do it."""
-        for key, events in self._selector.select(self._wait_seconds(timeout)):
+        for key, events in self._select(self._wait_seconds(timeout)):
             # An earlier handler of this round may have closed this one's socket.
             handler: Handler = key.data
             if self._handlers.get(key.fd) is handler:
@@ -94,6 +101,13 @@ class Loop:
     def close(self) -> None:
         """Release the selector; sockets are their owners' to close."""
         self._selector.close()
+
+    def _select(self, seconds: float) -> list[tuple[selectors.SelectorKey, int]]:
+        """Sockets that are ready within `seconds`, and short waits not longer than they are."""
+        if 0.0 < seconds < FINE_SECONDS and self._descriptor < MOST_SELECTABLE:
+            select.select((self._descriptor,), (), (), seconds)
+            seconds = 0.0
+        return self._selector.select(seconds)
 
     def _wait_seconds(self, timeout: float) -> float:
         while self._timers and self._timers[0][2].call is None:
