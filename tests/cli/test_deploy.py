@@ -289,14 +289,26 @@ def test_rebalance_that_lasts_longer_than_the_timeout(shell: Shell) -> None:
     assert shell.worker.connectors() == []
 
 
-def test_failed_connector_ends_the_wait(shell: Shell) -> None:
-    trace = "java.lang.Error: no such broker\n\tat somewhere"
+@pytest.mark.parametrize(
+    "trace",
+    [
+        pytest.param("java.lang.Error: no such broker\n\tat somewhere", id="Java"),
+        pytest.param("Traceback (most):\n  File x\njava.lang.Error: no such broker\n", id="Python"),
+    ],
+)
+def test_failed_connector_ends_the_wait(shell: Shell, trace: str) -> None:
     shell.worker.states[MSC] = (State.FAILED, trace)
     start = time.monotonic()
     assert shell("deploy") == 1
     assert time.monotonic() - start < 20
     assert shell.err == f"sparkmirror: {MSC} is FAILED: java.lang.Error: no such broker\n"
     assert len(shell.worker.connectors()) == 3
+
+
+def test_notice_of_a_running_connector_is_shown(shell: Shell) -> None:
+    shell.worker.states[MSC] = (State.RUNNING, "records go elsewhere\n")
+    assert shell("deploy") == 0
+    assert shell.err == f"warning: {MSC}: records go elsewhere\n"
 
 
 def test_state_from_before_does_not_end_the_wait(shell: Shell) -> None:

@@ -43,8 +43,9 @@ class Part:
 
     @property
     def reason(self) -> str:
-        """The first line of the trace."""
-        return next(iter(self.trace.splitlines()), "")
+        """The line of the trace that says most: the first of Java's, the last of Python's."""
+        lines = [line for line in self.trace.splitlines() if line.strip()] or [""]
+        return lines[-1 if lines[0].startswith("Traceback ") else 0]
 
     def __str__(self) -> str:
         task = "" if self.task is None else f" task {self.task}"

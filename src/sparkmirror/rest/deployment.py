@@ -149,6 +149,7 @@ class Deployment:
                 raise DeployError("\n".join(hopeless))
             awaited = list(_awaited(statuses, seconds))
             if not awaited:
+                self._warn_of_notices(statuses.values())
                 self._tell(f"{len(names)} connectors RUNNING after {seconds:.1f} s")
                 return
             if not self._client.seconds_left:
@@ -161,6 +162,12 @@ class Deployment:
             if line not in told:
                 self._tell(line)
         return lines
+
+    def _warn_of_notices(self, statuses: Iterable[Status | None]) -> None:
+        """What runs and has a trace all the same does not do what its user may think."""
+        for status in statuses:
+            if status and status.connector.reason:
+                self._warn(f"{status.connector.connector}: {status.connector.reason}")
 
     def _hopeless(self, statuses: Mapping[str, Status | None], seconds: float) -> list[str]:
         final = _final_parts(statuses.values())
