@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.spark.problems import PASSING_SECONDS, Problems
+from sparkmirror.spark.problems import MOST_LINES, PASSING_SECONDS, Problems
 from sparkmirror.types import TopicPartition
 
 TP, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -40,6 +40,19 @@ def test_only_what_lasts_is_said_and_only_once(rig: Rig, caplog: pytest.LogCaptu
     rig.problems.say()
     rig.problems.say()
     assert [record.getMessage() for record in caplog.records] == ["t-0 waits: no leader"]
+
+
+def test_of_many_a_few_are_said_and_the_others_counted(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    for at in range(MOST_LINES + 3):
+        rig.problems.note(TopicPartition("t", at), KafkaError("no leader"))
+    rig.now += PASSING_SECONDS + 0.1
+    rig.problems.say()
+    rig.problems.say()
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == MOST_LINES + 1
+    assert lines[-1] == "3 more partitions wait"
 
 
 def test_what_is_over_and_comes_again_is_said_again(

@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 
 # A topic just created or a leader just moved is an error for a moment: not worth a line in the log.
 PASSING_SECONDS = 3.0
+# A broker that is gone lets thousands of partitions wait.
+MOST_LINES = 5
 
 
 @dataclass(slots=True)
@@ -58,9 +60,16 @@ class Problems(dict[TopicPartition, Problem]):
             del self[tp]
 
     def say(self) -> None:
-        """Log what has lasted, once."""
-        now = self._clock()
-        for tp, problem in self.items():
-            if now - problem.since > PASSING_SECONDS and not problem.said:
-                problem.said = True
-                log.warning("%s waits: %s", tp, problem.text)
+        """Log what has lasted, once; of many that begin to wait together, a few."""
+        lasting = self._clock() - PASSING_SECONDS
+        new = [
+            (tp, problem)
+            for tp, problem in self.items()
+            if problem.since < lasting and not problem.said
+        ]
+        for tp, problem in new[:MOST_LINES]:
+            log.warning("%s waits: %s", tp, problem.text)
+        if len(new) > MOST_LINES:
+            log.warning("%d more partitions wait", len(new) - MOST_LINES)
+        for _, problem in new:
+            problem.said = True
