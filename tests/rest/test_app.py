@@ -31,10 +31,17 @@ def _path(route: Route) -> str:
 
 
 class _Broken:
-    """A herder with a bug in every method."""
+    """A herder with a bug in every method; it says once that it is ready, or nobody would ask."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
+        self._is_new = True
+
+    def health(self) -> tuple[str, str]:
+        if not self._is_new:
+            raise self._error
+        self._is_new = False
+        return "healthy", "ready"
 
     def __getattr__(self, name: str) -> Any:
         def fail(*args: object, **options: object) -> None:
@@ -60,6 +67,7 @@ def test_every_route_answers_errors_in_one_shape(
     serve: Serve, error: Exception, status: int, text: str
 ) -> None:
     url = serve(_broken(error))
+    request(url, "GET", "/connectors")  # it looks whether the worker is ready
     for route in _PUBLIC:
         answer = request(url, route.method, _path(route), _BODIES[route.body])
         assert (answer.status_code, answer.json(), answer.headers["content-type"]) == (
@@ -138,6 +146,44 @@ def test_health_is_bad_when_the_herder_hangs(serve: Serve) -> None:
     answer = request(serve(Hanging(), health_timeout_seconds=0.2), "GET", "/health")
     release.set()
     assert (answer.status_code, answer.json()["status"]) == (500, "unhealthy")
+
+
+def test_requests_wait_for_a_worker_that_is_starting(serve: Serve, herder: FakeHerder) -> None:
+    herder.health_answer = ("starting", "Worker is still starting up.")
+    url = serve(herder)
+    assert request(url, "GET", "/").status_code == 200
+    assert request(url, "GET", "/health").status_code == 503
+    answers: list[int] = []
+    waiting = threading.Thread(
+        target=lambda: answers.append(request(url, "GET", "/connectors").status_code)
+    )
+    waiting.start()
+    waiting.join(0.3)
+    assert answers == []
+    herder.health_answer = ("healthy", "ready")
+    waiting.join(10)
+    assert answers == [200]
+
+
+def test_request_to_a_worker_that_does_not_start_times_out(serve: Serve) -> None:
+    herder = FakeHerder()
+    herder.health_answer = ("starting", "Worker is still starting up.")
+    answer = request(serve(herder, request_timeout_seconds=0.2), "GET", "/connectors")
+    assert (answer.status_code, answer.json()["message"]) == (500, "Request timed out")
+
+
+@pytest.mark.parametrize("host", ["[::1", "a b", "<script>", "connect:8083"])
+def test_any_host_header_will_do(client: httpx.Client, host: str) -> None:
+    data = f"GET /connectors/nope HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    assert exchange_bytes(str(client.base_url), data.encode()).startswith(b"HTTP/1.1 404")
+
+
+def test_page_about_a_bad_request_repeats_nothing_dangerous(client: httpx.Client) -> None:
+    data = b"PUT /connectors/x/pause HTTP/1.1\r\nHost: <script>\r\nContent-Type: odd\r\n"
+    answer = exchange_bytes(str(client.base_url), data + b"Connection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"<script>" not in answer
+    assert b"&lt;script&gt;" in answer
 
 
 def test_settings_become_strings_and_are_echoed(client: httpx.Client, herder: FakeHerder) -> None:

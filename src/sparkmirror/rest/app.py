@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 
 import anyio
@@ -34,7 +36,10 @@ from sparkmirror.rest.worker_calls import health_answer
 
 _THREADS = 32
 _HEALTH_THREADS = 4
-_UNHEALTHY = "Worker did not answer in time and may be unable to handle other requests."
+_UNHEALTHY = "Worker was unable to handle this request and may be unable to handle other requests."
+_LOOK_SECONDS = 0.05
+# What a worker that is still starting can tell.
+_EARLY_PATHS = ("/", "/health")
 
 
 def make_app(herder: Herder, options: RestOptions | None = None) -> ConnectApi:
@@ -52,6 +57,7 @@ class ConnectApi:
         self._cors = CrossOrigin(options.allow_origin, options.allow_methods)
         self._reader = BodyReader(options.max_body_bytes)
         self._description = encode_json(describe(options))
+        self._is_ready = False
         self._lanes = {
             "health": anyio.CapacityLimiter(_HEALTH_THREADS),
             "read": anyio.CapacityLimiter(_THREADS),
@@ -67,7 +73,7 @@ class ConnectApi:
         await self._response(request, answer)(scope, receive, send)
 
     def _response(self, request: Request, answer: Answer) -> Response:
-        content = answer.raw if answer.body is None else encode_json(answer.body)
+        content = _encoded(answer).raw
         headers = list(answer.headers.items())
         if content and answer.content_type:
             headers.append(("Content-Type", answer.content_type))
@@ -91,7 +97,7 @@ class ConnectApi:
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001  the boundary
-            known = error_of(error, request.url.path)
+            known = error_of(error, request.scope["path"])
             return _error_answer(known.status, known.text)
 
     async def _route(self, request: Request) -> Answer:
@@ -102,7 +108,7 @@ class ConnectApi:
         if request.method == "OPTIONS" and "OPTIONS" not in match.routes:
             return _allowed_answer(match, request.headers.get("accept", ""))
         route = match.route(request.method)
-        check_media_types(request.headers, route, str(request.url))
+        check_media_types(request.headers, route, _base_url(request) + _raw_path(request))
         return await self._within_time(request, route, match.params)
 
     async def _within_time(
@@ -128,15 +134,15 @@ class ConnectApi:
             self._herder,
             self._options,
             params,
-            parse_query(request.url.query),
+            parse_query(_query(request)),
             body,
-            str(request.base_url).rstrip("/"),
+            _base_url(request),
             "x-connect-authorization" in request.headers,
         )
 
     async def _ask(self, request: Request, route: Route, call: Call) -> Answer:
         lane = "health" if route.path == "/health" else "read" if route.reads else "write"
-        work = functools.partial(route.handler, call)
+        work = functools.partial(self._work, route, call)
         try:
             return await anyio.to_thread.run_sync(
                 work, abandon_on_cancel=True, limiter=self._lanes[lane]
@@ -149,14 +155,46 @@ class ConnectApi:
             )
         return _forwarded_answer(forwarded, call)
 
+    def _work(self, route: Route, call: Call) -> Answer:
+        """What is done on a thread; large answers are encoded there, too."""
+        if not self._is_ready and route.path not in _EARLY_PATHS:
+            self._wait_ready()
+        return _encoded(route.handler(call))
+
+    def _wait_ready(self) -> None:
+        """A worker that has not read its topics yet does not know which connectors there are."""
+        deadline = time.monotonic() + self._options.request_timeout_seconds
+        while self._herder.health()[0] == "starting":
+            if time.monotonic() > deadline:
+                raise RequestError(500, TIMED_OUT)
+            time.sleep(_LOOK_SECONDS)
+        self._is_ready = True
+
+
+def _encoded(answer: Answer) -> Answer:
+    if answer.body is None:
+        return answer
+    return replace(answer, body=None, raw=encode_json(answer.body))
+
 
 def _raw_path(request: Request) -> str:
     raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
     return raw.decode("latin-1").partition("?")[0].partition("#")[0]
 
 
+def _query(request: Request) -> str:
+    raw: bytes = request.scope["query_string"]
+    return raw.decode("latin-1")
+
+
+def _base_url(request: Request) -> str:
+    """As the client spelled it. Not starlette's, which does not take every Host header."""
+    host, port = request.scope["server"]
+    return f"{request.scope['scheme']}://{request.headers.get('host', f'{host}:{port}')}"
+
+
 def _outgoing(request: Request, body: bytes) -> Outgoing:
-    return Outgoing(request.method, _raw_path(request), request.url.query, request.headers, body)
+    return Outgoing(request.method, _raw_path(request), _query(request), request.headers, body)
 
 
 def _error_answer(status: int, message: str, content_type: str = "application/json") -> Answer:

@@ -5,6 +5,8 @@ Runs on: worker. Pure.
 
 from __future__ import annotations
 
+from html import escape
+
 from sparkmirror.rest.calls import Answer
 from sparkmirror.rest.errors import BadUri
 
@@ -30,7 +32,7 @@ _PAGE = """\
 def bad_uri_page(error: BadUri) -> Answer:
     return Answer(
         400,
-        raw=_PAGE.format(reason=error.reason, uri=error.uri).encode("latin-1"),
+        raw=_PAGE.format(reason=error.reason, uri=escape(error.uri)).encode("latin-1"),
         content_type="text/html;charset=iso-8859-1",
         headers={
             "Cache-Control": "must-revalidate,no-cache,no-store",
