@@ -1,0 +1,1 @@
+"""Worker processes on real brokers: killed, frozen, restarted, and asked odd things."""

@@ -1,0 +1,133 @@
+"""Two workers, three connectors, and records that keep coming."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from sparkmirror.embedded import KafkaCluster
+from sparkmirror.types import TopicPartition
+from tests.clusters import create_topic, unique_name
+from tests.kafka.records import last_value
+from tests.mm2_suite.topics import ends
+from tests.worker_cluster.copies import assert_positions_only_grow, positions, repeated
+from tests.worker_cluster.workers import Flow, Worker, Workers
+
+PARTITIONS = 3
+RUNNING = "RUNNING"
+# How often a condition that must go on holding is looked at.
+_LOOK_SECONDS = 0.25
+
+
+class Scene:
+    """The tests of a module play in it one after the other; each leaves both workers running."""
+
+    def __init__(self, folder: Path, source: KafkaCluster, target: KafkaCluster) -> None:
+        self.source, self.target = source, target
+        self.workers = Workers(folder, source, target)
+        topic = create_topic(source, partitions=PARTITIONS)
+        self.flow = Flow(self.workers, topic, unique_name("group"))
+        self.pair = self.workers.new_worker("first"), self.workers.new_worker("second")
+        self._seams_seen = 0
+
+    def close(self) -> None:
+        for worker in self.pair:
+            worker.close()
+
+    def create_connectors(self) -> None:
+        """By request to a worker that does not lead, or not yet."""
+        for name, config in self.flow.configs().items():
+            answer = self.pair[1].ask("POST", "/connectors", {"name": name, "config": config})
+            assert answer.status_code == 201, answer.text
+
+    def leader_and_follower(self) -> tuple[Worker, Worker]:
+        first, second = sorted(self.pair, key=self.leads, reverse=True)
+        assert self.leads(first)
+        assert not self.leads(second)
+        return first, second
+
+    def leads(self, worker: Worker) -> bool:
+        return worker.leads(self.flow.heartbeat_name)
+
+    def wait_until_runs_on(self, worker: Worker, asked: Worker | None = None) -> None:
+        """Wait until statuses say that all connectors and tasks run on `worker`."""
+        witness = asked or worker
+        wanted = {(RUNNING, worker.worker_id)}
+
+        def states() -> list[list[tuple[str, str]]]:
+            return [witness.states(name) for name in self.flow.names]
+
+        witness.wait_for(
+            lambda: all(len(found) > 1 and set(found) == wanted for found in states()),
+            lambda: f"all run on {worker.worker_id}: {states()}",
+        )
+
+    def wait_until_moves(self, worker: Worker) -> None:
+        """Wait until all that connectors write to grows, and records arrive as they are written."""
+        flow = self.flow
+        topics = [flow.remote, f"{flow.alias}.checkpoints.internal", "heartbeats"]
+        before = ends(self.target, topics)
+        assert len(before) == PARTITIONS + 2
+        worker.wait_for(
+            lambda: all(now > before[tp] for tp, now in ends(self.target, topics).items()),
+            lambda: f"more than {before}: {ends(self.target, topics)}",
+        )
+        self.wait_caught_up(worker)
+
+    def wait_caught_up(self, worker: Worker) -> None:
+        """Wait until the target has every record that the source has now."""
+        wanted = ends(self.source, [self.flow.topic])
+        worker.wait_for(
+            lambda: all(self._last(tp) >= end - 1 for tp, end in wanted.items()),
+            lambda: f"copied to {wanted}: {[self._last(tp) for tp in wanted]}",
+        )
+
+    def _last(self, tp: TopicPartition) -> int:
+        value = last_value(self.target, self.flow.remote, tp.partition)
+        return int((value or b"-1")[:10])
+
+    def check_copies(self) -> dict[int, int]:
+        """By partition, the records that are there twice since the last check.
+
+        Fails if records are missing or out of order, if positions were stored twice or go back,
+        or if anybody has written after a successor.
+        """
+        history = positions(self.target, self.workers.offsets_topic, self.flow.source_name)
+        assert sorted(history) == [(self.flow.topic, at) for at in range(PARTITIONS)]
+        assert_positions_only_grow(history)
+        found = {at: repeated(self.target, self.flow.remote, at) for at in range(PARTITIONS)}
+        twice = {at: sum(counts[self._seams_seen :]) for at, counts in found.items()}
+        assert len({len(counts) for counts in found.values()}) == 1, found
+        self._seams_seen = len(found[0])
+        return twice
+
+    def assert_one_leads(self, leader: Worker, follower: Worker, seconds: float) -> None:
+        """For a while nobody thinks otherwise."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            assert self.leads(leader)
+            assert not self.leads(follower)
+            time.sleep(_LOOK_SECONDS)
+
+
+def signal_all(processes: list[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        process.send_signal(number)
+
+
+def connector_answers(worker: Worker, flow: Flow) -> Mapping[str, object]:
+    """What a worker says of the connectors, without what grows all the time."""
+    paths = ["", "/status", "/config", "/tasks", "/tasks-config", "/tasks/0/status", "/topics"]
+    names = [f"/connectors/{name.replace('>', '%3E')}" for name in flow.names]
+    asked = ["/", "/connectors?expand=info&expand=status", *(n + p for n in names for p in paths)]
+    answers = {path: worker.ask("GET", path) for path in asked}
+    return {path: (each.status_code, _content(each.text)) for path, each in answers.items()}
+
+
+def _content(text: str) -> str:
+    """Lists of names have no order."""
+    return "".join(sorted(text))

@@ -1,0 +1,155 @@
+"""Two workers, three connectors, load running: the leader is killed, frozen, restarted.
+
+SPARKMIRROR_FREEZE_SECONDS: how long a leader is frozen at least; without it, until another one has
+taken over.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from sparkmirror.embedded.process import wait_gone
+from tests.clusters import start_clusters
+from tests.handover.traffic import GroupMember
+from tests.kafka.records import Feeder
+from tests.worker_cluster.scene import PARTITIONS, Scene, connector_answers, signal_all
+from tests.worker_cluster.workers import Worker, connector_path
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+
+PER_SECOND = 300
+TAKEOVER_SECONDS = 30.0
+# Spark's JVM and its Python processes, after their worker was killed.
+ORPHAN_SECONDS = 20.0
+FREEZE_SECONDS = float(os.environ.get("SPARKMIRROR_FREEZE_SECONDS", "0"))
+# What a worker that wakes up could do wrong, it does at once.
+WAKING_SECONDS = 3.0
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    with start_clusters("source", "target") as (source, target):
+        made = Scene(tmp_path_factory.mktemp("workers"), source, target)
+        topic = made.flow.topic
+        try:
+            with (
+                Feeder(source, topic, PARTITIONS, per_second=PER_SECOND),
+                GroupMember(source, made.flow.group, [topic]),
+            ):
+                for worker in made.pair:
+                    worker.start()
+                made.create_connectors()
+                yield made
+        finally:
+            made.close()
+
+
+def test_every_worker_answers_as_the_leader_does(scene: Scene) -> None:
+    leader, follower = scene.leader_and_follower()
+    assert leader is scene.pair[0]
+    scene.wait_until_runs_on(leader, asked=follower)
+    scene.wait_until_moves(leader)
+    leader.wait_for(
+        lambda: connector_answers(leader, scene.flow) == connector_answers(follower, scene.flow),
+        lambda: f"{follower.name} says the same",
+    )
+    name = scene.flow.heartbeat_name
+    assert follower.ask("PUT", connector_path(name, "pause")).status_code == 202
+    for worker in scene.pair:
+        worker.wait_for_states(name, "PAUSED", tasks=1)
+    assert follower.ask("PUT", connector_path(name, "resume")).status_code == 202
+    scene.wait_until_runs_on(leader, asked=follower)
+
+
+def test_writes_that_a_follower_is_asked_for(scene: Scene) -> None:
+    leader, follower = scene.leader_and_follower()
+    config = scene.flow.configs()[scene.flow.heartbeat_name] | {"name": "written here"}
+    path = connector_path("written here")
+    asked: list[tuple[str, str, object, int]] = [
+        ("PUT", f"{path}/config", config, 201),
+        ("PUT", f"{path}/config", config | {"tasks.max": "5"}, 200),
+        ("POST", "/connectors", {"name": "written here", "config": config}, 409),
+        ("PUT", f"{path}/config", config | {"tasks.max": "none"}, 400),
+        ("PUT", f"{path}/stop", None, 204),
+        ("DELETE", path, None, 204),
+        ("DELETE", path, None, 404),
+        ("POST", f"{path}/restart", None, 404),
+    ]
+    assert _exchange(follower, asked) == _exchange(leader, asked)
+
+
+def _exchange(
+    worker: Worker, asked: list[tuple[str, str, object, int]]
+) -> list[tuple[int, str, str]]:
+    found = []
+    for method, path, body, status in asked:
+        answer = worker.ask(method, path, body)
+        assert answer.status_code == status, (method, path, answer.text)
+        location = answer.headers.get("location", "").removeprefix(worker.url)
+        found.append((answer.status_code, answer.text, location))
+    return found
+
+
+def test_a_leader_that_is_killed_is_followed_by_the_other(scene: Scene) -> None:
+    leader, follower = scene.leader_and_follower()
+    orphans = leader.descendants
+    assert len(orphans) >= 3  # the JVM, Python's daemon, and the tasks
+    began = time.monotonic()
+    leader.kill()
+    scene.wait_until_runs_on(follower)
+    scene.wait_until_moves(follower)
+    seconds = time.monotonic() - began
+    assert wait_gone(orphans, ORPHAN_SECONDS) == []
+    _tell("kill -9", seconds, scene.check_copies())
+    assert seconds < TAKEOVER_SECONDS
+    leader.start()
+    assert scene.leader_and_follower() == (follower, leader)
+    scene.wait_until_runs_on(follower, asked=leader)
+
+
+@pytest.mark.parametrize("with_tasks", [False, True], ids=["the worker alone", "and its tasks"])
+def test_a_leader_that_was_frozen_follows_the_other(scene: Scene, with_tasks: bool) -> None:
+    leader, follower = scene.leader_and_follower()
+    frozen = [leader.process, *(leader.descendants if with_tasks else [])]
+    began = time.monotonic()
+    signal_all(frozen, signal.SIGSTOP)
+    try:
+        scene.wait_until_runs_on(follower)
+        scene.wait_until_moves(follower)
+        seconds = time.monotonic() - began
+        time.sleep(max(0.0, FREEZE_SECONDS - seconds))
+    finally:
+        signal_all(frozen, signal.SIGCONT)
+    leader.wait_for(leader.is_healthy, lambda: "it is healthy")
+    scene.assert_one_leads(follower, leader, WAKING_SECONDS)
+    scene.wait_until_runs_on(follower, asked=leader)
+    scene.wait_until_moves(follower)
+    twice = scene.check_copies()
+    _tell(f"SIGSTOP, {len(frozen)} processes", seconds, twice)
+    assert seconds < TAKEOVER_SECONDS
+    if not with_tasks:  # they had the time to store their positions
+        assert sum(twice.values()) == 0
+
+
+def test_workers_that_are_restarted_one_by_one_copy_nothing_twice(scene: Scene) -> None:
+    for _ in scene.pair:
+        leader, follower = scene.leader_and_follower()
+        began = time.monotonic()
+        stopped = leader.stop()
+        scene.wait_until_runs_on(follower)
+        scene.wait_until_moves(follower)
+        seconds = time.monotonic() - began
+        twice = scene.check_copies()
+        _tell(f"SIGTERM, which took {stopped:.1f} s", seconds, twice)
+        assert sum(twice.values()) == 0
+        leader.start()
+        scene.wait_until_runs_on(follower, asked=leader)
+
+
+def _tell(what: str, seconds: float, twice: dict[int, int]) -> None:
+    print(f"{what}: all three work on after {seconds:.1f} s, records twice: {twice}")  # noqa: T201
