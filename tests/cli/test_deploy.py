@@ -344,6 +344,8 @@ def test_connector_without_work_has_no_tasks(shell: Shell, monkeypatch: pytest.M
     assert shell("deploy") == 0, shell.err
     assert time.monotonic() - start > 0.2
     assert f"{CPC}: RUNNING, no tasks" in shell.out
+    monkeypatch.setattr(deployment, "NO_TASK_SECONDS", 3600.0)
+    assert shell("deploy") == 0, shell.err  # it ran before: nothing to wait for
 
 
 def test_undeploy_deletes_and_warns(shell: Shell) -> None:

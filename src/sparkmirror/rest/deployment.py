@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from sparkmirror.connect.answers import RequestError
@@ -64,7 +64,7 @@ class Deployment:
                 self._skip(file)
             else:
                 sent.append(self._send(file, sent))
-        self._wait_running([file.name for file in files])
+        self._wait_running([file.name for file in files], {each.name for each in sent})
 
     def undeploy(self, names: Iterable[str]) -> None:
         """Delete them, and wait until they are gone: a trace of them would mislead `deploy`."""
@@ -137,7 +137,7 @@ class Deployment:
     def _is_there(self, name: str) -> bool:
         return self._client.config(name) is not None or self._client.status(name) is not None
 
-    def _wait_running(self, names: Sequence[str]) -> None:
+    def _wait_running(self, names: Sequence[str], new: Set[str]) -> None:
         self._client.renew_patience()
         began = time.monotonic()
         told: list[str] = []
@@ -147,7 +147,7 @@ class Deployment:
             told = self._tell_news(statuses, told)
             if hopeless := self._hopeless(statuses, seconds):
                 raise DeployError("\n".join(hopeless))
-            awaited = list(_awaited(statuses, seconds))
+            awaited = list(_awaited(statuses, new if seconds < NO_TASK_SECONDS else ()))
             if not awaited:
                 self._warn_of_notices(statuses.values())
                 self._tell(f"{len(names)} connectors RUNNING after {seconds:.1f} s")
@@ -187,13 +187,14 @@ def summary(status: Status | None) -> str:
     return f"{status.connector.state}, {running} of {len(status.tasks)} tasks RUNNING"
 
 
-def _awaited(statuses: Mapping[str, Status | None], seconds: float) -> Iterable[str]:
+def _awaited(statuses: Mapping[str, Status | None], new: Container[str]) -> Iterable[str]:
+    """What does not run yet; `new` connectors are still without tasks."""
     for name, status in statuses.items():
         if status is None:
             yield f"{name} has no status"
         elif not status.is_running:
             yield from (str(part) for part in status.parts if part.state != RUNNING)
-        elif not status.tasks and seconds < NO_TASK_SECONDS:
+        elif not status.tasks and name in new:
             yield f"{name} has no tasks"
 
 
