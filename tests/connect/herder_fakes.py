@@ -231,6 +231,7 @@ class FakeRunning:
         self.topics: dict[str, int] = {}
         self.failures: dict[str, Exception] = {}
         self.has_own_tasks = False
+        self.notice = ""
         self.gate = threading.Event()
         self.gate.set()
 

@@ -52,6 +52,17 @@ def test_a_follower_runs_nothing(worker: FakeWorker) -> None:
     assert worker.configs.claims == 0
 
 
+def test_what_users_shall_know_is_in_the_status_of_what_runs(worker: FakeWorker) -> None:
+    def with_notice(running: FakeRunning) -> None:
+        running.notice = "records go elsewhere"
+
+    worker.prepare = with_notice
+    start_one(worker)
+    status = worker.herder.connector_status(NAME)
+    assert (status.state, status.trace) == (State.RUNNING, "records go elsewhere")
+    assert status.tasks[0].trace == ""
+
+
 def test_a_leader_claims_the_topic_once(worker: FakeWorker) -> None:
     start_one(worker)
     worker.group.generation += 1  # another worker joined; we lead on

@@ -48,6 +48,15 @@ def test_each_kind_has_its_own(tmp_path: Path, kind: str, made: type) -> None:
     assert stop_now(running, 1.0)
 
 
+@pytest.mark.parametrize("kind", ["Source", "Checkpoint", "Heartbeat"])
+def test_users_are_told_where_records_go(tmp_path: Path, kind: str) -> None:
+    kind = f"Mirror{kind}Connector"
+    assert make_running(parsed(tmp_path, kind), NO_SPARK).notice == ""
+    elsewhere = parsed(tmp_path, kind, target_cluster_bootstrap_servers="127.0.0.1:2")
+    notice = make_running(elsewhere, NO_SPARK).notice
+    assert notice.startswith("records go to 127.0.0.1:1, not to target.cluster.bootstrap.servers")
+
+
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from sparkmirror.config.plugins import UnusableConnector
 from sparkmirror.connect.answers import State, TargetState
 from sparkmirror.connect.publisher import Publisher
-from sparkmirror.connect.running import RUNNING, Running, View, stop_now
+from sparkmirror.connect.running import Running, View, stop_now
 from sparkmirror.connect.stores import Settings
 from sparkmirror.connect.task_settings import complete_settings
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
@@ -283,7 +283,7 @@ class ConnectorKeeper:
             return View(State(desired.state))
         if self._failure:
             return View(State.FAILED, self._failure)
-        return RUNNING if self.running is not None else None
+        return View(State.RUNNING, self.running.notice) if self.running is not None else None
 
     def _task_views(self, desired: Desired) -> list[View]:
         tasks = self._tasks(desired)

@@ -38,11 +38,13 @@ RUNNING = View(State.RUNNING)
 class Running(Protocol):
     """One connector and its tasks. `connect`, `start`, `stop` and `join` come once each.
 
-    `has_own_tasks`: each task can be restarted by itself.
+    `has_own_tasks`: each task can be restarted by itself. `notice`: what users shall know though
+    all is well, "" if nothing.
     """
 
     task_class: str
     has_own_tasks: bool
+    notice: str
 
     def connect(self) -> None:
         """Reach the clusters; nothing is changed anywhere. KafkaError says why it fails."""
@@ -113,6 +115,7 @@ class RunningSource:
     def __init__(self, parsed: ParsedConnector, config: SourceConfig, spark: SparkHost) -> None:
         props = dict(parsed.worker_props)
         self._connector = SourceConnector(_SourceFlow(parsed.flow, parsed.worker, config, props))
+        self.notice = parsed.elsewhere
         self._is_enabled = config.enabled
         self._spark = spark
         self._is_started = False
@@ -188,6 +191,7 @@ class RunningCheckpoint:
 
     def __init__(self, parsed: ParsedConnector, config: CheckpointConfig) -> None:
         self._connector = CheckpointConnector(_CheckpointFlow(parsed.flow, parsed.worker, config))
+        self.notice = parsed.elsewhere
         self._tasks_max = config.tasks_max
         self._topics = _Written()
 
@@ -233,6 +237,7 @@ class RunningHeartbeat:
     def __init__(self, parsed: ParsedConnector, config: HeartbeatConfig) -> None:
         pair = HeartbeatPair(parsed.flow, parsed.worker, config)
         self._connector = HeartbeatConnector(pair)
+        self.notice = parsed.elsewhere
         self._topics = _Written()
 
     def connect(self) -> None:
