@@ -33,6 +33,7 @@ class FakeAdmin:
         self.topics: dict[str, TopicView] = {}
         self.settings: dict[str, list[TopicSetting]] = {}
         self.created: list[NewTopic] = []
+        self.topics_asked: list[str] = []
         self.refuses: dict[str, BrokerError] = {}
         self.hidden: dict[str, BrokerError] = {}
         self.config_changes: list[tuple[str, ConfigChange]] = []
@@ -74,6 +75,9 @@ class FakeAdmin:
         outcome = {rule: self.refuses.get(rule.resource_name) for rule in rules}
         self.acls += [rule for rule, error in outcome.items() if error is None]
         return outcome
+
+    def ask_for_topics(self, names: Iterable[str]) -> None:
+        self.topics_asked += names
 
     def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, BrokerError | None]:
         outcome: dict[str, BrokerError | None] = {}

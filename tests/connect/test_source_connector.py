@@ -12,10 +12,10 @@ from sparkmirror.connect import source_connector
 from sparkmirror.errors import TransportError
 from sparkmirror.mirror.topics import ConfigSource
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.admin import AclRule, ConfigChange, TopicSetting
+from sparkmirror.wire.admin import AclRule, Admin, ConfigChange, TopicSetting
 from sparkmirror.wire.error_codes import broker_error
 from tests.clusters import wait_for
-from tests.connect.fakes import Connector
+from tests.connect.fakes import Connector, FakeAdmin
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -35,6 +35,17 @@ def test_wanted_topics_get_their_remotes_and_tasks(connector: Connector) -> None
     assert {topic.replication_factor for topic in created.values()} == {3}
     assert assigned(connector) == [[T0, TopicPartition("tt", 0)], [T1]]
     assert [task.started for task in connector.fake_tasks] == [1, 1]
+
+
+def test_brokers_that_records_go_to_instead_of_the_target_are_asked_for_topics(
+    connector: Connector,
+) -> None:
+    records = FakeAdmin()
+    connector._records = cast(Admin, records)
+    connector.source.add("t")
+    connector.refresh()
+    assert records.topics_asked == ["a.t"]
+    assert records.created == []
 
 
 def test_settings_of_a_topic_are_copied_but_not_all(connector: Connector) -> None:

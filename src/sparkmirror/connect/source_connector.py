@@ -68,6 +68,8 @@ class SourceConnector:
         self.config = flow.source
         self.tasks: list[TaskRunner] = []
         self._admins: list[Admin] = []
+        producer, target = self.config.producer.client, self.config.target_client
+        self._is_elsewhere = not producer.is_same_cluster(target)
         self._policy = flow_policy(self.config)
         self._filter = make_topic_filter(self.config)
         self._property_filter = make_config_property_filter(self.config)
@@ -88,14 +90,17 @@ class SourceConnector:
         """Open the admin connections; nothing is changed anywhere.
 
         Raises:
-            KafkaError: says of both clusters, if need be, why they cannot be reached.
+            KafkaError: says of all clusters, if need be, why they cannot be reached.
         """
-        clients = (self.config.source_client, self.config.target_client)
+        clients = [self.config.source_client, self.config.target_client]
+        if self._is_elsewhere:
+            clients.append(self.config.producer.client)
         open_admins(Admin, clients, self.config.admin_timeout_ms, self._admins)
         self._use(*self._admins)
 
-    def _use(self, source: Admin, target: Admin) -> None:
-        self._source, self._target = source, target
+    def _use(self, source: Admin, target: Admin, records: Admin | None = None) -> None:
+        """`records` is the cluster that records go to, if that is not the target."""
+        self._source, self._target, self._records = source, target, records
         name, policy, properties = self.flow.name, self._policy, self._property_filter
         self._remote_topics = RemoteTopics(self.config, policy, properties, source, target)
         self._config_sync = ConfigSync(name, properties, source, target)
@@ -182,6 +187,11 @@ class SourceConnector:
         """Name of the topic for offset syncs."""
         return flow_offset_syncs_topic(self._policy, self.config)
 
+    @property
+    def offset_map_topic(self) -> str:
+        """Name of the topic for the offset map; empty: nobody would look for it elsewhere."""
+        return "" if self._is_elsewhere else offset_map_topic(self.config.source_alias)
+
     def _schedule_internal_topics(self) -> None:
         """Now, before any task writes to them, and with each refresh; copying never waits for it.
 
@@ -208,11 +218,11 @@ class SourceConnector:
         )
         offset_map = InternalTopic(
             self._target,
-            offset_map_topic(self.config.source_alias),
+            self.offset_map_topic,
             self.flow.worker.offset_storage_replication_factor,
             OFFSET_STORAGE_REPLICAS,
         )
-        ensure_internal_topics((syncs, offset_map))
+        ensure_internal_topics([topic for topic in (syncs, offset_map) if topic.name])
 
     # -- one round ---------------------------------------------------------------------------------
 
@@ -226,8 +236,17 @@ class SourceConnector:
         self._say_gone(self._remotes.keys() - counts.keys())
         target = self._remote_topics.bring_up(counts)
         self._remotes = topics_to_sync(counts, target, self._policy, self.config.source_alias)
+        self._ask_for_remotes()
         with self._lock:
             self._adjust(self._copyable(counts, target))
+
+    def _ask_for_remotes(self) -> None:
+        """Records that go elsewhere need topics there: its brokers create them, or nobody does.
+
+        That is how it is with the producer of Kafka Connect.
+        """
+        if self._records is not None:
+            self._records.ask_for_topics(self._remotes.values())
 
     def _say_gone(self, topics: Set[str]) -> None:
         """A cluster does not list topics that may not be described: the two look alike."""
@@ -332,7 +351,7 @@ class SourceConnector:
             self._store.partitions,
             self._with_positions(partitions),
             offset_syncs_topic=self.offset_syncs_topic if syncs else "",
-            offset_map_topic=offset_map_topic(self.config.source_alias) if syncs else "",
+            offset_map_topic=self.offset_map_topic if syncs else "",
         )
 
     def _with_positions(self, partitions: Sequence[TopicPartition]) -> list[Assigned]:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
+from kafka.protocol.metadata import MetadataRequest
+
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.wire.acl_admin import AclAdmin, AclRule
@@ -57,6 +59,13 @@ class Admin(ConfigAdmin, AclAdmin):
             for row in rows
             if not row["error_code"] and not row["is_internal"]
         }
+
+    def ask_for_topics(self, names: Iterable[str]) -> None:
+        """Ask as a writer does: brokers with auto.create.topics.enable create what is missing."""
+        for part in in_parts(list(names)):
+            rows = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in part]
+            request = MetadataRequest(topics=rows, allow_auto_topic_creation=True)
+            self._send("ask for topics", request)
 
     def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, BrokerError | None]:
         """Create; each topic's error, None where it was created (or was there already)."""
