@@ -1,0 +1,119 @@
+"""Workers as users have them: processes of `sparkmirror worker FILE`, asked over HTTP."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from sparkmirror.embedded.process import Child, log_tail, start_child
+from tests.clusters import wait_for
+
+START_SECONDS = 60.0
+RUNNING_SECONDS = 60.0
+STOP_SECONDS = 30.0
+_REQUEST_SECONDS = 60.0
+_READY = re.compile(r"is ready at http://(\S+):(\d+)/")
+_LOG_LINES = 30
+
+
+class WorkerProcess:
+    """One worker; started at once, `wait_ready` before it is asked."""
+
+    def __init__(self, file: Path, log_path: Path) -> None:
+        command = [sys.executable, "-m", "sparkmirror.cli.main", "worker", str(file)]
+        self.log_path = log_path
+        self._child: Child = start_child(command, log_path)
+        self.worker_id = ""
+        self._http = httpx.Client(timeout=_REQUEST_SECONDS, trust_env=False)
+
+    @property
+    def url(self) -> str:
+        """Where this machine reaches it."""
+        return f"http://127.0.0.1:{self.worker_id.rpartition(':')[2]}"
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text(errors="replace")
+
+    def wait_ready(self) -> None:
+        """Return once it says that it is ready, and is healthy."""
+        wait_for(self._is_ready, within=START_SECONDS, describe=self._describe)
+        wait_for(
+            lambda: self.ask("GET", "/health").is_success,
+            within=START_SECONDS,
+            describe=self._describe,
+        )
+
+    def ask(self, method: str, path: str, body: object = None) -> httpx.Response:
+        """What curl does."""
+        content = None if body is None else json.dumps(body)
+        headers = {"Content-Type": "application/json"}
+        return self._http.request(method, self.url + path, content=content, headers=headers)
+
+    def get(self, path: str) -> Any:
+        """The JSON at `path`."""
+        answer = self.ask("GET", path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def wait_running(self, connector: str, tasks: int) -> dict[str, Any]:
+        """Wait until the connector and so many tasks are RUNNING; its status."""
+        wanted = ["RUNNING"] * (1 + tasks)
+        wait_for(
+            lambda: self._states(connector) == wanted,
+            within=RUNNING_SECONDS,
+            describe=lambda: f"{connector} {self._states(connector)}; {self._describe()}",
+        )
+        status: dict[str, Any] = self.get(f"/connectors/{connector}/status")
+        return status
+
+    def stop(self) -> None:
+        """SIGTERM, and an orderly end."""
+        self._http.close()
+        if self._child.exit_code is None:
+            self._child.stop(STOP_SECONDS)
+            assert self._child.exit_code == 0, self._describe()
+
+    def kill(self) -> None:
+        """End it if it has not ended."""
+        self._http.close()
+        self._child.kill()
+
+    def _states(self, connector: str) -> list[str]:
+        answer = self.ask("GET", f"/connectors/{connector}/status")
+        if answer.status_code != 200:
+            return []
+        status = answer.json()
+        return [part["state"] for part in (status["connector"], *status["tasks"])]
+
+    def _is_ready(self) -> bool:
+        assert self._child.exit_code is None, self._describe()
+        if found := _READY.search(self.log):
+            self.worker_id = f"{found[1]}:{found[2]}"
+        return bool(found)
+
+    def _describe(self) -> str:
+        return f"the worker; its log ends:\n{log_tail(self.log_path, _LOG_LINES)}"
+
+
+@contextmanager
+def run_workers(folder: Path, files: Sequence[Path]) -> Iterator[list[WorkerProcess]]:
+    """A worker for each of the files, started one after the other: the first leads."""
+    with ExitStack() as stack:
+        workers = []
+        for at, file in enumerate(files):
+            worker = WorkerProcess(file, folder / f"worker-{at}.log")
+            stack.callback(worker.kill)
+            worker.wait_ready()
+            workers.append(worker)
+        yield workers
+        # Followers first: nobody has to take over.
+        for worker in reversed(workers):
+            worker.stop()
