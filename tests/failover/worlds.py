@@ -162,6 +162,9 @@ def _mirror(engine: str, folder: Path, source: KafkaCluster, target: KafkaCluste
         "emit.heartbeats.enabled": "false",
         "tgt.offset.flush.interval.ms": "1000",
         "tasks.max": "2",
+        # Otherwise MirrorMaker 2 searches all its jars for plugins at its start.
+        "plugin.discovery": "service_load",
+        "tgt.plugin.discovery": "service_load",
         **dict.fromkeys(_EVERY_SECOND, "1"),
         **dict.fromkeys(_ONE_COPY, "1"),
     }

@@ -133,6 +133,9 @@ def _mirror(engine: str, folder: Path, source: KafkaCluster, target: KafkaCluste
         "offset.lag.max": "20",
         "sync.topic.acls.enabled": "false",
         "tasks.max": "1",
+        # Otherwise MirrorMaker 2 searches all its jars for plugins at its start.
+        "plugin.discovery": "service_load",
+        "tgt.plugin.discovery": "service_load",
         **dict.fromkeys(_EVERY_SECOND, "1"),
         **dict.fromkeys(_ONE_COPY, "1"),
     }

@@ -131,6 +131,9 @@ def _keys(source: KafkaCluster, target: KafkaCluster) -> Mapping[str, str]:
         "emit.checkpoints.enabled": "false",
         "sync.topic.acls.enabled": "false",
         "tasks.max": "2",
+        # Otherwise MirrorMaker 2 searches all its jars for plugins at its start.
+        "plugin.discovery": "service_load",
+        "tgt.plugin.discovery": "service_load",
         **dict.fromkeys(_ONE_COPY, "1"),
     }
 
