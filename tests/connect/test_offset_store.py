@@ -136,7 +136,7 @@ def test_the_topic_is_on_the_workers_own_cluster(
     store: OffsetStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target, own = FakeAdmin(), FakeAdmin()
-    monkeypatch.setattr("sparkmirror.connect.offset_store.Admin", lambda *_: own)
+    monkeypatch.setattr("sparkmirror.connect.storage_topics.Admin", lambda *_: own)
     store.prepare(cast(Admin, target), ClientConfig("elsewhere", NOWHERE))
     assert [topic.name for topic in own.created] == [TOPIC]
     assert (target.created, own.closed) == ([], True)

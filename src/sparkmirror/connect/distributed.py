@@ -18,11 +18,12 @@ from sparkmirror.connect.connector_offsets import ConnectorOffsets
 from sparkmirror.connect.crew import Crew
 from sparkmirror.connect.herder import WorkerHerder
 from sparkmirror.connect.membership import Membership
+from sparkmirror.connect.offset_store import offsets_topic
 from sparkmirror.connect.publisher import Identity
 from sparkmirror.connect.running import Running, make_running
 from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.connect.status_store import StatusStore
-from sparkmirror.connect.storage_topics import StorageTopic, prepare_storage_topic
+from sparkmirror.connect.storage_topics import prepare_storage_topic
 from sparkmirror.connect.stores import Settings, Stores
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.admin import Admin
@@ -119,13 +120,7 @@ class DistributedWorker:
 
 def _offsets(file: WorkerFile) -> ConnectorOffsets:
     worker = file.worker
-    wanted = StorageTopic(
-        "offset",
-        worker.offset_storage_topic,
-        worker.offset_storage_partitions,
-        worker.offset_storage_replication_factor,
-    )
-    partitions = prepare_storage_topic(worker.client, wanted)
+    partitions = prepare_storage_topic(worker.client, offsets_topic(worker))
     return ConnectorOffsets(worker.client, worker.offset_storage_topic, partitions)
 
 

@@ -5,21 +5,19 @@ Runs on: worker. The copy tasks write it (spark/positions); this creates it and 
 
 from __future__ import annotations
 
-import logging
-
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.worker import WorkerConfig
+from sparkmirror.connect.storage_topics import (
+    StorageTopic,
+    bring_up_storage_topic,
+    prepare_storage_topic,
+)
 from sparkmirror.connect.topic_reader import TopicReader
-from sparkmirror.errors import ConfigError, KafkaError
 from sparkmirror.mirror.records import decode_offset_key, decode_offset_value
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.admin import Admin, NewTopic
-
-log = logging.getLogger(__name__)
+from sparkmirror.wire.admin import Admin
 
 READ_SECONDS = 60.0
-ADMIN_TIMEOUT_MS = 60_000
-CLEANUP = "cleanup.policy"
 
 
 class OffsetStore:
@@ -37,33 +35,12 @@ class OffsetStore:
 
         `admin` asks the cluster of `client`; the worker's own may be another one.
         """
-        if client is None or client.is_same_cluster(self._worker.client):
-            self._prepare(admin)
-            return
-        own = Admin(self._worker.client, ADMIN_TIMEOUT_MS)
-        try:
-            self._prepare(own)
-        finally:
-            own.close()
-
-    def _prepare(self, admin: Admin) -> None:
-        found = admin.list_topics().get(self.topic)
-        if found is None:
-            self._create(admin)
-            return
-        self.partitions = found.partitions
-        settings = admin.describe_topic_configs([self.topic])[self.topic]
-        if isinstance(settings, KafkaError):
-            log.warning("%s; make sure that it has %s=compact", settings, CLEANUP)
-            return
-        for setting in settings:
-            if setting.name == CLEANUP and setting.value != "compact":
-                raise ConfigError(
-                    "offset.storage.topic",
-                    self.topic,
-                    f"the topic has {CLEANUP}={setting.value}, so positions would be deleted",
-                    f"set {CLEANUP}=compact on it, or name another topic",
-                )
+        worker = self._worker
+        wanted = offsets_topic(worker)
+        if client is None or client.is_same_cluster(worker.client):
+            self.partitions = bring_up_storage_topic(admin, wanted)
+        else:
+            self.partitions = prepare_storage_topic(worker.client, wanted)
 
     def load(self) -> dict[TopicPartition, int]:
         """The last copied upstream offset of every partition that has one."""
@@ -81,17 +58,12 @@ class OffsetStore:
                 found[tp] = last_offset
         return found
 
-    def _create(self, admin: Admin) -> None:
-        self.partitions = self._worker.offset_storage_partitions
-        topic = NewTopic(
-            self.topic,
-            self.partitions,
-            self._worker.offset_storage_replication_factor,
-            {CLEANUP: "compact"},
-        )
-        error = admin.create_topics([topic])[self.topic]
-        if error is not None:
-            raise KafkaError(
-                f"{error}; set offset.storage.replication.factor to at most the number of brokers"
-            ) from error
-        log.info("created '%s' with %d partitions", self.topic, self.partitions)
+
+def offsets_topic(worker: WorkerConfig) -> StorageTopic:
+    """What it is to be, if it has to be created."""
+    return StorageTopic(
+        "offset",
+        worker.offset_storage_topic,
+        worker.offset_storage_partitions,
+        worker.offset_storage_replication_factor,
+    )

@@ -15,7 +15,7 @@ from sparkmirror.wire.admin import Admin, NewTopic
 log = logging.getLogger(__name__)
 
 CLEANUP = "cleanup.policy"
-ADMIN_SECONDS = 60.0
+ADMIN_TIMEOUT_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +36,28 @@ class StorageTopic:
 
 
 def prepare_storage_topic(client: ClientConfig, topic: StorageTopic) -> int:
-    """Create or check; the number of its partitions.
+    """Create or check the topic; the number of its partitions.
 
     Raises:
         ConfigError: the topic that is there cannot be used.
         KafkaError: the cluster does not answer or refuses to create it.
     """
-    admin = Admin(client, int(ADMIN_SECONDS * 1000))
+    admin = Admin(client, ADMIN_TIMEOUT_MS)
     try:
-        found = admin.list_topics().get(topic.name)
-        if found is None:
-            _create(admin, topic)
-            found = admin.list_topics().get(topic.name)
-        _check_cleanup(admin, topic)
+        return bring_up_storage_topic(admin, topic)
     finally:
         admin.close()
+
+
+def bring_up_storage_topic(admin: Admin, topic: StorageTopic) -> int:
+    """The same over a connection that is there."""
+    found = admin.list_topics().get(topic.name)
+    if found is None:
+        _create(admin, topic)
+        # The cluster's default is not known here, and another worker may have been faster.
+        found = admin.list_topics().get(topic.name)
+    else:
+        _check_cleanup(admin, topic)
     partitions = topic.partitions if found is None else found.partitions
     if topic.kind == "config" and partitions != 1:
         raise ConfigError(
