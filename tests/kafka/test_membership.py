@@ -10,8 +10,9 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.config_store import ConfigStore
-from sparkmirror.connect.membership import LEASE_MARGIN_SECONDS, Membership, time_with_sleep
+from sparkmirror.connect.membership import LEASE_MARGIN_SECONDS, Membership
 from sparkmirror.embedded import KafkaCluster
+from sparkmirror.spark.lease import boot_clock
 from sparkmirror.wire.fenced_writer import FencedError
 from tests.clusters import create_topic, start_cluster, unique_name, wait_for
 from tests.group_members import member
@@ -52,7 +53,7 @@ class Worker(Membership):
     def _time(self) -> float:
         if threading.current_thread() is self._thread:
             self._may_run.wait()
-        return time_with_sleep()
+        return boot_clock()
 
 
 class Watch:
@@ -153,10 +154,10 @@ def test_a_frozen_leader_has_lost_its_lease_before_another_leads(
             stores.append(store)
         stores[0].put_connector("c", {"of": "one"})
         led_since: list[float] = []
-        two.on_change(lambda: led_since.append(time_with_sleep()) if two.is_leader else None)
+        two.on_change(lambda: led_since.append(boot_clock()) if two.is_leader else None)
         with Watch(one, two) as watch:
             one.freeze()
-            frozen_at = time_with_sleep()
+            frozen_at = boot_clock()
             wait_for(lambda: led_since, within=SESSION_MS / 1000 + 10)
             assert one._lease_end < led_since[0]
             assert led_since[0] - frozen_at < SESSION_MS / 1000 + 5

@@ -13,12 +13,12 @@ from collections.abc import Callable
 
 from sparkmirror.connect.answers import TargetState
 from sparkmirror.connect.keeper import ConnectorKeeper, Desired, Restart
-from sparkmirror.connect.membership import time_with_sleep
 from sparkmirror.connect.publisher import Identity, Publisher
 from sparkmirror.connect.running import Running, RunningSource
 from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.connect.stores import Settings, Snapshot, Stores
 from sparkmirror.errors import MirrorError
+from sparkmirror.spark.lease import boot_clock
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Crew:
         spark: SparkHost,
         stop_seconds: float = 5.0,
         *,
-        clock: Callable[[], float] = time_with_sleep,
+        clock: Callable[[], float] = boot_clock,
     ) -> None:
         self.problem = ""
         self.last_turn = time.monotonic()

@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError
+from sparkmirror.spark.lease import boot_clock
 from sparkmirror.wire.calls import Call, Calls
 from sparkmirror.wire.error_codes import INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS
 from sparkmirror.wire.group_member import (
@@ -40,11 +40,6 @@ LEASE_MARGIN_SECONDS = 1.0
 REFUSED_SECONDS = 5.0
 STOP_SECONDS = 10.0
 NEVER = float("-inf")
-
-
-def time_with_sleep() -> float:
-    """Seconds that go on while the machine sleeps: the coordinator does not."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +66,7 @@ class Membership:
         heartbeat_interval_ms: int,
         rebalance_timeout_ms: int,
         own_url: str,
-        clock: Callable[[], float] = time_with_sleep,
+        clock: Callable[[], float] = boot_clock,
     ) -> None:
         self.own_url = own_url
         # What keeps us from being a member; empty while we are.

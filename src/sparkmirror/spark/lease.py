@@ -30,10 +30,8 @@ MOST_SPARE_SECONDS = 3.0
 
 
 def boot_clock() -> float:
-    """Seconds, also of a machine that slept, where the system has such a clock."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
+    """Seconds that go on while the machine sleeps: the brokers' clocks do."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Lease:
