@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import threading
 import time
@@ -10,8 +11,10 @@ import time
 import httpx
 import pytest
 
+from sparkmirror.embedded.waiting import wait_for
 from sparkmirror.errors import ConfigError, LocalProtocolError
 from sparkmirror.rest.app import make_app
+from sparkmirror.rest.calls import Call
 from sparkmirror.rest.server import RestServer
 from tests.rest.conftest import Serve
 from tests.rest.fake_herder import FakeHerder
@@ -125,6 +128,28 @@ def test_reads_and_health_go_on_while_all_writes_wait(serve: Serve, herder: Fake
             return health.status_code, names.status_code
 
     assert asyncio.run(look()) == (200, 200)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/connectors", 200), ("DELETE", "/connectors/x", 404), ("POST", "/connectors", 500)],
+    ids=["good", "refused", "without a body"],
+)
+def test_nothing_of_a_request_is_kept(
+    serve: Serve, herder: FakeHerder, method: str, path: str, status: int
+) -> None:
+    url = serve(herder)
+    gc.collect()
+    gc.disable()  # it must not need to look for cycles: bodies can be large
+    try:
+        assert request(url, method, path).status_code == status
+        wait_for(lambda: not _calls(), within=5, describe=lambda: f"{_calls()} is gone")
+    finally:
+        gc.enable()
+
+
+def _calls() -> list[Call]:
+    return [kept for kept in gc.get_objects() if isinstance(kept, Call)]
 
 
 _MANY = httpx.Limits(max_connections=100)

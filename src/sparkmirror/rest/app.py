@@ -97,8 +97,7 @@ class ConnectApi:
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001  the boundary
-            known = error_of(error, request.scope["path"])
-            return _error_answer(known.status, known.text)
+            return _failure(error, request.scope["path"])
 
     async def _route(self, request: Request) -> Answer:
         segments = split_path(_raw_path(request))
@@ -142,24 +141,30 @@ class ConnectApi:
 
     async def _ask(self, request: Request, route: Route, call: Call) -> Answer:
         lane = "health" if route.path == "/health" else "read" if route.reads else "write"
-        work = functools.partial(self._work, route, call)
-        try:
-            return await anyio.to_thread.run_sync(
-                work, abandon_on_cancel=True, limiter=self._lanes[lane]
-            )
-        except NotLeader as error:
-            forwarded = await forward(
-                _outgoing(request, call.body),
-                error.leader_url,
-                self._options.request_timeout_seconds,
-            )
+        answer = await anyio.to_thread.run_sync(
+            functools.partial(self._work, route, call),
+            abandon_on_cancel=True,
+            limiter=self._lanes[lane],
+        )
+        if isinstance(answer, Answer):
+            return answer
+        limit = self._options.request_timeout_seconds
+        forwarded = await forward(_outgoing(request, call.body), answer.leader_url, limit)
         return _forwarded_answer(forwarded, call)
 
-    def _work(self, route: Route, call: Call) -> Answer:
-        """What is done on a thread; large answers are encoded there, too."""
-        if not self._is_ready and route.path not in _EARLY_PATHS:
-            self._wait_ready()
-        return _encoded(route.handler(call))
+    def _work(self, route: Route, call: Call) -> Answer | NotLeader:
+        """What is done on a thread: large answers are encoded there, and errors end there.
+
+        An error that crossed to the event loop would keep the body in a cycle of references.
+        """
+        try:
+            if not self._is_ready and route.path not in _EARLY_PATHS:
+                self._wait_ready()
+            return _encoded(route.handler(call))
+        except NotLeader as error:
+            return NotLeader(error.leader_url)
+        except Exception as error:  # noqa: BLE001  the boundary
+            return _failure(error, route.path)
 
     def _wait_ready(self) -> None:
         """A worker that has not read its topics yet does not know which connectors there are."""
@@ -195,6 +200,11 @@ def _base_url(request: Request) -> str:
 
 def _outgoing(request: Request, body: bytes) -> Outgoing:
     return Outgoing(request.method, _raw_path(request), _query(request), request.headers, body)
+
+
+def _failure(error: Exception, what: str) -> Answer:
+    known = error_of(error, what)
+    return _error_answer(known.status, known.text)
 
 
 def _error_answer(status: int, message: str, content_type: str = "application/json") -> Answer:

@@ -74,7 +74,9 @@ class BodyReader:
                     break
             if size > self._limit_bytes:
                 raise RequestError(413, str(Unmatched(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)))
-            yield b"".join(chunks)
+            body = b"".join(chunks)
+            chunks.clear()
+            yield body
 
     async def drain(self, request: Request) -> None:
         """Take in a body nobody wants, so that the client gets to read its answer."""
