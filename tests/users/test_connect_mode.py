@@ -162,8 +162,11 @@ class TestCentralCluster:
             assert sorted(worker.get("/connectors")) == CENTRAL
             config = worker.get(f"/connectors/{CENTRAL[2]}/config")
             assert config["sync.topic.acls.enabled"] == "false"
-            status = worker.wait_running(CENTRAL[2], tasks=2)
-            assert status["connector"]["worker_id"] == leader.worker_id
+            worker.wait_running(CENTRAL[2], tasks=2, on=leader)
+
+        # Their files ask for three copies of internal topics, of two brokers: the copy goes on.
+        for topic in ("checkpoints", "heartbeats", "offset-syncs"):
+            assert f"set {topic}.topic.replication.factor to at most" in leader.log
 
         again = _mm2_sh("deploy", tmp_path, leader.url)
         assert again.returncode == 0, again.stderr
@@ -190,7 +193,7 @@ class TestCentralCluster:
         source, target = clusters.servers
         flow = {"old": source, "new": target}
         connectors = files.migration(flow, "orders", tasks=2, sync_groups=False)
-        _, follower = workers
+        leader, follower = workers
         for name, settings in connectors.items():
             created = follower.ask("PUT", f"/connectors/{name}/config", settings)
             assert created.status_code == 201, created.text
@@ -200,7 +203,7 @@ class TestCentralCluster:
 
         clusters.wait_copied("orders", "orders")
         for name, tasks in {"mm2-src": 2, "mm2-chk": 1, "mm2-hbt": 1}.items():
-            follower.wait_running(name, tasks)
+            follower.wait_running(name, tasks, on=leader)
         assert "mm2-offset-syncs.new.internal" in topic_names(clusters.source)
         _wait_for_heartbeats(clusters.target, ("old", "new"))
         _wait_for_checkpoint(clusters.target, "old.checkpoints.internal", "billing", "orders")
@@ -225,7 +228,7 @@ class TestSmallestConnector:
         clusters.wait_copied("to_replicate", "source.to_replicate")
         clusters.fill("to_replicate", 1, 20)
         clusters.wait_copied("to_replicate", "source.to_replicate")
-        status = worker.wait_running("test_mirror", tasks=1)
+        status = worker.wait_running("test_mirror", tasks=1, on=worker)
         assert "trace" not in status["connector"]
         assert "records go to" not in worker.log
 
@@ -241,7 +244,7 @@ class TestSmallestConnector:
         clusters.wait_arrived(clusters.source, "to_keep", "source.to_keep")
         # The topic is created on the target, as the config says, and stays empty.
         assert ends(clusters.target, ["source.to_keep"]) == {TopicPartition("source.to_keep", 0): 0}
-        status = worker.wait_running("test_home", tasks=1)
+        status = worker.wait_running("test_home", tasks=1, on=worker)
         told = status["connector"]["trace"]
         assert told.startswith("records go to 127.0.0.1:")
         assert f"producer.override.bootstrap.servers={','.join(sorted(target.split(',')))}" in told
@@ -270,12 +273,11 @@ class TestManagedCluster:
                 created = first.ask("PUT", f"/connectors/{name}/config", settings)
                 assert created.status_code == 201, created.text
             clusters.wait_copied("ExampleTopic", "ExampleTopic")
-            first.wait_running("mm2-src", tasks=3)
+            second.wait_running("mm2-src", tasks=3, on=first)
             _check_managed(clusters, offsets)
 
             first.stop()
-            status = second.wait_running("mm2-src", tasks=3)
-            assert status["connector"]["worker_id"] == second.worker_id
+            second.wait_running("mm2-src", tasks=3, on=second)
             clusters.fill("ExampleTopic", 3, 10)
             clusters.wait_copied("ExampleTopic", "ExampleTopic")
 

@@ -63,9 +63,9 @@ class WorkerProcess:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def wait_running(self, connector: str, tasks: int) -> dict[str, Any]:
-        """Wait until the connector and so many tasks are RUNNING; its status."""
-        wanted = ["RUNNING"] * (1 + tasks)
+    def wait_running(self, connector: str, tasks: int, on: WorkerProcess) -> dict[str, Any]:
+        """Wait until the connector and so many tasks are RUNNING on that worker; its status."""
+        wanted = [("RUNNING", on.worker_id)] * (1 + tasks)
         wait_for(
             lambda: self._states(connector) == wanted,
             within=RUNNING_SECONDS,
@@ -86,12 +86,13 @@ class WorkerProcess:
         self._http.close()
         self._child.kill()
 
-    def _states(self, connector: str) -> list[str]:
+    def _states(self, connector: str) -> list[tuple[str, str]]:
         answer = self.ask("GET", f"/connectors/{connector}/status")
         if answer.status_code != 200:
             return []
         status = answer.json()
-        return [part["state"] for part in (status["connector"], *status["tasks"])]
+        parts = (status["connector"], *status["tasks"])
+        return [(part["state"], part["worker_id"]) for part in parts]
 
     def _is_ready(self) -> bool:
         assert self._child.exit_code is None, self._describe()
