@@ -53,6 +53,7 @@ def test_other_refusals_name_the_key(code: int, text: str) -> None:
     admin.refuses["heartbeats"] = broker_error("create topic 'heartbeats' on 'b'", code)
     with pytest.raises(KafkaError, match=text):
         ensure(admin)
+    assert admin.topics_asked == ["heartbeats"]
 
 
 def test_a_topic_that_is_known_to_be_missing_must_be_created() -> None:

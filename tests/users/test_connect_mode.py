@@ -164,9 +164,12 @@ class TestCentralCluster:
             assert config["sync.topic.acls.enabled"] == "false"
             worker.wait_running(CENTRAL[2], tasks=2, on=leader)
 
-        # Their files ask for three copies of internal topics, of two brokers: the copy goes on.
+        # Their files ask for three copies of internal topics, of two brokers: these refuse, and
+        # create them in their own way when somebody writes.
         for topic in ("checkpoints", "heartbeats", "offset-syncs"):
             assert f"set {topic}.topic.replication.factor to at most" in leader.log
+        _wait_for_heartbeats(clusters.target, ("source-0", "target-0"))
+        assert "mm2-offset-syncs.target-0.internal" in topic_names(clusters.source)
 
         again = _mm2_sh("deploy", tmp_path, leader.url)
         assert again.returncode == 0, again.stderr

@@ -57,6 +57,7 @@ def ensure_internal_topic(
     """Create `topic`, compacted, with one partition; one that exists is taken as it is.
 
     Whoever may not create goes on as if it were there, unless it is known that it `is_missing`.
+    Brokers that create topics for whoever writes are left to create what they refuse.
 
     Raises:
         KafkaError: the cluster refuses; names `setting`, the key that gave `replication_factor`.
@@ -68,6 +69,8 @@ def ensure_internal_topic(
     elif error_code(error.code).name in SURVIVED and not is_missing:
         log.info("%s; going on as if it were there", error)
     else:
+        # As MirrorMaker 2's producers do; then the topic is found at the next try.
+        admin.ask_for_topics([topic])
         raise KafkaError(f"{error}; {_advice(error, replication_factor, setting)}") from error
 
 
