@@ -7,12 +7,14 @@ import pickle
 import pkgutil
 import traceback
 from collections.abc import Iterator
+from http import HTTPStatus
 
 import pytest
 
 import sparkmirror
 from sparkmirror.connect.answers import NotLeader, RequestError
 from sparkmirror.errors import BrokerError, ConfigError, ConfigErrors, KafkaError, MirrorError
+from sparkmirror.rest.errors import BadUri, Unmatched
 from sparkmirror.wire.error_codes import broker_error
 
 ONE = ConfigError("tasks.max", "many", "not a number", "give a number", "mm2.properties")
@@ -23,6 +25,8 @@ SAMPLES: dict[type[MirrorError], MirrorError] = {
     BrokerError: broker_error("fetch t-0", 6, "moved"),
     RequestError: RequestError(404, "Connector c not found"),
     NotLeader: NotLeader("http://other:8083/"),
+    Unmatched: Unmatched(HTTPStatus.METHOD_NOT_ALLOWED),
+    BadUri: BadUri("Ambiguous URI empty segment"),
 }
 
 
