@@ -217,6 +217,12 @@ def test_a_follower_reads_but_does_not_write(running: FakeWorker) -> None:
         lambda: herder.alter_offsets(NAME, []),
         lambda: herder.reset_offsets(NAME),
         lambda: herder.set_logger("root", "INFO", cluster=True),
+        # Of a connector that only the leader knows yet.
+        lambda: herder.patch_config("new", {}),
+        lambda: herder.delete("new"),
+        lambda: herder.set_target_state("new", TargetState.STOPPED),
+        lambda: herder.restart_connector("new", include_tasks=False, only_failed=False),
+        lambda: herder.restart_task("new", 0),
     ]
     for write in writes:
         with pytest.raises(NotLeader) as error:

@@ -63,7 +63,13 @@ class Worker:
 
     def start(self) -> None:
         """Start it and wait until it is a member of its group."""
-        command = [sys.executable, "-m", "sparkmirror.cli.main", "worker", self._file]
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "sparkmirror.cli.main",
+            "worker",
+            self._file,
+        ]
         self._child = start_child(command, self.log_path)
         self.wait_for(self.is_healthy, lambda: "it is healthy")
 

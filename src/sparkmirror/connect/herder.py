@@ -191,12 +191,11 @@ class WorkerHerder:
             return is_new, self._put(name, config)
 
     def patch_config(self, name: str, patch: Settings) -> ConnectorInfo:
-        with self._writing:
+        with self._writing, self._leading():
             config = {**self.connector_info(name).config, **patch}
             left = {key: value for key, value in config.items() if value is not None}
             self._check_config(left)
-            with self._leading():
-                return self._put(name, left)
+            return self._put(name, left)
 
     def delete(self, name: str) -> None:
         with self._writing, self._leading():
@@ -225,8 +224,8 @@ class WorkerHerder:
     # -- states ------------------------------------------------------------------------------------
 
     def set_target_state(self, name: str, state: TargetState) -> None:
-        self._check_known(name, f"Unknown connector {name}")
-        with self._leading():
+        with self._writing, self._leading():
+            self._check_known(name, f"Unknown connector {name}")
             self._configs.put_target_state(name, state)
             if state is TargetState.STOPPED:
                 self._configs.put_tasks(name, [])
@@ -235,8 +234,8 @@ class WorkerHerder:
     def restart_connector(
         self, name: str, *, include_tasks: bool, only_failed: bool
     ) -> ConnectorStatus | None:
-        self._check_known(name, f"Unknown connector: {name}")
         self._check_leads()
+        self._check_known(name, f"Unknown connector: {name}")
         if not include_tasks and not only_failed:
             self._restart_now(name, Restart(connector=True))
             return None
@@ -248,10 +247,10 @@ class WorkerHerder:
         return plan.expected
 
     def restart_task(self, name: str, task: int) -> None:
+        self._check_leads()
         self._check_known(name, f"Unknown connector: {name}")
         if task >= len(self._configs.snapshot().tasks.get(name, ())):
             raise RequestError(404, f"Unknown task: {name}-{task}")
-        self._check_leads()
         self._restart_now(name, Restart(connector=False, tasks=frozenset({task})))
 
     def _restart_now(self, name: str, restart: Restart) -> None:
@@ -342,7 +341,10 @@ class WorkerHerder:
 
     @contextmanager
     def _leading(self) -> Iterator[None]:
-        """Writes to the config topic, by the leader."""
+        """Writes to the config topic, by the leader.
+
+        It alone knows which connectors there are: others may not have read of the newest yet.
+        """
         self._check_leads()
         try:
             yield
