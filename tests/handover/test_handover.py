@@ -7,7 +7,7 @@ those that each of them left when it was stopped.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,13 +21,11 @@ from sparkmirror.demo.mirror_process import (
     MirrorProcess,
     mm2_properties,
 )
-from sparkmirror.demo.reading import read_topics
-from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.class_archive import class_archive_args
 from sparkmirror.types import TopicPartition
 from tests.clusters import start_clusters, wait_for
 from tests.handover.seams import last_offsets, repeated_at_seams
-from tests.handover.traffic import GroupMember, GroupWatch, steady_load
+from tests.handover.traffic import GroupMember, GroupWatch, numbers_of, steady_load
 from tests.kafka.records import last_value
 from tests.mm2_suite.flows import DEFAULT, Flow
 from tests.mm2_suite.groups import assert_monotonic_checkpoints, checkpoints_of
@@ -207,16 +205,6 @@ def test_four_mirrors_in_turn_lose_nothing_and_ours_leaves_nothing_to_copy_twice
             assert {tp: counts[at] for tp, counts in repeated.items() if counts[at]} == {}
     assert_monotonic_checkpoints(handover.flow, GROUP)
     assert_group_misses_nothing(handover.flow, found)
-
-
-def numbers_of(cluster: KafkaCluster, topics: Iterable[str]) -> dict[TopicPartition, list[int]]:
-    """The numbers of all records, in the order of their offsets."""
-    read = read_topics(cluster.bootstrap_servers, topics, read_committed=False)
-    return {
-        TopicPartition(topic, at): [int((record.content.value or b"")[:10]) for record in records]
-        for topic, partitions in read.items()
-        for at, records in partitions.items()
-    }
 
 
 def describe_seam(handover: HandOver, repeated: dict[TopicPartition, list[int]], at: int) -> str:

@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
 from sparkmirror.demo.client import ANSWER_SECONDS, client_settings
+from sparkmirror.demo.reading import read_topics
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.types import TopicPartition
 from tests.clusters import wait_for
@@ -36,6 +37,16 @@ def steady_load(
         for topic in topics:
             stack.enter_context(Feeder(cluster, topic, partitions, per_second=per_second))
         yield
+
+
+def numbers_of(cluster: KafkaCluster, topics: Iterable[str]) -> dict[TopicPartition, list[int]]:
+    """The numbers of all records, in the order of their offsets."""
+    read = read_topics(cluster.bootstrap_servers, topics, read_committed=False)
+    return {
+        TopicPartition(topic, at): [int((record.content.value or b"")[:10]) for record in records]
+        for topic, partitions in read.items()
+        for at, records in partitions.items()
+    }
 
 
 class GroupMember:
