@@ -66,8 +66,11 @@ class Scene:
             lambda: f"all run on {worker.worker_id}: {states()}",
         )
 
-    def wait_until_moves(self, worker: Worker) -> None:
-        """Wait until all that connectors write to grows, and records arrive as they are written."""
+    def wait_until_moves(self, worker: Worker) -> float:
+        """Wait until all that connectors write to grows; when it did, by the monotonic clock.
+
+        By then, or soon after, the target has all that the source has.
+        """
         flow = self.flow
         topics = [flow.remote, f"{flow.alias}.checkpoints.internal", "heartbeats"]
         before = ends(self.target, topics)
@@ -76,9 +79,11 @@ class Scene:
             lambda: all(now > before[tp] for tp, now in ends(self.target, topics).items()),
             lambda: f"more than {before}: {ends(self.target, topics)}",
         )
-        self.wait_caught_up(worker)
+        moved_at = time.monotonic()
+        self._wait_caught_up(worker)
+        return moved_at
 
-    def wait_caught_up(self, worker: Worker) -> None:
+    def _wait_caught_up(self, worker: Worker) -> None:
         """Wait until the target has every record that the source has now."""
         wanted = ends(self.source, [self.flow.topic])
         worker.wait_for(
