@@ -257,3 +257,13 @@ def test_many_requests_in_any_order_leave_nothing_behind(worker: FakeWorker) -> 
 
 def _connector_threads() -> list[str]:
     return [each.name for each in threading.enumerate() if each.name.startswith("connector ")]
+
+
+def test_topics_that_are_told_at_the_end_only_are_known_too(worker: FakeWorker) -> None:
+    made = start_one(worker)
+    made.gate.clear()
+    worker.herder.set_target_state(NAME, TargetState.PAUSED)
+    wait_for(lambda: made.calls[-1] == "stop", within=SECONDS)
+    made.topics = {"heartbeats": 0}
+    made.gate.set()
+    wait_for(lambda: worker.herder.active_topics(NAME) == ["heartbeats"], within=SECONDS)

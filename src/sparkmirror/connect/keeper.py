@@ -216,6 +216,9 @@ class ConnectorKeeper:
         running, self.running = self.running, None
         if running is not None:
             self._end(running)
+            # The last that its tasks told, maybe the first: they may have run for a moment only.
+            if self._desired is not None and self._leads():
+                self._tell(lambda: self._publisher.add_topics(running.take_topics()))
 
     def _end(self, running: Running) -> None:
         try:
