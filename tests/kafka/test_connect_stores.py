@@ -231,6 +231,14 @@ def test_statuses_come_back(client: ClientConfig) -> None:
         wait_for(lambda: reader.connector("c-1") is None, within=5)
 
 
+def test_topics_are_reset_that_were_not_read_back_yet(client: ClientConfig) -> None:
+    with status_store(client, unique_name("status")) as store:
+        store.put_topic("t.x", "c-1", 0, 1700000000000)
+        store.reset_topics("c-1")
+        store.flush(10)
+        assert store.topics("c-1") == set()
+
+
 # -- offsets ---------------------------------------------------------------------------------------
 
 

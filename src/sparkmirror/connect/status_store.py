@@ -61,6 +61,8 @@ class StatusStore:
         self._connectors: dict[str, StoredStatus] = {}
         self._tasks: dict[str, dict[int, StoredStatus]] = {}
         self._topics: dict[str, set[str]] = {}
+        # Written from here, and maybe not read back yet.
+        self._put_topics: dict[str, set[str]] = {}
         self._followed: FollowedTopic | None = None
         self._writer = RecordWriter(ProducerConfig(client), f"'{topic}'")
 
@@ -155,11 +157,15 @@ class StatusStore:
     def put_topic(self, topic: str, name: str, task: int, now_ms: int) -> None:
         """The connector uses the topic."""
         fields = {"name": topic, "connector": name, "task": task, "discoverTimestamp": now_ms}
+        with self._lock:
+            self._put_topics.setdefault(name, set()).add(topic)
         self._put(_topic_key(topic, name), {"topic": fields})
 
     def reset_topics(self, name: str) -> None:
         """Forget which topics the connector has used."""
-        for topic in self.topics(name):
+        with self._lock:
+            topics = self._topics.get(name, set()) | self._put_topics.pop(name, set())
+        for topic in sorted(topics):
             self._put(_topic_key(topic, name), None)
 
     def _put(self, key: str, value: Mapping[str, Any] | None) -> None:
