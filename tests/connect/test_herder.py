@@ -10,13 +10,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.connect import herder as herder_module
-from sparkmirror.connect.answers import (
-    ConnectorInfo,
-    NotLeader,
-    RequestError,
-    State,
-    TargetState,
-)
+from sparkmirror.connect.answers import ConnectorInfo, NotLeader, RequestError, State, TargetState
 from sparkmirror.connect.running import View
 from sparkmirror.embedded.waiting import wait_for
 from sparkmirror.wire.fenced_writer import FencedError
