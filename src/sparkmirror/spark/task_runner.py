@@ -8,13 +8,14 @@ from __future__ import annotations
 import enum
 import logging
 import re
+import secrets
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from sparkmirror.errors import KafkaError
+from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.spark.copy_task import Ticket
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.spark.link_server import Link, LinkServer
@@ -60,6 +61,9 @@ class TaskRunner:
         on_missing: Callable[[list[str]], None],
     ) -> None:
         self.task = task
+        # As its Spark job is named: one that was cancelled before it called in may call all the
+        # same, when the same task of the same connector has been started anew.
+        self._job = f"{task}#{secrets.token_hex(4)}"
         self.state = TaskState.UNASSIGNED
         self.trace = ""
         self.restarts = 0
@@ -96,7 +100,7 @@ class TaskRunner:
 
     def start(self) -> None:
         """Submit the task."""
-        self._links.expect(self.task, self)
+        self._links.expect(self._job, self)
         self._thread.start()
 
     def send(self, message: Message) -> None:
@@ -114,12 +118,12 @@ class TaskRunner:
 
     def stop(self) -> None:
         """Ask the task to commit and end; one that has not called in has nothing to commit."""
-        self._stopping.set()
-        self._restart_asked.set()
         with self._lock:
+            self._stopping.set()
             waits = self._link is None
+        self._restart_asked.set()
         if waits:
-            self._engine.cancel_task(self.task)
+            self._engine.cancel_task(self._job)
         self.send({"type": "stop"})
 
     def join(self, seconds: float) -> bool:
@@ -127,9 +131,9 @@ class TaskRunner:
         self._thread.join(seconds)
         if self._thread.is_alive():
             log.warning("[%s] does not end: killing it; its next start may copy twice", self.task)
-            self._engine.cancel_task(self.task)
+            self._engine.cancel_task(self._job)
             self._thread.join(CANCEL_SECONDS)
-        self._links.forget(self.task)
+        self._links.forget(self._job)
         self.state = TaskState.STOPPED
         return self._is_clean
 
@@ -169,6 +173,9 @@ class TaskRunner:
             self._meanwhile = []
         orders = self._make_orders()
         with self._lock:
+            if self._stopping.is_set():
+                # Its job is being cancelled, and another one may follow at once.
+                raise MirrorError("the task is not wanted any more")
             self._keep_totals()
             self._link = link
             self._is_clean = False
@@ -178,8 +185,6 @@ class TaskRunner:
                 link.send(message)
             self._meanwhile = None
         self.changed.set()
-        if self._stopping.is_set():
-            link.send({"type": "stop"})
 
     def on_message(self, link: Link, message: Message) -> None:
         """Numbers and log lines."""
@@ -207,7 +212,7 @@ class TaskRunner:
                 self.state = TaskState.UNASSIGNED
         if link.was_silent and not self._stopping.is_set():
             log.warning("[%s] says nothing any more: killing it", self.task)
-            self._engine.cancel_task(self.task)
+            self._engine.cancel_task(self._job)
 
     # -- the thread --------------------------------------------------------------------------------
 
@@ -236,7 +241,7 @@ class TaskRunner:
         """One Spark job; how it ended."""
         self.state = TaskState.UNASSIGNED
         self._submitted, self._called_in, self._wait_said = time.monotonic(), None, False
-        ticket = Ticket(self._engine.driver_host, self._links.port, self._links.secret, self.task)
+        ticket = Ticket(self._engine.driver_host, self._links.port, self._links.secret, self._job)
         try:
             ended = self._engine.run_task(ticket, describe_task(self.task))
         # One of the places with a broad except: whatever ends a task becomes its state.
