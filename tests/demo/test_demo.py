@@ -33,9 +33,8 @@ def entries(folder: Path) -> Sequence[Path]:
     return list(folder.glob("sparkmirror-demo-*"))
 
 
-@pytest.mark.parametrize("engine", ["sparkmirror", "mm2"])
-def test_demo_finds_an_exact_copy(tmp_path: Path, engine: str) -> None:
-    with start_demo(tmp_path, "--json", "--engine", engine) as demo:
+def test_demo_finds_an_exact_copy(tmp_path: Path) -> None:
+    with start_demo(tmp_path, "--json") as demo:
         said, story = demo.communicate()
     assert demo.returncode == 0, f"{said}\n{story}"
     result = json.loads(said)

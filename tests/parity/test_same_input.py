@@ -1,11 +1,10 @@
 """The same input through genuine MirrorMaker 2 and through sparkmirror: the same output.
 
-The last test of the file changes what the others look at: it hands the flow over, to ours and back.
+How a flow is handed over from one to the other is in tests/handover.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -20,8 +19,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 REMOTES = [f"src.{row.name}" for row in ROWS] + [f"raw.{TRANSACTIONS}"]
 OFFSETS_PARTITIONS = 25
-# After a start, what is copied again would come at once, with the new records or after them.
-SETTLE_SECONDS = 3.0
 
 
 @pytest.fixture(scope="module")
@@ -97,27 +94,3 @@ def test_positions_are_the_same_bytes_in_the_same_partitions(worlds: Worlds, ali
     ours = stored_positions(worlds.ours, alias)
     assert ours == stored_positions(worlds.theirs, alias)
     assert len(ours) == sum(count > 0 for count in worlds.counts[alias].values())
-
-
-def test_flow_is_handed_over_to_ours_and_back_without_copying_twice(worlds: Worlds) -> None:
-    for number, engine in enumerate(("sparkmirror", "mm2")):
-        mirror = worlds.mirror(engine)
-        mirror.start()
-        try:
-            worlds.produce_everywhere(b"after hand-over %d" % number)
-            worlds.wait_copied(worlds.theirs, mirror.log_end)
-            time.sleep(SETTLE_SECONDS)
-            mirror.stop()
-        finally:
-            mirror.kill()
-        assert [result for result in _compare_with_source(worlds) if not result.same] == []
-
-
-def _compare_with_source(worlds: Worlds) -> list[TopicResult]:
-    source, target = worlds.source.bootstrap_servers, worlds.theirs.bootstrap_servers
-    committed = {row.name: f"src.{row.name}" for row in ROWS}
-    everything = {TRANSACTIONS: f"raw.{TRANSACTIONS}"}
-    return [
-        *compare_topics(source, target, committed),
-        *compare_topics(source, target, everything, source_read_committed=False),
-    ]

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sparkmirror.demo.mirror_process import ENGINES, MirrorProcess
-from sparkmirror.demo.producing import producing
 from sparkmirror.demo.reading import read_topics
 from sparkmirror.demo.seed import TOPICS, SeedRow, seed_topics
 from sparkmirror.embedded import KafkaCluster
@@ -43,13 +42,8 @@ class Worlds:
     source: KafkaCluster
     theirs: KafkaCluster
     ours: KafkaCluster
-    file: Path
     # Records per source topic and partition, for each flow.
     counts: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
-
-    def mirror(self, engine: str) -> MirrorProcess:
-        """A mirror into MirrorMaker 2's target, with MirrorMaker 2's file."""
-        return MirrorProcess(ENGINES[engine], self.file, detached=False)
 
     @property
     def remotes(self) -> dict[str, str]:
@@ -57,17 +51,6 @@ class Worlds:
         return {
             f"{alias}.{tp.topic}": tp.topic for alias in self.counts for tp in self.counts[alias]
         }
-
-    def produce_everywhere(self, value: bytes) -> None:
-        """One more record for every partition of every topic that has records."""
-        with producing(self.source.bootstrap_servers) as producer:
-            for row in ROWS:
-                for at in range(row.partitions if row.has_records else 0):
-                    producer.send(TopicPartition(row.name, at), b"one more", value)
-                    for counts in self.counts.values():
-                        where = TopicPartition(row.name, at)
-                        if where in counts:
-                            counts[where] += 1
 
     def wait_copied(self, target: KafkaCluster, describe: Callable[[], str]) -> None:
         """Wait until the target holds everything."""
@@ -91,13 +74,13 @@ def two_worlds(folder: Path) -> Iterator[Worlds]:
         for cluster in clusters:
             cluster.wait_ready()
         source, theirs, ours = clusters
-        worlds = Worlds(source, theirs, ours, folder / "theirs" / "mm2.properties")
+        worlds = Worlds(source, theirs, ours)
         seed_topics(source.bootstrap_servers, ROWS)
         _count(worlds)
-        write_file(folder / "theirs", source, theirs)
-        file = write_file(folder / "ours", source, ours)
-        spark_mirror = MirrorProcess(ENGINES["sparkmirror"], file, detached=False)
-        mirrors = [(worlds.mirror("mm2"), theirs), (spark_mirror, ours)]
+        mirrors = [
+            (_mirror("mm2", folder / "theirs", source, theirs), theirs),
+            (_mirror("sparkmirror", folder / "ours", source, ours), ours),
+        ]
         for mirror, _ in mirrors:
             stack.callback(mirror.kill)
             mirror.start()
@@ -108,12 +91,12 @@ def two_worlds(folder: Path) -> Iterator[Worlds]:
         yield worlds
 
 
-def write_file(folder: Path, source: KafkaCluster, target: KafkaCluster) -> Path:
-    """The mm2.properties of both flows."""
+def _mirror(engine: str, folder: Path, source: KafkaCluster, target: KafkaCluster) -> MirrorProcess:
+    """An engine with the mm2.properties of both flows."""
     folder.mkdir()
     file = folder / "mm2.properties"
     file.write_text("".join(f"{key} = {value}\n" for key, value in _keys(source, target).items()))
-    return file
+    return MirrorProcess(ENGINES[engine], file, detached=False)
 
 
 def _keys(source: KafkaCluster, target: KafkaCluster) -> Mapping[str, str]:

@@ -52,18 +52,20 @@ def test_server_starts_only_once() -> None:
         server.start(app)
 
 
-def test_stop_takes_less_than_two_seconds_with_clients_connected() -> None:
-    before = threading.active_count()
+def test_stop_does_not_wait_for_clients_that_stay_connected() -> None:
+    before = set(threading.enumerate())
     herder = FakeHerder()
     server = RestServer([("127.0.0.1", 0)]).start(make_app(herder))
     with httpx.Client(
         base_url=f"http://127.0.0.1:{server.ports[0]}", trust_env=False, verify=False
     ) as client:
         assert client.get("/").status_code == 200  # the connection stays open
-        start = time.monotonic()
         server.stop()
-        assert time.monotonic() - start < 2
-    assert threading.active_count() == before
+    wait_for(
+        lambda: set(threading.enumerate()) <= before,
+        within=10,
+        describe=lambda: f"no threads but those of before: {threading.enumerate()}",
+    )
     with pytest.raises(httpx.TransportError):
         request(f"http://127.0.0.1:{server.ports[0]}", "GET", "/")
 
@@ -140,16 +142,17 @@ def test_nothing_of_a_request_is_kept(
 ) -> None:
     url = serve(herder)
     gc.collect()
+    others = _calls()  # which log records of other tests keep, for instance
     gc.disable()  # it must not need to look for cycles: bodies can be large
     try:
         assert request(url, method, path).status_code == status
-        wait_for(lambda: not _calls(), within=5, describe=lambda: f"{_calls()} is gone")
+        wait_for(lambda: _calls() <= others, within=5, describe="the call is gone")
     finally:
         gc.enable()
 
 
-def _calls() -> list[Call]:
-    return [kept for kept in gc.get_objects() if isinstance(kept, Call)]
+def _calls() -> set[int]:
+    return {id(kept) for kept in gc.get_objects() if isinstance(kept, Call)}
 
 
 _MANY = httpx.Limits(max_connections=100)

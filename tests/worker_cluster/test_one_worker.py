@@ -1,6 +1,6 @@
 """One worker under load: connectors come and go, and odd requests come by the thousand.
 
-SPARKMIRROR_CYCLES: how many lives of connectors there are; 30 without it.
+SPARKMIRROR_CYCLES: how many lives of connectors there are; 12 without it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tests.worker_cluster.workers import Flow, Worker, Workers, connector_path
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
-CYCLES = int(os.environ.get("SPARKMIRROR_CYCLES", "30"))
+CYCLES = int(os.environ.get("SPARKMIRROR_CYCLES", "12"))
 PER_SECOND = 200
 SETTLE_SECONDS = 40.0
 # What an allocator keeps, and caches that fill.
