@@ -20,8 +20,9 @@ from multiprocessing.context import SpawnProcess
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bench.cases import LATENCY_PARTITIONS, LatencyCase
+from bench.cases import LATENCY_PARTITIONS, SPARKMIRROR, LatencyCase
 from bench.filling import produce
+from bench.progress import say
 from bench.results import Measures, RunSystem
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
 from bench.starting import wait_until_copied
@@ -41,7 +42,12 @@ Latencies = dict[int, list[float]]
 
 @contextmanager
 def prepared_latency(stage: Stage, case: LatencyCase) -> Iterator[RunSystem]:
-    """Nothing to prepare: every system gets a topic of its own."""
+    """Warm the brokers up for many small requests; every system gets a topic of its own.
+
+    Their code for these is compiled over the first minutes, at the cost of whoever runs then.
+    """
+    say(f"{case.name}: warming up the brokers")
+    run_latency(stage, case, SPARKMIRROR)
     yield lambda system: run_latency(stage, case, system)
 
 
