@@ -60,7 +60,7 @@ class FollowedTopic:
         """
         try:
             self._read()
-        except BaseException:
+        except BaseException:  # also Ctrl-C: nobody stops what has not started
             self._follower.close()
             raise
         self._thread.start()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from sparkmirror.config.connector_file import ParsedConnector
 from sparkmirror.config.connectors import CheckpointConfig, HeartbeatConfig, SourceConfig
@@ -33,6 +33,7 @@ class View:
 
 
 RUNNING = View(State.RUNNING)
+C = TypeVar("C", bound=CheckpointConnector | HeartbeatConnector)
 
 
 class Running(Protocol):
@@ -183,16 +184,14 @@ def _view_of(runner: TaskRunner) -> View:
     return View(State.UNASSIGNED)
 
 
-class RunningCheckpoint:
-    """One thread follows all groups; its tasks are those that MirrorMaker 2 would have."""
+class _Threads(Generic[C]):
+    """A connector that is nothing but threads of this process; its tasks run as long as it does."""
 
-    task_class = "MirrorCheckpointTask"
     has_own_tasks = False
 
-    def __init__(self, parsed: ParsedConnector, config: CheckpointConfig) -> None:
-        self._connector = CheckpointConnector(_CheckpointFlow(parsed.flow, parsed.worker, config))
-        self.notice = parsed.elsewhere
-        self._tasks_max = config.tasks_max
+    def __init__(self, connector: C, notice: str) -> None:
+        self._connector = connector
+        self.notice = notice
         self._topics = _Written()
 
     def connect(self) -> None:
@@ -206,6 +205,27 @@ class RunningCheckpoint:
 
     def join(self, seconds: float) -> bool:
         return self._connector.join(seconds)
+
+    def view(self, task: int) -> View:
+        del task
+        return RUNNING
+
+    def restart_task(self, task: int) -> None:
+        """It begins anew with the whole."""
+
+    def take_topics(self) -> dict[str, int]:
+        return self._topics.take(self._connector.topic, self._connector.records)
+
+
+class RunningCheckpoint(_Threads[CheckpointConnector]):
+    """One thread follows all groups; its tasks are those that MirrorMaker 2 would have."""
+
+    task_class = "MirrorCheckpointTask"
+
+    def __init__(self, parsed: ParsedConnector, config: CheckpointConfig) -> None:
+        flow = _CheckpointFlow(parsed.flow, parsed.worker, config)
+        super().__init__(CheckpointConnector(flow), parsed.elsewhere)
+        self._tasks_max = config.tasks_max
 
     def tasks(self) -> Sequence[TaskSettings] | None:
         if not self._connector.is_enabled:
@@ -214,59 +234,24 @@ class RunningCheckpoint:
             return None
         return checkpoint_tasks(sorted(self._connector.groups), self._tasks_max)
 
-    def view(self, task: int) -> View:
-        del task
-        return RUNNING
-
     def restart(self) -> None:
         self._connector.refresh_soon()
 
-    def restart_task(self, task: int) -> None:
-        """It begins anew with the whole."""
 
-    def take_topics(self) -> dict[str, int]:
-        return self._topics.take(self._connector.topic, self._connector.records)
-
-
-class RunningHeartbeat:
+class RunningHeartbeat(_Threads[HeartbeatConnector]):
     """One task, or none when heartbeats are off."""
 
     task_class = "MirrorHeartbeatTask"
-    has_own_tasks = False
 
     def __init__(self, parsed: ParsedConnector, config: HeartbeatConfig) -> None:
         pair = HeartbeatPair(parsed.flow, parsed.worker, config)
-        self._connector = HeartbeatConnector(pair)
-        self.notice = parsed.elsewhere
-        self._topics = _Written()
-
-    def connect(self) -> None:
-        self._connector.connect()
-
-    def start(self) -> None:
-        self._connector.start()
-
-    def stop(self) -> None:
-        self._connector.stop()
-
-    def join(self, seconds: float) -> bool:
-        return self._connector.join(seconds)
+        super().__init__(HeartbeatConnector(pair), parsed.elsewhere)
 
     def tasks(self) -> Sequence[TaskSettings] | None:
         return [{}] if self._connector.is_enabled else []
 
-    def view(self, task: int) -> View:
-        del task
-        return RUNNING
-
     def restart(self) -> None:
         """There is nothing to look for."""
-
-    def restart_task(self, task: int) -> None:
-        """It begins anew with the whole."""
-
-    def take_topics(self) -> dict[str, int]:
-        return self._topics.take(self._connector.topic, self._connector.records)
 
 
 class _Written:

@@ -120,7 +120,7 @@ class ConnectWorker:
         self.start()
         try:
             self.wait_ready()
-        except BaseException:
+        except BaseException:  # also Ctrl-C: no process is left behind
             self.stop(0.0)
             raise
         return self
