@@ -16,6 +16,7 @@ from typing import Annotated, Protocol, cast
 import typer
 
 import sparkmirror
+from sparkmirror.config.masking import mask
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 
 EXIT_ERROR = 1
@@ -92,8 +93,8 @@ def _take_debug(words: list[str]) -> bool:
 
 def _show(message: str, debug: bool) -> None:
     if debug:
-        traceback.print_exc()
-    for line in message.splitlines():
+        typer.echo(mask(traceback.format_exc()), err=True, nl=False)
+    for line in mask(message).splitlines():
         typer.echo(f"sparkmirror: {line}", err=True)
 
 

@@ -11,6 +11,8 @@ from typing import TextIO
 
 import typer
 
+from sparkmirror.config.masking import MaskingFormatter
+
 log = logging.getLogger("sparkmirror")
 
 EXIT_UNCLEAN = 1
@@ -35,7 +37,9 @@ def set_up_log(level: str) -> None:
     names = logging.getLevelNamesMapping()
     if level.upper() not in names:
         raise typer.BadParameter(f"{level}: use one of DEBUG, INFO, WARNING, ERROR")
-    logging.basicConfig(handlers=[StderrHandler()], format=LOG_FORMAT, level=logging.WARNING)
+    handler = StderrHandler()
+    handler.setFormatter(MaskingFormatter(LOG_FORMAT))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("sparkmirror").setLevel(names[level.upper()])
 
 

@@ -9,15 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from sparkmirror.config.masking import HIDDEN, is_secret
 from sparkmirror.errors import ConfigError, ConfigErrors
-
-HIDDEN = "[hidden]"
-SECRET_WORDS = ("password", "secret", "jaas", "passphrase", "keystore.key", "certificate")
-
-
-def is_secret(key: str) -> bool:
-    """Whether the value of `key` may not be printed, known key or not."""
-    return any(word in key.lower() for word in SECRET_WORDS)
 
 
 class Origin(NamedTuple):

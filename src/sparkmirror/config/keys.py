@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields
 from enum import Enum, StrEnum
 from typing import Any, Final, TypeVar
 
-from sparkmirror.config.findings import HIDDEN, Findings
+from sparkmirror.config.findings import Findings
+from sparkmirror.config.masking import HIDDEN, remember
 
 
 class Type(StrEnum):
@@ -57,6 +58,9 @@ class Secret:
     """A password: prints as `[hidden]`; `reveal` is for the code that sends it to a broker."""
 
     value: str
+
+    def __post_init__(self) -> None:
+        remember(self.value)
 
     def __str__(self) -> str:
         return HIDDEN

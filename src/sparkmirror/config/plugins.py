@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sparkmirror.config.classes import MIRROR
-from sparkmirror.config.findings import HIDDEN, is_secret
+from sparkmirror.config.masking import HIDDEN, is_secret
 from sparkmirror.errors import MirrorError
 
 CONNECT = "org.apache.kafka.connect."

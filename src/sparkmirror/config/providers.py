@@ -17,6 +17,7 @@ import javaproperties
 
 from sparkmirror.config.findings import Findings
 from sparkmirror.config.keys import BadValue, parse_list
+from sparkmirror.config.masking import remember_secrets
 from sparkmirror.config.regexes import translate
 
 CONFIG_PROVIDERS = "config.providers"
@@ -98,6 +99,7 @@ def resolve(
     found = Findings() if findings is None else findings
     known = load_providers(props, found) if providers is None else providers
     values = {key: _resolve_one(key, value, known, found) for key, value in props.items()}
+    remember_secrets(values)
     if findings is None:
         found.raise_errors()
     return values

@@ -23,7 +23,7 @@ from sparkmirror.config.definitions import (
     simple_name,
     text_of,
 )
-from sparkmirror.config.findings import HIDDEN, Findings, is_secret
+from sparkmirror.config.findings import Findings
 from sparkmirror.config.joint_checks import (
     Checked,
     Props,
@@ -31,6 +31,7 @@ from sparkmirror.config.joint_checks import (
     check_exactly_once,
 )
 from sparkmirror.config.keys import REQUIRED, BadValue, Definition, Key, Secret
+from sparkmirror.config.masking import HIDDEN, is_secret
 from sparkmirror.config.not_yet import NOT_YET
 from sparkmirror.config.plugins import (
     CONNECTOR_CLASS,

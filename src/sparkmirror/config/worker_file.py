@@ -14,8 +14,9 @@ from typing import Any
 
 from sparkmirror.config.classes import BYTE_ARRAY_CONVERTER
 from sparkmirror.config.client_keys import ADMIN_KEYS, CLIENT_KEYS, no_effect
-from sparkmirror.config.findings import Findings, Settings, is_secret
+from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.keys import Definition, Key, Status, Type, fill
+from sparkmirror.config.masking import is_secret
 from sparkmirror.config.mm2_keys import SPARK
 from sparkmirror.config.override_policy import OVERRIDE_KEYS, OverridePolicy, override_policy
 from sparkmirror.config.properties import load_properties
