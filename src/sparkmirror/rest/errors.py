@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from http import HTTPStatus
 
+from sparkmirror.config.masking import mask
 from sparkmirror.connect.answers import RequestError
 from sparkmirror.errors import ConfigErrors, MirrorError
 
@@ -71,4 +72,4 @@ def error_of(error: Exception, what: str) -> RequestError:
     status, ours = next(row[1:] for row in _STATUSES if isinstance(error, row[0]))
     if ours:
         log.error("Uncaught exception in REST call to %s", what, exc_info=error)
-    return RequestError(status, str(error) or type(error).__name__)
+    return RequestError(status, mask(str(error)) or type(error).__name__)
