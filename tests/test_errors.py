@@ -13,7 +13,15 @@ import pytest
 
 import sparkmirror
 from sparkmirror.connect.answers import NotLeader, RequestError
-from sparkmirror.errors import BrokerError, ConfigError, ConfigErrors, KafkaError, MirrorError
+from sparkmirror.errors import (
+    BrokerError,
+    ConfigError,
+    ConfigErrors,
+    DeniedError,
+    KafkaError,
+    MirrorError,
+    told,
+)
 from sparkmirror.rest.errors import BadUri, Unmatched
 from sparkmirror.wire.error_codes import broker_error
 
@@ -23,6 +31,7 @@ SAMPLES: dict[type[MirrorError], MirrorError] = {
     ConfigError: ONE,
     ConfigErrors: ConfigErrors([ONE, ConfigError("x", None, "is missing")]),
     BrokerError: broker_error("fetch t-0", 6, "moved"),
+    DeniedError: DeniedError("fetch t-0: User:m lacks READ", 29, "kafka-acls.sh", "t waits"),
     RequestError: RequestError(404, "Connector c not found"),
     NotLeader: NotLeader("http://other:8083/"),
     Unmatched: Unmatched(HTTPStatus.METHOD_NOT_ALLOWED),
@@ -107,3 +116,18 @@ def test_retriable_is_part_of_the_class_or_of_the_code() -> None:
     assert not KafkaError.retriable
     assert broker_error("fetch", 6).retriable
     assert not broker_error("fetch", 29).retriable
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        pytest.param(
+            DeniedError("fetch t-0: User:m lacks READ", 29, "kafka-acls.sh --add"),
+            "fetch t-0: User:m lacks READ; t-0 waits; to allow it: kafka-acls.sh --add",
+            id="denied",
+        ),
+        pytest.param(KafkaError("gone"), "gone; t-0 waits", id="any other"),
+    ],
+)
+def test_what_happens_meanwhile_is_told(error: MirrorError, text: str) -> None:
+    assert told(error, "t-0 waits") == text

@@ -10,6 +10,7 @@ MirrorError                       retriable = False
  |   +- AuthenticationError                                                 not retriable
  |   +- LeaseError                this process may not write any more        not retriable
  |   +- BrokerError               an error code from a broker; retriable as the code table says
+ |       +- DeniedError           a right is missing: which, for whom, and how to grant it
  +- BatchError                    record-batch bytes that cannot be read or written
  +- DataLossError                 records that can no longer be copied: partition, range, why
  +- RefusedError                  records or requests that the target will never take: ends the task
@@ -104,6 +105,31 @@ class BrokerError(KafkaError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class DeniedError(BrokerError):
+    """The cluster does not let us do it.
+
+    `message` says what was tried and which right is missing for whom, `meanwhile` what happens
+    without it. Operator action: run `grant`, or do without what needs it.
+    """
+
+    def __init__(self, message: str, code: int, grant: str, meanwhile: str = "") -> None:
+        super().__init__(message, code, retriable=False)
+        self.args = (message, code, grant, meanwhile)
+        self.grant = grant
+        self.meanwhile = meanwhile
+
+    def __str__(self) -> str:
+        told = f"{self.args[0]}; {self.meanwhile}" if self.meanwhile else str(self.args[0])
+        return f"{told}; to allow it: {self.grant}"
+
+
+def told(error: MirrorError, meanwhile: str) -> str:
+    """The error and what happens meanwhile; the command that grants a right comes last."""
+    if isinstance(error, DeniedError):
+        return str(DeniedError(str(error.args[0]), error.code, error.grant, meanwhile))
+    return f"{error}; {meanwhile}"
 
 
 class BatchError(MirrorError):
