@@ -18,10 +18,9 @@ from sparkmirror.wire.error_codes import (
     FETCH_SESSION_ID_NOT_FOUND,
     INVALID_FETCH_SESSION_EPOCH,
     OFFSET_OUT_OF_RANGE,
-    broker_error,
     error_code,
 )
-from sparkmirror.wire.fetch_state import Consumer, Lane, Partition, Records
+from sparkmirror.wire.fetch_state import Consumer, Lane, Partition, Records, denial, fetch_error
 from sparkmirror.wire.ranges import Range, RangeFinder
 
 __all__ = ["Consumer", "Fetcher", "Records"]
@@ -34,7 +33,7 @@ ANSWERS_BYTES = 64 << 20
 # after a small answer the next request waits until so long after the last one. Measured, 1,000
 # records/s take a third less CPU, also of the brokers, and the slowest arrive in half the time.
 SMALL_ANSWER_BYTES = 16 << 10
-PACE_SECONDS = 0.0015
+PACE_SECONDS = 0.001
 LOST_SESSION = (FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH)
 
 
@@ -127,6 +126,8 @@ class Fetcher:
                 # One that was never looked up is being looked up: nothing is amiss yet.
                 if self._cluster.knows(partition.tp.topic):
                     self._cluster.miss()
+                    if denied := denial(self._cluster, partition.tp):
+                        self._consumer.on_partition_error(partition.tp, denied)
             return
         if not self._same_topic(partition):
             return
@@ -145,10 +146,10 @@ class Fetcher:
         preferred = partition.preferred
         if preferred is None:
             return leader
-        if now >= partition.preferred_until or self._cluster.is_failing(preferred):
-            partition.preferred = None
-            return leader
-        return preferred
+        if now < partition.preferred_until and not self._cluster.is_failing(preferred):
+            return preferred
+        partition.preferred = None
+        return leader
 
     def _same_topic(self, partition: Partition) -> bool:
         topic_id = self._cluster.topic_ids.get(partition.tp.topic)
@@ -379,20 +380,18 @@ class Fetcher:
         self._join(partition, replica)
 
     def _on_error(self, partition: Partition, code: int) -> None:
-        row = error_code(code)
+        row, tp = error_code(code), partition.tp
         backoff = self._cluster.config.retry_backoff_ms / 1000
-        self.troubled.add(partition.tp)
+        self.troubled.add(tp)
         if partition.preferred is not None:
             partition.preferred = None  # the follower may lag behind: ask the leader
             self._retry(partition, 0.0 if code == OFFSET_OUT_OF_RANGE else backoff)
             return
         if code == OFFSET_OUT_OF_RANGE and partition.next_offset is not None:
-            self._lost[partition.tp] = partition.next_offset
-            partition.next_offset = None
+            self._lost[tp], partition.next_offset = partition.next_offset, None
             self._retry(partition, 0.0)
             return
         if row.refresh:
             self._cluster.refresh()
-        what = f"fetch {partition.tp} on '{self._cluster.config.alias}'"
-        self._consumer.on_partition_error(partition.tp, broker_error(what, code))
+        self._consumer.on_partition_error(tp, fetch_error(self._cluster, tp, code))
         self._retry(partition, backoff if row.retriable else SLOW_RETRY_SECONDS)
