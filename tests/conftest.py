@@ -15,6 +15,7 @@ from hypothesis import settings
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.process import end_processes, wait_gone
 from tests.clusters import start_cluster
+from tests.secure_cluster import SecureCluster, start_secure_cluster
 
 _SESSION_VARIABLE = "SPARKMIRROR_TEST_SESSION"
 _GRACE_SECONDS = 5.0
@@ -38,6 +39,13 @@ def source_cluster() -> Iterator[KafkaCluster]:
 def target_cluster() -> Iterator[KafkaCluster]:
     """One broker to copy to, shared by the session."""
     with start_cluster("target") as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def secure_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureCluster]:
+    """One broker with TLS and SASL listeners, shared by the session."""
+    with start_secure_cluster(tmp_path_factory.mktemp("certificates")) as cluster:
         yield cluster
 
 

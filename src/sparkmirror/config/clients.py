@@ -20,7 +20,9 @@ from sparkmirror.config.client_keys import (
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.keys import Secret, fill
 from sparkmirror.config.not_yet import check_not_yet
+from sparkmirror.config.sasl import check_sasl
 from sparkmirror.config.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
+from sparkmirror.config.tls_checks import check_tls
 from sparkmirror.types import FlowName
 
 BOOTSTRAP_SERVERS = COMMON_CLIENT_KEYS["bootstrap.servers"].name
@@ -176,6 +178,8 @@ def _client(values: Mapping[str, Any], settings: Settings, alias: str) -> Client
             f"cluster '{alias}' has no broker address",
             "set it to host:port,host:port",
         )
+    check_tls(values, settings.findings)
+    check_sasl(values, settings.findings)
     security = {name: values[name] for name in SECURITY_KEYS.names if name in settings.values}
     security[SECURITY_PROTOCOL.name] = values[SECURITY_PROTOCOL.name]
     return fill(ClientConfig, COMMON_CLIENT_KEYS, values, alias=alias, security=security)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sparkmirror.config.keys import Definition, Importance, Key, Type
+from sparkmirror.config.keys import Definition, Importance, Key, Status, Type
 
 STRING, PASSWORD, LIST, CLASS = Type.STRING, Type.PASSWORD, Type.LIST, Type.CLASS
 INT, SHORT, LONG, DOUBLE, BOOLEAN = Type.INT, Type.SHORT, Type.LONG, Type.DOUBLE, Type.BOOLEAN
@@ -214,10 +214,42 @@ _ROWS: tuple[tuple[str, Importance, Type, Any, str], ...] = (
     ("sasl.oauthbearer.header.urlencode", LOW, BOOLEAN, False, "URL-encode id and secret."),
 )
 
-SECURITY_KEYS = Definition(
-    SECURITY_PROTOCOL,
-    *(
-        Key(name=name, importance=importance, type=type_, default=default, doc=doc)
-        for name, importance, type_, default, doc in _ROWS
-    ),
-)
+# What Java can be told and OpenSSL has no use for.
+_NO_JVM = {
+    "ssl.provider": "it names a part of the JVM, and TLS is OpenSSL's here",
+    "ssl.keymanager.algorithm": "it names a part of the JVM, and TLS is OpenSSL's here",
+    "ssl.trustmanager.algorithm": "it names a part of the JVM, and TLS is OpenSSL's here",
+    "ssl.secure.random.implementation": "it names a part of the JVM, and TLS is OpenSSL's here",
+    "ssl.engine.factory.class": "there is no JVM that could load it; use key and trust stores",
+    "sasl.login.class": "there is no JVM that could load it; sasl.jaas.config says how to log in",
+    "sasl.kerberos.kinit.cmd": "the Kerberos library gets and renews tickets itself",
+    "sasl.kerberos.ticket.renew.window.factor": "the Kerberos library renews tickets itself",
+    "sasl.kerberos.ticket.renew.jitter": "the Kerberos library renews tickets itself",
+    "sasl.kerberos.min.time.before.relogin": "the Kerberos library renews tickets itself",
+    "sasl.oauthbearer.jwt.validator.class": "brokers check tokens",
+    "sasl.oauthbearer.scope.claim.name": "brokers check tokens",
+    "sasl.oauthbearer.jwks.endpoint.url": "brokers check tokens",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms": "brokers check tokens",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": "brokers check tokens",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": "brokers check tokens",
+    "sasl.oauthbearer.clock.skew.seconds": "brokers check tokens",
+    "sasl.oauthbearer.expected.audience": "brokers check tokens",
+    "sasl.oauthbearer.expected.issuer": "brokers check tokens",
+}
+
+
+def _key(name: str, importance: Importance, type_: Type, default: Any, doc: str) -> Key:
+    reason = _NO_JVM.get(name, "")
+    status = Status.EXPLAINED if reason else Status.HONOURED
+    return Key(
+        name=name,
+        importance=importance,
+        type=type_,
+        default=default,
+        doc=doc,
+        status=status,
+        reason=reason,
+    )
+
+
+SECURITY_KEYS = Definition(SECURITY_PROTOCOL, *(_key(*row) for row in _ROWS))

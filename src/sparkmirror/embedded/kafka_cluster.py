@@ -36,10 +36,17 @@ class Broker:
     """One node of a cluster; its process may be started, stopped, killed and paused by tests."""
 
     def __init__(
-        self, node_id: int, port: int, folder: Path, command: Sequence[str | Path]
+        self,
+        node_id: int,
+        port: int,
+        folder: Path,
+        command: Sequence[str | Path],
+        other_ports: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.node_id = node_id
         self.port = port
+        # By the names of the cluster's other listeners.
+        self.other_ports = other_ports
         self.folder = folder
         self.log_path = folder / "log"
         self._command = command
@@ -124,12 +131,17 @@ class KafkaCluster:
         port: int | None = None,
         folder: Path | None = None,
         properties: Mapping[str, str] = MappingProxyType({}),
+        listeners: Mapping[str, str] = MappingProxyType({}),
         version: str = KAFKA_VERSION,
         heap: str = "512m",
         jvm_args: Sequence[str] = SERVER_JVM_ARGS,
         keep: bool = False,
         detached: bool = False,
     ) -> None:
+        """`listeners` are the security protocols, by name, of those beside the plain one.
+
+        What they need else is in `properties`.
+        """
         if not 1 <= brokers <= MOST_BROKERS:
             raise ConfigError("brokers", brokers, f"1 to {MOST_BROKERS} can be had")
         self.name = name
@@ -139,6 +151,7 @@ class KafkaCluster:
         self._port = port
         self._folder = folder
         self._properties = properties
+        self._listeners = listeners
         self._heap = heap
         self._jvm_args = jvm_args
         self._keep = keep
@@ -148,6 +161,10 @@ class KafkaCluster:
     @property
     def bootstrap_servers(self) -> str:
         return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
+
+    def servers_of(self, listener: str) -> str:
+        """Addresses of one of the other listeners."""
+        return ",".join(f"{HOST}:{broker.other_ports[listener]}" for broker in self.brokers)
 
     @property
     def pids(self) -> list[int]:
@@ -235,10 +252,12 @@ class KafkaCluster:
             self._node_ids, broker_ports, controller_ports, strict=True
         ):
             folder = self.folder / f"broker-{node_id}"
-            settings = self._broker_properties(node_id, port, controller_port, voters, folder)
+            others = {name: self._reserve(None) for name in self._listeners}
+            ports = {"PLAINTEXT": port, "CONTROLLER": controller_port, **others}
+            settings = self._broker_properties(node_id, ports, voters, folder)
             store_properties(folder / "server.properties", settings)
             _format(jars, folder / "data", node_id, cluster_id)
-            brokers.append(Broker(node_id, port, folder, self._command(jars, folder)))
+            brokers.append(Broker(node_id, port, folder, self._command(jars, folder), others))
         return brokers
 
     def _refuse_another_size(self) -> None:
@@ -259,8 +278,9 @@ class KafkaCluster:
         )
 
     def _broker_properties(
-        self, node_id: int, port: int, controller_port: int, voters: str, folder: Path
+        self, node_id: int, ports: Mapping[str, int], voters: str, folder: Path
     ) -> dict[str, str]:
+        protocols = {"CONTROLLER": "PLAINTEXT", "PLAINTEXT": "PLAINTEXT", **self._listeners}
         copies = str(min(MOST_BROKERS, len(self._node_ids)))
         in_sync = str(min(2, len(self._node_ids)))
         return {
@@ -268,8 +288,8 @@ class KafkaCluster:
             "node.id": str(node_id),
             "controller.quorum.voters": voters,
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items()),
+            "listener.security.protocol.map": ",".join(map(":".join, protocols.items())),
             "log.dirs": str(folder / "data"),
             "auto.create.topics.enable": "false",
             "group.initial.rebalance.delay.ms": "0",

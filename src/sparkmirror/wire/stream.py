@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from sparkmirror.errors import TransportError
+from sparkmirror.wire.loop import WRITE
 
 Buffer = bytes | bytearray | memoryview
 
@@ -22,6 +23,8 @@ class Stream(Protocol):
     """What a connection needs of its transport; none of the methods blocks."""
 
     address: str
+    # What to wait for until `finish_connect` is to be called again: READ or WRITE.
+    wants: int
 
     def fileno(self) -> int:
         """The socket's descriptor, for the event loop."""
@@ -35,6 +38,9 @@ class Stream(Protocol):
     def receive(self, into: memoryview) -> int:
         """Bytes received, 0 when there are none yet; TransportError at the end of the stream."""
 
+    def pending(self) -> bool:
+        """Whether there are bytes to receive that the socket does not show."""
+
     def send(self, pieces: Sequence[Buffer]) -> int:
         """Bytes taken from the front of `pieces`, 0 when the other side is slow."""
 
@@ -44,6 +50,8 @@ class Stream(Protocol):
 
 class PlainStream:
     """TCP without encryption."""
+
+    wants = WRITE
 
     def __init__(
         self, host: str, port: int, send_buffer: int, receive_buffer: int, attempt: int = 0
@@ -92,6 +100,10 @@ class PlainStream:
         if size == 0:
             raise TransportError(f"read from {self.address}: the broker closed the connection")
         return size
+
+    def pending(self) -> bool:
+        """The socket shows everything."""
+        return False
 
     def send(self, pieces: Sequence[Buffer]) -> int:
         """Bytes taken from the front of `pieces`."""

@@ -1,0 +1,112 @@
+"""Why TLS with a broker failed, in one line for people: the cause, and what to do about it.
+
+Runs on: executor and worker. Cluster and broker address are added by whoever knows them.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
+
+# OpenSSL's codes for why a certificate was refused (openssl/x509_vfy.h).
+_EXPIRED, _NOT_YET_VALID = 10, 9
+_SELF_SIGNED, _SELF_SIGNED_IN_CHAIN, _NO_ISSUER, _NO_FIRST_ISSUER, _ONLY_LEAF = 18, 19, 20, 2, 21
+_HOST_MISMATCH, _IP_MISMATCH = 62, 64
+_UNKNOWN_CA = (
+    "the broker's certificate is signed by nobody we trust",
+    "put its CA certificate into the trust store (ssl.truststore.location)",
+)
+_WRONG_NAME = (
+    "the broker's certificate is for another host name than the one we connect to",
+    "use a name of the certificate in bootstrap.servers and the broker's advertised.listeners",
+)
+_REFUSED_BY_US = {
+    _EXPIRED: ("the broker's certificate has expired", "renew it, and check this machine's clock"),
+    _NOT_YET_VALID: ("the broker's certificate is not valid yet", "check this machine's clock"),
+    _SELF_SIGNED: _UNKNOWN_CA,
+    _SELF_SIGNED_IN_CHAIN: _UNKNOWN_CA,
+    _NO_ISSUER: _UNKNOWN_CA,
+    _NO_FIRST_ISSUER: _UNKNOWN_CA,
+    _ONLY_LEAF: _UNKNOWN_CA,
+    _HOST_MISMATCH: _WRONG_NAME,
+    _IP_MISMATCH: _WRONG_NAME,
+}
+
+_NEEDS_CERTIFICATE = (
+    "the broker wants a client certificate",
+    "set ssl.keystore.location to a store with one that it accepts",
+)
+_REFUSED_CERTIFICATE = (
+    "the broker does not accept our client certificate",
+    "check that the broker trusts its CA (ssl.keystore.location)",
+)
+# Alerts that the broker sent, by OpenSSL's names.
+_REFUSED_BY_BROKER = {
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": _NEEDS_CERTIFICATE,
+    "SSLV3_ALERT_BAD_CERTIFICATE": (
+        "the broker wants a client certificate, or does not accept ours",
+        "check ssl.keystore.location and that the broker trusts its CA",
+    ),
+    "TLSV1_ALERT_UNKNOWN_CA": _REFUSED_CERTIFICATE,
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": _REFUSED_CERTIFICATE,
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": _REFUSED_CERTIFICATE,
+    "TLSV1_ALERT_ACCESS_DENIED": _REFUSED_CERTIFICATE,
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": (
+        "our client certificate has expired",
+        "renew the one in ssl.keystore.location",
+    ),
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": (
+        "our client certificate was revoked",
+        "renew the one in ssl.keystore.location",
+    ),
+}
+_NO_COMMON = (
+    "we and the broker have no TLS version or cipher suite in common",
+    "check ssl.enabled.protocols and ssl.cipher.suites here and on the broker",
+)
+_NOT_TLS = (
+    "what listens there does not speak TLS",
+    "check the port in bootstrap.servers and security.protocol",
+)
+_OTHERS = {
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": _NO_COMMON,
+    "TLSV1_ALERT_PROTOCOL_VERSION": _NO_COMMON,
+    "TLSV1_ALERT_INSUFFICIENT_SECURITY": _NO_COMMON,
+    "UNSUPPORTED_PROTOCOL": _NO_COMMON,
+    "NO_PROTOCOLS_AVAILABLE": _NO_COMMON,
+    "WRONG_VERSION_NUMBER": _NOT_TLS,
+    "PACKET_LENGTH_TOO_LONG": _NOT_TLS,
+    "RECORD_LAYER_FAILURE": _NOT_TLS,
+    "UNEXPECTED_EOF_WHILE_READING": _NOT_TLS,
+}
+
+
+def explain_handshake(error: OSError) -> KafkaError:
+    """The error for people of a handshake that failed."""
+    if not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLEOFError):
+        cause = "the broker closed the connection; perhaps " + _NOT_TLS[0]
+        return TransportError(f"TLS handshake: {cause}; {_NOT_TLS[1]}")
+    return _explain(error)
+
+
+def explain_reading(error: OSError) -> KafkaError:
+    """The same for what comes later: with TLS 1.3 a client hears only then that it was refused."""
+    if isinstance(error, ssl.SSLError):
+        return _explain(error)
+    return TransportError(f"TLS: {error.strerror or error}")
+
+
+def _explain(error: ssl.SSLError) -> KafkaError:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        unknown = (f"the broker's certificate was refused: {error.verify_message}", "")
+        return AuthenticationError(_line(_REFUSED_BY_US.get(error.verify_code, unknown)))
+    reason = error.reason or ""
+    if reason in _REFUSED_BY_BROKER:
+        return AuthenticationError(_line(_REFUSED_BY_BROKER[reason]))
+    return TransportError(_line(_OTHERS.get(reason, (reason or str(error), ""))))
+
+
+def _line(words: tuple[str, str]) -> str:
+    cause, remedy = words
+    return f"TLS handshake: {cause}; {remedy}" if remedy else f"TLS handshake: {cause}"

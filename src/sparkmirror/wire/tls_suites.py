@@ -1,0 +1,39 @@
+"""Names of cipher suites: Java writes them as IANA does, OpenSSL has its own.
+
+Runs on: executor and worker. The suites of TLS 1.3 have one name everywhere, and Python before 3.15
+has no way to choose among them: `TlsStream` looks at the one that was agreed on instead.
+"""
+
+from __future__ import annotations
+
+import re
+
+TLS13 = frozenset(
+    (
+        "TLS_AES_256_GCM_SHA384",
+        "TLS_AES_128_GCM_SHA256",
+        "TLS_CHACHA20_POLY1305_SHA256",
+        "TLS_AES_128_CCM_SHA256",
+        "TLS_AES_128_CCM_8_SHA256",
+    )
+)
+
+# TLS_<key exchange>_WITH_<cipher>_<hash>; old Java wrote SSL_ in front.
+_IANA = re.compile(r"(?:TLS|SSL)_(\w+?)_WITH_(\w+)")
+_SIZED = re.compile(r"^(AES|CAMELLIA|ARIA)_(\d+)")
+
+
+def openssl_name(suite: str) -> str:
+    """What OpenSSL calls a suite of TLS 1.2 or older; names that it may know itself are kept."""
+    found = _IANA.fullmatch(suite)
+    if found is None:
+        return suite
+    exchange, cipher = found.groups()
+    # Plain RSA key exchange is not named, and CBC is what a block cipher does unless it says else.
+    parts = [] if exchange == "RSA" else [exchange]
+    cipher = _SIZED.sub(r"\1\2", cipher).replace("_CBC", "")
+    cipher = cipher.replace("CHACHA20_POLY1305_SHA256", "CHACHA20_POLY1305")
+    cipher = cipher.replace("3DES_EDE", "DES_CBC3").replace("CCM_8", "CCM8")
+    if cipher.startswith("ARIA") and exchange == "ECDHE_RSA":
+        parts = ["ECDHE"]
+    return "-".join((*parts, cipher)).replace("_", "-")
