@@ -1,0 +1,123 @@
+"""GSSAPI (RFC 4752): Kerberos tickets; the login module names a keytab or a ticket cache.
+
+we      AP-REQ for <service>/<host>
+broker  AP-REP                          (it proves that it is the service)
+we      nothing
+broker  the protections it offers       we      none of them, which is all that Kafka does
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+
+from sparkmirror.errors import AuthenticationError, MirrorError
+from sparkmirror.wire.sasl import gss_library as gss
+from sparkmirror.wire.sasl.mechanism import Login, Mechanism
+from sparkmirror.wire.secret_files import read_file
+
+NO_PROTECTION = 1
+
+
+class Gssapi(Mechanism):
+    """One exchange, whose first token is there already: making it may take a talk with the KDC."""
+
+    def __init__(self, context: gss.Context) -> None:
+        self._context = context
+        self._first = context.step(b"")
+        self._is_done = False
+
+    def start(self) -> bytes:
+        return self._first
+
+    def answer(self, challenge: bytes) -> bytes | None:
+        if self._is_done:
+            return None
+        if not self._context.is_complete:
+            return self._context.step(challenge)
+        self._is_done = True
+        offered = self._context.unwrap(challenge)
+        if len(offered) != 4 or not offered[0] & NO_PROTECTION:
+            raise AuthenticationError("Kerberos: the broker insists on protection that Kafka lacks")
+        return self._context.wrap(bytes((NO_PROTECTION, 0, 0, 0)))
+
+
+class GssapiLogin(Login):
+    """The options of Krb5LoginModule."""
+
+    mechanism = "GSSAPI"
+
+    def __init__(self, service: str, options: Mapping[str, str], *, keytab: bool) -> None:
+        """With `keytab`, tickets are got with its key; else those of a ticket cache are used.
+
+        Raises:
+            MissingPart: this machine has no Kerberos library.
+        """
+        gss.library()
+        self.user = options.get("principal", "")
+        self._service = service
+        self._keytab = options.get("keyTab", "") if keytab else None
+        self._cache = gss.memory_cache() if keytab else options.get("ticketCache", "")
+        self._lock = threading.Lock()
+
+    def begin(self, host: str) -> Future[Mechanism]:
+        return in_thread(f"Kerberos for {host}", lambda: self._exchange(host))
+
+    def advice(self) -> str:
+        return "check the principal and the clocks; the broker's log says more"
+
+    def _exchange(self, host: str) -> Mechanism:
+        with self._lock:  # one request for a ticket, then it is in the cache
+            name = gss.Name(self.user, gss.PRINCIPAL_NAME) if self.user else None
+            credentials = gss.Credentials(name, self._store())
+            service = gss.Name(f"{self._service}@{host}", gss.HOST_BASED_SERVICE)
+            return Gssapi(gss.Context(service, credentials))
+
+    def _store(self) -> dict[str, str]:
+        store = {}
+        if self._cache:
+            is_file = ":" not in self._cache
+            store["ccache"] = f"FILE:{self._cache}" if is_file else self._cache
+        if self._keytab:
+            store["client_keytab"] = f"FILE:{_on_disk(self._keytab.removeprefix('FILE:'))}"
+        return store
+
+
+def in_thread(name: str, make: Callable[[], Mechanism]) -> Future[Mechanism]:
+    """What `make` returns or raises, from a thread of its own."""
+    future: Future[Mechanism] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(make())
+        except MirrorError as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return future
+
+
+_copies: dict[bytes, str] = {}
+
+
+def _on_disk(path: str) -> str:
+    """A path with the keytab that `read_file` gives: the library can read files only."""
+    try:
+        data = read_file(path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise AuthenticationError(f"Kerberos: keytab {path} cannot be read: {reason}") from error
+    if Path(path).is_file() and Path(path).read_bytes() == data:
+        return path
+    if data not in _copies:
+        handle, copy = tempfile.mkstemp(prefix="sparkmirror-", suffix=".keytab")  # mode 600
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        atexit.register(Path(copy).unlink, missing_ok=True)
+        _copies[data] = copy
+    return _copies[data]

@@ -1,0 +1,70 @@
+"""SaslHandshake and SaslAuthenticate: the two requests that carry a login."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from sparkmirror.wire.messages import encode_string, parsing
+
+SASL_HANDSHAKE = (17, 1)
+SASL_AUTHENTICATE = (36, 1)  # the first that tells how long the session lasts
+
+UNSUPPORTED_SASL_MECHANISM = 33
+ILLEGAL_SASL_STATE = 34
+SASL_AUTHENTICATION_FAILED = 58
+
+
+class Handshake(NamedTuple):
+    """The broker's answer to the mechanism we named."""
+
+    code: int
+    mechanisms: tuple[str, ...]
+
+
+class Step(NamedTuple):
+    """The broker's answer to one message of the mechanism; lifetime 0 means for ever."""
+
+    code: int
+    text: str | None
+    challenge: bytes
+    lifetime_ms: int
+
+
+def encode_handshake(mechanism: str) -> bytes:
+    """Ask for `mechanism`."""
+    return encode_string(mechanism)
+
+
+def decode_handshake(answer: memoryview) -> Handshake:
+    """What the broker thinks of it."""
+    with parsing("SASL handshake"):
+        code, count = struct.unpack_from(">hi", answer)
+        at, names = 6, []
+        for _ in range(count):
+            name, at = _string(answer, at)
+            names.append(name or "")
+    return Handshake(code, tuple(names))
+
+
+def encode_authenticate(message: bytes) -> bytes:
+    """One message of the mechanism."""
+    return struct.pack(">i", len(message)) + message
+
+
+def decode_authenticate(answer: memoryview) -> Step:
+    """The broker's next message."""
+    with parsing("SASL answer"):
+        (code,) = struct.unpack_from(">h", answer)
+        text, at = _string(answer, 2)
+        (size,) = struct.unpack_from(">i", answer, at)
+        end = at + 4 + max(size, 0)
+        (lifetime,) = struct.unpack_from(">q", answer, end)
+    return Step(code, text, bytes(answer[at + 4 : end]), max(lifetime, 0))
+
+
+def _string(answer: memoryview, at: int) -> tuple[str | None, int]:
+    (size,) = struct.unpack_from(">h", answer, at)
+    if size < 0:
+        return None, at + 2
+    return str(answer[at + 2 : at + 2 + size], "utf-8"), at + 2 + size
