@@ -14,13 +14,19 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.errors import KafkaError, RemoteProtocolError, TransportError
+from sparkmirror.errors import (
+    AuthenticationError,
+    KafkaError,
+    RemoteProtocolError,
+    TransportError,
+)
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import messages
 from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.loop import Loop
-from sparkmirror.wire.stream import PlainStream, Stream
+from sparkmirror.wire.security import Security
+from sparkmirror.wire.stream import Stream
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +37,9 @@ OpenStream = Callable[[str, int, int], Stream]
 METADATA_PATIENCE_SECONDS = 5.0
 # The same while no broker is connected: a frozen one accepts connections and says nothing.
 CONNECT_PATIENCE_SECONDS = 2.0
+# A login that is refused is told again after this time, and tried again after the other at most.
+SAY_AGAIN_SECONDS = 60.0
+MOST_REFUSED_SECONDS = 10
 
 
 class Leader(NamedTuple):
@@ -76,7 +85,10 @@ class Cluster:
         config: ClientConfig,
         pool: BufferPool,
         open_stream: OpenStream | None = None,
+        *,
+        is_trial: bool = False,
     ) -> None:
+        """Nothing is logged of a trial: whoever makes it tells how it ended."""
         self.loop = loop
         self.config = config
         self.pool = pool
@@ -86,7 +98,8 @@ class Cluster:
         # Why a broker could not be reached; None again as soon as one answers.
         self.last_error: KafkaError | None = None
         self.listeners: list[Listener] = []
-        self._open_stream = open_stream or self._plain_stream
+        self.security = Security.of(config)
+        self._open_stream = open_stream or self._stream
         self._nodes: dict[int, tuple[str, int]] = {}
         # By (broker, line).
         self._links: dict[tuple[int, int], Link] = {}
@@ -98,7 +111,9 @@ class Cluster:
         self._refresh_failures = 0
         self._missed = False
         self._last_attempt = float("-inf")
+        self._say_again = float("-inf")
         self._closed = False
+        self._is_trial = is_trial
         for at, server in enumerate(config.bootstrap_servers):
             host, _, port = server.rpartition(":")
             self._nodes[BOOTSTRAP - at] = (host.strip("[]"), int(port))
@@ -150,8 +165,12 @@ class Cluster:
 
     def is_failing(self, node: int) -> bool:
         """True while the last attempt to reach `node`, or its connection, has failed."""
+        return self.failures(node) > 0
+
+    def failures(self, node: int) -> int:
+        """How many attempts to reach `node` have failed since the last that did not."""
         link = self._links.get((node, 0))
-        return link is not None and link.failures > 0
+        return 0 if link is None else link.failures
 
     def any_connection(self) -> Connection | None:
         """The least busy connection of all that are ready, or None while one is being opened.
@@ -196,9 +215,9 @@ class Cluster:
 
     # -- connections -----------------------------------------------------------------------------
 
-    def _plain_stream(self, host: str, port: int, attempt: int) -> Stream:
+    def _stream(self, host: str, port: int, attempt: int) -> Stream:
         send, receive = self.config.send_buffer_bytes, self.config.receive_buffer_bytes
-        return PlainStream(host, port, send, receive, attempt)
+        return self.security.open_stream(host, port, attempt, send, receive)
 
     def _connect(self, node: int, link: Link) -> None:
         self._last_attempt = self.loop.clock()
@@ -216,29 +235,35 @@ class Cluster:
             stream,
             self.config.client_id,
             self.pool,
-            on_open=lambda: self._handshake(node, link),
+            on_open=lambda: self._handshake(node, link, host),
             on_closed=lambda error: self._on_closed(node, link, error),
         )
         connection = link.connection
         patience = self.config.socket_connection_setup_timeout_ms / 1000
         self.loop.call_later(patience, lambda: _check_open(connection, f"{host}:{port}"))
 
-    def _handshake(self, node: int, link: Link) -> None:
-        """Learn which versions the broker speaks. Authentication goes before this."""
+    def _handshake(self, node: int, link: Link, host: str) -> None:
+        """Learn which versions the broker speaks, then log in."""
         assert link.connection is not None
+        connection, timeout = link.connection, self.config.request_timeout_ms / 1000
 
         def answered(answer: memoryview, _: Lease | None) -> None:
             link.versions = messages.decode_api_versions(answer)
-            link.ready = True
-            link.failures = 0
-            self.last_error = None
-            for listener in self.listeners:
-                listener.on_connected(node)
-            self._maybe_refresh(self.loop.clock())
+            authenticator = self.security.authenticator(host)
+            if authenticator is None:
+                self._on_ready(node, link)
+            else:
+                authenticator.start(connection, timeout, lambda: self._on_ready(node, link))
 
-        link.connection.send(
-            messages.API_VERSIONS, [], answered, _ignore, self.config.request_timeout_ms / 1000
-        )
+        connection.send(messages.API_VERSIONS, [], answered, _ignore, timeout)
+
+    def _on_ready(self, node: int, link: Link) -> None:
+        link.ready = True
+        link.failures = 0
+        self.last_error = None
+        for listener in self.listeners:
+            listener.on_connected(node)
+        self._maybe_refresh(self.loop.clock())
 
     def _on_closed(self, node: int, link: Link, error: KafkaError) -> None:
         connection, was_ready = link.connection, link.ready
@@ -251,16 +276,25 @@ class Cluster:
             log.debug("'%s', broker %d: %s", self.config.alias, node, error)
             return
         host, port = self._nodes.get(node, ("?", 0))
-        self.last_error = TransportError(
-            f"cluster '{self.config.alias}', broker {host}:{port}: {error}"
-        )
-        if link.failures == 0:
-            log.warning("%s", self.last_error)
+        refused = isinstance(error, AuthenticationError)
+        kind = AuthenticationError if refused else TransportError
+        self.last_error = kind(f"cluster '{self.config.alias}', broker {host}:{port}: {error}")
+        self._say(link, refused)
         link.failures += 1
         wait = self._reconnect_backoff(link.failures)
+        if refused:  # accounts are locked after many attempts, and brokers write each one down
+            wait = max(wait, float(min(2 ** (link.failures - 1), MOST_REFUSED_SECONDS)))
         link.not_before = self.loop.clock() + wait
         self.refresh()
         self.loop.call_later(wait, lambda: self._reconnect(node))
+
+    def _say(self, link: Link, refused: bool) -> None:
+        """The first failure, and that a login is still refused."""
+        now = self.loop.clock()
+        is_new = link.failures == 0 or (refused and now >= self._say_again)
+        if is_new and not self._is_trial:
+            log.warning("%s", self.last_error)
+            self._say_again = now + SAY_AGAIN_SECONDS
 
     def _reconnect(self, node: int) -> None:
         """Only brokers that somebody needs are connected again: listeners ask when they want it."""

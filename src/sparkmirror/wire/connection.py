@@ -42,6 +42,18 @@ class Waiting(NamedTuple):
     on_failure: Callable[[KafkaError], None]
 
 
+class Held(NamedTuple):
+    """A request that is kept back; the fields are those of `Connection.send`."""
+
+    api: tuple[int, int]
+    body: Sequence[Buffer]
+    on_answer: OnAnswer
+    on_failure: Callable[[KafkaError], None]
+    timeout: float
+    flexible: bool
+    keep: bool
+
+
 class Connection:
     """Frames requests, matches answers. Dead after the first failure: the owner opens another."""
 
@@ -55,7 +67,7 @@ class Connection:
         on_open: Callable[[], None],
         on_closed: Callable[[KafkaError], None],
     ) -> None:
-        self._loop = loop
+        self.loop = loop
         self._stream = stream
         self._client_id = client_id.encode()
         self._pool = pool
@@ -67,6 +79,8 @@ class Connection:
         self.was_idle = False
         self._correlation = 0
         self._waiting: deque[Waiting] = deque()
+        # Requests that wait for the end of a login; None while there is none.
+        self._held: list[Held] | None = None
         self._outbox: list[Buffer] = []
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._scratch_size = 0
@@ -90,7 +104,7 @@ class Connection:
     @property
     def in_flight(self) -> int:
         """Requests without an answer."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self._held or ())
 
     def send(
         self,
@@ -102,8 +116,9 @@ class Connection:
         *,
         flexible: bool = False,
         keep: bool = False,
+        ahead: bool = False,
     ) -> None:
-        """Send one request of (API key, version).
+        """Send one request of (API key, version); one that goes `ahead` is never held back.
 
         `on_answer` gets the bytes after the correlation id. They are valid during the call only,
         unless `keep`: then they lie in the lease, which the callee must release.
@@ -114,15 +129,30 @@ class Connection:
         if self.closed:
             on_failure(TransportError(f"the connection to {self._stream.address} is closed"))
             return
+        if self._held is not None and not ahead:
+            held = Held(api, body, on_answer, on_failure, timeout, flexible, keep)
+            self._held.append(held)
+            return
         self._correlation = (self._correlation + 1) & 0x7FFFFFFF
         tags = b"\0" if flexible else b""
         size = REQUEST.size - 4 + len(self._client_id) + len(tags) + sum(map(len, body))
         head = REQUEST.pack(size, *api, self._correlation, len(self._client_id))
-        deadline = self._loop.clock() + timeout
+        deadline = self.loop.clock() + timeout
         self._waiting.append(Waiting(self._correlation, deadline, keep, on_answer, on_failure))
         self._outbox += (head + self._client_id + tags, *body)
         if self._open and not self._writing:
             self._guarded(self._flush)
+
+    def hold_back(self) -> None:
+        """Keep requests until `let_go`, except those that go ahead."""
+        if self._held is None:
+            self._held = []
+
+    def let_go(self) -> None:
+        """Send what was held back, in the order it came."""
+        held, self._held = self._held or [], None
+        for each in held:
+            self.send(*each[:5], flexible=each.flexible, keep=each.keep)
 
     def on_ready(self, events: int) -> None:
         """Called by the loop."""
@@ -151,14 +181,15 @@ class Connection:
         if self.closed:
             return
         self.closed = True
-        self._loop.unwatch(self)
+        self.loop.unwatch(self)
         self._stream.close()
         if self._lease is not None:
             self._lease.release()
             self._lease = None
         # Batches lie in here; those who sent them may use their buffers again from now on.
         self._outbox.clear()
-        waiting, self._waiting = self._waiting, deque()
+        waiting: list[Waiting | Held] = [*self._waiting, *(self._held or ())]
+        self._waiting, self._held = deque(), None
         self.was_idle = not waiting
         # The owner first: those who wait may ask it for a connection, and must not get this one.
         self._on_closed(error)
@@ -174,14 +205,16 @@ class Connection:
     def _finish_connect(self) -> None:
         if self._stream.finish_connect():
             self._open = True
-            self._loop.rewatch(self, READ)
+            self.loop.rewatch(self, READ)
             self._on_open()
             if not self.closed:
                 self._flush()
+        else:
+            self.loop.rewatch(self, self._stream.wants)
 
     def _flush(self) -> None:
-        if self._loop.guard is not None:
-            self._loop.guard()
+        if self.loop.guard is not None:
+            self.loop.guard()
         while self._outbox:
             sent = self._stream.send(self._outbox)
             if sent == 0:
@@ -190,10 +223,10 @@ class Connection:
             self._moving = self._moving or bool(self._outbox)
         if self._outbox:
             if not self._writing:
-                self._loop.rewatch(self, READ | WRITE)
+                self.loop.rewatch(self, READ | WRITE)
                 self._writing = True
         elif self._writing:
-            self._loop.rewatch(self, READ)
+            self.loop.rewatch(self, READ)
             self._writing = False
 
     def _drop_sent(self, sent: int) -> None:
@@ -212,6 +245,12 @@ class Connection:
 
     def _read(self) -> None:
         self._moving = True
+        self._read_some()
+        # The loop does not call for bytes that have left the socket.
+        while not self.closed and self._stream.pending():
+            self._read_some()
+
+    def _read_some(self) -> None:
         if self._lease is not None:
             self._read_large()
         else:

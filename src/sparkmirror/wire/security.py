@@ -8,28 +8,19 @@ not per connection. Everything that opens a connection to a broker asks it: the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+import ssl
+from collections.abc import Hashable, Mapping
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
-from sparkmirror.wire.connection import Connection
+from sparkmirror.wire.sasl import kafka_python
+from sparkmirror.wire.sasl.authenticator import Authenticator
+from sparkmirror.wire.sasl.logins import LoginMaker
 from sparkmirror.wire.stream import PlainStream, Stream
-
-OnAuthenticated = Callable[[float | None], None]
-"""Called with the seconds until the broker wants another login; None if it never does."""
-
-
-class Authenticator(Protocol):
-    """One login over one connection; none of the methods blocks."""
-
-    def start(self, connection: Connection, timeout: float, on_done: OnAuthenticated) -> None:
-        """Begin. When it fails, `connection.fail` is called with an AuthenticationError.
-
-        Also called for a login that is to be renewed: then requests of others are in flight, and
-        go on.
-        """
+from sparkmirror.wire.tls_context import ContextSource, TlsSettings
+from sparkmirror.wire.tls_stream import TlsStream
 
 
 class Security:
@@ -39,6 +30,8 @@ class Security:
         self.alias = alias
         self.protocol: str = settings.get(SECURITY_PROTOCOL.name, SECURITY_PROTOCOL.default)
         self._settings = settings
+        self._tls = ContextSource(self._tls_settings()) if self.is_tls else None
+        self._login = self._login_maker().make() if self.is_sasl else None
 
     @staticmethod
     def of(config: ClientConfig) -> Security:
@@ -69,19 +62,43 @@ class Security:
         self, host: str, port: int, attempt: int, send_buffer: int, receive_buffer: int
     ) -> Stream:
         """A stream that is being connected; raises KafkaError."""
-        return PlainStream(host, port, send_buffer, receive_buffer, attempt)
+        buffers = send_buffer, receive_buffer
+        if self._tls is None:
+            return PlainStream(host, port, *buffers, attempt)
+        return TlsStream(host, port, *buffers, attempt, context=self._tls.current())
 
     def authenticator(self, host: str) -> Authenticator | None:
         """A new login for a connection to the broker `host`; None without SASL."""
-        return None
+        return None if self._login is None else Authenticator(self._login, host)
 
     def files(self) -> tuple[str, ...]:
         """Paths of the files that these settings name: what an executor needs."""
-        return ()
+        of_tls = self._tls_settings().files() if self.is_tls else ()
+        return (*of_tls, *(self._login_maker().files() if self.is_sasl else ()))
 
     def kafka_python_options(self) -> dict[str, Any]:
         """The same for kafka-python's clients."""
-        return {"security_protocol": self.protocol}
+        options: dict[str, Any] = {"security_protocol": self.protocol}
+        if self._tls is not None:
+            options["ssl_context"] = self._tls
+        if self._login is not None:
+            options |= kafka_python.options(self._login)
+        return options
+
+    def _tls_settings(self) -> TlsSettings:
+        return TlsSettings(self._settings, f"cluster '{self.alias}'")
+
+    def _login_maker(self) -> LoginMaker:
+        settings = {key.name: self.setting(key.name) for key in SECURITY_KEYS}
+        return LoginMaker(self.alias, settings, self._token_server_context)
+
+    def _token_server_context(self, options: Mapping[str, str]) -> ssl.SSLContext:
+        """TLS for a token server, which has ssl.* options of its own in sasl.jaas.config."""
+        known = {name: text for name, text in options.items() if name in SECURITY_KEYS}
+        values = SECURITY_KEYS.parse(known)
+        where = f"cluster '{self.alias}': sasl.jaas.config"
+        settings = TlsSettings({name: values[name] for name in known}, where)
+        return ContextSource(settings).current().ssl
 
 
 _cache: dict[Hashable, Security] = {}
