@@ -7,11 +7,13 @@ import base64
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import sparkmirror
 from sparkmirror.cli.main import COMMANDS
@@ -20,7 +22,6 @@ from sparkmirror.config.mm2 import load_mm2
 from sparkmirror.config.validation import validate_connector
 from sparkmirror.config.worker_file import WorkerFile, load_worker
 from sparkmirror.rest.connector_files import ConnectorFile, read_files
-from tests.deploy.small_yaml import load_documents
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -31,6 +32,10 @@ IMAGE = f"sparkmirror:{sparkmirror.__version__}"
 VERBS = ("deploy", "undeploy", "redeploy", "status")
 
 Json = dict[str, Any]
+
+
+def load_documents(path: Path) -> list[Any]:
+    return list(yaml.safe_load_all(path.read_text("ascii")))
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -123,6 +128,14 @@ def services() -> dict[str, Json]:
     (compose,) = load_documents(DEPLOY / "docker-compose.yml")
     found: dict[str, Json] = compose["services"]
     return found
+
+
+def test_compose_file_is_of_its_schema() -> None:
+    check = Path(sys.executable).with_name("check-jsonschema")
+    got = run(
+        str(check), "--builtin-schema", "vendor.compose-spec", str(DEPLOY / "docker-compose.yml")
+    )
+    assert (got.returncode, got.stderr) == (0, ""), got.stdout
 
 
 def test_services_are_complete(services: dict[str, Json]) -> None:
