@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.connect.worker_loggers import ALIASES, WorkerLoggers
+from sparkmirror.connect.worker_loggers import ALIASES, LIBRARIES, WorkerLoggers
 
 MIRROR = "org.apache.kafka.connect.mirror"
 
@@ -16,7 +16,8 @@ MIRROR = "org.apache.kafka.connect.mirror"
 def levels() -> Iterator[None]:
     """All as they were, afterwards."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("sparkmirror")]
-    found = [logging.getLogger(name) for name in (None, MIRROR, *names, *ALIASES.values())]
+    touched = (None, MIRROR, *LIBRARIES, *names, *ALIASES.values())
+    found = [logging.getLogger(name) for name in touched]
     before = [(logger, logger.level) for logger in found]
     yield
     for logger, level in before:
@@ -37,6 +38,21 @@ def test_root_is_everything() -> None:
     changed = loggers.change("root", "OFF")
     assert {"root", *ALIASES} <= set(changed)
     assert logging.getLogger().level > logging.CRITICAL
+
+
+@pytest.mark.parametrize("name", ["root", "kafka", "py4j", "py4j.java_gateway", "httpcore"])
+def test_libraries_do_not_write_down_what_they_send(name: str) -> None:
+    loggers = WorkerLoggers()
+    for level in ("TRACE", "DEBUG", "INFO"):
+        loggers.change(name, level)
+        logger = logging.getLogger(None if name == "root" else name)
+        assert logger.level == logging.WARNING
+    assert logging.getLogger("kafka.conn").getEffectiveLevel() >= logging.WARNING
+
+
+def test_root_at_debug_shows_our_own_lines() -> None:
+    WorkerLoggers().change("root", "DEBUG")
+    assert logging.getLogger("sparkmirror").getEffectiveLevel() == logging.DEBUG
 
 
 def test_nobody_has_changed_what_nobody_set() -> None:

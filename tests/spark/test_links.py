@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import queue
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
-from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
+from sparkmirror.spark import link_server
+from sparkmirror.spark.link_certificate import make_identity
 from sparkmirror.spark.link_client import LinkClient, open_link
-from sparkmirror.spark.link_frames import Message, greet_worker
+from sparkmirror.spark.link_frames import (
+    LARGEST_HELLO,
+    LENGTH,
+    Message,
+    encode_message,
+    receive_message,
+)
 from sparkmirror.spark.link_server import Link, LinkServer
+from sparkmirror.spark.link_tls import call_over_tls
+from sparkmirror.spark.ticket import Ticket
 from sparkmirror.wire.loop import Loop
 
 WAIT_SECONDS = 20.0
@@ -48,7 +62,7 @@ class Task:
         self.loop = Loop()
         self.messages: list[Message] = []
         self.lost: list[KafkaError] = []
-        self.link = LinkClient(open_link("127.0.0.1", server.port, server.secret, name))
+        self.link = LinkClient(open_link(server.ticket("127.0.0.1", name)))
 
     def begin(self) -> Message:
         """Get the orders, then go over to the loop."""
@@ -165,15 +179,15 @@ def test_a_worker_that_ends_is_noticed(server: LinkServer, peer: Peer, task: Tas
 def test_a_caller_without_the_secret_is_turned_away(
     server: LinkServer, peer: Peer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    address = ("127.0.0.1", server.port)
-    with socket.create_connection(address, WAIT_SECONDS) as sock, pytest.raises(KafkaError):
-        greet_worker(sock, "another secret", "t")
+    ticket = dataclasses.replace(server.ticket("127.0.0.1", "t"), secret="another secret")
+    with pytest.raises(KafkaError):
+        open_link(ticket)
     wait_for(lambda: "was turned away" in caplog.text)
     assert peer.links.empty()
 
 
 def test_nonsense_on_an_open_link_ends_it(server: LinkServer, peer: Peer) -> None:
-    sock = open_link("127.0.0.1", server.port, server.secret, "t")
+    sock = open_link(server.ticket("127.0.0.1", "t"))
     with sock:
         sock.sendall(b"\0\0\0\2{]")
         assert peer.gone.get(timeout=WAIT_SECONDS)
@@ -195,9 +209,178 @@ def wait_for(done: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+# -- TLS -------------------------------------------------------------------------------------------
+
+
+def test_everything_is_encrypted(server: LinkServer, peer: Peer) -> None:
+    """What passes between both ends has neither the orders nor who the task is."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    heard = bytearray()
+    relay = threading.Thread(target=listen_in, args=(listener, server.port, heard))
+    relay.start()
+    ticket = dataclasses.replace(server.ticket("127.0.0.1", "t"), port=listener.getsockname()[1])
+    link = LinkClient(open_link(ticket))
+    assert link.wait_for_orders()["type"] == "start"
+    link.send({"type": "log", "text": "a word"})
+    assert peer.messages.get(timeout=WAIT_SECONDS)["text"] == "a word"
+    link.close()
+    relay.join(WAIT_SECONDS)
+    listener.close()
+    assert len(heard) > 500
+    for word in (b"start", b"challenge", b"proof", b"a word", ticket.secret.encode()):
+        assert word not in heard
+
+
+def listen_in(listener: socket.socket, port: int, heard: bytearray) -> None:
+    """Pass everything on, both ways, and keep a copy."""
+    near, _ = listener.accept()
+    with near, socket.create_connection(("127.0.0.1", port)) as far:
+        back = threading.Thread(target=pass_on, args=(far, near, heard))
+        back.start()
+        pass_on(near, far, heard)
+        back.join(WAIT_SECONDS)
+
+
+def pass_on(source: socket.socket, target: socket.socket, heard: bytearray) -> None:
+    with suppress(OSError):  # whoever hangs up first
+        while piece := source.recv(1 << 16):
+            heard += piece
+            target.sendall(piece)
+        target.shutdown(socket.SHUT_WR)
+
+
+def test_a_worker_with_another_certificate_learns_nothing(server: LinkServer) -> None:
+    """Somebody in between who even knows the secret."""
+    other = LinkServer("127.0.0.1")
+    mine = server.ticket("127.0.0.1", "t")
+    with pytest.raises(AuthenticationError, match="another certificate than the task's worker"):
+        open_link(dataclasses.replace(mine, port=other.port))
+    other.close()
+
+
+def test_a_caller_without_tls_is_turned_away(
+    server: LinkServer, peer: Peer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), WAIT_SECONDS) as sock:
+        sock.sendall(encode_message({"task": "t", "proof": "", "challenge": ""}))
+        with suppress(ConnectionResetError):
+            assert b"challenge" not in sock.recv(1000)
+    wait_for(lambda: "was turned away: control link: a caller without TLS" in caplog.text)
+    assert peer.links.empty()
+
+
+def test_a_worker_without_tls_is_not_told_anything() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    heard: queue.Queue[bytes] = queue.Queue()
+
+    def answer() -> None:
+        sock, _ = listener.accept()
+        with sock:
+            sock.sendall(encode_message({"challenge": "0" * 64}))
+            heard.put(sock.recv(1 << 16))
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    ticket = Ticket("127.0.0.1", listener.getsockname()[1], "the secret", "0" * 64, "t")
+    with pytest.raises(TransportError, match="no TLS with the worker"):
+        open_link(ticket)
+    thread.join(WAIT_SECONDS)
+    listener.close()
+    assert b"proof" not in heard.get(timeout=WAIT_SECONDS)
+
+
+def test_a_caller_who_says_nothing_is_turned_away_in_time(
+    server: LinkServer, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Byte by byte does not help him."""
+    monkeypatch.setattr(link_server, "HELLO_SECONDS", 0.5)
+    began = time.monotonic()
+    raw = socket.create_connection(("127.0.0.1", server.port), WAIT_SECONDS)
+    with call_over_tls(raw, server.ticket("", "").fingerprint) as sock:
+        assert "challenge" in receive_message(sock)
+        with pytest.raises((ConnectionError, ssl.SSLError)):
+            send_slowly(sock, encode_message({"task": "t" * 10_000}))
+    assert time.monotonic() - began < WAIT_SECONDS / 2
+    assert peer.links.empty()
+
+
+def send_slowly(sock: socket.socket, data: bytes) -> None:
+    for byte in data:
+        sock.sendall(bytes([byte]))
+        time.sleep(0.05)
+
+
+def test_a_caller_cannot_send_much_before_he_has_proved_anything(
+    server: LinkServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    raw = socket.create_connection(("127.0.0.1", server.port), WAIT_SECONDS)
+    with call_over_tls(raw, server.ticket("", "").fingerprint) as sock:
+        sock.sendall(LENGTH.pack(LARGEST_HELLO + 1))
+        wait_for(lambda: f"a message of {LARGEST_HELLO + 1} bytes" in caplog.text)
+
+
+def test_every_worker_has_a_certificate_of_its_own() -> None:
+    first, second = make_identity(), make_identity()
+    assert first.fingerprint != second.fingerprint
+    assert len(first.fingerprint) == hashlib.sha256().digest_size * 2
+    assert first.context.minimum_version is ssl.TLSVersion.TLSv1_3
+
+
+def test_threads_that_write_and_one_that_reads(peer: Peer, task: Task) -> None:
+    """Both directions at once, from several threads of the worker: TLS allows one at a time."""
+    task.begin()
+    link = peer.links.get(timeout=WAIT_SECONDS)
+    text = "x" * 20_000
+
+    def talk() -> None:
+        for _ in range(50):
+            link.send({"text": text})
+
+    threads = [threading.Thread(target=talk) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(200):
+        task.link.send({"number": number, "text": text})
+        task.loop.run_once(0.01)
+    task.run_until(lambda: len(task.messages) == 200)
+    for thread in threads:
+        thread.join(WAIT_SECONDS)
+    assert {message["text"] for message in task.messages} == {text}
+    told = [peer.messages.get(timeout=WAIT_SECONDS)["number"] for _ in range(200)]
+    assert told == list(range(200))
+
+
+def test_what_another_thread_of_the_task_says_waits_for_the_next_message(
+    peer: Peer, task: Task
+) -> None:
+    task.begin()
+    other = threading.Thread(target=task.link.send, args=({"text": "from a thread"},))
+    other.start()
+    other.join(WAIT_SECONDS)
+    assert peer.messages.empty()
+    task.link.send({"type": "numbers"})
+    said = [peer.messages.get(timeout=WAIT_SECONDS) for _ in range(2)]
+    assert said == [{"text": "from a thread"}, {"type": "numbers"}]
+
+
+def test_messages_that_came_with_the_orders_are_not_forgotten(server: LinkServer) -> None:
+    """They may be in one TLS record with them: then the socket has nothing more to tell."""
+
+    class Hasty(Peer):
+        def on_hello(self, link: Link) -> None:
+            frames = [encode_message({"type": "start"}), encode_message({"type": "stop"})]
+            link._line.sendall(b"".join(frames))
+
+    server.expect("t", Hasty())
+    task = Task(server)
+    assert task.begin() == {"type": "start"}
+    task.run_until(lambda: task.messages == [{"type": "stop"}])
+    task.close()
+
+
 def test_a_failed_handshake_leaves_no_socket(server: LinkServer) -> None:
     with pytest.raises(KafkaError):
-        open_link("127.0.0.1", server.port, "another secret", "t")
+        open_link(dataclasses.replace(server.ticket("127.0.0.1", "t"), secret="another secret"))
 
 
 def test_close_ends_the_accepting_thread() -> None:

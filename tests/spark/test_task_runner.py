@@ -12,12 +12,12 @@ import pytest
 
 from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.spark import task_runner
-from sparkmirror.spark.copy_task import Ticket
 from sparkmirror.spark.link_client import LinkClient, open_link
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
+from sparkmirror.spark.ticket import Ticket
 from tests.wire.rigs import WAIT_SECONDS
 
 TASK = "a->b|MirrorSourceConnector-0"
@@ -91,7 +91,7 @@ class Rig:
     def call(self) -> LinkClient:
         """What a task does first."""
         ticket = self.spark.tickets.get(timeout=WAIT_SECONDS)
-        return LinkClient(open_link(ticket.host, ticket.port, ticket.secret, ticket.task))
+        return LinkClient(open_link(ticket))
 
     def begin(self) -> LinkClient:
         """A task that has got its orders."""
@@ -136,7 +136,7 @@ def test_a_task_is_running_when_it_has_its_orders(rig: Rig) -> None:
 
 def test_a_ticket_does_not_show_its_secret(rig: Rig) -> None:
     ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
-    assert ticket.secret == rig.links.secret
+    assert ticket == rig.links.ticket(ticket.host, ticket.task)
     assert ticket.secret not in repr(ticket)
 
 
@@ -225,7 +225,7 @@ def test_spark_may_run_the_task_again_by_itself(rig: Rig) -> None:
     ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
     links = []
     for _ in range(2):
-        link = LinkClient(open_link(ticket.host, ticket.port, ticket.secret, ticket.task))
+        link = LinkClient(open_link(ticket))
         assert link.wait_for_orders() == ORDERS
         links.append(link)
     links[1].send({"type": "numbers", "records": 1})
@@ -291,7 +291,7 @@ def test_a_late_call_is_not_taken_for_the_same_task_of_a_later_runner(rig: Rig) 
     rig.runner.join(WAIT_SECONDS)
     later = TaskRunner(cast(SparkEngine, FakeSpark()), rig.links, TASK, rig.make_orders, print)
     rig.links.expect(later._job, later)
-    link = LinkClient(open_link(ticket.host, ticket.port, ticket.secret, ticket.task))
+    link = LinkClient(open_link(ticket))
     with pytest.raises(KafkaError):
         link.wait_for_orders()
     link.close()

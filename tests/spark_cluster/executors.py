@@ -21,7 +21,7 @@ _DAEMON = "pyspark.daemon"
 
 def on_cluster(cluster: SparkCluster, **more: str) -> dict[str, str]:
     """Settings of a flow that runs there, with two executors."""
-    return {"spark.master": cluster.master_url, **SETTINGS, **more}
+    return {"spark.master": cluster.master_url, **cluster.driver_settings, **SETTINGS, **more}
 
 
 def copying(executor_pid: int) -> list[psutil.Process]:

@@ -19,7 +19,10 @@ from tests.spark_cluster.executors import on_cluster
 pytestmark = pytest.mark.kafka
 
 # What a copy task imports; pyspark comes with the executor.
-NEEDED = ("kafka-python", "crc32c", "numpy", "cramjam", "lz4", "zstandard", "javaproperties")
+NEEDED = (
+    *("kafka-python", "crc32c", "numpy", "cramjam", "lz4", "zstandard", "javaproperties"),
+    *("cryptography", "cffi"),
+)
 
 
 def installed_files() -> Iterator[tuple[Path, str]]:

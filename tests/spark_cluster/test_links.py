@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -10,9 +11,12 @@ import pytest
 
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.spark import link_server
+from sparkmirror.spark.link_certificate import make_identity
 from sparkmirror.spark.link_client import LinkClient, open_link
 from sparkmirror.spark.link_frames import Message, new_secret, receive_message, send_message
 from sparkmirror.spark.link_server import Link, LinkServer
+from sparkmirror.spark.link_tls import answer_over_tls
+from sparkmirror.spark.ticket import Ticket
 from tests.clusters import wait_for
 
 TASK = "a->b|MirrorSourceConnector-0"
@@ -53,8 +57,11 @@ def call(links: LinkServer) -> Iterator[Callable[..., LinkClient]]:
     """Call in as a task does."""
     opened: list[LinkClient] = []
 
-    def call_in(task: str = TASK, secret: str = links.secret) -> LinkClient:
-        opened.append(LinkClient(open_link("127.0.0.1", links.port, secret, task)))
+    def call_in(task: str = TASK, secret: str = "") -> LinkClient:
+        ticket = links.ticket("127.0.0.1", task)
+        if secret:
+            ticket = dataclasses.replace(ticket, secret=secret)
+        opened.append(LinkClient(open_link(ticket)))
         return opened[-1]
 
     yield call_in
@@ -93,18 +100,21 @@ def test_caller_without_the_secret_is_turned_away(
 
 def test_task_does_not_trust_a_worker_without_the_secret() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
+    identity = make_identity()
 
     def pretend() -> None:
         sock, _ = listener.accept()
-        with sock:
-            send_message(sock, {"challenge": "00"})
-            receive_message(sock)
-            send_message(sock, {"proof": "00"})
+        line = answer_over_tls(sock, identity.context, 20.0)
+        send_message(line, {"challenge": "00"})
+        receive_message(line)
+        send_message(line, {"proof": "00"})
+        line.close()
 
     thread = threading.Thread(target=pretend)
     thread.start()
+    port = listener.getsockname()[1]
     with pytest.raises(AuthenticationError, match="worker does not know the secret"):
-        open_link("127.0.0.1", listener.getsockname()[1], new_secret(), TASK)
+        open_link(Ticket("127.0.0.1", port, new_secret(), identity.fingerprint, TASK))
     thread.join()
     listener.close()
 

@@ -11,9 +11,9 @@ import pytest
 
 from sparkmirror.errors import MirrorError
 from sparkmirror.spark import task_runner
-from sparkmirror.spark.copy_task import Ticket
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, describe_task, reason_of
+from sparkmirror.spark.ticket import Ticket
 from tests.clusters import wait_for
 
 TASK = "a->b|MirrorSourceConnector-0"
@@ -68,8 +68,8 @@ class Spark:
 class Links:
     """A link server that nobody calls."""
 
-    port = 4711
-    secret = "secret"
+    def ticket(self, host: str, task: str) -> Ticket:
+        return Ticket(host, 4711, "secret", "fingerprint", task)
 
     def expect(self, task: str, peer: object) -> None:
         """Nobody will."""

@@ -27,7 +27,7 @@ class Type(StrEnum):
     DOUBLE = "DOUBLE"
     LIST = "LIST"
     CLASS = "CLASS"
-    PASSWORD = "PASSWORD"
+    PASSWORD = "PASSWORD"  # noqa: S105 - the name of a type
 
 
 class Importance(StrEnum):

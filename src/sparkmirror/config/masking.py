@@ -110,4 +110,5 @@ def _spellings(value: str) -> Iterator[str]:
     """As it is, as a JSON or Python string has it, and as a URL has it."""
     yield value
     yield json.dumps(value)[1:-1]
+    yield repr(value)[1:-1]
     yield quote(value, safe="")

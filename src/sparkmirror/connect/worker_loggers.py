@@ -1,7 +1,8 @@
 """The levels of this worker's loggers, under our own names and under those that Connect has.
 
 Runs on: worker. Whoever turns up `org.apache.kafka.connect.mirror` means the parts of this program
-that do what those classes do.
+that do what those classes do. Libraries are never louder than their warnings: at DEBUG they write
+down what they send, passwords among it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ ALIASES = {
     f"{MIRROR}OffsetSyncStore": "sparkmirror.connect.translator",
     f"{MIRROR}Scheduler": "sparkmirror.connect.ticker",
 }
+LIBRARIES = frozenset(
+    ("asyncio", "botocore", "httpcore", "httpx", "kafka", "py4j", "pyspark", "urllib3", "uvicorn")
+)
 LEVELS = {
     "OFF": logging.CRITICAL + 10,
     "FATAL": logging.CRITICAL,
@@ -71,7 +75,7 @@ class WorkerLoggers:
         with self._lock:
             self._set |= dict.fromkeys(changed, now)
         for each in changed:
-            _python(each).setLevel(LEVELS[level])
+            _python(each).setLevel(_allowed(each, LEVELS[level]))
         return sorted(changed)
 
     def _names(self) -> set[str]:
@@ -90,6 +94,12 @@ class WorkerLoggers:
 def _python(name: str) -> logging.Logger:
     """The logger behind a name; names that mean nothing here have one of their own."""
     return logging.getLogger(None if name == ROOT else ALIASES.get(name, name))
+
+
+def _allowed(name: str, level: int) -> int:
+    """The root's level counts for all libraries that have none of their own."""
+    is_library = name == ROOT or name.partition(".")[0] in LIBRARIES
+    return max(level, logging.WARNING) if is_library else level
 
 
 def _is_ours(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from typing import Any
 import psutil
 
 from sparkmirror.embedded import machine
-from sparkmirror.embedded.java import QUICK_JVM_ARGS
+from sparkmirror.embedded.java import QUICK_JVM_ARGS, store_properties
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
 from sparkmirror.embedded.waiting import wait_for
@@ -22,6 +23,7 @@ from sparkmirror.errors import LocalProtocolError, MirrorError
 
 READY_SECONDS = 90.0
 _STOP_SECONDS = 10.0
+_SECURITY_FILE = "security.properties"
 _EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 # Loopback only, so that no proxy setting of the environment gets in between.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -31,7 +33,8 @@ class SparkCluster:
     """A Spark master and its workers, living in a `with` block.
 
     Executors are children of the worker that starts them; they and their Python processes end
-    with it. Drivers connect to `master_url`.
+    with it. Drivers connect to `master_url` with `driver_settings`: the cluster talks to nobody who
+    does not know its secret, and all of its traffic is encrypted.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class SparkCluster:
         self._cores = cores
         self._memory = memory
         self._named_folder = folder
+        self._secret = secrets.token_hex(32)
         self._folder: Path | None = None
         self._ports: list[ReservedPort] = []
         self._master: Child | None = None
@@ -54,6 +58,11 @@ class SparkCluster:
     @property
     def master_url(self) -> str:
         return f"spark://{HOST}:{self._port(0)}"
+
+    @property
+    def driver_settings(self) -> dict[str, str]:
+        """What a driver must be told, besides the address."""
+        return {"spark.authenticate.secret": self._secret}
 
     @property
     def web_url(self) -> str:
@@ -83,6 +92,7 @@ class SparkCluster:
         self._folder = self._named_folder or Path(tempfile.mkdtemp(prefix="sparkmirror-spark-"))
         try:
             self._ports = [ReservedPort(), ReservedPort()]
+            self._store_security(self._folder / _SECURITY_FILE)
             self._master = self._start_master(self._folder)
             for index in range(self._worker_count):
                 self._workers.append(self._start_worker(self._folder, index + 1))
@@ -124,13 +134,21 @@ class SparkCluster:
             raise LocalProtocolError("the Spark cluster was not started")
         return self._ports[index].number
 
+    def _store_security(self, path: Path) -> None:
+        """A file, because command lines are for everybody to see."""
+        path.touch(mode=0o600)
+        settings = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
+        store_properties(path, settings | self.driver_settings)
+
     def _start_master(self, folder: Path) -> Child:
         where = ["--host", HOST, "--port", str(self._port(0)), "--webui-port", str(self._port(1))]
+        where += ["--properties-file", str(folder / _SECURITY_FILE)]
         return self._start("org.apache.spark.deploy.master.Master", where, folder / "master.log")
 
     def _start_worker(self, folder: Path, number: int) -> Child:
         args = ["--host", HOST, "--webui-port", "0", "--cores", str(self._cores)]
         args += ["--memory", self._memory, "--work-dir", str(folder / f"worker-{number}")]
+        args += ["--properties-file", str(folder / _SECURITY_FILE)]
         log_path = folder / f"worker-{number}.log"
         return self._start(
             "org.apache.spark.deploy.worker.Worker", [*args, self.master_url], log_path

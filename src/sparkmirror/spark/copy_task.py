@@ -13,15 +13,18 @@ import os
 import resource
 import signal
 import time
+import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from sparkmirror.errors import KafkaError
+from sparkmirror.config.masking import mask
+from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.spark.copy_loop import CopyLoop
 from sparkmirror.spark.copy_settings import decode_assigned, parse_start
 from sparkmirror.spark.lease import LEASE, Lease
 from sparkmirror.spark.link_client import LinkClient, open_link
+from sparkmirror.spark.link_files import FILES, provide_files
 from sparkmirror.spark.link_frames import Message
+from sparkmirror.spark.ticket import Ticket
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.loop import Loop
 
@@ -33,19 +36,6 @@ LEASE_ENDING = "no word from the worker"
 MOST_PROBLEMS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """What a Spark job carries: where the worker listens, and who the task is."""
-
-    host: str
-    port: int
-    secret: str
-    task: str
-
-    def __repr__(self) -> str:
-        return f"Ticket({self.host}:{self.port}, task {self.task})"
-
-
 class LinkLog(logging.Handler):
     """Sends warnings to the worker, whose log is the one that operators read."""
 
@@ -55,7 +45,8 @@ class LinkLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Called by logging."""
-        self._link.send({"type": "log", "level": record.levelno, "text": record.getMessage()})
+        text = mask(record.getMessage())
+        self._link.send({"type": "log", "level": record.levelno, "text": text})
 
 
 def run_copy_task(tickets: Iterator[Ticket]) -> Iterator[str]:
@@ -70,12 +61,18 @@ def run_copy_task(tickets: Iterator[Ticket]) -> Iterator[str]:
 
 def copy_until_stopped(ticket: Ticket) -> str:
     """One attempt of one task."""
-    link = LinkClient(open_link(ticket.host, ticket.port, ticket.secret, ticket.task))
+    link = LinkClient(open_link(ticket))
     handler = LinkLog(link)
     logger = logging.getLogger("sparkmirror")
     logger.addHandler(handler)
     try:
         return CopyTask(link).run()
+    # One of the places with a broad except: Spark shows errors on its page and in its event log.
+    except Exception as error:
+        text = "".join(traceback.format_exception(error))
+        if mask(text) == text:
+            raise
+        raise MirrorError(f"{type(error).__name__}: {mask(str(error))}") from None
     finally:
         logger.removeHandler(handler)
         link.close()
@@ -89,6 +86,7 @@ class CopyTask:
         self._loop = Loop()
         self._lease = Lease()
         orders = link.wait_for_orders()
+        provide_files(orders)
         self._lease.renew(link.ask(self._lease.question(), LEASE))
         self._lease.check()
         self._loop.guard = self._lease.check
@@ -113,6 +111,8 @@ class CopyTask:
             self._copy.stop()
         elif kind == LEASE:
             self._lease.renew(message)
+        elif kind == FILES:
+            provide_files(message)
         elif kind == "assign":
             self._copy.assign(decode_assigned(message["assigned"]))
         elif kind == "revoke":

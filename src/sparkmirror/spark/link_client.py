@@ -6,7 +6,10 @@ Runs on: executor. Blocking until the orders have come, then part of the copy lo
 from __future__ import annotations
 
 import socket
+import ssl
+import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -23,6 +26,8 @@ from sparkmirror.spark.link_frames import (
     receive_message,
     send_message,
 )
+from sparkmirror.spark.link_tls import RECORD_BYTES, call_over_tls
+from sparkmirror.spark.ticket import Ticket
 from sparkmirror.wire.loop import READ, WRITE, Loop
 
 CONNECT_SECONDS = 10.0
@@ -31,10 +36,21 @@ ORDERS_SECONDS = 120.0
 # We report every second: when nothing of it was acknowledged for so long, the network between is
 # cut, and the worker may have given our partitions to another attempt.
 UNHEARD_MS = 15_000
+READ_BYTES = 1 << 16
 
 
-def open_link(host: str, port: int, secret: str, task: str) -> socket.socket:
-    """Call the worker and prove who we are; the orders come next."""
+def open_link(ticket: Ticket) -> ssl.SSLSocket:
+    """Call the worker, and let both prove who they are; the orders come next."""
+    sock = call_over_tls(_call(ticket.host, ticket.port), ticket.fingerprint)
+    try:
+        greet_worker(sock, ticket.secret, ticket.task)
+    except KafkaError:
+        sock.close()
+        raise
+    return sock
+
+
+def _call(host: str, port: int) -> socket.socket:
     deadline = time.monotonic() + CONNECT_SECONDS
     while True:
         try:
@@ -48,19 +64,19 @@ def open_link(host: str, port: int, secret: str, task: str) -> socket.socket:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_MS)
-    try:
-        greet_worker(sock, secret, task)
-    except KafkaError:
-        sock.close()
-        raise
     return sock
 
 
 class LinkClient:
-    """Messages both ways without blocking, once the copy loop runs."""
+    """Messages both ways without blocking, once the copy loop runs.
 
-    def __init__(self, sock: socket.socket) -> None:
+    Belongs to the thread that makes it; other threads may `send`, which waits for its next send.
+    """
+
+    def __init__(self, sock: ssl.SSLSocket) -> None:
         self._socket = sock
+        self._thread = threading.get_ident()
+        self._of_others: deque[Message] = deque()
         self._loop: Loop | None = None
         self._inbox = bytearray()
         self._outbox = bytearray()
@@ -95,6 +111,8 @@ class LinkClient:
         self._socket.setblocking(False)
         self._loop, self._on_message, self._on_lost = loop, on_message, on_lost
         loop.watch(self, READ)
+        # TLS may have taken in more than was asked for: the socket does not tell of that.
+        loop.call_later(0.0, lambda: self.on_ready(READ))
         for message in self._early:
             loop.call_later(0.0, partial(on_message, message))
 
@@ -106,9 +124,14 @@ class LinkClient:
         """Queue a message; a worker that is gone is noticed by the loop."""
         if self.lost:
             return
+        if threading.get_ident() != self._thread:
+            self._of_others.append(message)
+            return
         if self._loop is None:
             send_message(self._socket, message)
             return
+        while self._of_others:
+            self._outbox += encode_message(self._of_others.popleft())
         self._outbox += encode_message(message)
         self._guarded(self._flush)
 
@@ -144,20 +167,25 @@ class LinkClient:
     def _flush(self) -> None:
         assert self._loop is not None
         try:
-            sent = self._socket.send(self._outbox)
-        except BlockingIOError:
-            sent = 0
-        del self._outbox[:sent]
-        self._loop.rewatch(self, READ | WRITE if self._outbox else READ)
+            while self._outbox:
+                del self._outbox[: self._socket.send(self._outbox[:RECORD_BYTES])]
+        except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
+            self._loop.rewatch(self, READ | WRITE)
+        else:
+            self._loop.rewatch(self, READ)
 
     def _read(self) -> None:
-        try:
-            piece = self._socket.recv(1 << 16)
-        except BlockingIOError:
-            return
-        if not piece:
-            raise TransportError("control link: the worker is gone")
-        self._inbox += piece
+        while not self.lost:
+            try:
+                piece = self._socket.recv(READ_BYTES)
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                return
+            if not piece:
+                raise TransportError("control link: the worker is gone")
+            self._inbox += piece
+            self._take_messages()
+
+    def _take_messages(self) -> None:
         while len(self._inbox) >= LENGTH.size:
             end = LENGTH.size + check_length(LENGTH.unpack_from(self._inbox)[0])
             if len(self._inbox) < end:

@@ -1,7 +1,8 @@
 """The control link's frames and its handshake: who may speak, and in which shape.
 
-Runs on: worker and executor. A frame is a length and a JSON object. Before the first message both
-sides prove that they know the flow's secret, by a keyed hash of the other's random challenge:
+Runs on: worker and executor. A frame is a length and a JSON object, and all of them go over TLS.
+Before the first message both sides prove that they know the worker's secret, by a keyed hash of the
+other's random challenge:
 
     worker -> task   challenge
     task -> worker   task id, answer to it, own challenge
@@ -14,10 +15,9 @@ import hashlib
 import hmac
 import json
 import secrets
-import socket
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from sparkmirror.errors import AuthenticationError, RemoteProtocolError, TransportError
 
@@ -26,9 +26,21 @@ Message = dict[str, Any]
 LENGTH = struct.Struct(">I")
 # Start messages name every partition of a task: 10,000 partitions are some 500 KB.
 LARGEST_MESSAGE = 64 << 20
+# Of those who have not proved anything yet.
+LARGEST_HELLO = 64 << 10
 CHALLENGE_BYTES = 32
 # The type of the worker's answer to a task that it has no orders for, with the reason.
 REFUSED = "refused"
+
+
+class Line(Protocol):
+    """What frames go over: a socket, or something like it."""
+
+    def sendall(self, data: bytes, /) -> None:
+        """Send all of it; OSError when that cannot be done."""
+
+    def recv(self, size: int, /) -> bytes:
+        """Wait for some bytes; none at the end of the stream."""
 
 
 def encode_message(message: Mapping[str, Any]) -> bytes:
@@ -48,32 +60,32 @@ def decode_message(body: bytes | bytearray | memoryview) -> Message:
     return message
 
 
-def check_length(size: int) -> int:
+def check_length(size: int, largest: int = LARGEST_MESSAGE) -> int:
     """A length that a frame of ours can have."""
-    if size > LARGEST_MESSAGE:
+    if size > largest:
         raise RemoteProtocolError(f"control link: a message of {size} bytes")
     return size
 
 
-def send_message(sock: socket.socket, message: Mapping[str, Any]) -> None:
+def send_message(line: Line, message: Mapping[str, Any]) -> None:
     """Send one frame, blocking."""
     try:
-        sock.sendall(encode_message(message))
+        line.sendall(encode_message(message))
     except OSError as error:
         raise TransportError(f"control link: {error}") from error
 
 
-def receive_message(sock: socket.socket) -> Message:
+def receive_message(line: Line, largest: int = LARGEST_MESSAGE) -> Message:
     """Receive one frame, blocking; TransportError at the end of the stream."""
-    (size,) = LENGTH.unpack(_receive_exactly(sock, LENGTH.size))
-    return decode_message(_receive_exactly(sock, check_length(size)))
+    (size,) = LENGTH.unpack(_receive_exactly(line, LENGTH.size))
+    return decode_message(_receive_exactly(line, check_length(size, largest)))
 
 
-def _receive_exactly(sock: socket.socket, size: int) -> bytes:
+def _receive_exactly(line: Line, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
         try:
-            piece = sock.recv(size - len(data))
+            piece = line.recv(size - len(data))
         except OSError as error:
             raise TransportError(f"control link: {error}") from error
         if not piece:
@@ -97,24 +109,25 @@ def _same(proof: object, expected: str) -> bool:
     return hmac.compare_digest(str(proof).encode(), expected.encode())
 
 
-def greet_task(sock: socket.socket, secret: str) -> str:
+def greet_task(line: Line, secret: str) -> str:
     """The worker's side of the handshake; returns the task id."""
     challenge = secrets.token_hex(CHALLENGE_BYTES)
-    send_message(sock, {"challenge": challenge})
-    hello = receive_message(sock)
+    send_message(line, {"challenge": challenge})
+    hello = receive_message(line, LARGEST_HELLO)
     task = str(hello.get("task", ""))
     expected = _proof(secret, f"task {task}", challenge)
     if not _same(hello.get("proof"), expected):
         raise AuthenticationError("control link: a caller that does not know the secret")
-    send_message(sock, {"proof": _proof(secret, "worker", str(hello.get("challenge", "")))})
+    send_message(line, {"proof": _proof(secret, "worker", str(hello.get("challenge", "")))})
     return task
 
 
-def greet_worker(sock: socket.socket, secret: str, task: str) -> None:
+def greet_worker(line: Line, secret: str, task: str) -> None:
     """The task's side of the handshake."""
-    theirs = str(receive_message(sock).get("challenge", ""))
+    theirs = str(receive_message(line, LARGEST_HELLO).get("challenge", ""))
     challenge = secrets.token_hex(CHALLENGE_BYTES)
     proof = _proof(secret, f"task {task}", theirs)
-    send_message(sock, {"task": task, "proof": proof, "challenge": challenge})
-    if not _same(receive_message(sock).get("proof"), _proof(secret, "worker", challenge)):
+    send_message(line, {"task": task, "proof": proof, "challenge": challenge})
+    answer = receive_message(line, LARGEST_HELLO)
+    if not _same(answer.get("proof"), _proof(secret, "worker", challenge)):
         raise AuthenticationError("control link: the worker does not know the secret")

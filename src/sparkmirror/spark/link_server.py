@@ -16,6 +16,7 @@ from typing import Protocol
 
 from sparkmirror.errors import KafkaError, MirrorError, TransportError
 from sparkmirror.spark.lease import RENEW, answer_renewal
+from sparkmirror.spark.link_certificate import make_identity
 from sparkmirror.spark.link_frames import (
     REFUSED,
     Message,
@@ -24,6 +25,8 @@ from sparkmirror.spark.link_frames import (
     receive_message,
     send_message,
 )
+from sparkmirror.spark.link_tls import TlsLine, answer_over_tls
+from sparkmirror.spark.ticket import Ticket
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +53,8 @@ class TaskPeer(Protocol):
 class Link:
     """One connected task."""
 
-    def __init__(self, sock: socket.socket, peer: str) -> None:
-        self._socket = sock
+    def __init__(self, line: TlsLine, peer: str) -> None:
+        self._line = line
         self._lock = threading.Lock()
         self.peer = peer
         self.was_silent = False
@@ -59,12 +62,12 @@ class Link:
     def send(self, message: Message) -> None:
         """Say something to the task; TransportError when it is gone."""
         with self._lock:
-            send_message(self._socket, message)
+            send_message(self._line, message)
 
     def receive(self) -> Message:
         """Wait for what the task says next; TransportError when it is gone or silent."""
         try:
-            return receive_message(self._socket)
+            return receive_message(self._line)
         except TransportError as error:
             self.was_silent = isinstance(error.__cause__, TimeoutError)
             raise
@@ -72,10 +75,10 @@ class Link:
     def close(self) -> None:
         """Cut it off; its reader thread notices."""
         try:
-            self._socket.shutdown(socket.SHUT_RDWR)
+            self._line.hang_up()
         except OSError:
             log.debug("control link to %s was closed already", self.peer)
-        self._socket.close()
+        self._line.close()
 
 
 class LinkServer:
@@ -85,7 +88,8 @@ class LinkServer:
         self, bind: str, port: int = 0, lease: Callable[[], float | None] = lambda: None
     ) -> None:
         """`lease` tells how many seconds tasks may go on writing; None: as long as they like."""
-        self.secret = new_secret()
+        self._secret = new_secret()
+        self._identity = make_identity()
         self._lease = lease
         self._listener = _listen_on(bind, port)
         self.port: int = self._listener.getsockname()[1]
@@ -94,6 +98,10 @@ class LinkServer:
         self._links: dict[str, Link] = {}
         self._closed = False
         threading.Thread(target=self._accept, name="control-link", daemon=True).start()
+
+    def ticket(self, host: str, task: str) -> Ticket:
+        """With it, `task` finds this worker, which executors reach as `host`."""
+        return Ticket(host, self.port, self._secret, self._identity.fingerprint, task)
 
     def expect(self, task: str, peer: TaskPeer) -> None:
         """From now on `task` may call in."""
@@ -132,22 +140,29 @@ class LinkServer:
             ).start()
 
     def _serve(self, sock: socket.socket, address: str) -> None:
-        sock.settimeout(HELLO_SECONDS)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            task = greet_task(sock, self.secret)
+            line, task = self._greet(sock)
         except KafkaError as error:
             log.warning("control link: %s was turned away: %s", address, error)
-            sock.close()
             return
-        sock.settimeout(SILENCE_SECONDS)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link = Link(sock, address)
+        line.deadline, line.seconds = None, SILENCE_SECONDS
+        link = Link(line, address)
         peer = self._admit(task, link)
         if peer is None:
             log.warning("control link: %s asked for task %s, which nobody runs", address, task)
             link.close()
             return
         self._listen(task, link, peer)
+
+    def _greet(self, sock: socket.socket) -> tuple[TlsLine, str]:
+        """Find out who calls; nobody has for ever."""
+        line = answer_over_tls(sock, self._identity.context, HELLO_SECONDS)
+        try:
+            return line, greet_task(line, self._secret)
+        except KafkaError:
+            line.close()
+            raise
 
     def _admit(self, task: str, link: Link) -> TaskPeer | None:
         with self._lock:

@@ -27,7 +27,16 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from sparkmirror.errors import ConfigError, MirrorError, MissingPart, TransportError
-from sparkmirror.spark.copy_task import Ticket, run_copy_task
+from sparkmirror.spark.copy_task import run_copy_task
+from sparkmirror.spark.spark_security import (
+    SECRET,
+    STANDALONE,
+    check_security,
+    is_for_command_line,
+    no_secret,
+    secure_defaults,
+)
+from sparkmirror.spark.ticket import Ticket
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +84,6 @@ NOISE = "WARNING: Using incubator modules:"
 STACK_FRAME = "\tat "
 # What any call to a JVM that has ended may raise.
 JVM_GONE = (Py4JError, OSError)
-STANDALONE = "spark://"
 MASTER_WORDS = re.compile(r"local(\[.+])?$|yarn$|spark://.|k8s://.")
 MASTER_SECONDS = 5.0
 # Every task asks whether Spark is alive; Spark is asked so often.
@@ -90,6 +98,8 @@ class SparkEngine:
         self.is_local = self.master.startswith("local")
         self._link_port = _parse_port(self._settings.get(LINK_PORT, "0"))
         _check_master(self.master)
+        if not self.is_local:
+            check_security(self._settings, self.master)
         _set_environment(self._settings, self.is_local)
         conf = SparkConf(loadDefaults=False).setAll(list(self._settings.items()))
         with _own_signal_handlers():
@@ -114,7 +124,8 @@ class SparkEngine:
         """Where tasks may call in: the address to listen on, and the port."""
         if self.is_local:
             return "127.0.0.1", self._link_port
-        return self._settings.get("spark.driver.bindAddress", "0.0.0.0"), self._link_port
+        everywhere = "0.0.0.0"  # noqa: S104 - executors are on other machines, and must log in
+        return self._settings.get("spark.driver.bindAddress", everywhere), self._link_port
 
     @property
     def slots(self) -> int:
@@ -166,7 +177,8 @@ class SparkEngine:
 def complete_settings(settings: Mapping[str, str], slots_wanted: int) -> dict[str, str]:
     """The user's settings over our defaults."""
     master = settings.get(MASTER, f"local[{slots_wanted + SPARE_SLOTS}]")
-    own = LOCAL_DEFAULTS if master.startswith("local") else CLUSTER_DEFAULTS
+    is_local = master.startswith("local")
+    own = LOCAL_DEFAULTS if is_local else CLUSTER_DEFAULTS | secure_defaults(settings)
     options = f"{SMALL_JVM} {_quiet_log()} {settings.get(JVM_OPTIONS, '')}".strip()
     return {**DEFAULTS, **own, **settings, MASTER: master, JVM_OPTIONS: options}
 
@@ -249,6 +261,8 @@ def _start_context(conf: SparkConf, master: str) -> SparkContext:
         return SparkContext(conf=conf, gateway=gateway)
     except Py4JJavaError as error:
         reason = str(error.java_exception.getMessage()).partition("\n")[0]
+        if SECRET in reason:
+            raise no_secret(master) from error
         text = f"start Spark on {master}: {reason}"
         raise ConfigError("", None, text, "check the spark.* keys") from error
 
@@ -263,7 +277,7 @@ def _start_jvm(conf: SparkConf) -> Any:
     relay.start()
     with os.fdopen(writer, "wb") as stderr:
         try:
-            return launch_gateway(conf, {"stderr": stderr})
+            return launch_gateway(_shown(conf), {"stderr": stderr})
         except (PySparkRuntimeError, OSError) as error:
             failure = error
     # Nobody else holds the pipe's other end any more: the relay comes to its end.
@@ -272,6 +286,12 @@ def _start_jvm(conf: SparkConf) -> Any:
         f"start Spark's JVM: {'; '.join(said) or failure}; Spark needs Java 17 or newer, as "
         "JAVA_HOME or on the PATH"
     ) from failure
+
+
+def _shown(conf: SparkConf) -> SparkConf:
+    """What pyspark may write on a command line; the context gets the rest from us."""
+    public = [(key, value) for key, value in conf.getAll() if is_for_command_line(key)]
+    return SparkConf(loadDefaults=False).setAll(public)
 
 
 def _relay(stream: IO[bytes], said: list[str]) -> None:

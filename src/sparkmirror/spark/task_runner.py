@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from sparkmirror.config.masking import mask
 from sparkmirror.errors import KafkaError, MirrorError
-from sparkmirror.spark.copy_task import Ticket
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.spark.link_server import Link, LinkServer
 from sparkmirror.spark.session import SparkEngine
@@ -241,12 +241,12 @@ class TaskRunner:
         """One Spark job; how it ended."""
         self.state = TaskState.UNASSIGNED
         self._submitted, self._called_in, self._wait_said = time.monotonic(), None, False
-        ticket = Ticket(self._engine.driver_host, self._links.port, self._links.secret, self._job)
+        ticket = self._links.ticket(self._engine.driver_host, self._job)
         try:
             ended = self._engine.run_task(ticket, describe_task(self.task))
         # One of the places with a broad except: whatever ends a task becomes its state.
         except Exception as error:  # noqa: BLE001
-            self.trace = str(error)
+            self.trace = mask(str(error))
             self.state = TaskState.FAILED
             self.changed.set()
             return f"FAILED: {reason_of(self.trace)}"

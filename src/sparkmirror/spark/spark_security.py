@@ -1,0 +1,72 @@
+"""Spark's own traffic: authenticated and encrypted wherever executors are other processes.
+
+Runs on: worker. A Spark job carries the ticket by which its task calls in and is told passwords, so
+whoever can read Spark's traffic can ask for them too.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from sparkmirror.config.masking import is_secret
+from sparkmirror.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+AUTHENTICATE = "spark.authenticate"
+SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
+CRYPTO = "spark.network.crypto.enabled"
+TLS = "spark.ssl.rpc.enabled"
+STANDALONE = "spark://"
+
+SECURE_DEFAULTS = {
+    AUTHENTICATE: "true",
+    CRYPTO: "true",
+    "spark.io.encryption.enabled": "true",
+}
+
+
+def secure_defaults(settings: Mapping[str, str]) -> dict[str, str]:
+    """What is set on a cluster unless the user decides otherwise."""
+    if settings.get(AUTHENTICATE, "true") != "true":
+        # Spark encrypts only for those whom it knows.
+        return {}
+    uses_tls = settings.get(TLS) == "true"
+    return {key: value for key, value in SECURE_DEFAULTS.items() if key != CRYPTO or not uses_tls}
+
+
+def check_security(settings: Mapping[str, str], master: str) -> None:
+    """Say what is not protected; called with the complete settings of a cluster."""
+    if settings.get(AUTHENTICATE) != "true":
+        log.warning(
+            "%s=%s: Spark's traffic with %s is neither authenticated nor encrypted; whoever can "
+            "read it can get the passwords of the Kafka clusters",
+            AUTHENTICATE,
+            settings.get(AUTHENTICATE, "false"),
+            master,
+        )
+    elif "true" not in (settings.get(CRYPTO), settings.get(TLS)):
+        log.warning(
+            "%s=%s: Spark's traffic with %s is not encrypted; whoever can read it can get the "
+            "passwords of the Kafka clusters",
+            CRYPTO,
+            settings.get(CRYPTO, "false"),
+            master,
+        )
+
+
+def no_secret(master: str) -> ConfigError:
+    """The standalone cluster has a secret of its own, which nobody can guess."""
+    return ConfigError(
+        SECRET,
+        None,
+        f"is required and not set: {master} is a standalone cluster",
+        f"set it to the {SECRET} of the cluster's master and workers, for example as "
+        f"${{file:/path:key}}; or, in a network that you trust, {AUTHENTICATE}=false",
+    )
+
+
+def is_for_command_line(key: str) -> bool:
+    """Whether a setting may be seen by everybody who lists the processes of the machine."""
+    return not is_secret(key)

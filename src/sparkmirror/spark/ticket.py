@@ -1,0 +1,25 @@
+"""What a Spark job carries: nothing but how its task finds and recognises the worker.
+
+Runs on: worker (writes it) and executor (reads it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """Where the worker listens, how both prove who they are, and who the task is.
+
+    `fingerprint` is that of the worker's certificate; `secret` is made anew by every worker.
+    """
+
+    host: str
+    port: int
+    secret: str
+    fingerprint: str
+    task: str
+
+    def __repr__(self) -> str:
+        return f"Ticket({self.host}:{self.port}, task {self.task})"

@@ -1,0 +1,119 @@
+"""Which keys are secret, and that no remembered secret gets into any text."""
+
+from __future__ import annotations
+
+import json
+import logging
+from urllib.parse import quote
+
+import pytest
+
+from sparkmirror.config.client_keys import CLIENT_KEYS
+from sparkmirror.config.connector_keys import CONNECT_KEYS, FRAMEWORK_KEYS, MIRROR_KEYS
+from sparkmirror.config.keys import Key, Secret, Type
+from sparkmirror.config.masking import (
+    HIDDEN,
+    MaskingFormatter,
+    is_secret,
+    mask,
+    remember,
+    remember_secrets,
+)
+from sparkmirror.config.providers import resolve
+from sparkmirror.config.security_keys import SECURITY_KEYS
+from sparkmirror.config.worker_file import WORKER_FILE_KEYS
+
+KNOWN = {
+    key.name: key
+    for definition in (
+        SECURITY_KEYS,
+        MIRROR_KEYS,
+        CONNECT_KEYS,
+        FRAMEWORK_KEYS,
+        WORKER_FILE_KEYS,
+        *CLIENT_KEYS.values(),
+    )
+    for key in definition
+}
+
+
+@pytest.mark.parametrize("key", KNOWN.values(), ids=KNOWN)
+def test_the_name_of_a_known_key_tells_whether_it_is_secret(key: Key) -> None:
+    assert is_secret(f"source.consumer.{key.name}") is (key.type is Type.PASSWORD)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("my.api.token", True),
+        ("spark.authenticate.secret", True),
+        ("spark.hadoop.fs.s3a.access.key", True),
+        ("spark.ssl.keyStorePassword", True),
+        ("apiKey", True),
+        ("AWS_SECRET_ACCESS_KEY", True),
+        ("A->B.some.credentials", True),
+        ("keyTab", False),
+        ("principal", False),
+        ("spark.authenticate", False),
+        ("spark.authenticate.secret.file", False),
+        ("spark.master", False),
+        ("topics", False),
+        ("key.converter", False),
+    ],
+)
+def test_the_name_of_an_unknown_key(key: str, expected: bool) -> None:
+    assert is_secret(key) is expected
+
+
+JAAS = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    'username="a-user-name" password="in-j\\"aas-1"  clientSecret=\'quoted-2\' token=bare-3x;'
+)
+
+
+@pytest.mark.parametrize("option", ['in-j\\"aas-1', "quoted-2", "bare-3x"])
+def test_passwords_in_a_login_line_are_secrets_of_their_own(option: str) -> None:
+    remember(JAAS)
+    assert mask(f"refused: {option}!") == f"refused: {HIDDEN}!"
+    assert mask("user a-user-name") == "user a-user-name"
+
+
+def test_a_secret_is_known_as_soon_as_it_exists() -> None:
+    Secret("made-of-4")
+    assert mask("it was made-of-4.") == f"it was {HIDDEN}."
+
+
+def test_properties_are_remembered_when_they_are_resolved() -> None:
+    resolve({"some.unknown.token": "token-5-x", "topics": "topic-5-x"})
+    assert mask("token-5-x topic-5-x") == f"{HIDDEN} topic-5-x"
+
+
+@pytest.mark.parametrize("spell", [str, json.dumps, repr, lambda text: quote(text, safe="")])
+def test_every_spelling_is_found(spell: object) -> None:
+    assert callable(spell)
+    secret = 'sp"ell\ning/6'
+    remember(secret)
+    assert "ing" not in mask(f"<{spell(secret)}>").replace(HIDDEN, "")
+
+
+def test_the_longest_is_found_first() -> None:
+    remember("seven-77")
+    remember("seven-77-and-more")
+    assert mask("seven-77-and-more, seven-77") == f"{HIDDEN}, {HIDDEN}"
+
+
+@pytest.mark.parametrize("word", ["password", "changeit", "secret", "12345678", "abc1", ""])
+def test_words_and_numbers_stay_readable(word: str) -> None:
+    remember_secrets({"ssl.truststore.password": word})
+    text = f"ssl.truststore.password: '{word}' at offset 12345678"
+    assert mask(text) == text
+
+
+def test_log_lines_and_their_traces_have_no_secret() -> None:
+    remember("in-the-log-8")
+    error = ValueError("in-the-log-8")
+    record = logging.LogRecord(
+        "x", logging.ERROR, "", 0, "with %s", ("in-the-log-8",), (ValueError, error, None)
+    )
+    line = MaskingFormatter("%(levelname)s %(message)s").format(record)
+    assert line == f"ERROR with {HIDDEN}\nValueError: {HIDDEN}"
