@@ -28,6 +28,7 @@ from sparkmirror.mirror.offset_map_chunks import offset_map_topic
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.spark.copy_settings import Assigned, encode_assigned, start_message
+from sparkmirror.spark.link_files import LinkFiles, clients_of_tasks
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
@@ -43,6 +44,8 @@ OFFSET_STORAGE_REPLICAS = "offset.storage.replication.factor"
 SOONEST_REFRESH_SECONDS = 5.0
 # Internal topics that were refused, or deleted, are created again with a refresh; not more often.
 SOONEST_CREATE_SECONDS = 10.0
+# How soon tasks elsewhere have a certificate, keytab or token that was renewed.
+FILES_SECONDS = 10.0
 # For an admin request that is under way when the connector stops.
 LAST_REQUEST_SECONDS = 0.5
 
@@ -80,6 +83,8 @@ class SourceConnector:
         self._stale: dict[TopicPartition, int] = {}
         # The remote topic of every topic that has one, as of the last refresh.
         self._remotes: dict[str, str] = {}
+        # For executors elsewhere, which have none; those of this machine have the worker's.
+        self._files: LinkFiles | None = None
         self._lock = threading.Lock()
         self._misses_topics = threading.Event()
         self._ticker = Ticker(str(flow.name))
@@ -109,6 +114,8 @@ class SourceConnector:
     def start(self, engine: SparkEngine, links: LinkServer) -> None:
         """Create what is missing, start the tasks, and go on looking for topics."""
         self._engine, self._links = engine, links
+        if not engine.is_local:
+            self._files = LinkFiles(clients_of_tasks(self.config, self.flow.worker))
         self._store.prepare(self._target, self.config.target_client)
         self._schedule_internal_topics()
         self.refresh()
@@ -169,6 +176,12 @@ class SourceConnector:
             delayed=True,
         )
         ticker.repeat("refresh for a task", SOONEST_REFRESH_SECONDS, self._refresh_for_task)
+        ticker.repeat(
+            "sending files to tasks",
+            FILES_SECONDS,
+            self._send_changed_files,
+            enabled=self._files is not None,
+        )
 
     def _refresh_for_task(self) -> None:
         if not self._misses_topics.is_set():
@@ -345,7 +358,7 @@ class SourceConnector:
         with self._lock:
             partitions = list(self._assignment[at])
         syncs = self.config.emit_offset_syncs_enabled
-        return start_message(
+        orders = start_message(
             self.config.settings,
             self.flow.worker_props,
             self._store.partitions,
@@ -353,6 +366,14 @@ class SourceConnector:
             offset_syncs_topic=self.offset_syncs_topic if syncs else "",
             offset_map_topic=self.offset_map_topic if syncs else "",
         )
+        return orders if self._files is None else orders | self._files.all()
+
+    def _send_changed_files(self) -> None:
+        """New connections of the tasks are to use the new ones."""
+        message = None if self._files is None else self._files.take_changed()
+        if message is not None:
+            for task in list(self.tasks):
+                task.send(message)
 
     def _with_positions(self, partitions: Sequence[TopicPartition]) -> list[Assigned]:
         stored = self._store.load()
