@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help:
 	@echo "make demo    copy topics between two real Kafka clusters, and show it (KEEP=1: leave it running)"
 	@echo "make test    run all tests; they start real Kafka brokers (ARGS=... goes to pytest)"
-	@echo "make check   lint, formatting, types, import rules, generated documents"
+	@echo "make check   lint, formatting, types, import rules, documents, known holes in packages"
 	@echo "make bench   measure sparkmirror and MirrorMaker 2 on the same brokers (ARGS=...)"
 	@echo "make clean   delete what the others made"
 
@@ -26,6 +26,7 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m sparkmirror.config.docs --check
+	@tools/audit $(BIN)/pip-audit
 
 bench: java $(INSTALLED)
 	$(BIN)/python -m bench $(ARGS)
