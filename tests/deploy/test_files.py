@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import json
 import os
 import re
 import subprocess
@@ -29,6 +30,7 @@ SCRIPT = DEPLOY / "mm2.sh"
 UNIT = DEPLOY / "sparkmirror-worker.service"
 MANIFESTS = ("dedicated.yaml", "workers.yaml")
 IMAGE = f"sparkmirror:{sparkmirror.__version__}"
+EXPORTERS = ("source-offsets", "target-offsets")
 VERBS = ("deploy", "undeploy", "redeploy", "status")
 
 Json = dict[str, Any]
@@ -140,7 +142,8 @@ def test_compose_file_is_of_its_schema() -> None:
 
 def test_services_are_complete(services: dict[str, Json]) -> None:
     brokers = [f"{side}-{number}" for side in ("source", "target") for number in (1, 2)]
-    assert list(services) == [*brokers, "topics", "worker-1", "worker-2", "kafka-ui"]
+    ours = ["topics", "worker-1", "worker-2"]
+    assert list(services) == [*brokers, *ours, "kafka-ui", *EXPORTERS, "prometheus", "grafana"]
     for name, service in services.items():
         assert re.fullmatch(r"[a-z/-]+:v?[0-9.]+", service["image"]), name
         assert set(service.get("depends_on", ())) <= set(services), name
@@ -187,8 +190,32 @@ def test_addresses_are_services(
         part for key, value in ui if key.endswith("BOOTSTRAPSERVERS") for part in value.split(",")
     ]
     told += [value.removeprefix("http://") for key, value in ui if key.endswith("ADDRESS")]
+    told += [word.partition("=")[2] for name in EXPORTERS for word in services[name]["command"]]
+    told += [target for job in scraped_jobs() for target in job["targets"]]
     hosts = {address.split(":")[0] for address in told}
-    assert hosts == set(services) - {"topics", "kafka-ui"}
+    assert hosts == {
+        name for name in services if name.startswith(("source-", "target-", "worker-"))
+    }
+
+
+def scraped_jobs() -> list[Json]:
+    (settings,) = load_documents(DEPLOY / "monitoring" / "prometheus.yml")
+    (job,) = settings["scrape_configs"]
+    found: list[Json] = job["static_configs"]
+    return found
+
+
+@pytest.mark.parametrize("name", ["prometheus", "grafana"])
+def test_monitoring_mounts_files_that_are_there(services: dict[str, Json], name: str) -> None:
+    for volume in services[name]["volumes"]:
+        assert (DEPLOY / volume.split(":")[0]).is_file()
+
+
+def test_dashboard_asks_for_the_clusters_that_are_scraped() -> None:
+    text = (DEPLOY / "monitoring" / "grafana" / "progress.json").read_text("ascii")
+    panels = json.loads(text)["panels"]
+    asked = {name for panel in panels for name in re.findall(r'cluster="([^"]+)"', str(panel))}
+    assert asked == {job["labels"]["cluster"] for job in scraped_jobs()}
 
 
 def test_image_is_made_of_what_is_there() -> None:
