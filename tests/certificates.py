@@ -167,8 +167,11 @@ class Certificates:
 
     def pkcs12(self, name: str, password: str = PASSWORD) -> Path:
         """The same as PKCS12."""
-        issued: Issued = getattr(self, name)
-        return self.write(f"{name}.p12", issued.pkcs12(password))
+        path = self.folder / f"{name}.p12"
+        if not path.exists():
+            issued: Issued = getattr(self, name)
+            self.write(path.name, issued.pkcs12(password))
+        return path
 
     @cached_property
     def trust_pkcs12(self) -> Path:

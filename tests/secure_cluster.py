@@ -137,9 +137,8 @@ def start_secure_cluster(
 def add_scram_user(cluster: KafkaCluster, user: str, password: str) -> None:
     """Tell the broker about a user, for both SCRAM mechanisms."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    changes = [
-        UserScramCredentialUpsertion(user, ScramCredentialInfo(mechanism, 4096), password.encode())
-        for mechanism in SCRAM.values()
-    ]
-    for future in admin.alter_user_scram_credentials(changes).values():
-        future.result(30.0)
+    for mechanism in SCRAM.values():
+        credential = ScramCredentialInfo(mechanism, 4096)
+        change = UserScramCredentialUpsertion(user, credential, password.encode())
+        for future in admin.alter_user_scram_credentials([change]).values():
+            future.result(30.0)

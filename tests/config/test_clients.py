@@ -172,8 +172,6 @@ def test_consumer_key_that_cannot_apply_is_explained(name: str) -> None:
         ("fetch.max.bytes", "-1", "out of range"),
         ("request.timeout.ms", "30s", "not a number of type INT"),
         ("security.protocol", "TLS", "not one of the values it takes"),
-        ("security.protocol", "ssl", "TLS and SASL are not in this version yet"),
-        ("security.protocol", "SASL_SSL", "TLS and SASL are not in this version yet"),
         ("bootstrap.servers", "h", "'h' is not host:port"),
         ("bootstrap.servers", "", "cluster 'A' has no broker address"),
     ],

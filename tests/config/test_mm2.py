@@ -237,9 +237,8 @@ def test_error_shows_the_placeholder_and_not_the_value(tmp_path: Path) -> None:
             id="exactly-once",
         ),
         pytest.param(
-            {"A.security.protocol": "SSL"},
-            "A.security.protocol=SSL: TLS and SASL are not in this version yet; connect to a "
-            "PLAINTEXT listener",
+            {"A.security.protocol": "SSL", "A.ssl.protocol": "TLSv1.1"},
+            "A.ssl.protocol=TLSv1.1: no TLS version that can be used; use one of TLSv1.2, TLSv1.3",
             id="tls",
         ),
         pytest.param(
@@ -300,7 +299,7 @@ def test_all_errors_come_at_once_and_each_once(tmp_path: Path) -> None:
     assert sorted(line.partition("=")[0] for line in lines) == [
         "A->B.topics",
         "A.bootstrap.servers",
-        "A.security.protocol",
+        "A.ssl.truststore.password",
         "B.offset.flush.interval.ms",
         "X->B.topics",
         "tasks.max",

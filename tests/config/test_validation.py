@@ -118,8 +118,6 @@ def row(infos: dict[str, Any], name: str) -> dict[str, Any]:
     [
         ("transforms", "t", "transformations are not in this version yet"),
         ("offsets.storage.topic", "o", "an offsets topic per connector is not in this version"),
-        ("source.cluster.security.protocol", "SSL", "TLS and SASL are not in this version yet"),
-        ("producer.override.security.protocol", "SSL", "TLS and SASL are not in this version yet"),
     ],
 )
 def test_what_this_version_lacks_is_told_before_a_connector_exists(

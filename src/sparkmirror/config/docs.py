@@ -178,7 +178,7 @@ SECTIONS = (
     Section(
         "Security keys",
         "At the top level, as `A.key`, or as `A.consumer.key`, `A.producer.key`, `A.admin.key`. "
-        "They are read and checked, but TLS and SASL are not in this version yet.",
+        "What they do, and which rights users need, is in [security.md](security.md).",
         tuple(SECURITY_KEYS),
     ),
 )

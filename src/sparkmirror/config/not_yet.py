@@ -32,13 +32,6 @@ def _is(*values: object) -> Callable[[Any], bool]:
 
 NOT_YET = (
     Lacking(
-        key="security.protocol",
-        asks=_is("SSL", "SASL_PLAINTEXT", "SASL_SSL"),
-        reason="TLS and SASL are not in this version yet",
-        remedy="connect to a PLAINTEXT listener",
-        refused=True,
-    ),
-    Lacking(
         key="exactly.once.source.support",
         asks=_is("enabled"),
         reason="exactly once is not in this version yet; records are copied at least once",

@@ -14,19 +14,14 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.errors import (
-    AuthenticationError,
-    KafkaError,
-    RemoteProtocolError,
-    TransportError,
-)
+from sparkmirror.errors import AuthenticationError, KafkaError, RemoteProtocolError, TransportError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import messages
 from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.security import Security
-from sparkmirror.wire.stream import Stream
+from sparkmirror.wire.stream import HungUp, Stream
 
 log = logging.getLogger(__name__)
 
@@ -278,7 +273,10 @@ class Cluster:
         host, port = self._nodes.get(node, ("?", 0))
         refused = isinstance(error, AuthenticationError)
         kind = AuthenticationError if refused else TransportError
-        self.last_error = kind(f"cluster '{self.config.alias}', broker {host}:{port}: {error}")
+        hint = self.security.hint(connection) if isinstance(error, HungUp) and connection else ""
+        self.last_error = kind(
+            f"cluster '{self.config.alias}', broker {host}:{port}: {error}{hint}"
+        )
         self._say(link, refused)
         link.failures += 1
         wait = self._reconnect_backoff(link.failures)

@@ -77,6 +77,7 @@ class Connection:
         self.closed = False
         # At its end: whether nobody waited for an answer.
         self.was_idle = False
+        self.answers = 0
         self._correlation = 0
         self._waiting: deque[Waiting] = deque()
         # Requests that wait for the end of a login; None while there is none.
@@ -319,6 +320,7 @@ class Connection:
 
     def _deliver(self, answer: memoryview, lease: Lease | None) -> None:
         request = self._waiting.popleft()
+        self.answers += 1
         try:
             request.on_answer(answer, lease if request.keep else None)
         except KafkaError as error:

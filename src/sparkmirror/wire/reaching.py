@@ -13,11 +13,14 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import BOOTSTRAP, Cluster
+from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.loop import Loop
 
 REACH_SECONDS = 5.0
 # A broker that is starting may drop the first connections.
 MOST_FAILURES = 3
+# Version 1, which every broker knows, about no topic at all.
+METADATA, NO_TOPICS = (3, 1), bytes(4)
 
 
 def check_reachable(config: ClientConfig) -> None:
@@ -52,18 +55,50 @@ def _check_listening(server: str) -> None:
 
 
 def _check_answering(config: ClientConfig) -> None:
-    loop = Loop()
-    cluster = Cluster(loop, config, BufferPool(keep_bytes=0), is_trial=True)
+    trial = _Trial(config)
     try:
-        loop.run_until(lambda: _is_decided(cluster), REACH_SECONDS)
-        if cluster.last_error is not None:
-            raise cluster.last_error
+        trial.run()
     finally:
-        cluster.close()
-        loop.close()
+        trial.close()
 
 
-def _is_decided(cluster: Cluster) -> bool:
-    is_refused = isinstance(cluster.last_error, AuthenticationError)
-    has_failed = cluster.failures(BOOTSTRAP) >= MOST_FAILURES
-    return is_refused or has_failed or cluster.any_connection() is not None
+class _Trial:
+    """Connects, logs in and asks which brokers there are.
+
+    The last is what a broker answers only to those that have logged in, if it wants that.
+    """
+
+    def __init__(self, config: ClientConfig) -> None:
+        self._loop = Loop()
+        self._cluster = Cluster(self._loop, config, BufferPool(keep_bytes=0), is_trial=True)
+        self._asked: Connection | None = None
+        self._is_answered = False
+        self._unanswered: list[KafkaError] = []
+
+    def run(self) -> None:
+        """Return when there is an answer, or no news; raise why there will be none."""
+        self._loop.run_until(self._is_decided, REACH_SECONDS)
+        error = self._cluster.last_error
+        if error is None and self._unanswered:
+            error = self._unanswered[-1]
+        if error is not None and not self._is_answered:
+            raise error
+
+    def close(self) -> None:
+        self._cluster.close()
+        self._loop.close()
+
+    def _is_decided(self) -> bool:
+        connection = self._cluster.any_connection()
+        if connection is not None and connection is not self._asked:
+            self._asked = connection
+            connection.send(METADATA, [NO_TOPICS], self._answered, self._failed, REACH_SECONDS)
+        is_refused = isinstance(self._cluster.last_error, AuthenticationError)
+        failures = self._cluster.failures(BOOTSTRAP) + len(self._unanswered)
+        return is_refused or failures >= MOST_FAILURES or self._is_answered
+
+    def _answered(self, _: object, __: object) -> None:
+        self._is_answered = True
+
+    def _failed(self, error: KafkaError) -> None:
+        self._unanswered.append(self._cluster.last_error or error)

@@ -15,6 +15,7 @@ from typing import Any
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
+from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.sasl import kafka_python
 from sparkmirror.wire.sasl.authenticator import Authenticator
 from sparkmirror.wire.sasl.logins import LoginMaker
@@ -70,6 +71,14 @@ class Security:
     def authenticator(self, host: str) -> Authenticator | None:
         """A new login for a connection to the broker `host`; None without SASL."""
         return None if self._login is None else Authenticator(self._login, host)
+
+    def hint(self, connection: Connection) -> str:
+        """What a broker may mean that hung up without a word."""
+        if connection.answers == 0 and not self.is_tls:
+            return "; perhaps it wants TLS: check security.protocol and the port"
+        if connection.answers == 1 and not self.is_sasl:
+            return "; perhaps it wants a login: check security.protocol and the port"
+        return ""
 
     def files(self) -> tuple[str, ...]:
         """Paths of the files that these settings name: what an executor needs."""

@@ -19,6 +19,10 @@ Buffer = bytes | bytearray | memoryview
 MOST_PIECES = 1000
 
 
+class HungUp(TransportError):
+    """The other side closed the connection."""
+
+
 class Stream(Protocol):
     """What a connection needs of its transport; none of the methods blocks."""
 
@@ -95,10 +99,12 @@ class PlainStream:
             size = self._socket.recv_into(into)
         except BlockingIOError:
             return 0
+        except ConnectionResetError as error:
+            raise self.hung_up() from error
         except OSError as error:
             raise TransportError(f"read from {self.address}: {error}") from error
         if size == 0:
-            raise TransportError(f"read from {self.address}: the broker closed the connection")
+            raise self.hung_up()
         return size
 
     def pending(self) -> bool:
@@ -117,6 +123,10 @@ class PlainStream:
     def close(self) -> None:
         """Close at once."""
         self._socket.close()
+
+    def hung_up(self) -> HungUp:
+        """The error that says so."""
+        return HungUp(f"read from {self.address}: the broker closed the connection")
 
     def _set_buffer(self, option: int, size: int) -> None:
         if size > 0:  # otherwise the kernel tunes it, which is better on long lines

@@ -149,8 +149,11 @@ class TlsSettings:
 class Context:
     """An OpenSSL context, and what OpenSSL itself cannot be told."""
 
-    def __init__(self, context: ssl.SSLContext, suites13: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, context: ssl.SSLContext, has_own_key: bool, suites13: frozenset[str] = frozenset()
+    ) -> None:
         self.ssl = context
+        self.has_own_key = has_own_key
         # Suites of TLS 1.3 that may be used; empty means all.
         self.suites13 = suites13
 
@@ -168,8 +171,7 @@ def make_client_context(settings: TlsSettings) -> Context:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = bool(settings["ssl.endpoint.identification.algorithm"])
     _trust(context, settings)
-    _load_own_key(context, settings)
-    return _finish(context, settings)
+    return _finish(context, settings, _load_own_key(context, settings))
 
 
 def make_server_context(settings: TlsSettings, client_auth: str = "none") -> Context:
@@ -181,14 +183,14 @@ def make_server_context(settings: TlsSettings, client_auth: str = "none") -> Con
     context.verify_mode = CLIENT_AUTH[client_auth]
     if context.verify_mode != ssl.CERT_NONE:
         _trust(context, settings)
-    return _finish(context, settings)
+    return _finish(context, settings, has_own_key=True)
 
 
-def _finish(context: ssl.SSLContext, settings: TlsSettings) -> Context:
+def _finish(context: ssl.SSLContext, settings: TlsSettings, has_own_key: bool) -> Context:
     context.minimum_version, context.maximum_version = settings.versions()
     suites = settings.suites()
     if not suites:
-        return Context(context)
+        return Context(context, has_own_key)
     suites13 = frozenset(suites) & TLS13
     _set_old_suites(context, settings, [suite for suite in suites if suite not in TLS13])
     if not suites13:
@@ -197,7 +199,7 @@ def _finish(context: ssl.SSLContext, settings: TlsSettings) -> Context:
     if context.minimum_version > context.maximum_version:
         reason = "has no suite for the TLS versions that may be used"
         raise settings.error("ssl.cipher.suites", reason, "add one, or allow TLSv1.2")
-    return Context(context, suites13)
+    return Context(context, has_own_key, suites13)
 
 
 def _set_old_suites(context: ssl.SSLContext, settings: TlsSettings, suites: list[str]) -> None:

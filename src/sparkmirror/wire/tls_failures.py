@@ -44,10 +44,7 @@ _REFUSED_CERTIFICATE = (
 # Alerts that the broker sent, by OpenSSL's names.
 _REFUSED_BY_BROKER = {
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": _NEEDS_CERTIFICATE,
-    "SSLV3_ALERT_BAD_CERTIFICATE": (
-        "the broker wants a client certificate, or does not accept ours",
-        "check ssl.keystore.location and that the broker trusts its CA",
-    ),
+    "SSLV3_ALERT_BAD_CERTIFICATE": _REFUSED_CERTIFICATE,
     "TLSV1_ALERT_UNKNOWN_CA": _REFUSED_CERTIFICATE,
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN": _REFUSED_CERTIFICATE,
     "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": _REFUSED_CERTIFICATE,
@@ -82,28 +79,30 @@ _OTHERS = {
 }
 
 
-def explain_handshake(error: OSError) -> KafkaError:
+def explain_handshake(error: OSError, has_own_key: bool) -> KafkaError:
     """The error for people of a handshake that failed."""
     if not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLEOFError):
         cause = "the broker closed the connection; perhaps " + _NOT_TLS[0]
         return TransportError(f"TLS handshake: {cause}; {_NOT_TLS[1]}")
-    return _explain(error)
+    return _explain(error, has_own_key)
 
 
-def explain_reading(error: OSError) -> KafkaError:
+def explain_reading(error: OSError, has_own_key: bool) -> KafkaError:
     """The same for what comes later: with TLS 1.3 a client hears only then that it was refused."""
     if isinstance(error, ssl.SSLError):
-        return _explain(error)
+        return _explain(error, has_own_key)
     return TransportError(f"TLS: {error.strerror or error}")
 
 
-def _explain(error: ssl.SSLError) -> KafkaError:
+def _explain(error: ssl.SSLError, has_own_key: bool) -> KafkaError:
     if isinstance(error, ssl.SSLCertVerificationError):
         unknown = (f"the broker's certificate was refused: {error.verify_message}", "")
         return AuthenticationError(_line(_REFUSED_BY_US.get(error.verify_code, unknown)))
     reason = error.reason or ""
     if reason in _REFUSED_BY_BROKER:
-        return AuthenticationError(_line(_REFUSED_BY_BROKER[reason]))
+        # Brokers have several words for a client without a certificate.
+        words = _REFUSED_BY_BROKER[reason] if has_own_key else _NEEDS_CERTIFICATE
+        return AuthenticationError(_line(words))
     return TransportError(_line(_OTHERS.get(reason, (reason or str(error), ""))))
 
 

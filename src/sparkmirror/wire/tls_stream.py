@@ -9,7 +9,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Sequence
 
-from sparkmirror.errors import AuthenticationError, TransportError
+from sparkmirror.errors import AuthenticationError
 from sparkmirror.wire.loop import READ, WRITE
 from sparkmirror.wire.stream import Buffer, PlainStream
 from sparkmirror.wire.tls_context import Context
@@ -55,7 +55,7 @@ class TlsStream(PlainStream):
             self.wants = WRITE
             return False
         except OSError as error:
-            raise explain_handshake(error) from error
+            raise explain_handshake(error, self._context.has_own_key) from error
         return True
 
     def wake_at(self, size: int) -> None:
@@ -76,9 +76,9 @@ class TlsStream(PlainStream):
             return size
         except OSError as error:
             if size == 0:
-                raise explain_reading(error) from error
+                raise explain_reading(error, self._context.has_own_key) from error
         if size == 0:
-            raise TransportError(f"read from {self.address}: the broker closed the connection")
+            raise self.hung_up()
         return size
 
     def pending(self) -> bool:
@@ -106,7 +106,7 @@ class TlsStream(PlainStream):
             return sent
         except OSError as error:
             if sent == 0:
-                raise explain_reading(error) from error
+                raise explain_reading(error, self._context.has_own_key) from error
         return sent
 
     def close(self) -> None:
