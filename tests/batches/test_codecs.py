@@ -76,6 +76,18 @@ FOREIGN = {
         Codec.ZSTD,
         lambda d: zstandard.ZstdCompressor(write_content_size=False).compress(d),
     ),
+    "zstd-checksum": (
+        Codec.ZSTD,
+        lambda d: zstandard.ZstdCompressor(write_checksum=True).compress(d),
+    ),
+    "zstd-two-frames": (
+        Codec.ZSTD,
+        lambda d: zstandard.compress(d[:99]) + zstandard.compress(d[99:]),
+    ),
+    "zstd-empty-frame": (
+        Codec.ZSTD,
+        lambda d: zstandard.compress(d) + zstandard.compress(b""),
+    ),
     "kafka-python-gzip": (Codec.GZIP, kafka_python.gzip_encode),
     "kafka-python-lz4": (Codec.LZ4, kafka_python.lz4_encode),
     "kafka-python-zstd": (Codec.ZSTD, kafka_python.zstd_encode),
@@ -122,9 +134,23 @@ def test_lz4_blocks_are_independent() -> None:
 
 @every_codec
 @pytest.mark.parametrize("cut", [1, 7, 100])
-def test_cut_data_gives_a_batch_error_or_less(codec: Codec, cut: int) -> None:
+def test_cut_data_is_never_taken_for_all(codec: Codec, cut: int) -> None:
     packed = bytes(codec.compress(TEXT))[:-cut]
-    assert _decompressed_or_none(codec, packed) != TEXT or codec is Codec.ZSTD
+    assert _decompressed_or_none(codec, packed) != TEXT
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD], ids=lambda codec: codec.name)
+def test_a_frame_without_its_end_is_refused(codec: Codec) -> None:
+    packed = bytes(codec.compress(TEXT))
+    for size in (5, 20, len(packed) // 2, len(packed) - 1):
+        with pytest.raises(BatchError, match=f"decompress {codec.name.lower()}"):
+            codec.decompress(packed[:size])
+
+
+@pytest.mark.timeout(20)
+def test_very_many_gzip_members_take_no_longer_than_their_bytes() -> None:
+    members = gzip.compress(b"") * 200_000 + gzip.compress(TEXT)
+    assert Codec.GZIP.decompress(members) == TEXT
 
 
 @every_codec

@@ -72,12 +72,12 @@ def _follow_lengths(body: bytes | bytearray, count: int) -> Spans:
         at += 1
         bits = byte & 127
         shift = 7
-        while byte > 127:
+        while byte > 127 and shift < 35:
             byte = body[at]
             at += 1
             bits |= (byte & 127) << shift
             shift += 7
-        if bits & 1 or shift > 35:
+        if bits & 1 or byte > 127:
             raise BatchError("a record has a negative or endless length")
         fields.append(at)
         at += bits >> 1
@@ -114,13 +114,13 @@ def _renumber_few(body: bytearray, spans: Spans, base: int, next_offset: int) ->
         at += 1
         bits = byte & 127
         shift = 7
-        while byte > 127:
+        while byte > 127 and shift < 35:
             byte = body[at]
             at += 1
             bits |= (byte & 127) << shift
             shift += 7
         offset = base + (bits >> 1)
-        if bits & 1 or shift > 35 or offset < expected or at > end:
+        if bits & 1 or byte > 127 or offset < expected or at > end:
             raise BatchError(_NO_ORDER)
         if offset >= next_offset:
             if not count:

@@ -76,6 +76,7 @@ def _too_large(codec: str, limit_bytes: int) -> BatchError:
 
 _GZIP_WINDOW = 31  # 15 bits of window, plus 16: gzip header and trailer
 _GZIP_LEVEL = 6
+_GZIP_FIRST_STEP_BYTES = 512
 
 
 def _gzip_compress(data: Data, level: int | None) -> Data:
@@ -83,26 +84,40 @@ def _gzip_compress(data: Data, level: int | None) -> Data:
 
 
 def _gzip_decompress(data: Data, limit_bytes: int) -> Data:
-    parts = []
+    view = memoryview(data)
+    parts: list[bytes] = []
     left = limit_bytes
-    while len(data):
-        part, data = _gzip_member(data, left + 1)
-        left -= len(part)
+    step = len(view)
+    while view:
+        found, used = _gzip_member(view, left + 1, step)
+        left -= sum(map(len, found))
         if left < 0:
             raise _too_large("gzip", limit_bytes)
-        parts.append(part)
+        parts += found
+        view = view[used:]
+        step = _GZIP_FIRST_STEP_BYTES
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _gzip_member(data: Data, at_most: int) -> tuple[bytes, bytes]:
+def _gzip_member(view: memoryview, room: int, step: int) -> tuple[list[bytes], int]:
+    """What comes out of the member at the front, and how long that is.
+
+    zlib copies all that it is given behind a member. Nearly always there is one member only; of
+    others little is given at first, or thousands of empty ones would copy the rest each time.
+    """
     inflater = zlib.decompressobj(_GZIP_WINDOW)
+    parts = []
+    at = 0
     try:
-        part = inflater.decompress(data, at_most)
+        while at < len(view) and room and not inflater.eof:
+            part = inflater.decompress(view[at : at + step], room)
+            at, step, room = at + step, step * 2, room - len(part)
+            parts.append(part)
     except zlib.error as error:
         raise BatchError(f"decompress gzip: {error}") from error
-    if not inflater.eof and len(part) < at_most:
+    if room and not inflater.eof:
         raise BatchError("decompress gzip: the data ends in the middle")
-    return part, inflater.unused_data
+    return parts, min(at, len(view)) - len(inflater.unused_data)
 
 
 # snappy -------------------------------------------------------------------------------------------
@@ -234,6 +249,9 @@ def _lz4_linked(view: memoryview, limit_bytes: int) -> Data:
 
 _ZSTD_LEVEL = 3
 _ZSTD_FIRST_READ_BYTES = 1 << 20
+_ZSTD_LONGEST_HEADER_BYTES = 18
+_ZSTD_CHECKSUM = 4
+_ZSTD_REPEATED = 1  # a block of one byte, and how often it comes
 
 
 def _zstd_compress(data: Data, level: int | None) -> Data:
@@ -246,7 +264,8 @@ def _zstd_decompress(data: Data, limit_bytes: int) -> Data:
     left = limit_bytes + 1
     step = _ZSTD_FIRST_READ_BYTES
     try:
-        with inflater.stream_reader(data) as reader:
+        _check_zstd_frames(memoryview(data))
+        with inflater.stream_reader(data, read_across_frames=True) as reader:
             while left and (part := reader.read(min(step, left))):
                 parts.append(part)
                 left -= len(part)
@@ -256,6 +275,28 @@ def _zstd_decompress(data: Data, limit_bytes: int) -> Data:
     if not left:
         raise _too_large("zstd", limit_bytes)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _check_zstd_frames(view: memoryview) -> None:
+    """Follow the blocks to the end: the library's reader takes cut data for complete."""
+    at = 0
+    while at < len(view):
+        at = _after_zstd_frame(view, at)
+    if at > len(view):
+        raise BatchError("decompress zstd: the data ends in the middle")
+
+
+def _after_zstd_frame(view: memoryview, at: int) -> int:
+    header = view[at : at + _ZSTD_LONGEST_HEADER_BYTES]
+    at += zstandard.frame_header_size(header)
+    is_last = False
+    while not is_last and at < len(view):
+        block = int.from_bytes(view[at : at + 3], "little")
+        is_last = bool(block & 1)
+        at += 3 + (1 if block >> 1 & 3 == _ZSTD_REPEATED else block >> 3)
+    if not is_last:
+        raise BatchError("decompress zstd: the data ends in the middle")
+    return at + (4 if header[4] & _ZSTD_CHECKSUM else 0)
 
 
 _COMPRESS: dict[Codec, Callable[[Data, int | None], Data]] = {

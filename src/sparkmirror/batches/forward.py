@@ -26,6 +26,7 @@ from sparkmirror.batches.header import (
     CRC,
     CRC_AT,
     HEADER_BYTES,
+    LARGEST_OFFSET,
     LENGTH,
     LOG_APPEND_TIME,
     MAGIC_AT,
@@ -165,6 +166,7 @@ class _Planner:
         smallest = self._smallest_alone()
         many = rules.merge_below_records
         largest = rules.max_batch_bytes or (1 << 31)
+        far = LARGEST_OFFSET - (1 << 31)
         check = rules.check_crcs
         next_offset = self._next_offset
         append = self._batches.append
@@ -184,7 +186,7 @@ class _Planner:
                 magic == 2
                 and not attributes & odd
                 and count == last + 1 > 0
-                and base >= next_offset
+                and far > base >= next_offset
                 and (size >= smallest[attributes & CODEC_MASK > 0] or count >= many)
                 and size <= largest
                 and (codec is None or attributes & CODEC_MASK == codec)

@@ -46,6 +46,8 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
+# The largest that any record can have: there must be one after it.
+LARGEST_OFFSET = (1 << 63) - 2
 NO_TIMESTAMP = -1
 NO_PRODUCER_ID = -1
 
@@ -121,6 +123,8 @@ def _problem(header: Header) -> str:
         return f"length {header.length} is shorter than a batch header"
     if header.base_offset < 0 or header.last_delta < 0:
         return f"negative offset, last offset delta {header.last_delta}"
+    if header.last_offset > LARGEST_OFFSET:
+        return f"a last offset delta of {header.last_delta} leads too far"
     if not 0 <= header.record_count <= header.last_delta + 1:
         return (
             f"{header.record_count} records cannot have a last offset delta of {header.last_delta}"

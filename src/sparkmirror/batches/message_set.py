@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from itertools import pairwise
 from struct import Struct
 
 from sparkmirror.batches.codecs import Codec
-from sparkmirror.batches.header import CODEC_MASK, LOG_APPEND_TIME, NO_TIMESTAMP
+from sparkmirror.batches.header import CODEC_MASK, LARGEST_OFFSET, LOG_APPEND_TIME, NO_TIMESTAMP
 from sparkmirror.batches.outgoing import ForwardRules, Outgoing, Runs
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.errors import BatchError
@@ -91,9 +92,18 @@ def decode_message(
     if message.size != len(view):
         raise BatchError(f"read message at offset {message.offset}: bytes follow it")
     if message.codec is Codec.NONE:
-        record = Record(message.offset, message.timestamp, message.key, message.value)
-        return [record], Codec.NONE
-    return _unwrap(message, rules), message.codec
+        records = [Record(message.offset, message.timestamp, message.key, message.value)]
+    else:
+        records = _unwrap(message, rules)
+    _check_offsets(message.offset, records)
+    return records, message.codec
+
+
+def _check_offsets(offset: int, records: list[Record]) -> None:
+    offsets = [-1, *(record.offset for record in records), LARGEST_OFFSET + 1]
+    is_rising = all(before < after for before, after in pairwise(offsets))
+    if not is_rising or not 0 <= offset <= LARGEST_OFFSET:
+        raise BatchError(f"read message at offset {offset}: offsets in it are not in order")
 
 
 def _unwrap(wrapper: Message, rules: ForwardRules) -> list[Record]:

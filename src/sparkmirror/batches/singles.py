@@ -25,6 +25,7 @@ from sparkmirror.batches.header import (
     CODEC_MASK,
     CONTROL,
     HEADER_BYTES,
+    LARGEST_OFFSET,
     LOG_APPEND_TIME,
     PREFIX_BYTES,
 )
@@ -41,6 +42,7 @@ from sparkmirror.batches.varints import Ints, read_varints
 from sparkmirror.errors import BatchError
 
 _SHORTEST_RUN = 16  # batches from which numpy pays
+_FAR = LARGEST_OFFSET - (1 << 31)  # from here on a batch could lead behind the largest offset
 
 # The layout of header.READ_HEADER.
 _HEADERS = np.dtype(
@@ -86,15 +88,17 @@ def find_runs(records: memoryview, bounds: list[int], rules: ForwardRules) -> li
 
 
 def _runs(starts: Ints, headers: NDArray[Any], below_bytes: int) -> list[Run]:
-    attributes, count, last_delta = (
-        headers[name].astype(np.int64) for name in ("attributes", "count", "last_delta")
+    attributes, count, last_delta, base = (
+        headers[name].astype(np.int64)
+        for name in ("attributes", "count", "last_delta", "base_offset")
     )
     marker = attributes & CONTROL != 0
     small = headers["length"] < below_bytes - PREFIX_BYTES
     uncompressed = attributes & CODEC_MASK == 0
     single = ~marker & uncompressed & small & (count == 1) & (last_delta == 0)
     droppable = (marker | (count == 0)) & (last_delta >= 0)
-    usable = (headers["magic"] == 2) & (headers["base_offset"] >= 0) & (single | droppable)
+    usable = (headers["magic"] == 2) & (base >= 0) & (base < _FAR) & (single | droppable)
+    usable[1:] &= base[1:] > base[:-1] + last_delta[:-1]
     return [
         Run(part.start, part.stop, starts[part], headers[part], single[part], marker[part])
         for part in _stretches(usable)
