@@ -27,6 +27,7 @@ ANSWER = struct.Struct(">ihqqq")
 ABORTED = struct.Struct(">qqb")
 # The session epoch of a request that opens a session, and the one that wants none.
 NEW_SESSION = 0
+MOST_VARINT_BITS = 35
 
 
 class Wanted(NamedTuple):
@@ -83,13 +84,14 @@ def encode_unsigned(value: int) -> bytes:
 def decode_unsigned(view: memoryview, at: int) -> tuple[int, int]:
     """(value, position after it)."""
     value = shift = 0
-    while True:
+    while shift < MOST_VARINT_BITS:
         byte = view[at]
         at += 1
         value |= (byte & 127) << shift
         if byte < 128:
             return value, at
         shift += 7
+    raise ValueError(f"a number at {at} that does not end")
 
 
 def skip_tags(view: memoryview, at: int) -> int:
@@ -168,6 +170,8 @@ def _decode_topic(view: memoryview, at: int, version: int, rows: list[Fetched]) 
         topic, at = bytes(view[at : at + 16]), at + 16
     else:
         size, at = decode_unsigned(view, at)
+        if not size:
+            raise ValueError("a topic without a name")
         topic, at = str(view[at : at + size - 1], "utf-8"), at + size - 1
     count, at = decode_unsigned(view, at)
     for _ in range(count - 1):

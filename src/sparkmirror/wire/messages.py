@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
@@ -88,6 +89,7 @@ def decode_metadata(answer: memoryview, version: int) -> MetadataView:
     with parsing("metadata answer"):
         start = 1 if version >= 9 else 0  # the flexible header's (empty) tags
         response = MetadataResponse.decode(answer[start:], version=version)
+        _check_metadata(response)
     for broker in response.brokers or ():
         view.nodes[broker.node_id] = (broker.host, broker.port)
     for topic in response.topics or ():
@@ -105,6 +107,18 @@ def decode_metadata(answer: memoryview, version: int) -> MetadataView:
             else:
                 view.leaderless.add(topic.name)
     return view
+
+
+def _check_metadata(response: Any) -> None:
+    """What kafka-python lets through."""
+    for broker in response.brokers or ():
+        if not broker.host or not 0 < broker.port < 1 << 16:
+            raise ValueError(f"broker {broker.node_id} has the address {broker.host}:{broker.port}")
+    for topic in response.topics or ():
+        if not topic.name:
+            raise ValueError("a topic without a name")
+        if any(row.partition_index < 0 for row in topic.partitions or ()):
+            raise ValueError(f"a partition of '{topic.name}' with a negative number")
 
 
 def encode_list_offsets(wanted: Mapping[TopicPartition, int], read_committed: bool) -> bytes:
@@ -127,6 +141,8 @@ def decode_list_offsets(answer: memoryview) -> dict[TopicPartition, tuple[int, i
         at = 8
         for _ in range(topics):
             (size,) = struct.unpack_from(">h", answer, at)
+            if size < 0:
+                raise ValueError("a topic without a name")
             topic = str(answer[at + 2 : at + 2 + size], "utf-8")
             (rows,) = struct.unpack_from(">i", answer, at + 2 + size)
             at += 6 + size
