@@ -8,7 +8,6 @@ be read is told as `BadStore`, without the password. JKS itself is in jks.py.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -158,7 +157,7 @@ def _block(label: str, der: bytes) -> bytes:
 def _decode(body: str) -> bytes:
     try:
         return base64.b64decode("".join(body.split()), validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii's is one, as is that about what is not ASCII
         raise BadStore("a PEM block is not base64", "copy the file again") from error
 
 
