@@ -7,6 +7,7 @@ belong, and unknown members of entities are refused.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
@@ -40,6 +41,10 @@ _OFFSETS = JavaType(
 _TASK_CONFIGS = JavaType(
     "java.util.ArrayList<java.util.Map<java.lang.String,java.lang.String>>", inner=_STRING_MAP
 )
+# Jackson's limit of digits. It takes 1000 levels, which would be too many for those who read the
+# offsets: 100 are more than any partition has.
+_LONGEST_NUMBER = 1000
+_DEEPEST = 100
 _NO_OFFSETS = "Partitions / offsets need to be provided for an alter offsets request"
 _INITIAL_STATES = {
     "RUNNING": TargetState.STARTED,
@@ -241,17 +246,28 @@ def _object_map(value: Any) -> Json | None:
         return None
     if not isinstance(value, dict):
         raise _Unfit
-    return {key: _plain(inner) for key, inner in value.items()}
+    return {key: _plain(inner, _DEEPEST) for key, inner in value.items()}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, depth: int) -> Any:
     """Numbers as numbers."""
+    if not depth:
+        raise _Unfit
     match value:
         case Number():
-            return int(value) if value.lstrip("-").isdigit() else float(value)
+            return _number(value)
         case Mapping():
-            return {key: _plain(inner) for key, inner in value.items()}
+            return {key: _plain(inner, depth - 1) for key, inner in value.items()}
         case list():
-            return [_plain(inner) for inner in value]
+            return [_plain(inner, depth - 1) for inner in value]
         case _:
             return value
+
+
+def _number(text: Number) -> int | float:
+    if len(text) > _LONGEST_NUMBER:
+        raise _Unfit
+    number = int(text) if text.lstrip("-").isdigit() else float(text)
+    if not math.isfinite(number):
+        raise _Unfit
+    return number

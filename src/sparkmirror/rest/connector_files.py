@@ -125,7 +125,7 @@ def _load(path: Path) -> tuple[bytes, dict[str, Any]]:
         members = json.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError("", None, f"cannot be read: {error}", where=str(path)) from error
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError("", None, f"no JSON: {error}", where=str(path)) from error
     if not isinstance(members, dict):
         raise ConfigError(
