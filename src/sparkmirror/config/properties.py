@@ -12,6 +12,10 @@ import javaproperties
 from sparkmirror.errors import ConfigError, ConfigErrors
 
 LINE_END = re.compile(r"\r\n|\r|\n")
+BLANKS = " \t\f"
+COMMENTS = ("#", "!")
+KEY = re.compile(r"(?:[^\\=: \t\f]|\\.)*+", re.DOTALL)
+SEPARATOR = re.compile(r"[ \t\f]*+(?:[=:][ \t\f]*+)?")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # What a text file never holds; a properties file has tab, line feed, form feed and return only.
 BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
@@ -34,7 +38,8 @@ def load_properties(path: Path) -> dict[str, str]:
     """
     data = _read(path)
     try:
-        entries = tuple(parse_entries(data))
+        # Latin-1, as Java reads them.
+        entries = tuple(parse_entries(data.decode("latin-1")))
     except javaproperties.InvalidUEscapeError as error:
         raise _refuse(path, f"malformed escape: {error}", "write \\u and four hex digits") from None
     if not entries:
@@ -43,13 +48,43 @@ def load_properties(path: Path) -> dict[str, str]:
     return {entry.key: entry.value for entry in entries}
 
 
-def parse_entries(data: bytes) -> Iterator[Entry]:
-    """Every key of the file in order, also repeated ones. Bytes are Latin-1, as Java reads them."""
-    line = 1
-    for element in javaproperties.parse(data.decode("latin-1")):
-        if isinstance(element, javaproperties.KeyValue):
-            yield Entry(element.key, element.value, line)
-        line += len(LINE_END.findall(element.source))
+def parse_entries(text: str) -> Iterator[Entry]:
+    """Every key of the text in order, also repeated ones.
+
+    Raises:
+        javaproperties.InvalidUEscapeError: a \\u without four hex digits after it.
+    """
+    for number, line in _logical_lines(text):
+        key = KEY.match(line)
+        assert key is not None  # it matches nothing, too
+        separator = SEPARATOR.match(line, key.end())
+        assert separator is not None  # the same
+        value = line[separator.end() :]
+        yield Entry(javaproperties.unescape(key[0]), javaproperties.unescape(value), number)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines with what continues them, each with the number of its first; no comments, no blanks.
+
+    javaproperties could find them, too, but looks at all of a line again for each continuation.
+    """
+    lines = enumerate(LINE_END.split(text), 1)
+    for number, line in lines:
+        parts = [line.lstrip(BLANKS)]
+        while _ends_escaped(parts[-1]) and not _is_comment(parts):
+            parts[-1] = parts[-1][:-1]
+            parts.append(next(lines, (0, ""))[1].lstrip(BLANKS))
+        if any(parts) and not _is_comment(parts):
+            yield number, "".join(parts)
+
+
+def _is_comment(parts: list[str]) -> bool:
+    return parts[-1].startswith(COMMENTS) and not any(parts[:-1])
+
+
+def _ends_escaped(part: str) -> bool:
+    """Whether a backslash at the end has no other before it that makes it a plain one."""
+    return (len(part) - len(part.rstrip("\\"))) % 2 == 1
 
 
 def _read(path: Path) -> bytes:

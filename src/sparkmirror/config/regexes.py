@@ -37,6 +37,7 @@ COUNT = re.compile(r"\{[0-9]+(,[0-9]*)?\}")
 FLAGS = re.compile(r"\(\?([a-zA-Z]*)(-[a-zA-Z]+)?([:)])")
 GROUP_NAME = re.compile(r"\(\?<([a-zA-Z][a-zA-Z0-9]*)>")
 KNOWN_FLAGS = frozenset("ims")
+MOST_FLAGS = 10  # each is written again for every alternative
 SAME_GROUPS = ("(?:", "(?=", "(?!", "(?>", "(?<=", "(?<!")
 
 
@@ -155,9 +156,11 @@ class _Translator:
         text = f"(?{on}{off}:"
         if end == ":":
             self._begin_group(text, found.end())
-        else:
+        elif len(self.wrappers[-1]) < MOST_FLAGS:
             self.wrappers[-1].append(text)
             self._emit(text, found.end())
+        else:
+            raise BadValue(f"has more than {MOST_FLAGS} groups of flags such as (?i)")
 
     def _close(self) -> None:
         if len(self.wrappers) == 1:
