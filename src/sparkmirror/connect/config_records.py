@@ -29,6 +29,8 @@ KeyValue = tuple[bytes, bytes | None]
 CONNECTOR, TARGET_STATE, TASK = "connector-", "target-state-", "task-"
 COMMIT, RESTART, LOGGER = "commit-", "restart-connector-", "logger-cluster-"
 STARTED, PAUSED, STOPPED = "STARTED", "PAUSED", "STOPPED"
+# Of digits: Java's tasks are numbered by ints.
+LONGEST_NUMBER = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class ConfigState:
         name, _, number = rest.rpartition("-")
         if document is None:
             return
-        if not number.isdecimal() or not name:
+        if not number.isdecimal() or len(number) > LONGEST_NUMBER or not name:
             _complain(TASK + rest, "no task number")
             return
         properties = _properties(TASK + rest, document)
@@ -212,7 +214,7 @@ def _read(key: str, value: bytes | None) -> Mapping[str, Any] | None:
         return None
     try:
         document = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = value
     if document is None or isinstance(document, dict):
         return document
@@ -222,10 +224,13 @@ def _read(key: str, value: bytes | None) -> Mapping[str, Any] | None:
 
 def _properties(key: str, document: Mapping[str, Any]) -> Settings | None:
     properties = document.get("properties")
-    if isinstance(properties, dict):
-        return properties
-    _complain(key, "no properties")
-    return None
+    if not isinstance(properties, dict):
+        _complain(key, "no properties")
+        return None
+    if not all(value is None or isinstance(value, str) for value in properties.values()):
+        _complain(key, "properties that are no texts")
+        return None
+    return properties
 
 
 def _complain(key: str, why: str) -> None:

@@ -139,5 +139,5 @@ def _parse(data: bytes | None) -> Any:
     """The JSON; None for anything else: connectors of all kinds share the topic."""
     try:
         return None if data is None else json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

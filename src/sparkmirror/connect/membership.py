@@ -315,13 +315,16 @@ def _read_url(metadata: bytes) -> str:
 
 def _read_assignment(assignment: bytes) -> tuple[str, tuple[str, ...]]:
     document = _read(assignment)
-    return str(document.get("leader_url", "")), tuple(map(str, document.get("members", ())))
+    members = document.get("members", [])
+    if not isinstance(members, list):
+        raise RemoteProtocolError(f"read who is in the group: {assignment[:100]!r}")
+    return str(document.get("leader_url", "")), tuple(map(str, members))
 
 
 def _read(data: bytes) -> dict[str, Any]:
     try:
         document = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RemoteProtocolError(f"read what a worker says of itself: {data[:100]!r}") from error
     if not isinstance(document, dict):
         raise RemoteProtocolError(f"read what a worker says of itself: {data[:100]!r}")

@@ -31,6 +31,10 @@ log = logging.getLogger(__name__)
 
 CONNECTOR, TASK, TOPIC = "status-connector-", "status-task-", "status-topic-"
 OF_CONNECTOR = ":connector-"
+# Of digits: Java's tasks are numbered by ints.
+LONGEST_NUMBER = 10
+# What comes of a record that is no status.
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 K = TypeVar("K")
 FLUSH_SECONDS = 5.0
 
@@ -197,7 +201,7 @@ class StatusStore:
             _store(self._connectors, key.removeprefix(CONNECTOR), _read_status(key, value))
         elif key.startswith(TASK):
             name, _, number = key.removeprefix(TASK).rpartition("-")
-            if number.isdecimal():
+            if number.isdecimal() and len(number) <= LONGEST_NUMBER:
                 tasks = self._tasks.setdefault(name, {})
                 _store(tasks, int(number), _read_status(key, value))
         elif key.startswith(TOPIC):
@@ -231,6 +235,10 @@ def _status_value(status: StoredStatus) -> dict[str, Any]:
     }
 
 
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
 def _read_status(key: str, value: bytes | None) -> StoredStatus | None:
     """None when it was deleted, or cannot be read, which is told."""
     if value is None:
@@ -241,9 +249,9 @@ def _read_status(key: str, value: bytes | None) -> StoredStatus | None:
             str(document["state"]),
             str(document["worker_id"]),
             int(document["generation"]),
-            document.get("trace"),
-            document.get("version"),
+            _text(document.get("trace")),
+            _text(document.get("version")),
         )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except UNREADABLE as error:
         log.warning("record '%s' of the status topic is passed over: %r", key, error)
         return None

@@ -7,7 +7,7 @@ key; while it grows it is written again under that key, and when it is full the 
 second copy begins elsewhere on the target, so compaction never lets it push out the first. Key,
 big-endian:
 
-    topic          int16 byte length, UTF-8 (the upstream name)
+    topic          uint16 byte length, UTF-8 (the upstream name)
     partition      int32
     upstream       int64, offset of the first record
     downstream     int64, its offset on the target
@@ -132,14 +132,14 @@ class ChunkKey(NamedTuple):
     def encode(self) -> bytes:
         """Return the record's key."""
         topic = self.topic.encode()
-        size = struct.pack(">h", len(topic))
+        size = struct.pack(">H", len(topic))
         return size + topic + _KEY_AFTER_TOPIC.pack(self.partition, *self.first)
 
     @classmethod
     def decode(cls, key: bytes) -> Self:
         """Read a record's key. Raises: RecordError."""
         try:
-            (size,) = struct.unpack_from(">h", key)
+            (size,) = struct.unpack_from(">H", key)
             topic = key[2 : 2 + size].decode()
             partition, *first = _KEY_AFTER_TOPIC.unpack(key[2 + size :])
         except (struct.error, UnicodeDecodeError) as exc:

@@ -28,6 +28,7 @@ from sparkmirror.errors import MirrorError
 
 _VERSION = 0
 _MAX_STRING_BYTES = 0x7FFF
+_MAX_OFFSET = (1 << 63) - 1
 
 
 class RecordError(MirrorError):
@@ -166,7 +167,7 @@ def decode_offset_key(key: bytes | None) -> OffsetKey | None:
     """
     try:
         document = json.loads(key) if key is not None else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     match document:
         case [
@@ -195,7 +196,7 @@ def decode_offset_value(value: bytes | None) -> int | None:
         return None
     try:
         document = json.loads(value)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise _not_a_position(value) from exc
     if document is None:
         return None
@@ -207,7 +208,7 @@ def decode_offset_value(value: bytes | None) -> int | None:
 def _read_last_offset(last_offset: Any, value: bytes) -> int | None:
     if last_offset is None:
         return None
-    if not _is_integer(last_offset):
+    if not _is_integer(last_offset) or last_offset > _MAX_OFFSET:
         raise _not_a_position(value)
     return int(last_offset) if last_offset >= 0 else None
 
