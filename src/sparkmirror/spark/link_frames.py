@@ -53,7 +53,7 @@ def decode_message(body: bytes | bytearray | memoryview) -> Message:
     """The object of one frame's body."""
     try:
         message = json.loads(bytes(body))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RemoteProtocolError(f"control link: not JSON: {error}") from error
     if not isinstance(message, dict):
         raise RemoteProtocolError("control link: not an object")
@@ -101,12 +101,17 @@ def new_secret() -> str:
 
 def _proof(secret: str, role: str, challenge: str) -> str:
     # The role is part of it, so that an answer cannot be played back to its maker.
-    return hmac.new(secret.encode(), f"{role}:{challenge}".encode(), hashlib.sha256).hexdigest()
+    return hmac.new(secret.encode(), _bytes(f"{role}:{challenge}"), hashlib.sha256).hexdigest()
 
 
 def _same(proof: object, expected: str) -> bool:
     """Compare in constant time; a proof may be any JSON value."""
-    return hmac.compare_digest(str(proof).encode(), expected.encode())
+    return hmac.compare_digest(_bytes(str(proof)), expected.encode())
+
+
+def _bytes(text: str) -> bytes:
+    # JSON can hold half a surrogate pair, which UTF-8 cannot.
+    return text.encode(errors="surrogatepass")
 
 
 def greet_task(line: Line, secret: str) -> str:
