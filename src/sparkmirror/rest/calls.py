@@ -17,6 +17,7 @@ from sparkmirror.rest.errors import NOT_FOUND
 # A semicolon may, but would end the name.
 _PATH_CHARACTERS = "/!$&'()*+,=:@"
 _INT_LIMIT = 2**31
+_INT_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,11 @@ Handler = Callable[[Call], Answer]
 
 def parse_java_int(text: str) -> int:
     digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()) or not -_INT_LIMIT <= int(text) < _INT_LIMIT:
+    # Without zeros before it, because Python does not read numbers of thousands of digits.
+    number = digits.lstrip("0") or "0"
+    if not (digits.isascii() and digits.isdigit()) or len(number) > _INT_DIGITS:
         raise RequestError(404, NOT_FOUND)
-    return int(text)
+    value = -int(number) if text.startswith("-") else int(number)
+    if not -_INT_LIMIT <= value < _INT_LIMIT:
+        raise RequestError(404, NOT_FOUND)
+    return value
