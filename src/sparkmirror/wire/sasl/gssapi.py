@@ -22,6 +22,17 @@ from sparkmirror.wire.sasl.mechanism import Login, Mechanism
 from sparkmirror.wire.secret_files import read_file
 
 NO_PROTECTION = 1
+NO_TICKET = "No credentials cache found"
+# By a part of what MIT's library says.
+TIPS = {
+    "Cannot contact any KDC": "check the realm's addresses in krb5.conf",
+    "not found in Kerberos database": (
+        "check sasl.kerberos.service.name and the names in bootstrap.servers"
+    ),
+    "Clock skew": "compare the clocks of this machine and the KDC",
+    "cannot be read": "check keyTab",
+    "expired": "run kinit, or use a keytab",
+}
 
 
 class Gssapi(Mechanism):
@@ -72,11 +83,23 @@ class GssapiLogin(Login):
         return "check the principal and the clocks; the broker's log says more"
 
     def _exchange(self, host: str) -> Mechanism:
-        with self._lock:  # one request for a ticket, then it is in the cache
-            name = gss.Name(self.user, gss.PRINCIPAL_NAME) if self.user else None
-            credentials = gss.Credentials(name, self._store())
-            service = gss.Name(f"{self._service}@{host}", gss.HOST_BASED_SERVICE)
-            return Gssapi(gss.Context(service, credentials))
+        try:
+            with self._lock:  # one request for a ticket, then it is in the cache
+                name = gss.Name(self.user, gss.PRINCIPAL_NAME) if self.user else None
+                credentials = gss.Credentials(name, self._store())
+                service = gss.Name(f"{self._service}@{host}", gss.HOST_BASED_SERVICE)
+                return Gssapi(gss.Context(service, credentials))
+        except AuthenticationError as error:
+            whom = f" as '{self.user}'" if self.user else ""
+            what = f"GSSAPI login{whom} for the service {self._service}/{host}"
+            raise AuthenticationError(f"{what}: {error}; {self._remedy(str(error))}") from error
+
+    def _remedy(self, text: str) -> str:
+        if NO_TICKET in text and self._keytab is None:
+            return "run kinit, or name a keytab: useKeyTab=true keyTab=... principal=..."
+        if NO_TICKET in text:
+            return "check that the keytab has a key of this principal (klist -k)"
+        return next((tip for part, tip in TIPS.items() if part in text), "see krb5.conf")
 
     def _store(self) -> dict[str, str]:
         store = {}

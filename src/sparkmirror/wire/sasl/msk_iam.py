@@ -101,7 +101,7 @@ class MskTokenLogin(IamLogin):
     mechanism = "OAUTHBEARER"
 
     def _exchange(self, host: str, keys: Keys, scope: Scope) -> Mechanism:
-        return OAuthBearer(iam_token(keys, scope), lambda _: None)
+        return OAuthBearer(iam_token(keys, scope))
 
 
 def region_of(host: str) -> str:

@@ -6,7 +6,6 @@ broker  nothing: welcome      or      {"status":"invalid_token"}: we say ^A, and
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -24,9 +23,8 @@ EXTENSION_VALUE = re.compile(r"[\x21-\x7E \t\r\n]+")
 class OAuthBearer(Mechanism):
     """One message; a broker that does not like the token says why."""
 
-    def __init__(self, token: Token, on_refused: Callable[[str], None]) -> None:
+    def __init__(self, token: Token) -> None:
         self._token = token
-        self._on_refused = on_refused
 
     def start(self) -> bytes:
         pairs = [f"auth=Bearer {self._token.text}"]
@@ -36,8 +34,7 @@ class OAuthBearer(Mechanism):
     def answer(self, challenge: bytes) -> bytes | None:
         if not challenge:
             return None
-        self._on_refused(_reason(challenge))
-        return SEPARATOR.encode()
+        return SEPARATOR.encode()  # the broker repeats its reason with the refusal
 
 
 class OAuthLogin(Login):
@@ -50,21 +47,16 @@ class OAuthLogin(Login):
         self._tokens = tokens
         self._where = where
         self._skew = skew
-        self._reason = ""
 
     def begin(self, host: str) -> Future[Mechanism]:
         return then(self._tokens.get(), self._exchange)
 
     def advice(self) -> str:
-        why = f"the broker says {self._reason}; " if self._reason else ""
-        return f"{why}check the token of {self._where}{clock_advice(self._skew())}"
+        return f"check the token of {self._where}{clock_advice(self._skew())}"
 
     def _exchange(self, token: Token) -> Mechanism:
         self.user = token.subject
-        return OAuthBearer(token, self._note)
-
-    def _note(self, reason: str) -> None:
-        self._reason = reason
+        return OAuthBearer(token)
 
 
 def clock_advice(skew_seconds: float) -> str:
@@ -83,12 +75,3 @@ def check_extensions(extensions: dict[str, str]) -> dict[str, str]:
         if not EXTENSION_VALUE.fullmatch(value):
             raise AuthenticationError(f"OAUTHBEARER: the extension '{name}' has no usable value")
     return extensions
-
-
-def _reason(challenge: bytes) -> str:
-    try:
-        found = json.loads(challenge)
-    except ValueError:
-        return "no reason that can be read"
-    status = found.get("status") if isinstance(found, dict) else None
-    return str(status)[:100] if status else "no reason"

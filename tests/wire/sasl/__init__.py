@@ -1,0 +1,1 @@
+"""The SASL mechanisms without a broker."""
