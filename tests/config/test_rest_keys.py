@@ -13,6 +13,8 @@ from sparkmirror.config.rest_keys import (
     rest_config,
 )
 
+KEY_STORE = {"ssl.keystore.location": "/k"}
+
 
 def parse(props: dict[str, str]) -> tuple[RestConfig, Findings]:
     settings = Settings(props, Findings())
@@ -49,10 +51,10 @@ def test_listeners(text: str, expected: list[tuple[str, str, int]]) -> None:
         ("listeners", "ftp://:1", "'ftp://:1' is not a listener"),
         ("listeners", '"http://:1"', "'\"http://:1\"' is not a listener"),
         ("listeners", "http://:65536", "'http://:65536' is not a listener"),
-        ("listeners", "http://:1,https://:2", "TLS for the REST API is not in this version yet"),
-        ("admin.listeners", "https://:2", "TLS for the REST API is not in this version yet"),
+        ("listeners", "http://:1,https://:2", "an https listener needs a key and a certificate"),
+        ("admin.listeners", "https://:2", "an https listener needs a key and a certificate"),
         ("rest.advertised.port", "0", "out of range"),
-        ("rest.advertised.listener", "https", "not one of the values it takes"),
+        ("rest.advertised.listener", "ftp", "not one of the values it takes"),
         ("rest.port", "x", "not a number of type INT"),
         ("response.http.headers.config", "set X-Frame-Options", "'set X-Frame-Options' is not"),
         ("response.http.headers.config", "put A: b", "'put A: b' is not a rule for a header"),
@@ -106,10 +108,18 @@ def test_old_spellings(props: dict[str, str], listener: str, warning: str) -> No
         ({"listeners": "http://h:1"}, 0, "http://h:1"),
         ({"rest.advertised.host.name": "a", "rest.advertised.port": "9"}, 0, "http://a:9"),
         ({"rest.advertised.host.name": "::1"}, 0, "http://[::1]:8083"),
+        ({"listeners": "https://h:1"}, 0, "https://h:1"),
+        ({"listeners": "https://a:1,http://b:2,http://c:3"}, 0, "http://b:2"),
+        (
+            {"listeners": "http://a:1,https://b:2", "rest.advertised.listener": "HTTPS"},
+            0,
+            "https://b:2",
+        ),
+        ({"rest.advertised.listener": "https"}, 0, "https://own:8083"),
     ],
 )
 def test_what_others_are_told(props: dict[str, str], bound_port: int, url: str) -> None:
-    assert str(rest(props).advertised("own", bound_port)) == url
+    assert str(rest(KEY_STORE | props).advertised("own", bound_port)) == url
 
 
 def test_headers_for_every_answer() -> None:

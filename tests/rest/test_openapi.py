@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import httpx
 
 from sparkmirror.rest.calls import RestOptions
 from sparkmirror.rest.openapi import describe
 from sparkmirror.rest.routes import ROUTES
+from sparkmirror.rest.users import Users
 from tests.rest.conftest import Serve
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.requests import request
@@ -56,3 +59,12 @@ def test_description_is_served(client: httpx.Client) -> None:
 
 def test_description_is_not_a_connector_or_a_method(serve: Serve, herder: FakeHerder) -> None:
     assert request(serve(herder), "POST", "/openapi.json", {}).status_code == 404
+
+
+def test_description_tells_that_a_login_is_needed(tmp_path: Path) -> None:
+    file = tmp_path / "users"
+    file.write_text("a: b\n")
+    assert "security" not in describe(RestOptions())
+    described = describe(RestOptions(users=Users(file)))
+    (needed,) = described["security"]
+    assert list(needed) == list(described["components"]["securitySchemes"])

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sparkmirror.cli.tables import print_table
-from sparkmirror.rest.client import ConnectClient, Part, Status
+from sparkmirror.rest.client import Access, ConnectClient, Part, Status
 from sparkmirror.rest.connector_files import read_files, read_names
 from sparkmirror.rest.deployment import Deployment
 
@@ -28,6 +28,33 @@ Timeout = Annotated[
     float,
     typer.Option("--timeout", min=1, help="Seconds to wait until connectors run, or are gone."),
 ]
+User = Annotated[
+    str,
+    typer.Option(
+        "--user",
+        envvar="SPARKMIRROR_USER",
+        metavar="NAME[:PASSWORD]",
+        help="Login at the worker. Without a password it is asked for.",
+    ),
+]
+Ca = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        envvar="SPARKMIRROR_CA",
+        metavar="FILE",
+        help="Certificates to trust, in PEM; without it those that the system trusts.",
+    ),
+]
+Certificate = Annotated[
+    Path | None,
+    typer.Option(
+        "--cert",
+        envvar="SPARKMIRROR_CERT",
+        metavar="FILE",
+        help="Own certificate and key, in PEM, for a worker that asks for one.",
+    ),
+]
 DEFAULT_FOLDER = Path("mm2")
 DEFAULT_URL = "http://localhost:8083"
 DEFAULT_TIMEOUT = 60.0
@@ -41,9 +68,13 @@ def register(app: typer.Typer) -> None:
 
 def deploy(
     cluster: Cluster,
+    *,
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    user: User = "",
+    ca: Ca = None,
+    certificate: Certificate = None,
 ) -> None:
     """Create the three connectors of a source cluster, all or none, and wait until they run.
 
@@ -54,7 +85,7 @@ def deploy(
     not answer or refuses, or something is not RUNNING in time; 2 when the files are wrong.
     """
     files = read_files(folder, cluster)
-    with ConnectClient(url, timeout) as client:
+    with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
         deployment = Deployment(client, typer.echo, _warn)
         deployment.validate(files)
         deployment.deploy(files)
@@ -62,9 +93,13 @@ def deploy(
 
 def undeploy(
     cluster: Cluster,
+    *,
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    user: User = "",
+    ca: Ca = None,
+    certificate: Certificate = None,
 ) -> None:
     """Delete the three connectors of a source cluster.
 
@@ -75,23 +110,27 @@ def undeploy(
     or refuses; 2 when the files are wrong.
     """
     names = read_names(folder, cluster)
-    with ConnectClient(url, timeout) as client:
+    with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
         client.check()
         Deployment(client, typer.echo, _warn).undeploy(names)
 
 
 def redeploy(
     cluster: Cluster,
+    *,
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    user: User = "",
+    ca: Ca = None,
+    certificate: Certificate = None,
 ) -> None:
     """Delete the three connectors of a source cluster and create them anew.
 
     The files are checked before anything is deleted. Ends as deploy does.
     """
     files = read_files(folder, cluster)
-    with ConnectClient(url, timeout) as client:
+    with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
         deployment = Deployment(client, typer.echo, _warn)
         deployment.validate(files)
         deployment.undeploy([file.name for file in files])
@@ -101,9 +140,13 @@ def redeploy(
 
 def status(
     cluster: Cluster,
+    *,
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    user: User = "",
+    ca: Ca = None,
+    certificate: Certificate = None,
 ) -> None:
     """Show the three connectors of a source cluster, and their tasks.
 
@@ -111,7 +154,7 @@ def status(
     files are wrong.
     """
     names = read_names(folder, cluster)
-    with ConnectClient(url, STATUS_SECONDS) as client:
+    with ConnectClient(url, STATUS_SECONDS, _access(user, ca, certificate)) as client:
         client.check()
         found = {name: client.status(name) for name in names}
     running = all(each is not None and each.is_running for each in found.values())
@@ -122,6 +165,12 @@ def status(
         rows = [row for name, each in found.items() for row in _rows(name, each)]
         print_table(HEADER, rows)
     raise typer.Exit(0 if running else EXIT_NOT_RUNNING)
+
+
+def _access(user: str, ca: Path | None, certificate: Path | None) -> Access:
+    if user and ":" not in user:
+        user = f"{user}:{typer.prompt(f'Password of {user}', hide_input=True, err=True)}"
+    return Access(user, ca, certificate)
 
 
 def _warn(text: str) -> None:

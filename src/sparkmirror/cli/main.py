@@ -36,6 +36,7 @@ COMMANDS = {
     "undeploy": "sparkmirror.cli.deploy",
     "redeploy": "sparkmirror.cli.deploy",
     "status": "sparkmirror.cli.deploy",
+    "password": "sparkmirror.cli.password",
 }
 
 

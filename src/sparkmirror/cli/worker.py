@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import threading
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
-from sparkmirror.config.rest_keys import Listener
+from sparkmirror.config.rest_keys import Listener, RestConfig
+from sparkmirror.config.rest_security import RestTls
 from sparkmirror.config.worker_file import WorkerFile, load_worker
 from sparkmirror.connect.distributed import DistributedWorker
 from sparkmirror.rest.app import make_app
 from sparkmirror.rest.calls import RestOptions
+from sparkmirror.rest.login_config import users_path
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.tls import client_contexts, listener_context
+from sparkmirror.rest.users import Users
 
 log = logging.getLogger("sparkmirror")
 
+OPEN = (
+    "%s: whoever reaches this listener can read and change every connector; "
+    "let it listen on 127.0.0.1, or see docs/security.md for passwords and certificates"
+)
 READY_SECONDS = 0.1
 LOOK_SECONDS = 1.0
 
@@ -48,10 +59,12 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
     """Run the worker until `stop`; tells whether everything was committed."""
     for warning in config.warnings:
         log.warning("%s", warning)
+    for listener in config.rest.open_listeners:
+        log.warning(OPEN, listener)
     began = time.monotonic()
-    servers = _servers(config)
+    servers = _servers(config, _users(config.rest))
     try:
-        own_url = _own_url(config, servers[0][0].bind().ports[0])
+        own_url = _own_url(config, servers[0][0].bind().ports)
         distributed = DistributedWorker(config, own_url)
         try:
             for server, options in servers:
@@ -81,34 +94,48 @@ def _wait_until_ready(distributed: DistributedWorker, stop: threading.Event) -> 
         distributed.check_alive()
 
 
-def _servers(config: WorkerFile) -> list[tuple[RestServer, RestOptions]]:
+def _users(rest: RestConfig) -> Users | None:
+    path = users_path(rest, os.environ.get("KAFKA_OPTS", ""))
+    return None if path is None else Users(path, rest.read_only_users)
+
+
+def _servers(config: WorkerFile, users: Users | None) -> list[tuple[RestServer, RestOptions]]:
     """The public one, and one for /admin if that is elsewhere."""
     rest = config.rest
     admin = rest.admin_listeners
-    servers = [(_server(rest.listeners), _options(config, main=True, admin=admin is None))]
+    options = _options(config, users)
+    servers = [(_server(rest.listeners, rest.tls), replace(options, admin=admin is None))]
     if admin:
-        servers.append((_server(admin), _options(config, main=False, admin=True)))
+        servers.append((_server(admin, rest.admin_tls), replace(options, main=False)))
     return servers
 
 
-def _server(listeners: tuple[Listener, ...]) -> RestServer:
-    return RestServer([(listener.host, listener.port) for listener in listeners])
-
-
-def _options(config: WorkerFile, *, main: bool, admin: bool) -> RestOptions:
-    return RestOptions(
-        main=main,
-        admin=admin,
-        topic_tracking=config.topic_tracking,
-        topic_tracking_reset=config.topic_tracking_reset,
-        allow_origin=config.rest.allow_origin,
-        allow_methods=config.rest.allow_methods,
-        response_headers=config.rest.response_headers,
+def _server(listeners: tuple[Listener, ...], tls: RestTls) -> RestServer:
+    context = listener_context(tls) if any(each.is_https for each in listeners) else None
+    return RestServer(
+        [(each.host, each.port) for each in listeners],
+        [context if each.is_https else None for each in listeners],
     )
 
 
-def _own_url(config: WorkerFile, port: int) -> str:
+def _options(config: WorkerFile, users: Users | None) -> RestOptions:
+    rest = config.rest
+    return RestOptions(
+        topic_tracking=config.topic_tracking,
+        topic_tracking_reset=config.topic_tracking_reset,
+        allow_origin=rest.allow_origin,
+        allow_methods=rest.allow_methods,
+        response_headers=rest.response_headers,
+        max_body_bytes=rest.max_request_bytes,
+        max_requests_per_second=rest.max_requests_per_second,
+        users=users,
+        client_tls=client_contexts(rest.tls),
+    )
+
+
+def _own_url(config: WorkerFile, ports: Sequence[int]) -> str:
     """Where other workers and users find this one."""
-    told = config.rest.advertised(socket.gethostname(), port)
+    rest = config.rest
+    told = rest.advertised(socket.gethostname(), ports[rest.listeners.index(rest.public)])
     host = f"[{told.host}]" if ":" in told.host else told.host
     return f"{told.scheme}://{host}:{told.port}/"

@@ -7,19 +7,32 @@ Mirrors: org.apache.kafka.connect.runtime.rest.RestServerConfig (4.3). `rest.por
 from __future__ import annotations
 
 import csv
+import ipaddress
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sparkmirror.config.client_keys import no_effect
 from sparkmirror.config.findings import Settings
 from sparkmirror.config.keys import BadValue, Definition, Key, Type, fill
+from sparkmirror.config.rest_security import (
+    ADMIN_HTTPS_PREFIX,
+    BASIC_AUTH,
+    EXTENSIONS,
+    HTTPS_PREFIX,
+    REQUIRED,
+    REST_SECURITY_KEYS,
+    USERS_FILE,
+    RestTls,
+    TlsUse,
+    rest_tls,
+)
 
 URL = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)", re.ASCII)
 DEFAULT_PORT = 8083
+SCHEMES = ("http", "https")
 HEADER_ACTIONS = ("set", "add", "setDate", "addDate")
-LISTENERS = "listeners"
+LISTENERS, ADMIN_LISTENERS = "listeners", "admin.listeners"
 OLD_PORT, OLD_HOST = "rest.port", "rest.host.name"
 
 
@@ -38,6 +51,18 @@ class Listener(NamedTuple):
         """`host:port`, as in the id of a worker."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
+
+    @property
+    def is_https(self) -> bool:
+        return self.scheme == "https"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only programs of this machine reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
 
 
 class HeaderRule(NamedTuple):
@@ -63,18 +88,48 @@ class RestConfig:
     allow_origin: str = ""
     allow_methods: str = ""
     response_headers: tuple[HeaderRule, ...] = ()
+    tls: RestTls = field(default_factory=RestTls)
+    admin_tls: RestTls = field(default_factory=RestTls)
+    basic_auth: bool = False
+    users_file: str | None = None
+    read_only_users: tuple[str, ...] = ()
+    max_request_bytes: int = 32 * 1024 * 1024
+    max_requests_per_second: int = 0
+
+    @property
+    def public(self) -> Listener:
+        """The listener that others are told of: of the wanted scheme, else one in the clear."""
+        wanted = (self.advertised_listener, *SCHEMES)
+        order = [each for scheme in wanted for each in self.listeners if each.scheme == scheme]
+        return order[0]
+
+    @property
+    def open_listeners(self) -> tuple[Listener, ...]:
+        """Those that other machines reach, and that ask nobody who they are."""
+        pairs = [(each, self.tls) for each in self.listeners]
+        pairs += [(each, self.admin_tls) for each in self.admin_listeners or ()]
+        return tuple(
+            each
+            for each, tls in pairs
+            if not (self.basic_auth or each.is_local or (each.is_https and _asks(tls)))
+        )
 
     def advertised(self, own_host: str, bound_port: int = 0) -> Listener:
         """What other workers and clients are told.
 
-        `own_host` is used where no host is set, `bound_port` where a listener has port 0.
+        `own_host` is used where no host is set, `bound_port` where the `public` listener has
+        port 0.
         """
-        first = self.listeners[0]
+        first = self.public
         return Listener(
             self.advertised_listener or first.scheme,
             self.advertised_host or first.host or own_host,
             self.advertised_port or first.port or bound_port,
         )
+
+
+def _asks(tls: RestTls) -> bool:
+    return tls.client_auth == REQUIRED
 
 
 def parse_listeners(items: tuple[str, ...]) -> tuple[Listener, ...]:
@@ -85,15 +140,10 @@ def parse_listeners(items: tuple[str, ...]) -> tuple[Listener, ...]:
 def _listener(text: str) -> Listener:
     found = URL.fullmatch(text)
     if found is None:
-        raise BadValue(f"'{text}' is not a listener", "use http://host:port or http://:port")
+        raise BadValue(f"'{text}' is not a listener", "use http://host:port or https://host:port")
     scheme, host, port = found[1].lower(), found[2], int(found[3])
-    if scheme == "https":
-        raise BadValue(
-            "TLS for the REST API is not in this version yet",
-            "use http://, and a proxy in front of it for TLS",
-        )
-    if scheme != "http" or port > 65535:
-        raise BadValue(f"'{text}' is not a listener", "use http:// and a port up to 65535")
+    if scheme not in SCHEMES or port > 65535:
+        raise BadValue(f"'{text}' is not a listener", "use http or https and a port up to 65535")
     return Listener(scheme, host, port)
 
 
@@ -125,10 +175,11 @@ REST_KEYS = Definition(
         shown_default=f"http://:{DEFAULT_PORT}",
         non_empty=True,
         convert=parse_listeners,
-        doc="Where the REST API listens, as `http://host:port`; without a host: everywhere.",
+        doc="Where the REST API listens, as `http://host:port` or `https://host:port`; without a "
+        "host: everywhere.",
     ),
     Key(
-        name="admin.listeners",
+        name=ADMIN_LISTENERS,
         type=Type.LIST,
         default=None,
         convert=parse_listeners,
@@ -154,11 +205,11 @@ REST_KEYS = Definition(
         name="rest.advertised.listener",
         type=Type.STRING,
         default=None,
-        one_of=("http",),
+        one_of=SCHEMES,
         ignore_case=True,
         convert=str.lower,
         attribute="advertised_listener",
-        doc="Protocol by which they do.",
+        doc="Protocol by which they do; unset: http if anything listens there, else https.",
     ),
     Key(
         name="access.control.allow.origin",
@@ -197,10 +248,7 @@ REST_KEYS = Definition(
         at_most=65535,
         doc="Old spelling of the port in `listeners`, which is stronger.",
     ),
-    *no_effect(
-        "it names Java classes, and there is no Java here", Type.LIST, "rest.extension.classes"
-    ),
-    *no_effect("there is no TLS for the REST API", Type.STRING, "ssl.client.auth"),
+    *REST_SECURITY_KEYS,
 )
 
 
@@ -209,7 +257,21 @@ def rest_config(values: Mapping[str, Any], settings: Settings) -> RestConfig:
     listeners = values[LISTENERS]
     if OLD_PORT in settings.values or OLD_HOST in settings.values:
         listeners = _old_listeners(values, settings)
-    return fill(RestConfig, REST_KEYS, dict(values) | {LISTENERS: listeners})
+    admin = values[ADMIN_LISTENERS] or ()
+    return fill(
+        RestConfig,
+        REST_KEYS,
+        dict(values) | {LISTENERS: listeners},
+        tls=rest_tls(settings, TlsUse(LISTENERS, HTTPS_PREFIX, _any_https(listeners))),
+        admin_tls=rest_tls(
+            settings, TlsUse(ADMIN_LISTENERS, ADMIN_HTTPS_PREFIX, _any_https(admin))
+        ),
+        basic_auth=BASIC_AUTH in values[EXTENSIONS] or values[USERS_FILE] is not None,
+    )
+
+
+def _any_https(listeners: Iterable[Listener]) -> bool:
+    return any(listener.is_https for listener in listeners)
 
 
 def _old_listeners(values: Mapping[str, Any], settings: Settings) -> tuple[Listener, ...]:

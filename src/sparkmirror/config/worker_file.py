@@ -22,6 +22,7 @@ from sparkmirror.config.override_policy import OVERRIDE_KEYS, OverridePolicy, ov
 from sparkmirror.config.properties import load_properties
 from sparkmirror.config.providers import CONFIG_PROVIDERS, Provider, load_providers, resolve
 from sparkmirror.config.rest_keys import REST_KEYS, RestConfig, rest_config
+from sparkmirror.config.rest_security import ADMIN_HTTPS_PREFIX, HTTPS_PREFIX
 from sparkmirror.config.worker import SHARED_KEYS, WorkerConfig, parse_worker
 
 # The worker's own cluster has no alias; this one stands in messages.
@@ -40,7 +41,8 @@ KNOWN_PREFIXES = (
     ),
     "metrics.context.",
     "topic.creation.",
-    "listeners.https.",
+    HTTPS_PREFIX,
+    ADMIN_HTTPS_PREFIX,
 )
 
 GROUP_KEYS = Definition(

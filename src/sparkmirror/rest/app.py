@@ -26,7 +26,8 @@ from sparkmirror.rest.bodies import encode_json
 from sparkmirror.rest.calls import Answer, Call, RestOptions
 from sparkmirror.rest.errors import TIMED_OUT, BadUri, Unmatched, error_of
 from sparkmirror.rest.forwarding import Forwarded, Outgoing, forward
-from sparkmirror.rest.headers import CrossOrigin, apply_rules
+from sparkmirror.rest.guard import Guard
+from sparkmirror.rest.headers import CrossOrigin, apply_rules, safe_headers
 from sparkmirror.rest.incoming import BodyReader, check_entity, check_media_types
 from sparkmirror.rest.openapi import describe
 from sparkmirror.rest.pages import bad_uri_page
@@ -55,6 +56,7 @@ class ConnectApi:
         self._options = options
         self._router = Router(options)
         self._cors = CrossOrigin(options.allow_origin, options.allow_methods)
+        self._guard = Guard(options, self._cors)
         self._reader = BodyReader(options.max_body_bytes)
         self._description = encode_json(describe(options))
         self._is_ready = False
@@ -75,6 +77,7 @@ class ConnectApi:
     def _response(self, request: Request, answer: Answer) -> Response:
         content = _encoded(answer).raw
         headers = list(answer.headers.items())
+        headers += safe_headers(request.scope["scheme"], self._options.users is not None)
         if content and answer.content_type:
             headers.append(("Content-Type", answer.content_type))
         headers += self._cors.headers(request.method, request.headers)
@@ -87,7 +90,9 @@ class ConnectApi:
         """Every failure becomes an answer here: this is the boundary of the REST API."""
         try:
             check_path(_raw_path(request))
-            return await self._route(request)
+            refusal = await self._guard.refusal(request)
+            if refusal is None:
+                return await self._route(request)
         except BadUri as error:
             await self._reader.drain(request)
             return bad_uri_page(error)
@@ -98,6 +103,8 @@ class ConnectApi:
             raise
         except Exception as error:  # noqa: BLE001  the boundary
             return _failure(error, request.scope["path"])
+        await self._reader.drain(request)
+        return refusal
 
     async def _route(self, request: Request) -> Answer:
         segments = split_path(_raw_path(request))
@@ -149,7 +156,8 @@ class ConnectApi:
         if isinstance(answer, Answer):
             return answer
         limit = self._options.request_timeout_seconds
-        forwarded = await forward(_outgoing(request, call.body), answer.leader_url, limit)
+        outgoing = _outgoing(request, call.body)
+        forwarded = await forward(outgoing, answer.leader_url, limit, self._options.client_tls)
         return _forwarded_answer(forwarded, call)
 
     def _work(self, route: Route, call: Call) -> Answer | NotLeader:

@@ -12,6 +12,8 @@ from urllib.parse import quote
 from sparkmirror.config.rest_keys import HeaderRule
 from sparkmirror.connect.answers import Herder, RequestError
 from sparkmirror.rest.errors import NOT_FOUND
+from sparkmirror.rest.forwarding import ClientTls
+from sparkmirror.rest.users import Users
 
 # Characters that a path may hold as they are (RFC 3986), besides letters, digits and -._~.
 # A semicolon may, but would end the name.
@@ -25,7 +27,8 @@ class RestOptions:
     """What the worker's settings say about the REST API.
 
     `admin`: whether /admin is served; `main`: whether all else is. `allow_origin` is a
-    comma-separated list of patterns, empty for no CORS. Times are in seconds.
+    comma-separated list of patterns, empty for no CORS. Times are in seconds. `users`: who may
+    come in; None: everybody. `client_tls` is for requests to other workers over https.
     """
 
     main: bool = True
@@ -38,6 +41,9 @@ class RestOptions:
     request_timeout_seconds: float = 90.0
     health_timeout_seconds: float = 10.0
     max_body_bytes: int = 32 * 1024 * 1024
+    max_requests_per_second: int = 0
+    users: Users | None = None
+    client_tls: ClientTls | None = None
 
 
 @dataclass(frozen=True, slots=True)

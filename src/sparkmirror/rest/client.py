@@ -7,15 +7,19 @@ again for as long as the patience lasts.
 from __future__ import annotations
 
 import json
+import re
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import httpx
 
+from sparkmirror.config.masking import HIDDEN
 from sparkmirror.connect.answers import Json, RequestError
 from sparkmirror.errors import ConfigError, MirrorError
 
@@ -24,11 +28,27 @@ _CONNECT_SECONDS = 5.0
 # A request that is sent shortly before the patience ends gets its answer.
 _LEAST_SECONDS = 5.0
 _RETRY_SECONDS = 0.25
-_NOT_FOUND, _CONFLICT, _CREATED = 404, 409, 201
+_NOT_FOUND, _CONFLICT, _CREATED, _UNAUTHORIZED = 404, 409, 201, 401
+_USER_INFO = re.compile(r"//[^/]*@")
 
 
 class WorkerUnreachable(MirrorError):
     """No answer, or not that of a Connect worker. Operator action: the message names the URL."""
+
+
+class LoginRefused(MirrorError):
+    """A worker wants a user and a password, or others. Operator action: give them to it."""
+
+
+class Access(NamedTuple):
+    """How to get in: a login, and files in PEM with whom to trust and one's own certificate.
+
+    `user` is `name:password`.
+    """
+
+    user: str = ""
+    ca: Path | None = None
+    certificate: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +92,23 @@ class Status:
 class ConnectClient:
     """Talks to the worker at `url`; names are percent-encoded as they must be.
 
-    Every method raises WorkerUnreachable, and RequestError for what the worker refuses.
+    Every method raises WorkerUnreachable, LoginRefused, and RequestError for what the worker
+    refuses. A login in the URL counts too.
     """
 
-    def __init__(self, url: str, patience_seconds: float) -> None:
+    def __init__(self, url: str, patience_seconds: float, access: Access | None = None) -> None:
+        access = access or Access()
         self._base = _parse_url(url)
         self.url = str(self._base.copy_with(userinfo=b"")).rstrip("/")
         self._patience_seconds = patience_seconds
         self.renew_patience()
         # Certificates take long to load; proxies are for the world outside.
-        self._http = httpx.Client(verify=self._base.scheme == "https", trust_env=False)
+        is_https = self._base.scheme == "https"
+        self._http = httpx.Client(
+            auth=_basic(access.user) if access.user else None,
+            verify=_tls(access) if is_https else False,
+            trust_env=False,
+        )
 
     def renew_patience(self) -> None:
         """Another step begins: it may take as long as the first."""
@@ -175,10 +202,15 @@ class ConnectClient:
             reason = str(error) or type(error).__name__
             raise WorkerUnreachable(
                 f"no answer from the Connect worker at {self.url} to {method} {path}: {reason}; "
-                "is it running, and is that its URL?"
+                f"{self._advice(error)}"
             ) from error
 
     def _read(self, response: httpx.Response) -> Any:
+        if response.status_code == _UNAUTHORIZED:
+            raise LoginRefused(
+                f"the worker at {self.url} refuses the login; "
+                "give it a user and a password that it knows"
+            )
         if response.is_error:
             raise RequestError(response.status_code, _message(response))
         if not response.content:
@@ -188,18 +220,51 @@ class ConnectClient:
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise self._no_worker(f"its answer is no JSON: {error}") from error
 
+    def _advice(self, error: httpx.HTTPError) -> str:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return "name the file with the certificate of its CA"
+        is_connected = isinstance(error, httpx.ReadError | httpx.RemoteProtocolError)
+        if self._base.scheme == "https" and is_connected:
+            return "it may want a certificate of yours"
+        return "is it running, and is that its URL?"
+
     def _no_worker(self, why: str) -> WorkerUnreachable:
         return WorkerUnreachable(f"what answers at {self.url} is no Connect worker: {why}")
 
 
 def _parse_url(url: str) -> httpx.URL:
+    shown = _USER_INFO.sub(f"//{HIDDEN}@", url)
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise ConfigError("url", url, str(error), "use one such as http://host:8083") from error
+        raise ConfigError("url", shown, str(error), "use one such as http://host:8083") from error
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise ConfigError("url", url, "no HTTP address", "use one such as http://host:8083")
+        raise ConfigError("url", shown, "no HTTP address", "use one such as http://host:8083")
     return parsed
+
+
+def _basic(user: str) -> httpx.BasicAuth:
+    name, colon, password = user.partition(":")
+    if not name or not colon:
+        raise ConfigError("user", None, "no login", "write it as NAME:PASSWORD")
+    return httpx.BasicAuth(name, password)
+
+
+def _tls(access: Access) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=access.ca)
+        if access.certificate is not None:
+            # Without a password OpenSSL would ask on the terminal for one.
+            context.load_cert_chain(access.certificate, password="")
+    except OSError as error:
+        files = [str(path) for path in (access.ca, access.certificate) if path is not None]
+        raise ConfigError(
+            "TLS",
+            ", ".join(files),
+            f"cannot be used: {error.strerror or error}",
+            "name files in PEM: certificates to trust; one's certificate with its key, unencrypted",
+        ) from error
+    return context
 
 
 def _path(collection: str, name: str, rest: str = "") -> str:

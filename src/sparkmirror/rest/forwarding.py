@@ -7,7 +7,8 @@ Runs on: worker, in the event loop of the REST server. At most two hops: the fir
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import ssl
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,6 +18,8 @@ from sparkmirror.connect.answers import RequestError
 from sparkmirror.rest.errors import NO_LEADER, NOT_FORWARDED, ODD_FORWARD, TOO_MANY_HOPS
 
 _CONNECT_TIMEOUT_SECONDS = 5.0
+
+ClientTls = Callable[[], ssl.SSLContext]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,17 @@ class Forwarded:
     body: bytes
 
 
-async def forward(request: Outgoing, leader_url: str, timeout_seconds: float = 90.0) -> Forwarded:
-    """Raises RequestError if there is no leader to ask, or no answer."""
+async def forward(
+    request: Outgoing,
+    leader_url: str,
+    timeout_seconds: float = 90.0,
+    client_tls: ClientTls | None = None,
+) -> Forwarded:
+    """Raises RequestError if there is no leader to ask, or no answer.
+
+    The leader asks again who sends it: the password goes along. `client_tls` is this worker's own
+    idea of whom to trust, with its certificate.
+    """
     query = next_hop(request.query)
     if not leader_url:
         raise RequestError(409, NO_LEADER)
@@ -47,7 +59,7 @@ async def forward(request: Outgoing, leader_url: str, timeout_seconds: float = 9
     timeout = httpx.Timeout(timeout_seconds, connect=_CONNECT_TIMEOUT_SECONDS)
     # No settings of the environment: a proxy between workers would be a surprise.
     client = httpx.AsyncClient(
-        timeout=timeout, trust_env=False, verify=leader_url.startswith("https:")
+        timeout=timeout, trust_env=False, verify=_verify(leader_url, client_tls)
     )
     try:
         async with client:
@@ -58,6 +70,12 @@ async def forward(request: Outgoing, leader_url: str, timeout_seconds: float = 9
         reason = str(error) or type(error).__name__
         raise RequestError(500, NOT_FORWARDED % reason) from error
     return _read(response)
+
+
+def _verify(leader_url: str, client_tls: ClientTls | None) -> ssl.SSLContext | bool:
+    """Certificates take long to load, so they are not where nobody needs them."""
+    is_https = leader_url.startswith("https:")
+    return client_tls() if is_https and client_tls is not None else is_https
 
 
 def next_hop(query: str) -> str:

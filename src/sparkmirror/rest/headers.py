@@ -1,4 +1,5 @@
-"""Headers that the worker's settings add to answers: `response.http.headers.config` and CORS.
+"""Headers that the worker's settings add to answers: `response.http.headers.config`, CORS, and
+those that tell browsers to be careful with what is behind a password or TLS.
 
 Runs on: worker. Pure.
 """
@@ -11,6 +12,23 @@ from collections.abc import Mapping, Sequence
 from email.utils import formatdate
 
 from sparkmirror.config.rest_keys import HeaderRule
+
+# An API has no scripts, frames or pictures; its answers may hold settings, which no cache keeps.
+SAFE_HEADERS = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cache-Control", "no-store"),
+)
+_STRICT_TRANSPORT = ("Strict-Transport-Security", "max-age=31536000")
+
+
+def safe_headers(scheme: str, protected: bool) -> tuple[tuple[str, str], ...]:
+    """For answers over https, or to those who have logged in; none where all is open."""
+    if scheme == "https":
+        return (*SAFE_HEADERS, _STRICT_TRANSPORT)
+    return SAFE_HEADERS if protected else ()
 
 
 def apply_rules(
@@ -50,11 +68,16 @@ class CrossOrigin:
             return []
         origin = request.get("origin", "")
         added = [("Vary", "Origin")]
-        if origin and self._allows(origin):
+        if origin and self.allows(origin):
             added.append(("Access-Control-Allow-Origin", origin))
-            if method == "OPTIONS" and "access-control-request-method" in request:
+            if self.is_preflight(method, request):
                 added += self._preflight()
         return added
+
+    def is_preflight(self, method: str, request: Mapping[str, str]) -> bool:
+        """Whether a browser asks what a page of an allowed site may do; it sends no password."""
+        asks = method == "OPTIONS" and "access-control-request-method" in request
+        return asks and self.allows(request.get("origin", ""))
 
     def _preflight(self) -> list[tuple[str, str]]:
         return [
@@ -63,5 +86,6 @@ class CrossOrigin:
             ("Access-Control-Max-Age", "60"),
         ]
 
-    def _allows(self, origin: str) -> bool:
+    def allows(self, origin: str) -> bool:
+        """Whether pages of `origin` may use the API."""
         return self._any or any(pattern.fullmatch(origin) for pattern in self._patterns)

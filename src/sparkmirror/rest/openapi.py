@@ -157,12 +157,19 @@ def describe(options: RestOptions) -> Schema:
     paths: dict[str, Schema] = {}
     for route in served_routes(options):
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
-    return {
+    description = {
         "openapi": "3.1.0",
         "info": {"title": "sparkmirror worker", "version": __version__},
         "paths": paths,
         "components": {"schemas": _SCHEMAS},
     }
+    return description if options.users is None else _with_login(description)
+
+
+def _with_login(description: Schema) -> Schema:
+    schemes = {"login": {"type": "http", "scheme": "basic"}}
+    components = description["components"] | {"securitySchemes": schemes}
+    return description | {"components": components, "security": [{"login": []}]}
 
 
 def _operation(route: Route) -> Schema:

@@ -5,8 +5,10 @@ Runs on: worker.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
+import ssl
 import threading
 from collections.abc import Sequence
 from types import TracebackType
@@ -29,15 +31,21 @@ _STOP_SECONDS = 5.0
 class RestServer:
     """Listens on some addresses (host, port); port 0 is any free one, see `ports`.
 
-    The sockets are bound by `bind`, so that the worker knows its own URL before there is a
-    herder to ask; `start` serves. A server is used once.
+    `tls` has the TLS context of each address, None for one in the clear; nothing: all are.
+    The sockets are bound by `bind`, so that the worker knows its own URL before there is a herder
+    to ask; `start` serves. A server is used once.
     """
 
-    def __init__(self, addresses: Sequence[tuple[str, int]]) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[tuple[str, int]],
+        tls: Sequence[ssl.SSLContext | None] = (),
+    ) -> None:
         self._addresses = tuple(addresses)
+        self._tls = tuple(tls) or (None,) * len(self._addresses)
         self._sockets: list[socket.socket] = []
         self.ports: list[int] = []  # the actual ones, in the order of the addresses
-        self._server: uvicorn.Server | None = None
+        self._servers: list[uvicorn.Server] = []
         self._thread: threading.Thread | None = None
 
     def bind(self) -> RestServer:
@@ -54,14 +62,14 @@ class RestServer:
 
     def start(self, app: ASGIApp) -> RestServer:
         """Serve; returns when requests are answered."""
-        if self._server is not None:
+        if self._servers:
             raise LocalProtocolError("a REST server can be started only once")
         self.bind()
-        server = self._server = uvicorn.Server(_settings(app))
+        self._servers = [uvicorn.Server(_settings(app, tls)) for tls in self._tls]
         self._thread = threading.Thread(target=self._run, name="rest", daemon=True)
         self._thread.start()
         wait_for(
-            lambda: server.started or not self._is_alive(),
+            lambda: all(each.started for each in self._servers) or not self._is_alive(),
             within=_START_SECONDS,
             describe="the REST server answers",
         )
@@ -71,8 +79,8 @@ class RestServer:
 
     def stop(self) -> None:
         """Close the listeners, let answers under way go out for a second, and end."""
-        if self._server is not None:
-            self._server.should_exit = True
+        for server in self._servers:
+            server.should_exit = True
         if self._thread is not None:
             self._thread.join(_STOP_SECONDS)
             if self._is_alive():
@@ -91,8 +99,12 @@ class RestServer:
         self.stop()
 
     def _run(self) -> None:
-        assert self._server is not None  # start() has set it
-        self._server.run(self._sockets)
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        """One loop for all listeners: uvicorn has one kind of listener per server."""
+        pairs = zip(self._servers, self._sockets, strict=True)
+        await asyncio.gather(*(server.serve([sock]) for server, sock in pairs))
 
     def _is_alive(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
@@ -102,8 +114,8 @@ class RestServer:
             sock.close()
 
 
-def _settings(app: ASGIApp) -> uvicorn.Config:
-    return uvicorn.Config(
+def _settings(app: ASGIApp, tls: ssl.SSLContext | None) -> uvicorn.Config:
+    config = uvicorn.Config(
         app,
         loop="asyncio",
         http="h11",
@@ -117,6 +129,9 @@ def _settings(app: ASGIApp) -> uvicorn.Config:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
+    config.load()
+    config.ssl = tls
+    return config
 
 
 def _bound(host: str, port: int) -> socket.socket:

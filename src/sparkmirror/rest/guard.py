@@ -1,0 +1,102 @@
+"""Decides whether a request may come in: how often, from whose page, by whom, and to do what.
+
+Runs on: worker, in the event loop of the REST server. Passwords are checked on a thread, one at a
+time, because hashes are slow by design; wrong ones are answered more slowly after a few.
+"""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+from starlette.requests import Request
+
+from sparkmirror.rest.calls import Answer, RestOptions
+from sparkmirror.rest.headers import CrossOrigin
+from sparkmirror.rest.limits import RateLimit, client_of
+from sparkmirror.rest.users import User, Users
+
+log = logging.getLogger(__name__)
+
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+# Nobody mistypes a password more often; then one more try every two seconds.
+_FAILURES, _FAILURES_PER_SECOND = 10, 0.5
+REALM = 'Basic realm="KafkaConnect"'
+UNAUTHORIZED = "User cannot access the resource."
+READ_ONLY = "User {} may only read."
+OTHER_SITE = "Requests from pages of {} are not allowed."
+TOO_MANY = "Too many requests."
+TOO_MANY_FAILURES = "Too many wrong passwords."
+
+
+class Guard:
+    """Looks at every request before it is routed."""
+
+    def __init__(self, options: RestOptions, cors: CrossOrigin) -> None:
+        self._users = options.users
+        self._cors = cors
+        rate = options.max_requests_per_second
+        self._requests = RateLimit(rate, rate) if rate else None
+        self._failures = RateLimit(_FAILURES_PER_SECOND, _FAILURES)
+        self._lane = anyio.CapacityLimiter(1)
+
+    async def refusal(self, request: Request) -> Answer | None:
+        """The answer to a request that may not come in; None for one that may."""
+        client = client_of(request.client.host if request.client else "")
+        if self._requests is not None:
+            if seconds := self._requests.seconds_to_wait(client):
+                return _too_many(TOO_MANY, seconds)
+            self._requests.take(client)
+        if self._users is None or self._cors.is_preflight(request.method, request.headers):
+            return None
+        return await self._check_user(request, client, self._users)
+
+    async def _check_user(self, request: Request, client: str, users: Users) -> Answer | None:
+        authorization = request.headers.get("authorization", "")
+        user = users.known(authorization)
+        if user is None:
+            if seconds := self._failures.seconds_to_wait(client):
+                return _too_many(TOO_MANY_FAILURES, seconds)
+            user = await anyio.to_thread.run_sync(users.login, authorization, limiter=self._lane)
+        if user is None:
+            return self._refuse_login(request, client)
+        return self._check_request(request, user)
+
+    def _refuse_login(self, request: Request, client: str) -> Answer:
+        if "authorization" in request.headers:  # browsers ask without one first
+            self._failures.take(client)
+            log.warning("a login to the REST API from %s was refused", client)
+        return Answer(
+            HTTPStatus.UNAUTHORIZED,
+            raw=UNAUTHORIZED.encode(),
+            # It is no JSON, but genuine workers say so.
+            content_type="text/plain" if request.method == "OPTIONS" else "application/json",
+            headers={"WWW-Authenticate": REALM},
+        )
+
+    def _check_request(self, request: Request, user: User) -> Answer | None:
+        if request.method in SAFE_METHODS:
+            return None
+        # Browsers send the password they know along with what any page lets them send.
+        origin = request.headers.get("origin", "")
+        if origin and not self._is_own(request, origin):
+            return _refuse(HTTPStatus.FORBIDDEN, OTHER_SITE.format(origin))
+        if not user.may_write:
+            return _refuse(HTTPStatus.FORBIDDEN, READ_ONLY.format(user.name))
+        return None
+
+    def _is_own(self, request: Request, origin: str) -> bool:
+        same = urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+        return same or self._cors.allows(origin)
+
+
+def _too_many(message: str, seconds: int) -> Answer:
+    return _refuse(HTTPStatus.TOO_MANY_REQUESTS, message, {"Retry-After": str(seconds)})
+
+
+def _refuse(status: HTTPStatus, message: str, headers: dict[str, str] | None = None) -> Answer:
+    body = {"error_code": int(status), "message": message}
+    return Answer(int(status), body, headers=headers or {})

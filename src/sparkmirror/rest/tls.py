@@ -1,0 +1,53 @@
+"""TLS of the REST API: what its listeners show to callers, and what it shows to other workers.
+
+Runs on: worker. Stores are read again when they change; connections that are open stay.
+"""
+
+from __future__ import annotations
+
+import functools
+import ssl
+
+from sparkmirror.config.rest_security import RestTls
+from sparkmirror.rest.forwarding import ClientTls
+from sparkmirror.wire.tls_context import ContextSource, TlsSettings, make_server_context
+
+
+class _ListenerContext(ssl.SSLContext):
+    """Hands every new connection to the newest context of a source."""
+
+    _source: ContextSource
+
+    @classmethod
+    def of(cls, source: ContextSource) -> _ListenerContext:
+        context = cls(ssl.PROTOCOL_TLS_SERVER)
+        context._source = source
+        return context
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        """Called by asyncio for every connection."""
+        newest = self._source.current().ssl
+        return newest.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+
+
+def listener_context(tls: RestTls) -> ssl.SSLContext:
+    """For https listeners. Raises ConfigError for a store that cannot be used."""
+    make = functools.partial(make_server_context, client_auth=tls.client_auth)
+    return _ListenerContext.of(ContextSource(_settings(tls), make))
+
+
+def client_contexts(tls: RestTls) -> ClientTls:
+    """For requests to other workers; nothing is read until there is one over https."""
+    source = functools.cache(lambda: ContextSource(_settings(tls)))
+    return lambda: source().current().ssl
+
+
+def _settings(tls: RestTls) -> TlsSettings:
+    return TlsSettings(tls.security, f"REST API ({tls.prefix}ssl.*)")
