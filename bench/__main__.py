@@ -94,10 +94,15 @@ def run(options: Options) -> Results:
         for case in options.cases:
             say(f"{case.name}: preparing")
             with prepared_case(stage, case) as run_system:
-                for system in options.systems:
+                for system in systems_of(case, options.systems):
                     measure(results, case.name, system, run_system)
                     store(results, options)
     return results
+
+
+def systems_of(case: Case, asked: list[str]) -> list[str]:
+    """Those of the systems asked for that the case is about."""
+    return [each for each in asked if not isinstance(case, CopyCase) or each in case.systems]
 
 
 def prepared_case(stage: Stage, case: Case) -> AbstractContextManager[RunSystem]:

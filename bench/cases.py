@@ -29,6 +29,9 @@ class CopyCase:
     producer: Mapping[str, str | int]
     # Mean records per batch that the source log must show: (at least, at most).
     records_per_batch: tuple[float, float]
+    # Whether the mirror connects to both clusters with TLS.
+    tls: bool = False
+    systems: tuple[str, ...] = SYSTEMS
 
     def record_count(self, scale: float) -> int:
         """Records of one topic, the same number in every partition."""
@@ -101,6 +104,16 @@ _COPY_CASES = (
         compressible=False,
         producer={**_FULL_BATCHES, "compression.type": "none"},
         records_per_batch=(100, 130),
+    ),
+    CopyCase(
+        "1k-tls",
+        value_bytes=1024,
+        records=1_000_000,
+        compressible=False,
+        producer={**_FULL_BATCHES, "compression.type": "none"},
+        records_per_batch=(100, 130),
+        tls=True,
+        systems=(SPARKMIRROR, MM2_TUNED),
     ),
     CopyCase(
         "100b-lz4",

@@ -13,8 +13,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from bench import tls
 from bench.cases import DATA_PARTITIONS, SPARKMIRROR, CopyCase
 from bench.end_offsets import EndOffsets
 from bench.filling import fill_topic, write_back
@@ -78,7 +79,7 @@ def prepared_copy(stage: Stage, case: CopyCase) -> Iterator[RunSystem]:
 def warm_up_brokers(stage: Stage, case: CopyCase, names: Sequence[str], number: int) -> None:
     """Mirror everything once, unmeasured: a cold broker would cost the first system its figures."""
     say(f"{case.name}: warming up the brokers, {number} of {_BROKER_WARM_UPS}")
-    flow = _flow(stage, f"brokers{number}-{case.name}", copy_topics(case, stage.rounds))
+    flow = _flow(stage, case, f"brokers{number}-{case.name}")
     folder = stage.log_folder(case.name, f"brokers{number}")
     try:
         with running_mirror(SPARKMIRROR, flow, folder) as mirror, stage.target_offsets() as target:
@@ -89,19 +90,31 @@ def warm_up_brokers(stage: Stage, case: CopyCase, names: Sequence[str], number: 
         clean_up(stage)
 
 
-def _flow(stage: Stage, alias: str, names: CopyTopics) -> Flow:
-    return Flow(
+def _flow(stage: Stage, case: CopyCase, alias: str) -> Flow:
+    plain = Flow(
         alias=alias,
         source_bootstrap=stage.source.bootstrap_servers,
         target_bootstrap=stage.target.bootstrap_servers,
-        topics=names.pattern,
+        topics=copy_topics(case, stage.rounds).pattern,
         refresh_seconds=1,
+    )
+    return _with_tls(stage, plain) if case.tls else plain
+
+
+def _with_tls(stage: Stage, flow: Flow) -> Flow:
+    source = tls.client_settings(flow.alias, stage.tls_store)
+    target = tls.client_settings("target", stage.tls_store)
+    return replace(
+        flow,
+        source_bootstrap=stage.source.servers_of(tls.LISTENER),
+        target_bootstrap=stage.target.servers_of(tls.LISTENER),
+        settings={**flow.settings, **source, **target},
     )
 
 
 def run_copy(stage: Stage, case: CopyCase, names: CopyTopics, system: str) -> list[Measures]:
     """Run one system: warm it up, then measure every round."""
-    flow = _flow(stage, f"{system}-{case.name}", names)
+    flow = _flow(stage, case, f"{system}-{case.name}")
     folder = stage.log_folder(case.name, system)
     source = Topics(stage.source)
     try:

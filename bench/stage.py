@@ -26,6 +26,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from bench import tls
 from bench.end_offsets import EndOffsets
 from sparkmirror.embedded import KafkaCluster, machine
 from sparkmirror.embedded.java import SERVER_JVM_ARGS
@@ -58,6 +59,8 @@ class Stage:
     out_folder: Path
     scale: float
     rounds: int
+    # Key store of the brokers' TLS listeners, which is also the trust store of their clients.
+    tls_store: Path
 
     @property
     def source_data_folder(self) -> Path:
@@ -81,20 +84,22 @@ def running_stage(out_folder: Path, scale: float, rounds: int) -> Iterator[Stage
     """Start both clusters; stop them and delete their data at the end."""
     needed_bytes = int(_DISK_BYTES * max(scale, 0.1))
     machine.require_disk_space(Path(tempfile.gettempdir()), needed_bytes, "the benchmark's data")
+    store = tls.make_store(out_folder)
+    settings = {**_QUICK_DELETE, **tls.broker_settings(store)}
+    with (
+        _cluster("bench-source", {**settings, **_AUTHORIZER}) as source,
+        _cluster("bench-target", settings) as target,
+    ):
+        yield Stage(source, target, out_folder, scale, rounds, store)
+
+
+def _cluster(name: str, properties: Mapping[str, str]) -> KafkaCluster:
     heap = _broker_heap()
     jvm_args = (*SERVER_JVM_ARGS, f"-Xms{heap}", "-XX:+AlwaysPreTouch")
-    with (
-        KafkaCluster(
-            "bench-source",
-            heap=heap,
-            jvm_args=jvm_args,
-            properties={**_QUICK_DELETE, **_AUTHORIZER},
-        ) as source,
-        KafkaCluster(
-            "bench-target", heap=heap, jvm_args=jvm_args, properties=_QUICK_DELETE
-        ) as target,
-    ):
-        yield Stage(source, target, out_folder, scale, rounds)
+    listeners = {tls.LISTENER: "SSL"}
+    return KafkaCluster(
+        name, heap=heap, jvm_args=jvm_args, properties=properties, listeners=listeners
+    )
 
 
 def _broker_heap() -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bench.__main__ import parse_options
+from bench.__main__ import parse_options, systems_of
 from bench.cases import (
     CASES,
     DATA_PARTITIONS,
+    MM2_TUNED,
+    SPARKMIRROR,
     SYSTEMS,
     CopyCase,
     LatencyCase,
@@ -18,8 +20,16 @@ from bench.cases import (
 
 
 def test_there_are_the_cases_that_results_are_compared_by() -> None:
-    wanted = ["1k-none", "100b-lz4", "tiny", "latency", "scale-10", "scale-100", "scale-1000"]
-    assert list(CASES) == [*wanted, "refresh"]
+    copies = ["1k-none", "1k-tls", "100b-lz4", "tiny"]
+    others = ["latency", "scale-10", "scale-100", "scale-1000", "refresh"]
+    assert list(CASES) == copies + others
+
+
+def test_tls_is_measured_against_tuned_mm2_only() -> None:
+    assert systems_of(CASES["1k-tls"], list(SYSTEMS)) == [SPARKMIRROR, MM2_TUNED]
+    assert systems_of(CASES["1k-tls"], [SPARKMIRROR]) == [SPARKMIRROR]
+    assert systems_of(CASES["1k-none"], list(SYSTEMS)) == list(SYSTEMS)
+    assert systems_of(CASES["latency"], list(SYSTEMS)) == list(SYSTEMS)
 
 
 @pytest.mark.parametrize(
