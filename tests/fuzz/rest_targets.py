@@ -1,0 +1,145 @@
+"""What clients of the REST API send: bodies, and whole requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sparkmirror.connect.answers import RequestError
+from sparkmirror.rest import bodies
+from sparkmirror.rest.app import make_app
+from sparkmirror.rest.errors import JsonError
+from tests.fuzz.target import Choices, Target
+from tests.golden_rest.odd_requests import load_odd_requests
+from tests.rest.fake_herder import FakeHerder
+
+PARSERS: tuple[Callable[[bytes], object], ...] = (
+    bodies.parse_config,
+    bodies.parse_patch,
+    bodies.parse_create,
+    bodies.parse_offsets,
+    bodies.parse_level,
+    bodies.check_task_configs,
+)
+
+
+def run_bodies(data: bytes) -> None:
+    """A body of one of the kinds: read, or refused with a text that can be sent."""
+    choices = Choices(data)
+    parse = choices.pick(PARSERS)
+    body = choices.rest()
+    try:
+        value = parse(body)
+    except (JsonError, RequestError) as error:
+        bodies.encode_json(str(error))
+        return
+    if parse is bodies.parse_config:
+        assert isinstance(value, dict)
+        assert all(isinstance(key, str) for key in value)
+        assert all(each is None or isinstance(each, str) for each in value.values())
+        assert value.keys() == json.loads(body.decode("utf-8-sig")).keys()
+
+
+def bodies_seeds() -> Iterator[bytes]:
+    offsets = b'[{"partition":{"t":[1,{"a":2.5}],"p":0},"offset":{"offset":12}},{"offset":null}]'
+    texts = (
+        b'{"name":"a","tasks.max":4,"x":true,"y":null,"z":1.5e3}',
+        b'{"name":"a","config":{"connector.class":"x"},"initial_state":"PAUSED"}',
+        b'{"offsets":' + offsets + b"}",
+        b'{"level":"DEBUG"}',
+        b'[{"a":"b"}]',
+        b'\xef\xbb\xbf{"a":"\\u00e4\\ud83d\\ude00\xc3\xa4"}',
+    )
+    for number in range(len(PARSERS)):
+        yield from (bytes((number,)) + text for text in texts)
+    yield from (b"\0" + odd.data.partition(b"\r\n\r\n")[2] for odd in load_odd_requests())
+
+
+# -- requests -------------------------------------------------------------------------------------
+
+
+class _Complaints(logging.Handler):
+    """Makes a bug of what REST calls a fault of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.append(record)
+
+
+_complaints = _Complaints()
+_loop = asyncio.new_event_loop()
+
+
+def run_requests(data: bytes) -> None:
+    """A request as HTTP carries it: first line, headers, body."""
+    log = logging.getLogger("sparkmirror.rest")
+    if _complaints not in log.handlers:
+        log.addHandler(_complaints)
+        log.propagate = False
+    scope, body = _scope(data)
+    status, answer = _loop.run_until_complete(_ask(scope, body))
+    found, _complaints.found = _complaints.found, []
+    for record in found:
+        assert record.exc_info is not None
+        error = record.exc_info[1]
+        assert isinstance(error, BaseException)
+        raise AssertionError(f"{scope['path']}: {status} {answer[:200]!r}") from error
+    assert 100 <= status < 600
+
+
+def _scope(data: bytes) -> tuple[dict[str, Any], bytes]:
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.split(b"\r\n")
+    method, _, target = first.partition(b" ")
+    raw_path, _, query = target.partition(b" ")[0].partition(b"?")
+    headers = [(name.strip().lower(), value.strip()) for name, _, value in _split(lines)]
+    scope = {
+        "type": "http", "http_version": "1.1", "scheme": "http",
+        "method": method.decode("latin-1").upper() or "GET",
+        "path": raw_path.decode(errors="replace"), "raw_path": b"/" + raw_path.lstrip(b"/"),
+        "query_string": query, "headers": headers, "server": ("127.0.0.1", 8083),
+        "client": ("127.0.0.1", 1), "root_path": "",
+    }  # fmt: skip
+    return scope, body
+
+
+def _split(lines: list[bytes]) -> Iterator[tuple[bytes, bytes, bytes]]:
+    return (line.partition(b":") for line in lines if b":" in line)
+
+
+async def _ask(scope: dict[str, Any], body: bytes) -> tuple[int, bytes]:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await make_app(FakeHerder())(scope, receive, send)
+    return sent[0]["status"], b"".join(each.get("body", b"") for each in sent[1:])
+
+
+def requests_seeds() -> Iterator[bytes]:
+    yield from (odd.data for odd in load_odd_requests())
+    config = b'{"connector.class":"MirrorHeartbeatConnector"}'
+    create = b'{"name":"h","config":' + config + b"}"
+    head = b" HTTP/1.1\r\nHost: w\r\nContent-Type: application/json\r\n\r\n"
+    yield b"POST /connectors" + head + create
+    yield b"PUT /connectors/h/config?forward=false" + head + config
+    yield b"PATCH /connectors/h/offsets" + head + b'{"offsets":[{"partition":{},"offset":{}}]}'
+    yield b"POST /connectors/h/tasks/0/restart" + head
+    yield b"PUT /admin/loggers/root?scope=cluster" + head + b'{"level":"INFO"}'
+    yield b"GET /connectors?expand=status&expand=info" + head
+
+
+TARGETS = (
+    Target("bodies", run_bodies, bodies_seeds),
+    Target("requests", run_requests, requests_seeds),
+)

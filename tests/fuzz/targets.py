@@ -1,0 +1,24 @@
+"""All targets by name."""
+
+from __future__ import annotations
+
+from tests.fuzz import (
+    batch_targets,
+    config_targets,
+    link_targets,
+    rest_targets,
+    secret_targets,
+    topic_targets,
+    wire_targets,
+)
+
+MODULES = (
+    batch_targets,
+    wire_targets,
+    config_targets,
+    secret_targets,
+    rest_targets,
+    link_targets,
+    topic_targets,
+)
+TARGETS = {target.name: target for module in MODULES for target in module.TARGETS}
