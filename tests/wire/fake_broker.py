@@ -39,6 +39,7 @@ from tests.wire.fake_answers import (
     Topic,
 )
 from tests.wire.fake_log import FakeLog
+from tests.wire.fake_login import AUTHENTICATE, HANDSHAKE, Door, Guard
 
 __all__ = [
     "API_VERSIONS", "FETCH", "INIT_PRODUCER_ID", "LIST_OFFSETS", "METADATA", "PRODUCE",
@@ -96,7 +97,15 @@ class Node:
 class FakeCluster:
     """Some brokers, numbered from 1. All methods may be called from any thread."""
 
-    def __init__(self, nodes: int = 1, *, newest_fetch: int = 13, sessions: bool = True) -> None:
+    def __init__(
+        self,
+        nodes: int = 1,
+        *,
+        newest_fetch: int = 13,
+        sessions: bool = True,
+        door: Door | None = None,
+    ) -> None:
+        self._door = door
         self.requests: list[Request] = []
         self._changed = threading.Condition()
         self._answers = Answers(self._changed, {**NEWEST, FETCH: newest_fetch})
@@ -225,8 +234,9 @@ class FakeCluster:
     def _serve(self, node: Node, sock: socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with sock:
+            guard = self._door.guard() if self._door else None
             try:
-                while self._serve_one(node, sock):
+                while self._serve_one(node, sock, guard):
                     pass
             except OSError:
                 return
@@ -234,10 +244,16 @@ class FakeCluster:
                 with self._changed:
                     node.connections.discard(sock)
 
-    def _serve_one(self, node: Node, sock: socket.socket) -> bool:
+    def _serve_one(self, node: Node, sock: socket.socket, guard: Guard | None) -> bool:
         (size,) = struct.unpack(">i", _receive(sock, 4))
         frame = _receive(sock, size)
         api, version, correlation, client_size = struct.unpack_from(">hhih", frame)
+        if guard is not None and api in (HANDSHAKE, AUTHENTICATE):
+            said = guard.answer(api, version, frame[10 + max(client_size, 0) :])
+            sock.sendall(struct.pack(">ii", 4 + len(said), correlation) + said)
+            return True
+        if guard is not None and not guard.lets_pass(api):
+            return False
         kind = REQUESTS[api]
         is_flexible = bool(kind.flexible_version_q(version))
         body = kind.decode(frame[10 + max(client_size, 0) + is_flexible :], version=version)
