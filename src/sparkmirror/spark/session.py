@@ -34,6 +34,7 @@ from sparkmirror.spark.spark_security import (
     check_security,
     is_for_command_line,
     no_secret,
+    not_admitted,
     secure_defaults,
 )
 from sparkmirror.spark.ticket import Ticket
@@ -82,10 +83,14 @@ SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 # What every JVM of Spark prints when it starts; nobody can do anything about it.
 NOISE = "WARNING: Using incubator modules:"
 STACK_FRAME = "\tat "
+# What it says when the other side has another secret, or none; it goes on trying for a minute.
+REFUSED = "Exception while bootstrapping client"
 # What any call to a JVM that has ended may raise.
 JVM_GONE = (Py4JError, OSError)
 MASTER_WORDS = re.compile(r"local(\[.+])?$|yarn$|spark://.|k8s://.")
 MASTER_SECONDS = 5.0
+# How Spark calls an application to which a standalone cluster has given no name.
+NOT_ADMITTED = "spark-application-"
 # Every task asks whether Spark is alive; Spark is asked so often.
 ALIVE_SECONDS = 1.0
 
@@ -104,6 +109,9 @@ class SparkEngine:
         conf = SparkConf(loadDefaults=False).setAll(list(self._settings.items()))
         with _own_signal_handlers():
             self._context = _start_context(conf, self.master)
+        if self._context.applicationId.startswith(NOT_ADMITTED):
+            self._context.stop()
+            raise not_admitted(self._settings, self.master)
         self._seen_alive = time.monotonic()
         self._jvm = SparkContext._gateway.proc  # noqa: SLF001
 
@@ -303,6 +311,8 @@ def _relay(stream: IO[bytes], said: list[str]) -> None:
             elif text and not text.startswith(NOISE):
                 said.append(text)
                 log.warning("Spark: %s", text)
+                if REFUSED in text:
+                    log.warning("Spark: is %s that of the cluster, and has it one?", SECRET)
 
 
 def _parse_port(text: str) -> int:

@@ -67,6 +67,17 @@ def no_secret(master: str) -> ConfigError:
     )
 
 
+def not_admitted(settings: Mapping[str, str], master: str) -> ConfigError:
+    """A standalone cluster that does not talk to us; Spark has tried for a minute."""
+    return ConfigError(
+        AUTHENTICATE,
+        settings.get(AUTHENTICATE, "false"),
+        f"{master} does not take us for one of its own",
+        f"give this program and the cluster's master and workers the same {AUTHENTICATE}, {SECRET} "
+        f"and {CRYPTO}; the master's log has more",
+    )
+
+
 def is_for_command_line(key: str) -> bool:
     """Whether a setting may be seen by everybody who lists the processes of the machine."""
     return not is_secret(key)
