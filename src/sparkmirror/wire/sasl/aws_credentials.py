@@ -12,6 +12,7 @@ from __future__ import annotations
 import configparser
 import hashlib
 import json
+import math
 import time
 import urllib.parse
 from collections.abc import Callable, Mapping
@@ -162,12 +163,12 @@ class Chain:
         server = get("AWS_EC2_METADATA_SERVICE_ENDPOINT", MACHINE_SERVER).rstrip("/")
         life = {"X-aws-ec2-metadata-token-ttl-seconds": "21600"}
         try:
-            token = _near("PUT", f"{server}/latest/api/token", life).decode()
+            token = _near("PUT", f"{server}/latest/api/token", life).decode("latin-1")
         except KafkaError:
             return None  # not a machine of AWS
         headers = {"X-aws-ec2-metadata-token": token}
         roles = f"{server}/latest/meta-data/iam/security-credentials/"
-        role = _near("GET", roles, headers).decode().split("\n")[0].strip()
+        role = _near("GET", roles, headers).decode("latin-1").split("\n")[0].strip()
         return _keys_of(_near("GET", roles + urllib.parse.quote(role), headers))
 
     # -- roles -----------------------------------------------------------------------------------
@@ -201,8 +202,8 @@ class Chain:
             )
         try:
             found = json.loads(answer.body)[f"{form['Action']}Response"]
-            row = found[f"{form['Action']}Result"]["Credentials"]
-        except (ValueError, KeyError, TypeError) as error:
+            row = dict(found[f"{form['Action']}Result"]["Credentials"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise AuthenticationError(f"{what}: an answer that cannot be read") from error
         return _keys({**row, "Token": row.get("SessionToken", "")})
 
@@ -230,23 +231,23 @@ class Chain:
 
 def _section(path: str, title: str) -> dict[str, str]:
     try:
-        text = read_file(path).decode()
+        parser = configparser.RawConfigParser(strict=False)
+        parser.read_string(read_file(path).decode())
     except OSError:
         return {}  # most people have one of the two
-    parser = configparser.RawConfigParser(strict=False)
-    try:
-        parser.read_string(text)
-    except configparser.Error as error:
+    except (configparser.Error, UnicodeDecodeError) as error:
         raise AuthenticationError(f"the AWS file {path} cannot be read; check it") from error
     return dict(parser[title]) if parser.has_section(title) else {}
 
 
 def _read_text(path: str) -> str:
     try:
-        return read_file(path).decode()
+        return read_file(path).decode("ascii")
     except OSError as error:
         reason = error.strerror or error
         raise AuthenticationError(f"the AWS token file {path} cannot be read: {reason}") from error
+    except UnicodeDecodeError as error:
+        raise AuthenticationError(f"the AWS token file {path} holds no token") from error
 
 
 def _near(method: str, url: str, headers: Mapping[str, str]) -> bytes:
@@ -269,7 +270,7 @@ def _signed(
 def _keys_of(body: bytes) -> Keys:
     try:
         row = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AuthenticationError("AWS credentials that cannot be read") from error
     return _keys(row)
 
@@ -280,14 +281,16 @@ def _keys(row: Any) -> Keys:
         is_text = isinstance(expires, str)
         expires_at = datetime.fromisoformat(expires).timestamp() if is_text else float(expires)
         key, secret, token = row["AccessKeyId"], row["SecretAccessKey"], row.get("Token", "")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise AuthenticationError("AWS credentials that cannot be read") from error
+    if not math.isfinite(expires_at):
+        raise AuthenticationError("AWS credentials that never expire")
     return Keys(str(key), str(secret), str(token), time.time(), expires_at)
 
 
 def _sts_error(body: bytes) -> str:
     try:
         code = json.loads(body)["Error"]["Code"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ""
     return f" ({code})" if isinstance(code, str) and code.isalnum() else ""

@@ -6,7 +6,6 @@ Signatures are checked by brokers, not here.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from sparkmirror.errors import AuthenticationError
 
 # Of a token that does not say when it expires: it is read again after this time.
 UNKNOWN_LIFE_SECONDS = 300.0
+_FAR = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,14 @@ def _claims(text: str) -> dict[str, Any]:
     padding = "=" * (-len(parts[1]) % 4)
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + padding))
-    except (binascii.Error, ValueError):
+    except (ValueError, RecursionError):
         return {}
     return claims if isinstance(claims, dict) else {}
 
 
 def _number(claims: Mapping[str, Any], name: str, default: float) -> float:
     value = claims.get(name)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and value is not None else default
+    # JSON has larger numbers than there are times, and Python's also infinite ones.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _FAR:
+        return default
+    return float(value)

@@ -9,7 +9,6 @@ broker  v=<its signature>     or     e=<error>
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import secrets
@@ -93,7 +92,7 @@ class Scram(Mechanism):
         try:
             nonce, iterations = fields["r"], int(fields["i"])
             salt = base64.b64decode(fields["s"], validate=True)
-        except (KeyError, ValueError, binascii.Error) as error:
+        except (KeyError, ValueError) as error:
             raise self._nonsense() from error
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
             raise self._nonsense()
@@ -110,7 +109,7 @@ class Scram(Mechanism):
             raise AuthenticationError(f"{self._login.mechanism}: {fields['e']}")
         try:
             signature = base64.b64decode(fields["v"], validate=True)
-        except (KeyError, binascii.Error) as error:
+        except (KeyError, ValueError) as error:
             raise self._nonsense() from error
         if self._signature is None or not hmac.compare_digest(signature, self._signature):
             raise AuthenticationError(

@@ -146,7 +146,7 @@ class EndpointTokens:
         try:
             found = json.loads(answer.body)
             token = found.get("access_token") or found.get("id_token")
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise self._error("its answer is not the JSON of a token server") from error
         if not isinstance(token, str):
             raise self._error("its answer has neither access_token nor id_token")
@@ -171,7 +171,7 @@ def _error_of(body: bytes) -> str:
     """The code of RFC 6749, which has no secrets; the description may have."""
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     code = found.get("error") if isinstance(found, dict) else None
     return code if isinstance(code, str) and re.fullmatch(r"[\w.-]{1,60}", code) else ""

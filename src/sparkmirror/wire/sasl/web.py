@@ -97,7 +97,7 @@ def _date(text: str | None) -> float | None:
         return None
     try:
         return email.utils.parsedate_to_datetime(text).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
