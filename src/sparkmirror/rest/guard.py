@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -89,7 +88,8 @@ class Guard:
         return None
 
     def _is_own(self, request: Request, origin: str) -> bool:
-        same = urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+        host = origin.partition("://")[2]
+        same = host.lower() == request.headers.get("host", "").lower()
         return same or self._cors.allows(origin)
 
 

@@ -14,7 +14,6 @@ a plain password.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -110,7 +109,7 @@ def _decode(text: str) -> bytes:
     padded = text.replace(".", "+") + "=" * (-len(text) % 4)
     try:
         return base64.b64decode(padded, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise _malformed("its salt or its hash is no base64") from error
 
 
