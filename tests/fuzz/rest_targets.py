@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from sparkmirror.connect.answers import RequestError
 from sparkmirror.rest import bodies
 from sparkmirror.rest.app import make_app
+from sparkmirror.rest.calls import RestOptions
 from sparkmirror.rest.errors import JsonError
+from sparkmirror.rest.users import Users
 from tests.fuzz.target import Choices, Target
 from tests.golden_rest.odd_requests import load_odd_requests
 from tests.rest.fake_herder import FakeHerder
@@ -72,6 +77,7 @@ class _Complaints(logging.Handler):
         self.found.append(record)
 
 
+_FOLDER = tempfile.TemporaryDirectory(prefix="sparkmirror-fuzz-")
 _complaints = _Complaints()
 _loop = asyncio.new_event_loop()
 
@@ -122,8 +128,18 @@ async def _ask(scope: dict[str, Any], body: bytes) -> tuple[int, bytes]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    await make_app(FakeHerder())(scope, receive, send)
+    # With a header for it, also passwords are looked at.
+    has_users = any(name in (b"authorization", b"origin") for name, _ in scope["headers"])
+    options = RestOptions(allow_origin="https://page", users=_users() if has_users else None)
+    await make_app(FakeHerder(), options)(scope, receive, send)
     return sent[0]["status"], b"".join(each.get("body", b"") for each in sent[1:])
+
+
+@functools.cache
+def _users() -> Users:
+    path = Path(_FOLDER.name) / "users.properties"
+    path.write_text("me: changeit\nreader: changeit\n")
+    return Users(path, ["reader"])
 
 
 def requests_seeds() -> Iterator[bytes]:
@@ -136,6 +152,9 @@ def requests_seeds() -> Iterator[bytes]:
     yield b"PATCH /connectors/h/offsets" + head + b'{"offsets":[{"partition":{},"offset":{}}]}'
     yield b"POST /connectors/h/tasks/0/restart" + head
     yield b"PUT /admin/loggers/root?scope=cluster" + head + b'{"level":"INFO"}'
+    for user in (b"Basic bWU6Y2hhbmdlaXQ=", b"Basic cmVhZGVyOmNoYW5nZWl0", b"Basic x"):
+        login = b"\r\nAuthorization: " + user + b"\r\nOrigin: https://page\r\nHost: w\r\n\r\n"
+        yield from (b"%s /connectors HTTP/1.1" % method + login for method in (b"GET", b"POST"))
     yield b"GET /connectors?expand=status&expand=info" + head
 
 
