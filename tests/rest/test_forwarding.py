@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import pytest
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from sparkmirror.connect.answers import RequestError
-from sparkmirror.rest.errors import NO_LEADER, TOO_MANY_HOPS
+from sparkmirror.rest.errors import NO_LEADER, OTHER_USERS, TOO_MANY_HOPS
 from sparkmirror.rest.forwarding import next_hop
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.users import Users
 from tests.rest.conftest import Serve
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.requests import HEARTBEAT, NAME, request
@@ -105,3 +107,12 @@ def test_credentials_are_passed_on(serve: Serve) -> None:
     assert answer.status_code == 204
     assert seen[0]["authorization"] == "Basic c2VjcmV0"
     assert "cookie" not in seen[0]
+
+
+def test_leader_with_other_users_is_told(serve: Serve, tmp_path: Path) -> None:
+    file = tmp_path / "users"
+    file.write_text("admin: all-of-it\n")
+    leader_url = serve(FakeHerder(), users=Users(file))
+    answer = request(serve(FakeHerder(leader_url)), "DELETE", "/connectors/x")
+    assert answer.status_code == 401
+    assert answer.json() == {"error_code": 401, "message": OTHER_USERS}

@@ -54,6 +54,7 @@ def test_hash_of_any_text_fits_only_it() -> None:
         "$scrypt$ln=14,r=0,p=1$YQ$YQ",
         "$scrypt$ln=14,r=8,p=99$YQ$YQ",
         "$scrypt$ln=14,r=8,p=1$Y!$YQ",
+        "$scrypt$ln=14,r=8,p=1$\u00e4$YQ",
         "$pbkdf2-sha256$0$YQ$YQ",
         "$pbkdf2-sha256$99999999$YQ$YQ",
     ],

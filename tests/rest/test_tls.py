@@ -219,3 +219,13 @@ def test_name_in_the_leaders_certificate(
     check: Settings = {"ssl.endpoint.identification.algorithm": algorithm}
     follower_url = https.serve(FakeHerder(leader_url), RestTls(_pem_store(certificates) | check))
     assert https.request(follower_url, "DELETE", "/connectors/x").status_code == status
+
+
+def test_suites_of_tls_1_3_cannot_be_chosen_and_that_is_told(
+    https: Https, certificates: Certificates, caplog: pytest.LogCaptureFixture
+) -> None:
+    suites = {"ssl.cipher.suites": ("TLS_AES_256_GCM_SHA384",)}
+    tls = RestTls(_pem_store(certificates) | suites)  # type: ignore[operator]
+    url = https.serve(FakeHerder(), tls)
+    assert https.request(url).status_code == 200
+    assert "callers of a listener choose among all suites of TLS 1.3" in caplog.text

@@ -69,6 +69,7 @@ def test_everybody_can_be_a_reader(file: Path) -> None:
         (basic("ab"), None),
         ("Basic", None),
         ("Basic ?", None),
+        ("Basic \u00e4", None),
         ("Basic " + base64.b64encode(b"\xff:\xff").decode(), None),
         (basic("a:b").removeprefix("Basic "), None),
     ],

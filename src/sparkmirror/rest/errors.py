@@ -27,6 +27,7 @@ NO_LEADER = (
 )
 TOO_MANY_HOPS = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 NOT_FORWARDED = "IO Error trying to forward REST request: %s"
+OTHER_USERS = "The worker that leads refuses this user: give all workers the same file of users."
 ODD_FORWARD = "Unexpected status code when handling forwarded request: %s"
 
 

@@ -10,12 +10,19 @@ import json
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from urllib.parse import parse_qsl, urlencode
 
 import httpx
 
 from sparkmirror.connect.answers import RequestError
-from sparkmirror.rest.errors import NO_LEADER, NOT_FORWARDED, ODD_FORWARD, TOO_MANY_HOPS
+from sparkmirror.rest.errors import (
+    NO_LEADER,
+    NOT_FORWARDED,
+    ODD_FORWARD,
+    OTHER_USERS,
+    TOO_MANY_HOPS,
+)
 
 _CONNECT_TIMEOUT_SECONDS = 5.0
 
@@ -106,6 +113,8 @@ def _read(response: httpx.Response) -> Forwarded:
 
 
 def _error_of(response: httpx.Response) -> RequestError:
+    if response.status_code == HTTPStatus.UNAUTHORIZED:
+        return RequestError(response.status_code, OTHER_USERS)
     try:
         message = response.json()["message"]
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:

@@ -6,11 +6,14 @@ Runs on: worker. Stores are read again when they change; connections that are op
 from __future__ import annotations
 
 import functools
+import logging
 import ssl
 
 from sparkmirror.config.rest_security import RestTls
 from sparkmirror.rest.forwarding import ClientTls
-from sparkmirror.wire.tls_context import ContextSource, TlsSettings, make_server_context
+from sparkmirror.wire.tls_context import Context, ContextSource, TlsSettings, make_server_context
+
+log = logging.getLogger(__name__)
 
 
 class _ListenerContext(ssl.SSLContext):
@@ -39,7 +42,16 @@ class _ListenerContext(ssl.SSLContext):
 
 def listener_context(tls: RestTls) -> ssl.SSLContext:
     """For https listeners. Raises ConfigError for a store that cannot be used."""
-    make = functools.partial(make_server_context, client_auth=tls.client_auth)
+
+    def make(settings: TlsSettings) -> Context:
+        context = make_server_context(settings, tls.client_auth)
+        if context.suites13:
+            log.warning(
+                "%s: ssl.cipher.suites: callers of a listener choose among all suites of TLS 1.3",
+                settings.where,
+            )
+        return context
+
     return _ListenerContext.of(ContextSource(_settings(tls), make))
 
 
