@@ -241,6 +241,18 @@ def test_tiny_batches_of_another_codec_start_a_new_one() -> None:
     assert [(batch.count, batch.view[22]) for batch in planned.batches] == [(6, 3), (6, 4), (3, 0)]
 
 
+def test_small_batches_of_much_content_go_as_they_are() -> None:
+    large = [
+        SourceBatch(records_at(at, 1, bytes(4 << 20)), base_offset=at, codec=Codec.ZSTD)
+        for at in range(2, 5)
+    ]
+    small = [batch_at(at, 1, Codec.ZSTD) for at in (0, 1, 5, 6)]
+    buffer = fetched(*small[:2], *large, *small[2:])
+    planned, slow = plan_all(buffer, ForwardRules(limit_bytes=1 << 20))
+    assert [batch.count for batch in planned.batches] == [2, 1, 1, 1, 2]
+    assert slow == {Reason.MERGED: 4}
+
+
 def test_order_is_kept_around_what_waits_for_neighbours() -> None:
     big = SourceBatch(records_at(2, 1, bytes(20_000)), 2)
     old = message(Record(5, 123, None, b"old"), 1)

@@ -31,6 +31,10 @@ Data = bytes | bytearray | memoryview
 DEFAULT_LIMIT_BYTES = 256 << 20
 
 
+class TooLarge(BatchError):
+    """More comes out than the caller can use."""
+
+
 class Codec(enum.IntEnum):
     """A compression codec, with the number it has in batch attributes."""
 
@@ -61,15 +65,15 @@ class Codec(enum.IntEnum):
         return data if self is Codec.NONE else _COMPRESS[self](data, level)
 
     def decompress(self, data: Data, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Data:
-        """Decompress at most `limit_bytes`; NONE gives back what it got."""
+        """Decompress at most `limit_bytes`, else TooLarge; NONE gives back what it got."""
         return data if self is Codec.NONE else _DECOMPRESS[self](data, limit_bytes)
 
 
 _CODECS = tuple(Codec)
 
 
-def _too_large(codec: str, limit_bytes: int) -> BatchError:
-    return BatchError(f"decompress {codec}: more than the allowed {limit_bytes} bytes come out")
+def _too_large(codec: str, limit_bytes: int) -> TooLarge:
+    return TooLarge(f"decompress {codec}: more than the allowed {limit_bytes} bytes come out")
 
 
 # gzip ---------------------------------------------------------------------------------------------

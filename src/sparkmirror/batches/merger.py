@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sparkmirror.batches import body as bodies
 from sparkmirror.batches import header as layout
-from sparkmirror.batches.codecs import Codec, Data
+from sparkmirror.batches.codecs import Codec, Data, TooLarge
 from sparkmirror.batches.header import (
     HEADER_BYTES,
     Header,
@@ -46,7 +46,7 @@ class Piece(NamedTuple):
 
 
 class OpenPiece(NamedTuple):
-    """A piece and its records, decompressed."""
+    """A piece and its records, decompressed; one that can only go alone may have none."""
 
     piece: Piece
     body: Data
@@ -56,20 +56,32 @@ def group(pieces: Sequence[Piece], rules: ForwardRules) -> Iterator[list[OpenPie
     """Put neighbours of one codec together as far as one batch may grow."""
     taken: list[OpenPiece] = []
     room = 0
+    largest = room_for_records(rules)
     for piece in pieces:
         header = piece.header
-        codec = Codec.of(header.codec_id)
-        content = codec.decompress(piece.batch[HEADER_BYTES:], rules.limit_bytes)
-        size = len(content) + header.record_count * FRONT_BYTES
-        if taken and (taken[0].piece.header.codec_id != codec or size > room):
+        opened, size = _open(piece, largest)
+        if taken and (taken[0].piece.header.codec_id != header.codec_id or size > room):
             yield taken
             taken = []
         if not taken:
-            room = room_for_records(rules)
-        taken.append(OpenPiece(piece, content))
+            room = largest
+        taken.append(opened)
         room -= size
     if taken:
         yield taken
+
+
+def _open(piece: Piece, largest: int) -> tuple[OpenPiece, int]:
+    """Decompress a piece; gives also how much room it takes in a batch.
+
+    A kilobyte can become many megabytes: no more comes out than would fit.
+    """
+    codec = Codec.of(piece.header.codec_id)
+    try:
+        body = codec.decompress(piece.batch[HEADER_BYTES:], largest)
+    except TooLarge:
+        return OpenPiece(piece, b""), largest + 1
+    return OpenPiece(piece, body), len(body) + piece.header.record_count * FRONT_BYTES
 
 
 def room_for_records(rules: ForwardRules) -> int:
