@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+
+import psutil
 import pytest
 
+from sparkmirror.errors import TransportError
 from sparkmirror.wire.buffers import SMALLEST, BufferPool
 
 
@@ -60,3 +64,27 @@ def test_a_buffer_given_back_twice_is_a_bug() -> None:
     lease.release()
     with pytest.raises(AssertionError, match="released more often"):
         lease.release()
+
+
+def test_memory_is_not_taken_before_bytes_come() -> None:
+    pool = BufferPool(0)
+    before = psutil.Process().memory_info().rss
+    lease = pool.lease((1 << 31) - 1)
+    view = memoryview(lease.buffer)
+    view[:3] = b"abc"
+    assert psutil.Process().memory_info().rss - before < 1 << 28
+    assert bytes(view[:4]) == b"abc\0"
+    view.release()
+    lease.release()
+    assert pool.leased_bytes == 0
+
+
+def test_more_than_there_is_breaks_the_connection_not_the_task(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr("sparkmirror.wire.buffers.mmap.mmap", refuse)
+    with pytest.raises(TransportError, match="no memory for an answer of 2147483648 bytes"):
+        BufferPool(0).lease((1 << 31) - 1)

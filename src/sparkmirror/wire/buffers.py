@@ -6,7 +6,16 @@ same bytes; the buffer goes back to the pool when the last batch in it was ackno
 
 from __future__ import annotations
 
+import mmap
+
+from sparkmirror.errors import TransportError
+
 SMALLEST = 64 * 1024
+# From here on memory is taken as bytes come, not as they are announced: eight bytes of somebody who
+# is no broker could announce 2 GB.
+ANNOUNCED = 64 << 20
+
+Memory = bytearray | mmap.mmap
 
 
 class Lease:
@@ -14,7 +23,7 @@ class Lease:
 
     __slots__ = ("_pool", "_users", "buffer")
 
-    def __init__(self, pool: BufferPool, buffer: bytearray) -> None:
+    def __init__(self, pool: BufferPool, buffer: Memory) -> None:
         self._pool = pool
         self._users = 1
         self.buffer = buffer
@@ -36,12 +45,16 @@ class BufferPool:
 
     def __init__(self, keep_bytes: int) -> None:
         self._keep_bytes = keep_bytes
-        self._free: dict[int, list[bytearray]] = {}
+        self._free: dict[int, list[Memory]] = {}
         self._free_bytes = 0
         self.leased_bytes = 0
 
     def lease(self, size: int) -> Lease:
-        """A buffer of at least `size` bytes, with old bytes in it."""
+        """A buffer of at least `size` bytes, with old bytes in it.
+
+        Raises:
+            TransportError: this machine has not so much memory.
+        """
         wanted = SMALLEST
         while wanted < size:
             wanted *= 2
@@ -50,13 +63,20 @@ class BufferPool:
             buffer = free.pop()
             self._free_bytes -= wanted
         else:
-            buffer = bytearray(wanted)
+            buffer = _allocate(wanted)
         self.leased_bytes += wanted
         return Lease(self, buffer)
 
-    def give_back(self, buffer: bytearray) -> None:
+    def give_back(self, buffer: Memory) -> None:
         """Called by the lease's last user."""
         self.leased_bytes -= len(buffer)
         if self._free_bytes + len(buffer) <= self._keep_bytes:
             self._free.setdefault(len(buffer), []).append(buffer)
             self._free_bytes += len(buffer)
+
+
+def _allocate(size: int) -> Memory:
+    try:
+        return bytearray(size) if size <= ANNOUNCED else mmap.mmap(-1, size)
+    except (OSError, MemoryError) as error:
+        raise TransportError(f"no memory for an answer of {size} bytes") from error
