@@ -30,6 +30,11 @@ def write(tmp_path: Path, data: bytes) -> Path:
         pytest.param(b"a=1\r\nb=2\r\n", {"a": "1", "b": "2"}, id="windows-lines"),
         pytest.param(b"a\nb=", {"a": "", "b": ""}, id="empty-values"),
         pytest.param(b"a=1  ", {"a": "1  "}, id="trailing-blanks-stay"),
+        pytest.param(b"a=1\\\\\nb=2", {"a": "1\\", "b": "2"}, id="escaped-backslash"),
+        pytest.param(b"a=1\\", {"a": "1"}, id="backslash-at-the-end"),
+        pytest.param(b"a=1,\\\n\nb=2", {"a": "1,", "b": "2"}, id="continued-by-nothing"),
+        pytest.param(b"a=1,\\\n# 2", {"a": "1,# 2"}, id="continued-by-no-comment"),
+        pytest.param(b"\\\n# a=1\\\nb=2", {"b": "2"}, id="comment-after-a-blank-line"),
         pytest.param(b"A->B.enabled = true", {"A->B.enabled": "true"}, id="flow-key"),
     ],
 )
