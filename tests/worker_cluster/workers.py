@@ -34,8 +34,9 @@ _OK, _ACCEPTED = 200, 202
 class Worker:
     """One worker. Its address and its log stay the same however often it is started."""
 
-    def __init__(self, name: str, folder: Path, settings: Mapping[str, str]) -> None:
+    def __init__(self, name: str, folder: Path, settings: Mapping[str, str], *options: str) -> None:
         self.name = name
+        self._options = options
         self.log_path = folder / f"{name}.log"
         self._port = ReservedPort()
         # As statuses name it.
@@ -69,6 +70,7 @@ class Worker:
             "sparkmirror.cli.main",
             "worker",
             self._file,
+            *self._options,
         ]
         self._child = start_child(command, self.log_path)
         self.wait_for(self.is_healthy, lambda: "it is healthy")
@@ -161,9 +163,11 @@ class Workers:
     def offsets_topic(self) -> str:
         return f"{self.group_id}-offset"
 
-    def new_worker(self, name: str, settings: Mapping[str, str] | None = None) -> Worker:
+    def new_worker(
+        self, name: str, settings: Mapping[str, str] | None = None, *options: str
+    ) -> Worker:
         """A worker that is not started yet."""
-        return Worker(name, self._folder, {**self._settings(), **(settings or {})})
+        return Worker(name, self._folder, {**self._settings(), **(settings or {})}, *options)
 
     def _settings(self) -> dict[str, str]:
         topics = {

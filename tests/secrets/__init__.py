@@ -1,0 +1,1 @@
+"""Nothing that the program writes has a secret in it."""

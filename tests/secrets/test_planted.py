@@ -1,0 +1,254 @@
+"""A worker that was given secrets in every way that there is, and all places that it writes to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from sparkmirror.embedded import KafkaCluster
+from sparkmirror.embedded.java import store_properties
+from sparkmirror.embedded.ports import ReservedPort
+from tests.clusters import create_topic, produce, unique_name
+from tests.secrets import places
+from tests.worker_cluster.workers import Flow, Worker, Workers, connector_path
+
+pytestmark = pytest.mark.kafka
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+PROVIDER = "org.apache.kafka.common.config.provider."
+# How users give them: in another file, in the environment, in the worker's file, to Spark, and in
+# a connector's configuration as they are.
+IN_A_FILE = {"jaas": "planted-file-jaas-1", "keystore": "planted-file-keystore-2"}
+IN_ENVIRONMENT = "planted-environment-3"
+OF_THE_WORKER = ("planted-worker-store-4", "planted-worker-jaas-5", "planted-worker-token-6")
+OF_SPARK = ("planted-spark-secret-7", "planted-spark-access-8")
+AS_THEY_ARE = ("planted-inline-password-9", "planted-inline-jaas-10", "planted-inline-token-11")
+NOWHERE = (*IN_A_FILE.values(), IN_ENVIRONMENT, *OF_THE_WORKER, *OF_SPARK)
+ALL = (*NOWHERE, *AS_THEY_ARE)
+LARGE = 5000
+
+
+def login(password: str) -> str:
+    return f'{PLAIN} required username="a-user" password="{password}";'
+
+
+class Scene(NamedTuple):
+    """A worker with connectors that work and connectors that fail."""
+
+    worker: Worker
+    group_id: str
+    flow: Flow
+    failing: tuple[str, ...]
+    folder: Path
+    spark_url: str
+    clusters: tuple[KafkaCluster, KafkaCluster]
+
+
+def worker_settings(folder: Path, spark_port: int) -> dict[str, str]:
+    provided = folder / "user" / "provided.properties"
+    store_properties(
+        provided, {"jaas": login(IN_A_FILE["jaas"]), "keystore": IN_A_FILE["keystore"]}
+    )
+    store, jaas, token = OF_THE_WORKER
+    secret, access = OF_SPARK
+    for name in ("events", "local"):
+        (folder / name).mkdir()
+    return {
+        "config.providers": "file,env",
+        "config.providers.file.class": f"{PROVIDER}FileConfigProvider",
+        "config.providers.env.class": f"{PROVIDER}EnvVarConfigProvider",
+        "connector.client.config.override.policy": "All",
+        "ssl.truststore.password": store,
+        "producer.sasl.jaas.config": login(jaas),
+        "some.unknown.token": token,
+        "consumer.ssl.key.password": "${env:PLANTED}",
+        "spark.ui.enabled": "true",
+        "spark.ui.port": str(spark_port),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": (folder / "events").as_uri(),
+        "spark.local.dir": str(folder / "local"),
+        "spark.authenticate.secret": secret,
+        "spark.hadoop.fs.s3a.secret.key": access,
+    }
+
+
+def given_secrets(folder: Path) -> dict[str, str]:
+    """What every connector gets."""
+    file = folder / "user" / "provided.properties"
+    password, jaas, token = AS_THEY_ARE
+    return {
+        "source.cluster.sasl.jaas.config": f"${{file:{file}:jaas}}",
+        "source.cluster.ssl.keystore.password": f"${{file:{file}:keystore}}",
+        "target.cluster.ssl.key.password": "${env:PLANTED}",
+        "target.cluster.ssl.truststore.password": password,
+        "source.consumer.sasl.jaas.config": login(jaas),
+        "another.unknown.token": token,
+    }
+
+
+@pytest.fixture(scope="module")
+def scene(
+    source_cluster: KafkaCluster,
+    target_cluster: KafkaCluster,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("planted")
+    workers = Workers(folder / "user", source_cluster, target_cluster)
+    with ReservedPort() as port, pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PLANTED", IN_ENVIRONMENT)
+        settings = worker_settings(folder, port.number)
+        worker = workers.new_worker("worker", settings, "--log-level", "DEBUG")
+        try:
+            worker.start()
+            flow, failing = give_connectors(worker, workers, folder)
+            spark_url = f"http://127.0.0.1:{port.number}"
+            clusters = source_cluster, target_cluster
+            yield Scene(worker, workers.group_id, flow, failing, folder, spark_url, clusters)
+        finally:
+            worker.close()
+
+
+def give_connectors(worker: Worker, workers: Workers, folder: Path) -> tuple[Flow, tuple[str, ...]]:
+    """Three that work, one whose task fails, one that reaches nobody, one that is refused."""
+    topic, too_large = unique_name("planted"), unique_name("planted-large")
+    for name in (topic, too_large):
+        create_topic(workers.source, name)
+        produce(workers.source, name, [b"1", b"2" * LARGE])
+    flow = Flow(workers, topic, "nobody", tasks_max=1)
+    given = given_secrets(folder)
+    for name, config in flow.configs().items():
+        put(worker, name, {**config, **given}, 201)
+    source = flow.configs()[flow.source_name]
+    create_topic(workers.target, f"{flow.alias}.{too_large}", config={"max.message.bytes": "1000"})
+    refused = {**source, **given, "topics": too_large, "sync.topic.configs.enabled": "false"}
+    put(worker, "refused", {**refused, "name": "refused"}, 201)
+    lost = {**source, **given, "source.cluster.bootstrap.servers": "127.0.0.1:1"}
+    put(worker, "lost", {**lost, "name": "lost"}, 201)
+    put(worker, "bad", {**source, **given, "name": "bad", "tasks.max": "none"}, 400)
+    for name in flow.names:
+        worker.wait_for_states(name, "RUNNING")
+    worker.wait_for(lambda: "FAILED" in states(worker, "refused"), lambda: "refused has failed")
+    worker.wait_for(lambda: "FAILED" in states(worker, "lost"), lambda: "lost has failed")
+    return flow, ("refused", "lost")
+
+
+def put(worker: Worker, name: str, config: dict[str, str], status: int) -> None:
+    answer = worker.ask("PUT", connector_path(name, "config"), config)
+    assert answer.status_code == status, answer.text
+
+
+def states(worker: Worker, connector: str) -> set[str]:
+    return {state for state, _ in worker.states(connector)}
+
+
+def rest_places(scene: Scene, *paths: str) -> Iterator[places.Place]:
+    names = (*scene.flow.names, *scene.failing)
+    connectors = [connector_path(name, path) for name in names for path in paths]
+    return places.pages(scene.worker.url, connectors)
+
+
+def test_log_at_debug_has_none(scene: Scene) -> None:
+    answer = scene.worker.ask("PUT", "/admin/loggers/root", {"level": "TRACE"})
+    assert answer.status_code == 200
+    for name in ("kafka", "py4j", "httpx", "httpcore"):
+        scene.worker.ask("PUT", f"/admin/loggers/{name}", {"level": "TRACE"})
+    scene.worker.ask("POST", connector_path(scene.flow.source_name, "restart?includeTasks=true"))
+    scene.worker.wait_for_states(scene.flow.source_name, "RUNNING")
+    log = scene.worker.log_path.read_text()
+    assert "DEBUG" in log
+    assert places.found_in([("log", log)], ALL) == []
+
+
+def test_status_and_traces_have_none(scene: Scene) -> None:
+    found = list(rest_places(scene, "status", "tasks/0/status", "topics", "offsets"))
+    text = "\n".join(text for _, text in found)
+    assert "RefusedError" in text
+    assert "cannot be reached" in text
+    assert places.found_in(found, ALL) == []
+
+
+def test_other_answers_have_none(scene: Scene) -> None:
+    paths = ("/", "/health", "/connectors?expand=status", "/admin/loggers", "/connector-plugins")
+    found = list(places.pages(scene.worker.url, (*paths, "/connectors/no/status", "/nowhere")))
+    config = scene.flow.configs()[scene.flow.source_name] | given_secrets(scene.folder)
+    config["producer.override.ssl.key.password"] = AS_THEY_ARE[0]
+    kind = config["connector.class"].rpartition(".")[2]
+    checked = scene.worker.ask("PUT", f"/connector-plugins/{kind}/config/validate", config)
+    bad = scene.worker.ask(
+        "PUT", connector_path("bad", "config"), {**config, "tasks.max": "no", "name": "bad"}
+    )
+    assert (checked.status_code, bad.status_code) == (200, 400)
+    assert "[hidden]" in checked.text
+    found += [("validate", checked.text), ("bad config", bad.text)]
+    assert places.found_in(found, ALL) == []
+
+
+def test_configurations_are_as_they_were_written(scene: Scene) -> None:
+    """As with Kafka Connect: placeholders stay, and what stands there in clear comes back."""
+    found = list(rest_places(scene, "config", "", "tasks", "tasks-config"))
+    found += places.pages(scene.worker.url, ["/connectors?expand=info"])
+    assert places.found_in(found, NOWHERE) == []
+    [(_, config)] = places.pages(
+        scene.worker.url, [connector_path(scene.flow.source_name, "config")]
+    )
+    given = given_secrets(scene.folder)
+    assert {key: json.loads(config)[key] for key in given} == given
+
+
+def test_internal_topics_have_placeholders(scene: Scene) -> None:
+    own = re.compile(rf"{scene.group_id}|{scene.flow.alias}|mm2-offset-syncs|heartbeats")
+    found = [place for cluster in scene.clusters for place in places.records(cluster, own)]
+    configs = [text for name, text in found if "-config-" in name]
+    assert configs
+    assert any("${file:" in text for text in configs)
+    assert places.found_in(found, NOWHERE) == []
+    others = [place for place in found if "-config-" not in place[0]]
+    assert len(others) > 3
+    assert places.found_in(others, AS_THEY_ARE) == []
+
+
+def test_command_lines_have_none(scene: Scene) -> None:
+    found = list(places.command_lines(places.processes([scene.worker.process])))
+    assert any("java" in name for name, _ in found)
+    assert any("pyspark.daemon" in text for _, text in found)
+    assert places.found_in(found, ALL) == []
+
+
+def test_environments_have_only_what_the_user_has_put_there(scene: Scene) -> None:
+    """The variable itself is the user's choice, and for processes of the same user only."""
+    found = places.environments(places.processes([scene.worker.process]))
+    others = [secret for secret in ALL if secret != IN_ENVIRONMENT]
+    assert places.found_in(found, others) == []
+
+
+def test_sparks_pages_have_none(scene: Scene) -> None:
+    api = "/api/v1/applications"
+    [(_, applications)] = places.pages(scene.spark_url, [api])
+    application = f"{api}/{json.loads(applications)[0]['id']}"
+    paths = [f"{application}/{part}" for part in ("environment", "jobs", "stages", "allexecutors")]
+    paths += ["/environment/", "/jobs/", "/executors/"]
+    found = list(places.pages(scene.spark_url, paths))
+    environment = json.loads(found[0][1])
+    assert ["spark.eventLog.enabled", "true"] in environment["sparkProperties"]
+    assert places.found_in(found, ALL) == []
+    assert tickets_in(found) == []
+
+
+def test_event_log_and_temporary_files_have_none(scene: Scene) -> None:
+    found = list(places.files(scene.folder / "events", scene.folder / "local"))
+    events = "".join(text for name, text in found if "/events/" in name)
+    assert "SparkListenerEnvironmentUpdate" in events
+    assert "SparkListenerJobStart" in events
+    assert places.found_in(found, ALL) == []
+    assert tickets_in(found) == []
+
+
+def tickets_in(found: list[places.Place]) -> list[str]:
+    """Places with something like the control link's secret or fingerprint."""
+    return [name for name, text in found if re.search(r"\b[0-9a-f]{64}\b", text)]
