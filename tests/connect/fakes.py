@@ -12,6 +12,7 @@ from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.spark.task_runner import TaskRunner, TaskState
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.access import Operation
 from sparkmirror.wire.admin import (
     AclRule,
     Admin,
@@ -20,13 +21,15 @@ from sparkmirror.wire.admin import (
     TopicSetting,
     TopicView,
 )
+from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, broker_error
 from tests.flows import make_flow
 
 
 class FakeAdmin:
     """Topics of one cluster, their settings and their ACLs, in memory.
 
-    `hidden` has topics whose settings are not told; `acls` is None without an authorizer.
+    `hidden` has topics whose settings are not told, `invisible` those that may not be described;
+    `acls` is None without an authorizer.
     """
 
     def __init__(self) -> None:
@@ -36,6 +39,7 @@ class FakeAdmin:
         self.topics_asked: list[str] = []
         self.refuses: dict[str, BrokerError] = {}
         self.hidden: dict[str, BrokerError] = {}
+        self.invisible: dict[str, BrokerError] = {}
         self.config_changes: list[tuple[str, ConfigChange]] = []
         self.acls: list[AclRule] | None = None
         self.acl_errors: list[BrokerError] = []
@@ -65,7 +69,10 @@ class FakeAdmin:
                 self.settings[topic] = changed(self.settings.get(topic, []), wanted)
         return {topic: self.refuses.get(topic) for topic in changes}
 
-    def describe_topic_acls(self) -> list[AclRule] | None:
+    def describe_topic_acls(
+        self, operation: Operation = Operation.DESCRIBE
+    ) -> list[AclRule] | None:
+        del operation
         if self.acl_errors:
             raise self.acl_errors.pop()
         return None if self.acls is None else list(self.acls)
@@ -75,6 +82,13 @@ class FakeAdmin:
         outcome = {rule: self.refuses.get(rule.resource_name) for rule in rules}
         self.acls += [rule for rule, error in outcome.items() if error is None]
         return outcome
+
+    def find_topics(self, names: Iterable[str]) -> dict[str, BrokerError | None]:
+        unknown = broker_error("find topic", UNKNOWN_TOPIC_OR_PARTITION)
+        return {
+            name: None if name in self.topics else self.invisible.get(name, unknown)
+            for name in names
+        }
 
     def ask_for_topics(self, names: Iterable[str]) -> None:
         self.topics_asked += names

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.acl_sync import AclSync
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.acls import AclOperation, PatternType, Permission, ResourceType
@@ -15,6 +16,7 @@ from sparkmirror.mirror.policy import (
     ReplicationPolicy,
 )
 from sparkmirror.types import FlowName
+from sparkmirror.wire.access import Operation, answer_error, cluster_right
 from sparkmirror.wire.admin import AclRule, Admin
 from sparkmirror.wire.error_codes import broker_error
 from tests.connect.fakes import FakeAdmin
@@ -149,9 +151,15 @@ def test_a_rule_that_the_target_refuses_is_said_once_and_the_others_are_created(
 def test_a_cluster_that_does_not_tell_its_rules_says_what_to_allow(
     clusters: Clusters, side: str, right: str
 ) -> None:
-    getattr(clusters, side).acl_errors.append(broker_error("describe ACLs on 'x'", 31))
-    with pytest.raises(
-        KafkaError,
-        match=rf"'x': CLUSTER_AUTHORIZATION_FAILED; allow {right} on the cluster, or set",
-    ):
+    needed = cluster_right(Operation[right])
+    denial = answer_error(ClientConfig("x", ("h:1",)), "describe ACLs on 'x'", 31, needed)
+    getattr(clusters, side).acl_errors.append(denial)
+    with pytest.raises(KafkaError) as raised:
         clusters.sync(allow("t", READ))
+    assert str(raised.value) == (
+        "describe ACLs on 'x': CLUSTER_AUTHORIZATION_FAILED: User:ANONYMOUS lacks "
+        f"{right} on cluster 'x'; no ACLs are copied, all else is; set "
+        "sync.topic.acls.enabled=false to do without; to allow it: kafka-acls.sh "
+        "--bootstrap-server h:1 --add --allow-principal User:ANONYMOUS "
+        f"--operation {right.capitalize()} --cluster"
+    )

@@ -96,8 +96,8 @@ def test_a_topic_that_may_not_be_described_is_named_and_the_others_are_synced(
     assert clusters.sync() == []
     (warning,) = caplog.messages
     assert warning == (
-        "[a->b] describe configs of topic 't' on 'a': TOPIC_AUTHORIZATION_FAILED; allow "
-        "DESCRIBE_CONFIGS on the topic, or exclude it; the settings of 'a.t' stay as they are"
+        "[a->b] describe configs of topic 't' on 'a': TOPIC_AUTHORIZATION_FAILED; the settings of "
+        "its remote topic stay as they are; it is copied"
     )
     clusters.source.hidden.clear()
     assert clusters.sync() == [("a.t", ConfigChange("retention.ms", 0, "5"))]
@@ -135,7 +135,7 @@ def test_a_change_that_the_target_refuses_is_said_once_and_tried_again(
     (warning,) = caplog.messages
     assert warning == (
         "[a->b] alter configs of topic 'a.t' on 'b': POLICY_VIOLATION; its settings stay as they "
-        "are"
+        "are; it is copied"
     )
     clusters.target.refuses.clear()
     assert clusters.sync() == [("a.t", ConfigChange("retention.ms", 0, "5"))]

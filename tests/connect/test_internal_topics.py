@@ -6,17 +6,25 @@ from typing import cast
 
 import pytest
 
+from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.internal_topics import (
     InternalTopic,
     ensure_internal_topic,
     ensure_internal_topics,
 )
 from sparkmirror.errors import KafkaError
+from sparkmirror.wire.access import Operation, answer_error, topic_right
 from sparkmirror.wire.admin import Admin, NewTopic, TopicSetting
 from sparkmirror.wire.error_codes import broker_error
 from tests.connect.fakes import FakeAdmin
 
 KEY = "heartbeats.topic.replication.factor"
+DENIED = answer_error(
+    ClientConfig("b", ("h:1",)),
+    "create topic 'heartbeats' on 'b'",
+    29,
+    topic_right(Operation.CREATE, "heartbeats"),
+)
 
 
 def ensure(admin: FakeAdmin) -> None:
@@ -29,16 +37,33 @@ def test_one_partition_compacted() -> None:
     assert admin.created == [NewTopic("heartbeats", 1, 3, {"cleanup.policy": "compact"})]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [pytest.param(35, id="version"), pytest.param(29, id="topic"), pytest.param(31, id="cluster")],
-)
-def test_whoever_may_not_create_goes_on(code: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cluster_that_cannot_create_may_have_it(caplog: pytest.LogCaptureFixture) -> None:
     admin = FakeAdmin()
-    admin.refuses["heartbeats"] = broker_error("create topic 'heartbeats' on 'b'", code)
+    admin.refuses["heartbeats"] = broker_error("create topic 'heartbeats' on 'b'", 35)
     with caplog.at_level("INFO"):
         ensure(admin)
     assert "create topic 'heartbeats' on 'b'" in caplog.text
+
+
+def test_whoever_may_not_create_goes_on_if_it_is_there(caplog: pytest.LogCaptureFixture) -> None:
+    admin = FakeAdmin()
+    admin.add("heartbeats")
+    admin.refuses["heartbeats"] = DENIED
+    ensure(admin)
+    assert caplog.messages == []
+
+
+def test_whoever_may_not_create_is_told_what_to_allow_if_it_is_not_there() -> None:
+    admin = FakeAdmin()
+    admin.refuses["heartbeats"] = DENIED
+    with pytest.raises(KafkaError) as raised:
+        ensure(admin)
+    assert str(raised.value) == (
+        "create topic 'heartbeats' on 'b': TOPIC_AUTHORIZATION_FAILED: User:ANONYMOUS lacks CREATE "
+        "on topic 'heartbeats' of cluster 'b'; an administrator may create it too: 1 partition, "
+        "cleanup.policy=compact; to allow it: kafka-acls.sh --bootstrap-server h:1 --add "
+        "--allow-principal User:ANONYMOUS --operation Create --topic heartbeats"
+    )
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_groups_that_are_not_known_yet_are_no_tasks_yet(tmp_path: Path) -> None:
     running = make_running(parsed(tmp_path, "MirrorCheckpointConnector"), NO_SPARK)
     assert isinstance(running, RunningCheckpoint)
     assert running.tasks() is None
-    running._connector._follow(("g2", "g1"))
+    running._connector._groups._follow(("g2", "g1"))
     assert running.tasks() == [{"task.index": "0", "task.assigned.groups": "g1,g2"}]
     assert running.view(0) == View(State.RUNNING)
 

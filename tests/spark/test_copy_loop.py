@@ -119,11 +119,28 @@ def test_a_record_too_large_for_the_target_is_skipped_and_counted_if_so_wanted(
 
 
 def test_a_refusal_that_is_not_about_records_ends_the_task_also_then(copy: Copy) -> None:
-    copy.target.intercept(PRODUCE, lambda _: Do(code=29))
+    copy.target.intercept(PRODUCE, lambda _: Do(code=44))
     copy.source.write(T0, [b"0"])
     loop = copy.start({T0: None}, {"a->b.errors.tolerance": "all"})
-    with pytest.raises(RefusedError, match="TOPIC_AUTHORIZATION_FAILED"):
+    with pytest.raises(RefusedError, match="POLICY_VIOLATION"):
         loop.run()
+
+
+def test_a_topic_that_may_not_be_written_waits_until_it_may(copy: Copy) -> None:
+    denied = True
+    copy.target.intercept(PRODUCE, lambda _: Do(code=29) if denied else None)
+    copy.source.write(T0, [b"0", b"1"])
+    loop = copy.start({T0: None})
+    copy.run_until(lambda: T0 in loop.problems)
+    text = loop.problems[T0].text
+    assert text.startswith(
+        "produce to a.t-0 on 'b': TOPIC_AUTHORIZATION_FAILED: User:ANONYMOUS lacks WRITE on topic "
+        "'a.t' of cluster 'b'; its partitions wait and nothing of them is lost; the others go on; "
+        "to allow it: kafka-acls.sh "
+    )
+    denied = False
+    assert copy.wait_for(2) == [b"0", b"1"]
+    assert not loop.problems
 
 
 def test_what_retention_took_is_counted_and_said(

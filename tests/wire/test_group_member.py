@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 
+from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, TransportError
 from sparkmirror.wire.calls import Call, Calls
 from sparkmirror.wire.error_codes import (
@@ -26,6 +27,7 @@ class FakeCalls:
     """Answers of a coordinator: an error code, or None for a broker that is not reached."""
 
     def __init__(self, *codes: int | None) -> None:
+        self.config = ClientConfig("b", ("127.0.0.1:1",))
         self.codes = list(codes)
         self.found = 0
 

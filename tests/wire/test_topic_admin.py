@@ -13,6 +13,7 @@ from kafka.protocol.admin import (
     IncrementalAlterConfigsResponse,
 )
 
+from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError
 from sparkmirror.wire import admin_client
 from sparkmirror.wire.admin import AclRule, Admin, ConfigChange, TopicSetting
@@ -24,6 +25,7 @@ class Scripted(Admin):
     """Answers come from a function; requests pass through their bytes first."""
 
     def __init__(self, answer: Callable[[Any], Any]) -> None:
+        self._config = ClientConfig("a", ("h:1",))
         self._alias = "a"
         self._answer = answer
         self.requests: list[Any] = []
@@ -61,7 +63,10 @@ def test_topics_are_described_one_by_one_in_their_answer() -> None:
     error = found["secret"]
     assert isinstance(error, BrokerError)
     assert str(error) == (
-        "describe configs of topic 'secret' on 'a': TOPIC_AUTHORIZATION_FAILED (no)"
+        "describe configs of topic 'secret' on 'a': TOPIC_AUTHORIZATION_FAILED: User:ANONYMOUS "
+        "lacks DESCRIBE_CONFIGS on topic 'secret' of cluster 'a'; to allow it: kafka-acls.sh "
+        "--bootstrap-server h:1 --add --allow-principal User:ANONYMOUS --operation DescribeConfigs "
+        "--topic secret"
     )
     (request,) = admin.requests
     rows = [(r.resource_type, r.resource_name, r.configuration_keys) for r in request.resources]

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 
 from sparkmirror.connect.complaints import Complaints
-from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.errors import DeniedError, KafkaError, told
 from sparkmirror.mirror.acls import (
     WILDCARD,
     AclBinding,
@@ -21,10 +21,11 @@ from sparkmirror.mirror.acls import (
     ResourceType,
     plan_acls,
 )
+from sparkmirror.mirror.permissions import ALTER, DESCRIBE, Feature, Place, meanwhile
 from sparkmirror.mirror.policy import ReplicationPolicy
 from sparkmirror.types import FlowName
+from sparkmirror.wire.access import Operation
 from sparkmirror.wire.admin import AclRule, Admin
-from sparkmirror.wire.error_codes import CLUSTER_AUTHORIZATION_FAILED
 
 log = logging.getLogger(__name__)
 
@@ -56,11 +57,11 @@ class AclSync:
         Raises:
             KafkaError: one of the clusters does not tell its rules.
         """
-        found = _describe(self._source, "DESCRIBE")
+        found = _describe(self._source, DESCRIBE)
         if found is None:
             self._say_disabled()
             return
-        existing = _describe(self._target, "ALTER")
+        existing = _describe(self._target, ALTER)
         plan = plan_acls(
             found,
             self._should_replicate_topic,
@@ -80,7 +81,7 @@ class AclSync:
             if error is None:
                 log.info("[%s] created an ACL: %s", self._flow, _shown(_binding(rule)))
             else:
-                errors[str(rule)] = f"{error}; not created: {_shown(_binding(rule))}"
+                errors[str(rule)] = told(error, f"not created: {_shown(_binding(rule))}")
         self._complaints.report(errors)
 
     def _say_disabled(self) -> None:
@@ -108,13 +109,12 @@ class AclSync:
         )
 
 
-def _describe(admin: Admin, needed: str) -> list[AclBinding] | None:
+def _describe(admin: Admin, operation: Operation) -> list[AclBinding] | None:
     try:
-        rules = admin.describe_topic_acls()
-    except BrokerError as error:
-        if error.code != CLUSTER_AUTHORIZATION_FAILED:
-            raise
-        raise KafkaError(f"{error}; allow {needed} on the cluster, or {SWITCH_OFF}") from error
+        rules = admin.describe_topic_acls(operation)
+    except DeniedError as error:
+        without = meanwhile(Feature.ACLS, Place.CLUSTER, operation)
+        raise KafkaError(told(error, without)) from error
     return None if rules is None else [_binding(rule) for rule in rules]
 
 

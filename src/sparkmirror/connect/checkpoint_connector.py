@@ -21,6 +21,7 @@ from sparkmirror.config.connectors import CheckpointConfig
 from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.checkpoint_log import CheckpointLog
 from sparkmirror.connect.complaints import Complaints
+from sparkmirror.connect.followed_groups import FollowedGroups
 from sparkmirror.connect.group_sync import GroupSync, SyncReport
 from sparkmirror.connect.internal_topics import about_missing, ensure_internal_topic
 from sparkmirror.connect.naming import some_names
@@ -31,14 +32,13 @@ from sparkmirror.connect.ticker import Ticker
 from sparkmirror.connect.topic_follower import TopicFollower
 from sparkmirror.connect.translator import Translator, make_translator
 from sparkmirror.errors import KafkaError, MirrorError
-from sparkmirror.mirror.checkpoints import CheckpointRules, CommittedOffset, NoCheckpoint
-from sparkmirror.mirror.filters import make_group_filter, make_topic_filter
-from sparkmirror.mirror.group_offsets import GroupListing, select_consuming, select_groups
+from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
+from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import FlowName, TopicPartition
 from sparkmirror.wire.admin import open_admins
-from sparkmirror.wire.group_admin import GroupAdmin, GroupOffset
+from sparkmirror.wire.group_admin import GroupAdmin
 
 log = logging.getLogger(__name__)
 
@@ -76,12 +76,10 @@ class CheckpointConnector:
         self._flow = flow.name
         self._has_syncs = has_syncs
         self._policy = flow_policy(config)
-        self._group_filter = make_group_filter(config)
         self._rules = CheckpointRules(
             self._policy, make_topic_filter(config), config.source_alias, config.target_alias
         )
-        self.groups: tuple[str, ...] = ()
-        self.knows_groups = False
+        self._groups = FollowedGroups(self._flow, config, self._rules.topic_filter)
         self.name = f"{flow.name}|{config.name}"
         self._ticker = Ticker(self.name)
         self._writer = RecordWriter(config.producer, self.name)
@@ -99,13 +97,22 @@ class CheckpointConnector:
         self._stopping = threading.Event()
         self._reading_error = ""
         self._said_of_skipped = ""
-        self._said_of_left_out = ""
 
     @property
     def is_enabled(self) -> bool:
         """Whether there is anything to do: without offset syncs nothing tells how to translate."""
         config = self._config
         return config.enabled and config.emit_checkpoints_enabled and self._has_syncs
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Those that are followed."""
+        return self._groups.names
+
+    @property
+    def knows_groups(self) -> bool:
+        """Whether it was found out which groups those are."""
+        return self._groups.is_known
 
     @property
     def last_error(self) -> str:
@@ -270,16 +277,7 @@ class CheckpointConnector:
 
     def refresh(self) -> None:
         """Find the groups that are followed: those with offsets in topics of the flow."""
-        listings = [
-            GroupListing(found.group_id, found.protocol_type, found.type)
-            for found in self._source.list_groups()
-        ]
-        wanted = select_groups(listings, self._group_filter)
-        committed, errors = self._committed(wanted.groups)
-        consuming = select_consuming(committed, self._rules.topic_filter)
-        # Of a group that cannot be asked now, the last answer holds.
-        kept = [group for group in self.groups if group in errors]
-        self._follow((*consuming.groups, *kept))
+        self._groups.refresh(self._source)
 
     def emit(self) -> None:
         """Make checkpoints of what the groups committed since the last time."""
@@ -289,7 +287,7 @@ class CheckpointConnector:
         if self._writer.waiting >= MOST_WAITING:
             raise KafkaError(f"earlier checkpoints are not stored yet: {self._writer.last_error}")
         now_ms = time.time_ns() // 1_000_000
-        committed, _ = self._committed(self.groups)
+        committed, _ = self._groups.committed(self._source)
         # Afterwards, so that the map knows of the records that groups have just read.
         self._catch_up(translator)
         emit: list[Checkpoint] = []
@@ -340,35 +338,6 @@ class CheckpointConnector:
 
     # -- parts of a round --------------------------------------------------------------------------
 
-    def _committed(
-        self, groups: tuple[str, ...]
-    ) -> tuple[dict[str, dict[TopicPartition, CommittedOffset]], dict[str, KafkaError]]:
-        """What each group committed on the source, and of which groups it cannot be read."""
-        committed: dict[str, dict[TopicPartition, CommittedOffset]] = {}
-        errors: dict[str, KafkaError] = {}
-        for group, found in self._source.committed_offsets(groups).items():
-            if isinstance(found, KafkaError):
-                errors[group] = found
-            else:
-                committed[group] = _offsets(found)
-        self._say_left_out(errors)
-        return committed, errors
-
-    def _say_left_out(self, errors: Mapping[str, KafkaError]) -> None:
-        text = f"{some_names(set(errors))}: {next(iter(errors.values()))}" if errors else ""
-        if text and text != self._said_of_left_out:
-            log.warning("[%s] %d groups are left out, %s", self._flow, len(errors), text)
-        self._said_of_left_out = text
-
-    def _follow(self, groups: tuple[str, ...]) -> None:
-        new, gone = set(groups) - set(self.groups), set(self.groups) - set(groups)
-        if new:
-            log.info("[%s] follows %d more groups: %s", self._flow, len(new), some_names(new))
-        if gone:
-            log.info("[%s] %d groups are gone: %s", self._flow, len(gone), some_names(gone))
-        self.groups = groups
-        self.knows_groups = True
-
     def _catch_up(self, translator: Translator) -> None:
         """What cannot be read now makes translation coarser, never wrong: go on."""
         try:
@@ -392,7 +361,3 @@ class CheckpointConnector:
         if text and text != self._said_of_skipped:
             log.info("[%s] partitions without a checkpoint: %s", self._flow, text)
         self._said_of_skipped = text
-
-
-def _offsets(found: Mapping[TopicPartition, GroupOffset]) -> dict[TopicPartition, CommittedOffset]:
-    return {tp: CommittedOffset(*offset) for tp, offset in found.items()}

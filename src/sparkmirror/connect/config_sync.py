@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from sparkmirror.connect.complaints import Complaints
-from sparkmirror.errors import BrokerError
+from sparkmirror.errors import BrokerError, told
 from sparkmirror.mirror.config_sync import (
     AlterConfig,
     AlterOperation,
@@ -18,10 +18,17 @@ from sparkmirror.mirror.config_sync import (
     plan_config_sync,
 )
 from sparkmirror.mirror.filters import ConfigPropertyFilter
+from sparkmirror.mirror.permissions import (
+    ALTER_CONFIGS,
+    DESCRIBE_CONFIGS,
+    Feature,
+    Place,
+    meanwhile,
+)
 from sparkmirror.mirror.topics import ConfigEntry, ConfigSource
 from sparkmirror.types import FlowName
 from sparkmirror.wire.admin import Admin, ConfigChange, TopicSetting
-from sparkmirror.wire.error_codes import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
+from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
 log = logging.getLogger(__name__)
 
@@ -34,13 +41,6 @@ def config_entries(settings: Iterable[TopicSetting]) -> list[ConfigEntry]:
         ConfigEntry(name, value, ConfigSource(source), read_only, sensitive)
         for name, value, source, read_only, sensitive in settings
     ]
-
-
-def why_not(error: BrokerError, needed: str) -> str:
-    """The error, and which right is missing if one is."""
-    if error.code == TOPIC_AUTHORIZATION_FAILED:
-        return f"{error}; allow {needed} on the topic, or exclude it"
-    return str(error)
 
 
 class ConfigSync:
@@ -71,7 +71,9 @@ class ConfigSync:
             if error is None:
                 log.info("[%s] '%s': %s", self._name, remote, _shown(changes[remote]))
             else:
-                errors[remote] = f"{why_not(error, 'ALTER_CONFIGS')}; its settings stay as they are"
+                errors[remote] = told(
+                    error, meanwhile(Feature.CONFIGS, Place.REMOTE, ALTER_CONFIGS)
+                )
         self._complaints.report(errors)
 
     def _plan(self, remotes: Mapping[str, str], errors: dict[str, str]) -> dict[str, Changes]:
@@ -80,8 +82,8 @@ class ConfigSync:
             if _is_gone(settings):
                 continue
             if isinstance(settings, BrokerError):
-                reason = why_not(settings, "DESCRIBE_CONFIGS")
-                errors[topic] = f"{reason}; the settings of '{remotes[topic]}' stay as they are"
+                without = meanwhile(Feature.CONFIGS, Place.COPIED, DESCRIBE_CONFIGS)
+                errors[topic] = told(settings, without)
             else:
                 entries = config_entries(settings)
                 planned[remotes[topic]] = plan_config_sync(entries, self._filter)

@@ -15,10 +15,12 @@ from typing import Protocol
 
 from sparkmirror.connect.group_plans import TargetGroups, is_in_use, plan_on_target
 from sparkmirror.connect.naming import some_names
-from sparkmirror.errors import KafkaError
+from sparkmirror.errors import DeniedError, KafkaError, told
 from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
+from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import FlowName, TopicPartition
+from sparkmirror.wire.access import DENIALS, Resource
 
 log = logging.getLogger(__name__)
 
@@ -114,8 +116,9 @@ class GroupSync:
             return
         if failed:
             report.errors[group] = str(next(iter(failed.values())))
-            text = f"{some_names(failed)} not written: {report.errors[group]}"
-            self._say(group, text, logging.WARNING)
+            error = next(iter(failed.values()))
+            why = told(error, _meanwhile(error)) if isinstance(error, DeniedError) else error
+            self._say(group, f"{some_names(failed)} not written: {why}", logging.WARNING)
         else:
             self._said.pop(group, None)
         if len(failed) < len(outcome):
@@ -132,3 +135,8 @@ class GroupSync:
         if self._said.get(group) != text:
             self._said[group] = text
             log.log(level, "[%s] offsets of group '%s' on the target: %s", self._flow, group, text)
+
+
+def _meanwhile(error: DeniedError) -> str:
+    is_group = DENIALS[error.code] is Resource.GROUP
+    return meanwhile(Feature.GROUP_OFFSETS, Place.GROUPS if is_group else Place.REMOTE, READ)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.errors import BrokerError, DeniedError, KafkaError, told
 from sparkmirror.wire.admin import Admin, NewTopic
 from sparkmirror.wire.error_codes import error_code
 
@@ -17,8 +17,6 @@ log = logging.getLogger(__name__)
 
 CLEANUP = "cleanup.policy"
 CONFIGS = {CLEANUP: "compact"}
-# Somebody else may have created the topic: whether it is there shows when it is written.
-SURVIVED = ("UNSUPPORTED_VERSION", "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 
 
 class InternalTopic(NamedTuple):
@@ -56,7 +54,7 @@ def ensure_internal_topic(
 ) -> None:
     """Create `topic`, compacted, with one partition; one that exists is taken as it is.
 
-    Whoever may not create goes on as if it were there, unless it is known that it `is_missing`.
+    Whoever may not create goes on if it is there, unless it is known that it `is_missing`.
     Brokers that create topics for whoever writes are left to create what they refuse.
 
     Raises:
@@ -66,12 +64,19 @@ def ensure_internal_topic(
     error = admin.create_topics([wanted])[topic]
     if error is None:
         _warn_of_cleanup(admin, topic)
-    elif error_code(error.code).name in SURVIVED and not is_missing:
+    elif isinstance(error, DeniedError) and not is_missing and _is_there(admin, topic):
+        log.debug("%s; it is there", error)
+    elif error_code(error.code).name == "UNSUPPORTED_VERSION" and not is_missing:
+        # Somebody else may have created it: whether it is there shows when it is written.
         log.info("%s; going on as if it were there", error)
     else:
         # As MirrorMaker 2's producers do; then the topic is found at the next try.
         admin.ask_for_topics([topic])
-        raise KafkaError(f"{error}; {_advice(error, replication_factor, setting)}") from error
+        raise KafkaError(told(error, _advice(error, replication_factor, setting))) from error
+
+
+def _is_there(admin: Admin, topic: str) -> bool:
+    return admin.find_topics([topic])[topic] is None
 
 
 def about_missing(topics: Iterable[str], alias: str) -> dict[str, str]:
@@ -97,6 +102,8 @@ def _warn_of_cleanup(admin: Admin, topic: str) -> None:
 
 
 def _advice(error: BrokerError, replication_factor: int, setting: str) -> str:
+    if isinstance(error, DeniedError):
+        return "an administrator may create it too: 1 partition, cleanup.policy=compact"
     if error_code(error.code).name == "INVALID_REPLICATION_FACTOR":
         return f"set {setting} to at most the number of brokers"
     return f"{replication_factor} replicas were asked for, see {setting}"

@@ -20,7 +20,14 @@ from dataclasses import dataclass
 from sparkmirror.batches.forward import stamp
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ProducerConfig
-from sparkmirror.errors import BrokerError, KafkaError, MirrorError, TransportError
+from sparkmirror.errors import (
+    BrokerError,
+    DeniedError,
+    KafkaError,
+    MirrorError,
+    TransportError,
+    told,
+)
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
@@ -277,6 +284,9 @@ class _Session:
         if error is None:
             self._stuck_since.pop(tp, None)
             self._writer.note_missing(tp.topic, None)
+            return
+        if isinstance(error, DeniedError):
+            self._writer.say(told(error, "trying again"))
             return
         now = self.loop.clock()
         if now - self._stuck_since.setdefault(tp, now) >= STUCK_SECONDS:

@@ -10,11 +10,20 @@ from collections.abc import Mapping
 
 from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.connect.complaints import Complaints
-from sparkmirror.connect.config_sync import config_entries, why_not
-from sparkmirror.errors import BrokerError
+from sparkmirror.connect.config_sync import config_entries
+from sparkmirror.errors import BrokerError, DeniedError, told
 from sparkmirror.mirror.filters import ConfigPropertyFilter
+from sparkmirror.mirror.permissions import (
+    ALTER,
+    CREATE,
+    DESCRIBE_CONFIGS,
+    Feature,
+    Place,
+    meanwhile,
+)
 from sparkmirror.mirror.policy import ReplicationPolicy
 from sparkmirror.mirror.topics import TopicPlan, creation_configs, plan_topics
+from sparkmirror.wire.access import Operation
 from sparkmirror.wire.admin import Admin, NewTopic
 
 log = logging.getLogger(__name__)
@@ -59,7 +68,9 @@ class RemoteTopics:
                 created[remote] = plan.create[remote].partitions
                 log.info("[%s] created topic '%s'", self._name, remote)
             else:
-                wrong[remote] = f"{error}; trying again with the next refresh"
+                wrong[remote] = _told(
+                    error, Place.REMOTE, CREATE, "trying again with the next refresh"
+                )
         return created
 
     def _new_topics(self, plan: TopicPlan, wrong: dict[str, str]) -> list[NewTopic]:
@@ -70,8 +81,8 @@ class RemoteTopics:
             settings = described[wanted.source_topic]
             if isinstance(settings, BrokerError):
                 # Without its settings a compacted topic would lose records on the target.
-                reason = why_not(settings, "DESCRIBE_CONFIGS")
-                wrong[remote] = f"{reason}; '{remote}' is not created before that"
+                otherwise = f"'{remote}' is not created before that"
+                wrong[remote] = _told(settings, Place.COPIED, DESCRIBE_CONFIGS, otherwise)
                 continue
             configs = creation_configs(config_entries(settings), self._filter)
             replicas = self._config.replication_factor
@@ -85,5 +96,12 @@ class RemoteTopics:
                 grown[remote] = plan.grow[remote]
                 log.info("[%s] '%s' has %d partitions now", self._name, remote, grown[remote])
             else:
-                wrong[remote] = f"{error}; the new partitions are not copied until it works"
+                otherwise = "the new partitions are not copied until it works"
+                wrong[remote] = _told(error, Place.REMOTE, ALTER, otherwise)
         return grown
+
+
+def _told(error: BrokerError, place: Place, operation: Operation, otherwise: str) -> str:
+    """The error and what happens meanwhile: what the table of rights says, if one is missing."""
+    is_denied = isinstance(error, DeniedError)
+    return told(error, meanwhile(Feature.COPY, place, operation) if is_denied else otherwise)

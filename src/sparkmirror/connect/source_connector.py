@@ -15,6 +15,7 @@ from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.acl_sync import AclSync
 from sparkmirror.connect.config_sync import ConfigSync
+from sparkmirror.connect.hidden_topics import HiddenTopics
 from sparkmirror.connect.internal_topics import InternalTopic, ensure_internal_topics
 from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.offset_store import OffsetStore
@@ -110,6 +111,7 @@ class SourceConnector:
         self._remote_topics = RemoteTopics(self.config, policy, properties, source, target)
         self._config_sync = ConfigSync(name, properties, source, target)
         self._acl_sync = AclSync(name, policy, self._wants, source, target)
+        self._hidden = HiddenTopics(self.config, self._wants, source)
 
     def start(self, engine: SparkEngine, links: LinkServer) -> None:
         """Create what is missing, start the tasks, and go on looking for topics."""
@@ -246,7 +248,9 @@ class SourceConnector:
         }
         self._note_ids(source)
         counts = {name: view.partitions for name, view in source.items()}
-        self._say_gone(self._remotes.keys() - counts.keys())
+        gone = self._remotes.keys() - counts.keys()
+        self._say_gone(gone)
+        self._hidden.look(counts, gone)
         target = self._remote_topics.bring_up(counts)
         self._remotes = topics_to_sync(counts, target, self._policy, self.config.source_alias)
         self._ask_for_remotes()

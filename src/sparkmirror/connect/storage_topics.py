@@ -9,7 +9,7 @@ import logging
 from dataclasses import dataclass
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.errors import ConfigError, KafkaError
+from sparkmirror.errors import ConfigError, DeniedError, KafkaError, told
 from sparkmirror.wire.admin import Admin, NewTopic
 
 log = logging.getLogger(__name__)
@@ -72,6 +72,10 @@ def bring_up_storage_topic(admin: Admin, topic: StorageTopic) -> int:
 def _create(admin: Admin, topic: StorageTopic) -> None:
     wanted = NewTopic(topic.name, topic.partitions, topic.replication_factor, {CLEANUP: "compact"})
     error = admin.create_topics([wanted])[topic.name]
+    if isinstance(error, DeniedError):
+        partitions = f"{topic.partitions} partitions" if topic.partitions > 0 else "its partitions"
+        advice = f"an administrator may create it too: {partitions}, {CLEANUP}=compact"
+        raise KafkaError(told(error, f"nothing starts without it; {advice}")) from error
     if error is not None:
         setting = f"{topic.kind}.storage.replication.factor"
         raise KafkaError(f"{error}; set {setting} to at most the number of brokers") from error
@@ -81,7 +85,7 @@ def _create(admin: Admin, topic: StorageTopic) -> None:
 def _check_cleanup(admin: Admin, topic: StorageTopic) -> None:
     settings = admin.describe_topic_configs([topic.name])[topic.name]
     if isinstance(settings, KafkaError):
-        log.warning("%s; make sure that it has %s=compact", settings, CLEANUP)
+        log.warning("%s", told(settings, f"make sure that it has {CLEANUP}=compact"))
         return
     for setting in settings:
         if setting.name == CLEANUP and setting.value != "compact":

@@ -14,11 +14,12 @@ from sparkmirror.batches.header import CONTROL, read_header
 from sparkmirror.batches.records import Record, decode
 from sparkmirror.batches.transactions import AbortedTransactions
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.errors import DeniedError, KafkaError, TransportError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.access import Operation, answer_error, topic_right
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
-from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, broker_error, error_code
+from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from sparkmirror.wire.fetch_messages import Limits
 from sparkmirror.wire.fetcher import Fetcher, Records
 from sparkmirror.wire.loop import Loop
@@ -100,7 +101,8 @@ class TopicFollower:
             for tp in self._partitions:
                 self._fetcher.remove(tp)
         if code and not error_code(code).retriable:
-            raise broker_error(self._what, code)
+            needed = topic_right(Operation.READ, self.topic)
+            raise answer_error(self._cluster.config, self._what, code, needed)
         if self._gave_up:
             raise TransportError(f"{self._what}: given up")
         if not in_time:
@@ -114,7 +116,9 @@ class TopicFollower:
         return is_complete or is_absent or is_refused or self._is_other_log or self._gave_up
 
     def _topic_error(self) -> int:
-        """What metadata says of the topic; 0 also before there was an answer in this pass."""
+        """Why the topic cannot be read; 0 also before there was an answer in this pass."""
+        if isinstance(self._last_error, DeniedError):
+            return self._last_error.code
         is_looked_up = self._cluster.knows(self.topic)
         return self._cluster.topic_errors.get(self.topic, 0) if is_looked_up else 0
 

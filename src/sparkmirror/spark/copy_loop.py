@@ -43,7 +43,7 @@ from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.fetcher import Fetcher, Records
 from sparkmirror.wire.loop import Loop
-from sparkmirror.wire.producer import Parcel, Producer
+from sparkmirror.wire.producer import InPlace, Parcel, Producer
 
 log = logging.getLogger(__name__)
 
@@ -310,7 +310,7 @@ class CopyLoop:
         if self.problems:
             self.problems.pop(partition.source, None)
 
-    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
+    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> InPlace:
         """Too large: split, and remember. Bad records: skip or fail, as errors.tolerance says."""
         batch = parcel.owner
         if not isinstance(batch, Outgoing):
@@ -329,7 +329,7 @@ class CopyLoop:
             return
         self._fetcher.pause(source)
         self.problems.note(source, error)
-        is_missing = isinstance(error, BrokerError) and tp not in self._target.leaders
+        is_missing = type(error) is BrokerError and tp not in self._target.leaders  # nor hidden
         if is_missing and self.problems.seconds(source) > NEW_SECONDS:
             self._miss(tp.topic)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from sparkmirror.batches.forward import stamp
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ProducerConfig
-from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.errors import BrokerError, DeniedError, KafkaError, told
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.producer import Parcel, Producer
@@ -20,6 +20,7 @@ from sparkmirror.wire.producer import Parcel, Producer
 log = logging.getLogger(__name__)
 
 KeyValue = tuple[bytes, bytes]
+MEANWHILE = "offsets of what is copied meanwhile are translated less well"
 
 
 class InternalWriter:
@@ -57,16 +58,21 @@ class InternalWriter:
 
     def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
         """Given up; said once until the topic takes something again."""
-        if tp.topic not in self._refused:
-            self._refused.add(tp.topic)
-            log.warning("%s; offsets of what is copied meanwhile are translated less well", error)
+        self._say(tp.topic, error)
         self._done(parcel)
         return []
 
     def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """It waits: the copy does not. A cluster that is gone is reported by the copy itself."""
-        if error is not None:
+        if isinstance(error, DeniedError):
+            self._say(tp.topic, error)
+        elif error is not None:
             log.debug("'%s' waits: %s", tp.topic, error)
+
+    def _say(self, topic: str, error: KafkaError) -> None:
+        if topic not in self._refused:
+            self._refused.add(topic)
+            log.warning("%s", told(error, MEANWHILE))
 
     @staticmethod
     def _done(parcel: Parcel) -> None:

@@ -9,7 +9,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sparkmirror.errors import KafkaError
+from sparkmirror.errors import DeniedError, KafkaError, told
+from sparkmirror.mirror.permissions import READ, WRITE, Feature, Place, meanwhile
 from sparkmirror.types import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -39,11 +40,11 @@ class Problems(dict[TopicPartition, Problem]):
 
     def note(self, tp: TopicPartition, error: KafkaError, *, is_of_source: bool = False) -> None:
         """`tp` waits, for this reason now."""
-        known = self.get(tp)
+        known, text = self.get(tp), _text(error, is_of_source)
         if known is None:
-            self[tp] = Problem(str(error), self._clock(), is_of_source)
+            self[tp] = Problem(text, self._clock(), is_of_source)
         else:
-            known.text = str(error)
+            known.text = text
 
     def seconds(self, tp: TopicPartition) -> float:
         """How long `tp` has been waiting."""
@@ -73,3 +74,11 @@ class Problems(dict[TopicPartition, Problem]):
             log.warning("%d more partitions wait", len(new) - MOST_LINES)
         for _, problem in new:
             problem.said = True
+
+
+def _text(error: KafkaError, is_of_source: bool) -> str:
+    """The error; of a denial also what goes on."""
+    if not isinstance(error, DeniedError):
+        return str(error)
+    place, operation = (Place.COPIED, READ) if is_of_source else (Place.REMOTE, WRITE)
+    return told(error, meanwhile(Feature.COPY, place, operation))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from sparkmirror.batches.forward import Outgoing, split
-from sparkmirror.errors import BrokerError, RefusedError
+from sparkmirror.errors import BrokerError, DeniedError, RefusedError
 from sparkmirror.spark.copy_partition import CopyPartition
 from sparkmirror.wire.error_codes import (
     INVALID_RECORD,
@@ -16,7 +16,7 @@ from sparkmirror.wire.error_codes import (
     MESSAGE_TOO_LARGE,
     RECORD_LIST_TOO_LARGE,
 )
-from sparkmirror.wire.producer import Parcel
+from sparkmirror.wire.parcels import InPlace, Parcel
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +34,16 @@ class Refusals:
 
     def replace(
         self, partition: CopyPartition, batch: Outgoing, parcel: Parcel, error: BrokerError
-    ) -> list[Parcel]:
+    ) -> InPlace:
         """What to send in place of `parcel`: its halves, or nothing.
+
+        A right that is missing for one topic is no reason to stop the others: that one waits.
 
         Raises:
             RefusedError: when it must not be left out.
         """
+        if isinstance(error, DeniedError):
+            return None
         if error.code not in ABOUT_RECORDS:
             raise RefusedError(str(error)) from error
         half = len(parcel.view) // 2

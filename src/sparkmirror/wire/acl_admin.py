@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kafka.protocol.admin import CreateAclsRequest, DescribeAclsRequest
 
 from sparkmirror.errors import BrokerError
+from sparkmirror.wire.access import Operation, cluster_right
 from sparkmirror.wire.admin_client import AdminClient, in_parts
 from sparkmirror.wire.error_codes import SECURITY_DISABLED
 
@@ -34,8 +35,13 @@ class AclRule(NamedTuple):
 class AclAdmin(AdminClient):
     """Admin requests about access rules."""
 
-    def describe_topic_acls(self) -> list[AclRule] | None:
+    def describe_topic_acls(
+        self, operation: Operation = Operation.DESCRIBE
+    ) -> list[AclRule] | None:
         """All rules about topics, with any kind of pattern; None: there is no authorizer.
+
+        `operation` is the right on the cluster that an error asks for: whoever will create rules
+        needs ALTER, which includes DESCRIBE.
 
         Raises:
             BrokerError: the cluster does not tell its rules.
@@ -54,7 +60,12 @@ class AclAdmin(AdminClient):
         if answer.error_code == SECURITY_DISABLED:
             return None
         if answer.error_code:
-            raise self._error("describe ACLs", answer.error_code, answer.error_message)
+            raise self._error(
+                "describe ACLs",
+                answer.error_code,
+                cluster_right(operation),
+                detail=answer.error_message,
+            )
         return [rule for resource in answer.resources for rule in _rules(resource)]
 
     def create_acls(self, rules: Iterable[AclRule]) -> dict[AclRule, BrokerError | None]:
@@ -72,7 +83,8 @@ class AclAdmin(AdminClient):
         if not row.error_code:
             return None
         what = f"create an ACL of '{rule.principal}' for '{rule.resource_name}'"
-        return self._error(what, row.error_code, row.error_message)
+        needed = cluster_right(Operation.ALTER)
+        return self._error(what, row.error_code, needed, detail=row.error_message)
 
 
 def _rules(resource: Any) -> list[AclRule]:

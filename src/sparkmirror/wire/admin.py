@@ -13,10 +13,12 @@ from kafka.protocol.metadata import MetadataRequest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.wire.access import Operation, Right, topic_right
 from sparkmirror.wire.acl_admin import AclAdmin, AclRule
-from sparkmirror.wire.admin_client import check_reachable, in_parts
+from sparkmirror.wire.admin_client import in_parts
 from sparkmirror.wire.config_admin import ConfigAdmin, ConfigChange, TopicSetting
 from sparkmirror.wire.error_codes import error_code
+from sparkmirror.wire.reaching import check_reachable
 
 __all__ = [
     "AclRule",
@@ -60,6 +62,25 @@ class Admin(ConfigAdmin, AclAdmin):
             if not row["error_code"] and not row["is_internal"]
         }
 
+    def find_topics(self, names: Iterable[str]) -> dict[str, BrokerError | None]:
+        """Of each topic whether it is there: None, or the reason why it is not to be seen.
+
+        Unlike `list_topics` this tells of topics that may not be described.
+        """
+        found: dict[str, BrokerError | None] = {}
+        for part in in_parts(list(names)):
+            rows = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in part]
+            request = MetadataRequest(topics=rows, allow_auto_topic_creation=False)
+            for row in self._send("find topics", request).topics:
+                found[row.name] = self._not_found(row.name, row.error_code)
+        return found
+
+    def _not_found(self, topic: str, code: int) -> BrokerError | None:
+        if not code:
+            return None
+        needed = topic_right(Operation.DESCRIBE, topic)
+        return self._error(f"find topic '{topic}'", code, needed)
+
     def ask_for_topics(self, names: Iterable[str]) -> None:
         """Ask as a writer does: brokers with auto.create.topics.enable create what is missing."""
         for part in in_parts(list(names)):
@@ -88,7 +109,8 @@ class Admin(ConfigAdmin, AclAdmin):
                 )
             for row in answer["topics"]:
                 what = f"create topic '{row['name']}'"
-                outcome[row["name"]] = self._outcome(what, row, "TOPIC_ALREADY_EXISTS")
+                needed = topic_right(Operation.CREATE, row["name"])
+                outcome[row["name"]] = self._outcome(what, row, "TOPIC_ALREADY_EXISTS", needed)
         return outcome
 
     def create_partitions(self, counts: Mapping[str, int]) -> dict[str, BrokerError | None]:
@@ -99,16 +121,20 @@ class Admin(ConfigAdmin, AclAdmin):
             answer = self._client.create_partitions(
                 dict(counts), timeout_ms=self._timeout_ms, raise_errors=False
             )
-        return {
-            row["name"]: self._outcome(f"grow topic '{row['name']}'", row, "INVALID_PARTITIONS")
-            for row in answer.to_dict()["results"]
-        }
+        outcome: dict[str, BrokerError | None] = {}
+        for row in answer.to_dict()["results"]:
+            what = f"grow topic '{row['name']}'"
+            needed = topic_right(Operation.ALTER, row["name"])
+            outcome[row["name"]] = self._outcome(what, row, "INVALID_PARTITIONS", needed)
+        return outcome
 
-    def _outcome(self, what: str, row: Mapping[str, Any], fine: str) -> BrokerError | None:
+    def _outcome(
+        self, what: str, row: Mapping[str, Any], fine: str, needed: Right
+    ) -> BrokerError | None:
         code = row["error_code"]
         if code == 0 or error_code(code).name == fine:
             return None
-        return self._error(what, code, row.get("error_message"))
+        return self._error(what, code, needed, detail=row.get("error_message"))
 
 
 def _id_bytes(value: Any) -> bytes:

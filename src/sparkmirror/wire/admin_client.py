@@ -6,7 +6,6 @@ Runs on: worker, on whichever thread asks; every call blocks for at most the adm
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -16,33 +15,17 @@ from kafka import KafkaAdminClient
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
-from sparkmirror.wire.error_codes import broker_error
+from sparkmirror.wire.access import Right, answer_error
+from sparkmirror.wire.reaching import check_reachable
+from sparkmirror.wire.security import Security
 
 # kafka-python logs every reconnect; what matters of it comes back as an error here.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
-REACH_SECONDS = 5.0
 # Of topics or rules in one request, so that no answer grows beyond some megabytes.
 MOST_PARTS = 500
 
 T = TypeVar("T")
-
-
-def check_reachable(config: ClientConfig) -> None:
-    """TransportError that names every address when no bootstrap server accepts a connection."""
-    failures = []
-    for server in config.bootstrap_servers:
-        host, _, port = server.rpartition(":")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS).close()
-        except OSError as error:
-            failures.append(f"{server}: {error.strerror or error}")
-        else:
-            return
-    raise TransportError(
-        f"cluster '{config.alias}' cannot be reached ({'; '.join(failures)}); check "
-        f"{config.alias}.bootstrap.servers and that its brokers are up"
-    )
 
 
 def _silent(config: ClientConfig, timeout_ms: int) -> TransportError:
@@ -57,6 +40,7 @@ class AdminClient:
     """Sends admin requests to one cluster; subclasses know the requests."""
 
     def __init__(self, config: ClientConfig, timeout_ms: int) -> None:
+        self._config = config
         self._alias = config.alias
         self._timeout_ms = timeout_ms
         check_reachable(config)
@@ -70,6 +54,7 @@ class AdminClient:
                 reconnect_backoff_ms=config.reconnect_backoff_ms,
                 reconnect_backoff_max_ms=config.reconnect_backoff_max_ms,
                 metadata_max_age_ms=config.metadata_max_age_ms,
+                **Security.of(config).kafka_python_options(),
             )
         except kafka.errors.KafkaError as error:
             raise _silent(config, timeout_ms) from error
@@ -96,8 +81,13 @@ class AdminClient:
     def _manager(self) -> Any:
         return self._client._manager  # noqa: SLF001
 
-    def _error(self, what: str, code: int, detail: str | None = None) -> BrokerError:
-        return broker_error(f"{what} on '{self._alias}'", code, detail)
+    def _error(
+        self, what: str, code: int, *needed: Right, detail: str | None = None
+    ) -> BrokerError:
+        """The error of a request that needs these rights."""
+        return answer_error(
+            self._config, f"{what} on '{self._alias}'", code, *needed, detail=detail
+        )
 
     @contextmanager
     def _during(self, what: str) -> Iterator[None]:

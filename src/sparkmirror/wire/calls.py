@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.wire.access import Operation, answer_error, group_right, transaction_right
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
-from sparkmirror.wire.error_codes import broker_error
 from sparkmirror.wire.group_messages import (
     FIND_COORDINATOR,
     decode_find_coordinator,
@@ -57,6 +57,7 @@ class Calls:
         self.clock = clock
         self.loop = Loop()
         self.cluster = Cluster(self.loop, config, BufferPool(keep_bytes=0))
+        self.config = config
         self._alias = config.alias
         self._is_over = is_over
 
@@ -128,7 +129,9 @@ class Calls:
         body = [encode_find_coordinator(key, kind)]
         found = decode_find_coordinator(self.ask(what, None, FIND_COORDINATOR, body, seconds))
         if found.code:
-            raise broker_error(what, found.code)
+            describe = Operation.DESCRIBE
+            needed = (group_right(describe, key), transaction_right(describe, key))
+            raise answer_error(self.config, what, found.code, *needed)
         self.cluster.learn_address(found.node, found.host, found.port)
         return found.node
 

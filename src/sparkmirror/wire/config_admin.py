@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
 from sparkmirror.errors import BrokerError
+from sparkmirror.wire.access import Operation, topic_right
 from sparkmirror.wire.admin_client import AdminClient, in_parts
 
 TOPIC = 2
@@ -69,7 +70,8 @@ class ConfigAdmin(AdminClient):
     def _settings(self, row: Any) -> list[TopicSetting] | BrokerError:
         if row.error_code:
             what = f"describe configs of topic '{row.resource_name}'"
-            return self._error(what, row.error_code, row.error_message)
+            needed = topic_right(Operation.DESCRIBE_CONFIGS, row.resource_name)
+            return self._error(what, row.error_code, needed, detail=row.error_message)
         return [
             TopicSetting(
                 each.name, each.value, each.config_source, each.read_only, each.is_sensitive
@@ -81,4 +83,5 @@ class ConfigAdmin(AdminClient):
         if not row.error_code:
             return None
         what = f"alter configs of topic '{row.resource_name}'"
-        return self._error(what, row.error_code, row.error_message)
+        needed = topic_right(Operation.ALTER_CONFIGS, row.resource_name)
+        return self._error(what, row.error_code, needed, detail=row.error_message)

@@ -22,13 +22,19 @@ from typing import NoReturn, TypeVar
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.access import (
+    Operation,
+    Right,
+    answer_error,
+    topic_right,
+    transaction_right,
+)
 from sparkmirror.wire.calls import Calls
 from sparkmirror.wire.cluster import Leader
 from sparkmirror.wire.error_codes import (
     INVALID_PRODUCER_EPOCH,
     INVALID_PRODUCER_ID_MAPPING,
     PRODUCER_FENCED,
-    broker_error,
     error_code,
 )
 from sparkmirror.wire.group_messages import (
@@ -90,6 +96,7 @@ class FencedWriter:
         # By another one's claim, which is more than that we may not write for the time being.
         self._is_fenced = False
         self._sequences: dict[TopicPartition, int] = {}
+        self._needed: tuple[Right, ...] = (transaction_right(Operation.WRITE, transactional_id),)
 
     @property
     def must_claim(self) -> bool:
@@ -123,6 +130,7 @@ class FencedWriter:
             self._check_may_write()
             identity = self._claimed()
             sequence = self._sequences.get(tp, 0)
+            self._needed = (self._needed[0], topic_right(Operation.WRITE, tp.topic))
             self._stamp(batch, identity.producer_id, identity.epoch, sequence)
             try:
                 offset = self._transaction(identity, tp, batch, time.monotonic() + seconds)
@@ -232,7 +240,7 @@ class FencedWriter:
         if code:
             if error_code(code).refresh:
                 self._coordinator = None
-            raise broker_error(self._name(what), code, detail)
+            raise answer_error(self._config, self._name(what), code, *self._needed, detail=detail)
 
     def _leader(self, tp: TopicPartition) -> Leader:
         cluster = self._connected().cluster

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from sparkmirror.errors import KafkaError
+from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import fetch_messages as fetch
+from sparkmirror.wire.access import DENIALS, Operation, answer_error, topic_right
 from sparkmirror.wire.buffers import Lease
+from sparkmirror.wire.cluster import Cluster
 
 
 class Records(NamedTuple):
@@ -90,3 +92,15 @@ class Lane:
         self.session_id, self.epoch = 0, fetch.NEW_SESSION
         self.told.clear()
         self.changed = set(self.wanted)
+
+
+def fetch_error(cluster: Cluster, tp: TopicPartition, code: int) -> BrokerError:
+    """Why the cluster does not give the records of `tp`."""
+    what = f"fetch {tp} on '{cluster.config.alias}'"
+    return answer_error(cluster.config, what, code, topic_right(Operation.READ, tp.topic))
+
+
+def denial(cluster: Cluster, tp: TopicPartition) -> BrokerError | None:
+    """Why `tp` has no leader that we may know of; other reasons for having none pass."""
+    code = cluster.topic_errors.get(tp.topic, 0)
+    return fetch_error(cluster, tp, code) if code in DENIALS else None

@@ -16,9 +16,9 @@ from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import KafkaError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.access import Operation, group_right, topic_right
 from sparkmirror.wire.error_codes import (
     GROUP_ID_NOT_FOUND,
     LEADER_NOT_AVAILABLE,
@@ -71,10 +71,6 @@ Offsets = Mapping[TopicPartition, tuple[int, str]]
 
 class GroupAdmin(OwnerAdmin):
     """Admin requests about the groups of one cluster, and about topics as `Admin`'s."""
-
-    def __init__(self, config: ClientConfig, timeout_ms: int) -> None:
-        super().__init__(config, timeout_ms)
-        self._config = config
 
     def list_groups(self) -> list[GroupListing]:
         """All consumer groups, in whatever state; not share, streams or Connect groups.
@@ -192,7 +188,8 @@ class GroupAdmin(OwnerAdmin):
     def _coordinator(self, group: str, row: Any) -> int | KafkaError:
         if row.error_code:
             what = f"find the coordinator of group '{group}'"
-            return self._error(what, row.error_code, row.error_message)
+            needed = group_right(Operation.DESCRIBE, group)
+            return self._error(what, row.error_code, needed, detail=row.error_message)
         return int(row.node_id)
 
     def _listings(self) -> list[GroupListing]:
@@ -230,7 +227,8 @@ class GroupAdmin(OwnerAdmin):
         if row.error_code == GROUP_ID_NOT_FOUND:
             return DEAD
         if row.error_code:
-            return self._error(f"describe group '{row.group_id}'", row.error_code)
+            needed = group_right(Operation.DESCRIBE, row.group_id)
+            return self._error(f"describe group '{row.group_id}'", row.error_code, needed)
         return str(row.group_state)
 
     def _fetch_offsets(self, node: int, groups: Sequence[str]) -> dict[str, _Offsets | KafkaError]:
@@ -259,13 +257,14 @@ class GroupAdmin(OwnerAdmin):
     def _offsets(self, group: str, row: Any) -> _Offsets | KafkaError:
         what = f"read committed offsets of group '{group}'"
         if row.error_code and row.error_code != GROUP_ID_NOT_FOUND:
-            return self._error(what, row.error_code)
+            return self._error(what, row.error_code, group_right(Operation.DESCRIBE, group))
         found: _Offsets = {}
         for topic in row.topics:
             for each in topic.partitions:
                 tp = TopicPartition(topic.name, each.partition_index)
                 if each.error_code:
-                    return self._error(f"{what} in {tp}", each.error_code)
+                    needed = topic_right(Operation.DESCRIBE, topic.name)
+                    return self._error(f"{what} in {tp}", each.error_code, needed)
                 found[tp] = GroupOffset(each.committed_offset, each.metadata or "")
         return found
 
@@ -279,7 +278,11 @@ class GroupAdmin(OwnerAdmin):
             for each in topic.partitions:
                 tp = TopicPartition(topic.name, each.partition_index)
                 code = each.error_code
-                outcomes[tp] = self._error(f"{what} in {tp}", code) if code else None
+                needed = (
+                    group_right(Operation.READ, group),
+                    topic_right(Operation.READ, topic.name),
+                )
+                outcomes[tp] = self._error(f"{what} in {tp}", code, *needed) if code else None
         moved = [error for error in outcomes.values() if error is not None and may_pass(error)]
         return moved[0] if moved else outcomes
 
@@ -302,7 +305,8 @@ class GroupAdmin(OwnerAdmin):
 
     def _log_offset(self, topic: str, row: Any) -> int | KafkaError:
         if row.error_code:
-            return self._error(f"list offsets of {topic}-{row.partition_index}", row.error_code)
+            what = f"list offsets of {topic}-{row.partition_index}"
+            return self._error(what, row.error_code, topic_right(Operation.DESCRIBE, topic))
         return int(row.offset)
 
     def _find_leaders(
@@ -321,7 +325,9 @@ class GroupAdmin(OwnerAdmin):
 
     def _leader(self, tp: TopicPartition, leader: int | None, code: int) -> int | KafkaError:
         if leader is None:
-            return self._error(f"find the leader of {tp}", code or UNKNOWN_TOPIC_OR_PARTITION)
+            needed = topic_right(Operation.DESCRIBE, tp.topic)
+            what = f"find the leader of {tp}"
+            return self._error(what, code or UNKNOWN_TOPIC_OR_PARTITION, needed)
         if leader < 0:
             return self._error(f"find the leader of {tp}", LEADER_NOT_AVAILABLE)
         return leader

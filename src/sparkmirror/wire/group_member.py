@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkmirror.errors import KafkaError
+from sparkmirror.wire.access import Operation, answer_error, group_right
 from sparkmirror.wire.calls import Call, Calls
 from sparkmirror.wire.error_codes import (
     ILLEGAL_GENERATION,
     MEMBER_ID_REQUIRED,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
-    broker_error,
     error_code,
 )
 from sparkmirror.wire.group_messages import (
@@ -191,7 +191,8 @@ class GroupMember:
             MEMBER_ID_REQUIRED,
         ):
             raise RejoinError(f"{self._name(what)}: {error_code(code).name}")
-        raise broker_error(self._name(what), code)
+        needed = group_right(Operation.READ, self._terms.group)
+        raise answer_error(self._calls.config, self._name(what), code, needed)
 
     def _name(self, what: str) -> str:
         return f"{what} group '{self._terms.group}' on '{self._alias}'"

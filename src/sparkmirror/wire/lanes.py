@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sparkmirror.errors import KafkaError
+from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.access import PRODUCING, Operation, answer_error, topic_right
 from sparkmirror.wire.cluster import Cluster
-from sparkmirror.wire.error_codes import LEADER_NOT_AVAILABLE, broker_error
+from sparkmirror.wire.error_codes import LEADER_NOT_AVAILABLE
 from sparkmirror.wire.parcels import Partition
 
 # What waits for the target when a second connection begins to pay.
@@ -114,10 +115,16 @@ class Lanes:
         if code is None and self._cluster.knows(topic):
             code = LEADER_NOT_AVAILABLE
         if code is not None:
-            self._on_leaderless(partition, broker_error(self.what(partition), code))
+            self._on_leaderless(partition, self.error(partition, code))
         elif self._cluster.last_error is not None:
             self._on_leaderless(partition, self._cluster.last_error)
         self._cluster.miss()
+
+    def error(self, partition: Partition, code: int, detail: str | None = None) -> BrokerError:
+        """Why the cluster does not take what is to be written."""
+        needed = topic_right(Operation.WRITE, partition.tp.topic)
+        config, what = self._cluster.config, self.what(partition)
+        return answer_error(config, what, code, needed, PRODUCING, detail=detail)
 
     def what(self, partition: Partition) -> str:
         """For error messages: what was being done."""

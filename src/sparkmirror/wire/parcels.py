@@ -47,14 +47,18 @@ class Parcel:
             self.lease = None
 
 
+InPlace = list[Parcel] | None
+"""What is sent in place of a refused batch; None: the batch itself, until the target takes it."""
+
+
 class Owner(Protocol):
     """What the producer tells; every method runs on the loop's thread."""
 
     def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
         """The batch is stored at `parcel.offset` (-1 when the broker no longer knows). In order."""
 
-    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
-        """The target will never take it: give others in its place, or raise RefusedError."""
+    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> InPlace:
+        """The target does not take it: say what is to be sent instead, or raise RefusedError."""
 
     def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """The partition waits for its target (error), or goes on again (None)."""

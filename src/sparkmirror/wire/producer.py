@@ -30,14 +30,13 @@ from sparkmirror.wire.error_codes import (
     INVALID_PRODUCER_EPOCH,
     OUT_OF_ORDER_SEQUENCE_NUMBER,
     UNKNOWN_PRODUCER_ID,
-    broker_error,
     error_code,
 )
 from sparkmirror.wire.lanes import Lane, Lanes
-from sparkmirror.wire.parcels import Batch, Owner, Parcel, Partition
+from sparkmirror.wire.parcels import Batch, InPlace, Owner, Parcel, Partition
 from sparkmirror.wire.producer_id import IdentityAsker
 
-__all__ = ["LAST_SEQUENCE", "Owner", "Parcel", "Producer"]
+__all__ = ["LAST_SEQUENCE", "InPlace", "Owner", "Parcel", "Producer"]
 
 log = logging.getLogger(__name__)
 
@@ -238,8 +237,7 @@ class Producer:
                 parcel.done, parcel.offset = True, offset
                 self._settle(partition)
             else:
-                refusal = broker_error(self._lanes.what(partition), code, detail)
-                failed.append((partition, parcel, refusal))
+                failed.append((partition, parcel, self._lanes.error(partition, code, detail)))
         for partition, parcel, refusal in failed:
             self._on_error(partition, parcel, refusal)
         self._pump(lane)
@@ -288,12 +286,14 @@ class Producer:
         self._settle(partition)
 
     def _replace(self, partition: Partition, parcel: Parcel, error: BrokerError) -> None:
-        """The owner splits or skips a refused batch.
+        """The owner splits or skips a refused batch, or keeps it as it is.
 
         Its sequence number is free again: the broker cannot have taken any later one, because that
         would have left a gap. So those after it are numbered anew from there.
         """
         replacements = self._owner.on_refused(partition.tp, parcel, error)
+        if replacements is None:
+            return
         partition.sent.popleft()
         self._count(partition, -len(parcel.view))
         parcel.release()

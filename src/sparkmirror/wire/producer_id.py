@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from sparkmirror.errors import KafkaError, RefusedError
 from sparkmirror.wire import messages
+from sparkmirror.wire.access import PRODUCING, answer_error
 from sparkmirror.wire.cluster import Cluster
-from sparkmirror.wire.error_codes import broker_error
 
 
 class Identity(NamedTuple):
@@ -55,9 +55,9 @@ class IdentityAsker:
     def _on_answer(self, answer: memoryview) -> None:
         code, producer_id, epoch = messages.decode_init_producer_id(answer)
         if code:
-            self._on_error(
-                broker_error(f"ask '{self._cluster.config.alias}' for a producer id", code)
-            )
+            config = self._cluster.config
+            what = f"ask '{config.alias}' for a producer id"
+            self._on_error(answer_error(config, what, code, PRODUCING))
             return
         self._asking = False
         self.current = Identity(producer_id, epoch)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sparkmirror.errors import KafkaError, RemoteProtocolError
+from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import messages
+from sparkmirror.wire.access import Operation, answer_error, topic_right
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
-from sparkmirror.wire.error_codes import broker_error
 
 
 class Range(NamedTuple):
@@ -76,8 +76,7 @@ class RangeFinder:
                 raise RemoteProtocolError(f"an answer about {list(offsets)}, asked for {tps}")
             for tp, (code, offset) in offsets.items():
                 if code:
-                    what = f"ask for the range of {tp} on '{self._cluster.config.alias}'"
-                    self._on_range(tp, broker_error(what, code))
+                    self._on_range(tp, self._error(tp, code))
                     continue
                 found[tp][timestamp] = offset
                 if len(found[tp]) == 2:
@@ -97,3 +96,8 @@ class RangeFinder:
                 failed,
                 self._cluster.config.request_timeout_ms / 1000,
             )
+
+    def _error(self, tp: TopicPartition, code: int) -> BrokerError:
+        config = self._cluster.config
+        what = f"ask for the range of {tp} on '{config.alias}'"
+        return answer_error(config, what, code, topic_right(Operation.DESCRIBE, tp.topic))

@@ -1,0 +1,69 @@
+"""Topics that are to be copied and that the source does not show: which of them may not be seen.
+
+Runs on: worker, on the connector's thread. A cluster leaves out of its list what may not be
+described, so such a topic looks as if it were not there; asked for by its name, the cluster tells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+
+from sparkmirror.config.connectors import SourceConfig
+from sparkmirror.connect.complaints import Complaints
+from sparkmirror.errors import DeniedError, told
+from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
+from sparkmirror.wire.access import Resource, Right, grant_command
+from sparkmirror.wire.admin import Admin
+from sparkmirror.wire.principal import principal_of
+
+PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)
+ALL = "*"
+
+
+class HiddenTopics:
+    """Says which topics of one flow cannot be copied for lack of rights; one round is `look`."""
+
+    def __init__(self, config: SourceConfig, wants: Callable[[str], bool], source: Admin) -> None:
+        self._config = config
+        self._wants = wants
+        self._source = source
+        self._complaints = Complaints(str(config.flow))
+
+    def look(self, seen: Collection[str], gone: Iterable[str]) -> None:
+        """Of the topics to copy some are `seen`; those that are `gone` were until now."""
+        named = filter(self._wants, plain_names(self._config.topics))
+        missing = {*gone, *named} - set(seen)
+        errors = self._source.find_topics(sorted(missing)) if missing else {}
+        without = meanwhile(Feature.COPY, Place.COPIED, READ)
+        wrong = {
+            topic: told(_lacks_read(error), without)
+            for topic, error in errors.items()
+            if isinstance(error, DeniedError)
+        }
+        if not seen and not wrong:
+            wrong[""] = self._nothing()
+        self._complaints.report(wrong)
+
+    def _nothing(self) -> str:
+        client = self._config.source_client
+        grant = grant_command(client, Right(Resource.TOPIC, ALL, READ))
+        return (
+            f"nothing to copy: of the topics of '{client.alias}' that {principal_of(client)} may "
+            f"READ, none is accepted by the topic filter; to allow all topics: {grant}"
+        )
+
+
+def plain_names(patterns: Iterable[str]) -> list[str]:
+    """Those that are, or could be, the name of one topic or group."""
+    return [pattern for pattern in patterns if PLAIN_NAME.fullmatch(pattern)]
+
+
+def _lacks_read(error: DeniedError) -> DeniedError:
+    """Whoever asks for a name needs DESCRIBE; whoever copies needs READ, which includes it."""
+    text, grant = str(error.args[0]), error.grant
+    return DeniedError(
+        text.replace("lacks DESCRIBE", "lacks READ"),
+        error.code,
+        grant.replace("--operation Describe", "--operation Read"),
+    )

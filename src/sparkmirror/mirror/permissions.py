@@ -1,0 +1,251 @@
+"""Which rights each feature needs, on which cluster, and what happens without each of them.
+
+Runs on: worker and executor. One table: docs/security.md shows it, `sparkmirror check` asks the
+clusters about it, and every message about a denied request takes its last words from it.
+
+READ, WRITE and ALTER include DESCRIBE, and ALTER_CONFIGS includes DESCRIBE_CONFIGS: only the
+larger one is in the table.
+
+Run as: python -m sparkmirror.mirror.permissions  (prints the table of docs/security.md)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+from sparkmirror.wire.access import Operation
+
+READ, WRITE, CREATE, ALTER = Operation.READ, Operation.WRITE, Operation.CREATE, Operation.ALTER
+DESCRIBE, DESCRIBE_CONFIGS = Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS
+ALTER_CONFIGS, IDEMPOTENT_WRITE = Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_WRITE
+
+
+class Feature(StrEnum):
+    """What rights are needed for, and the setting that turns it on."""
+
+    COPY = "copy"
+    CONFIGS = "topic configs"
+    ACLS = "ACL sync"
+    CHECKPOINTS = "checkpoints"
+    GROUP_OFFSETS = "group offsets"
+    HEARTBEATS = "heartbeats"
+    WORKER = "Connect worker"
+
+
+SETTINGS = {
+    Feature.COPY: "always",
+    Feature.CONFIGS: "`sync.topic.configs.enabled`, on unless set",
+    Feature.ACLS: "`sync.topic.acls.enabled`, on unless set",
+    Feature.CHECKPOINTS: "`emit.checkpoints.enabled`, on unless set",
+    Feature.GROUP_OFFSETS: "`sync.group.offsets.enabled`, off unless set",
+    Feature.HEARTBEATS: "`emit.heartbeats.enabled`, on unless set",
+    Feature.WORKER: "`sparkmirror worker`",
+}
+
+
+class Side(StrEnum):
+    """The cluster; a worker's own one is the target in an mm2 file."""
+
+    SOURCE = "source"
+    TARGET = "target"
+    WORKER = "worker's"
+
+
+class Place(Enum):
+    """A kind of resource, in the words of the documentation."""
+
+    COPIED = "topics that are copied"
+    REMOTE = "remote topics"
+    SYNCS = "`mm2-offset-syncs.<target>.internal`"
+    OFFSET_MAP = "`mm2-offset-map.<source>.internal`"
+    CHECKPOINTS = "`<source>.checkpoints.internal`"
+    HEARTBEATS = "`heartbeats`"
+    OFFSETS = "`offset.storage.topic`"
+    CONFIG = "`config.storage.topic`"
+    STATUS = "`status.storage.topic`"
+    GROUPS = "groups that are followed"
+    MEMBERS = "group `group.id`"
+    CLUSTER = "the cluster"
+    TRANSACTIONAL_ID = "transactional id `connect-cluster-<group.id>`"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One right. `is_optional`: everything works without it, if `unless` holds."""
+
+    feature: Feature
+    side: Side
+    place: Place
+    operation: Operation
+    why: str
+    without: str
+    unless: str = ""
+
+    @property
+    def is_optional(self) -> bool:
+        return bool(self.unless)
+
+
+EXISTS = "the topic exists"
+NEW_BROKERS = "brokers are of 2.8 or later"
+NO_SYNCS = "copying goes on without offset syncs, which only MirrorMaker 2's own tools miss"
+NO_MAP = "copying goes on; offsets of groups are translated as coarsely as by MirrorMaker 2"
+NO_CHECKPOINTS = "copying goes on, but no checkpoints are made"
+NO_HEARTBEATS = "copying goes on without heartbeats"
+NO_START = "nothing is copied: the flow begins when it is granted"
+NO_WORKER = "the worker does not start"
+NOT_LOOKED = "nobody looks whether the topic is compacted"
+
+
+def _internal(
+    feature: Feature, side: Side, place: Place, without: str, *operations: Operation
+) -> Iterator[Need]:
+    """An internal topic: it is created if it is missing, then read and written."""
+    yield Need(feature, side, place, CREATE, "create it", without, EXISTS)
+    for operation in operations:
+        verb = "read" if operation is READ else "write"
+        yield Need(feature, side, place, operation, f"{verb} it", without)
+    yield Need(
+        feature,
+        side,
+        place,
+        DESCRIBE_CONFIGS,
+        "see that it is compacted",
+        NOT_LOOKED,
+        "the topic is compacted",
+    )
+
+
+NEEDS: tuple[Need, ...] = (
+    Need(
+        Feature.COPY, Side.SOURCE, Place.COPIED, READ,
+        "list and fetch", "it is not copied; the other topics are",
+    ),
+    Need(
+        Feature.COPY, Side.SOURCE, Place.COPIED, DESCRIBE_CONFIGS,
+        "create the remote topic like it",
+        "its remote topic is not created, so it is not copied; the other topics are",
+        "the remote topic exists",
+    ),
+    *_internal(Feature.COPY, Side.SOURCE, Place.SYNCS, NO_SYNCS, WRITE),
+    Need(
+        Feature.COPY, Side.TARGET, Place.REMOTE, CREATE,
+        "create them", "the topic is not copied; the others are", EXISTS,
+    ),
+    Need(
+        Feature.COPY, Side.TARGET, Place.REMOTE, WRITE,
+        "write the records", "its partitions wait and nothing of them is lost; the others go on",
+    ),
+    Need(
+        Feature.COPY, Side.TARGET, Place.REMOTE, ALTER,
+        "add partitions", "new partitions are not copied; those that have a place are",
+        "source topics never get more partitions",
+    ),
+    *_internal(Feature.COPY, Side.TARGET, Place.OFFSET_MAP, NO_MAP, WRITE),
+    *_internal(Feature.COPY, Side.WORKER, Place.OFFSETS, NO_START, READ, WRITE),
+    Need(
+        Feature.COPY, Side.TARGET, Place.CLUSTER, IDEMPOTENT_WRITE,
+        "write without duplicates", "nothing is copied: the tasks fail and are tried again",
+        NEW_BROKERS,
+    ),
+    Need(
+        Feature.COPY, Side.SOURCE, Place.CLUSTER, IDEMPOTENT_WRITE,
+        "write offset syncs", "nothing is copied: the tasks fail and are tried again",
+        NEW_BROKERS,
+    ),
+    Need(
+        Feature.CONFIGS, Side.SOURCE, Place.COPIED, DESCRIBE_CONFIGS,
+        "read their settings", "the settings of its remote topic stay as they are; it is copied",
+    ),
+    Need(
+        Feature.CONFIGS, Side.TARGET, Place.REMOTE, ALTER_CONFIGS,
+        "change their settings", "its settings stay as they are; it is copied",
+    ),
+    Need(
+        Feature.ACLS, Side.SOURCE, Place.CLUSTER, DESCRIBE,
+        "read ACLs", "no ACLs are copied, all else is; set sync.topic.acls.enabled=false to do "
+        "without",
+    ),
+    Need(
+        Feature.ACLS, Side.TARGET, Place.CLUSTER, ALTER,
+        "read and create ACLs", "no ACLs are copied, all else is; set "
+        "sync.topic.acls.enabled=false to do without",
+    ),
+    Need(
+        Feature.CHECKPOINTS, Side.SOURCE, Place.GROUPS, DESCRIBE,
+        "list them and read their offsets", "the group gets no checkpoints; the others do",
+    ),
+    Need(
+        Feature.CHECKPOINTS, Side.SOURCE, Place.SYNCS, READ,
+        "translate offsets", "offsets are translated with the offset map alone",
+        "the offset map may be read",
+    ),
+    Need(
+        Feature.CHECKPOINTS, Side.TARGET, Place.OFFSET_MAP, READ,
+        "translate offsets exactly", "offsets are translated as coarsely as by MirrorMaker 2",
+        "offset syncs may be read",
+    ),
+    *_internal(
+        Feature.CHECKPOINTS, Side.TARGET, Place.CHECKPOINTS, NO_CHECKPOINTS, READ, WRITE
+    ),
+    *_internal(Feature.CHECKPOINTS, Side.WORKER, Place.OFFSETS, NO_CHECKPOINTS, WRITE),
+    Need(
+        Feature.GROUP_OFFSETS, Side.TARGET, Place.GROUPS, READ,
+        "read and commit their offsets",
+        "the group's offsets are not written; its checkpoints and the other groups' offsets are",
+    ),
+    Need(
+        Feature.GROUP_OFFSETS, Side.TARGET, Place.REMOTE, READ,
+        "commit offsets in them",
+        "offsets of groups in this topic are not written; those in other topics are",
+    ),
+    *_internal(Feature.HEARTBEATS, Side.TARGET, Place.HEARTBEATS, NO_HEARTBEATS, WRITE),
+    *_internal(Feature.HEARTBEATS, Side.WORKER, Place.OFFSETS, NO_HEARTBEATS, WRITE),
+    Need(
+        Feature.WORKER, Side.WORKER, Place.MEMBERS, READ,
+        "be a member", "the worker answers reads, but runs no connectors",
+    ),
+    *_internal(Feature.WORKER, Side.WORKER, Place.CONFIG, NO_WORKER, READ, WRITE),
+    *_internal(Feature.WORKER, Side.WORKER, Place.STATUS, NO_WORKER, READ, WRITE),
+    *_internal(Feature.WORKER, Side.WORKER, Place.OFFSETS, NO_WORKER, READ, WRITE),
+    Need(
+        Feature.WORKER, Side.WORKER, Place.TRANSACTIONAL_ID, WRITE,
+        "write connectors to the config topic as the only leader",
+        "connectors run, but cannot be created, changed or deleted",
+    ),
+)  # fmt: skip
+
+_BY_PLACE = {(need.feature, need.place, need.operation): need for need in NEEDS}
+
+
+def meanwhile(feature: Feature, place: Place, operation: Operation) -> str:
+    """What happens as long as the right is missing."""
+    return _BY_PLACE[feature, place, operation].without
+
+
+def needs_of(*features: Feature) -> list[Need]:
+    """The rows of these features, in the table's order."""
+    return [need for need in NEEDS if need.feature in features]
+
+
+def table_lines() -> Iterator[str]:
+    """The table of docs/security.md, feature by feature."""
+    for feature in Feature:
+        yield f"### For {feature.value}"
+        yield f"Turned on by: {SETTINGS[feature]}."
+        yield ""
+        yield "| cluster | resource | right | for | without it |"
+        yield "|---|---|---|---|---|"
+        for need in needs_of(feature):
+            unless = f" (not needed if {need.unless})" if need.unless else ""
+            yield (
+                f"| {need.side.value} | {need.place.value} | {need.operation.name} | "
+                f"{need.why}{unless} | {need.without} |"
+            )
+        yield ""
+
+
+if __name__ == "__main__":
+    print("\n".join(table_lines()))  # noqa: T201 - a document for whoever pastes it
