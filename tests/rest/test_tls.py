@@ -225,7 +225,7 @@ def test_suites_of_tls_1_3_cannot_be_chosen_and_that_is_told(
     https: Https, certificates: Certificates, caplog: pytest.LogCaptureFixture
 ) -> None:
     suites = {"ssl.cipher.suites": ("TLS_AES_256_GCM_SHA384",)}
-    tls = RestTls(_pem_store(certificates) | suites)  # type: ignore[operator]
+    tls = RestTls(_pem_store(certificates) | suites)
     url = https.serve(FakeHerder(), tls)
     assert https.request(url).status_code == 200
     assert "callers of a listener choose among all suites of TLS 1.3" in caplog.text

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sparkmirror.config.clients import with_prefix
 from sparkmirror.config.findings import Settings
-from sparkmirror.config.keys import BadValue, Definition, Key, Secret, Type
+from sparkmirror.config.keys import BadValue, Definition, Key, Type
 from sparkmirror.config.security_keys import SECURITY_KEYS
 
 EXTENSIONS = "rest.extension.classes"
@@ -99,7 +99,7 @@ class RestTls:
     `prefix` is what the keys have in front of them in the worker's file.
     """
 
-    security: Mapping[str, str | Secret] = field(default_factory=dict)
+    security: Mapping[str, Any] = field(default_factory=dict)
     client_auth: str = NONE
     prefix: str = ""
 

@@ -27,6 +27,7 @@ from sparkmirror.config.keys import BadValue
 _COST = (14, 8, 5)
 _SALT_BYTES = 16
 _HASH_BYTES = 32
+_LEAST_HASH_BYTES = 16
 # A line of a file must not cost more than this: 128 MiB, and ten million rounds.
 _MOST_MEMORY = 128 * 1024 * 1024
 _MOST_ROUNDS = 10_000_000
@@ -73,19 +74,19 @@ def hash_password(text: str) -> str:
 def _scrypt_password(log_cost: str, block: str, parallel: str, salt: str, made: str) -> Password:
     ln, r, p = int(log_cost), int(block), int(parallel)
     affordable = 128 * r * 2**ln <= _MOST_MEMORY and 1 <= p <= _MOST_PARALLEL
-    if ln < 1 or r < 1 or not affordable:
+    is_defined = r >= 1 and 1 <= ln < 16 * r  # RFC 7914, section 2
+    if not (is_defined and affordable):
         raise _malformed("its cost is out of range")
-    salt_bytes, expected = _decode(salt), _decode(made)
-    return Password(
-        expected, lambda text: _scrypt(text, salt_bytes, (ln, r, p), len(expected)), True
-    )
+    raw_salt, expected = _decode(salt), _decode_hash(made)
+    length = len(expected)
+    return Password(expected, lambda text: _scrypt(text, raw_salt, (ln, r, p), length), True)
 
 
 def _pbkdf2_password(rounds: str, salt: str, made: str) -> Password:
     count = int(rounds)
     if not 1 <= count <= _MOST_ROUNDS:
         raise _malformed("its number of rounds is out of range")
-    raw_salt, expected = _decode(salt), _decode(made)
+    raw_salt, expected = _decode(salt), _decode_hash(made)
     length = len(expected)
     return Password(
         expected,
@@ -111,6 +112,13 @@ def _decode(text: str) -> bytes:
         return base64.b64decode(padded, validate=True)
     except ValueError as error:
         raise _malformed("its salt or its hash is no base64") from error
+
+
+def _decode_hash(text: str) -> bytes:
+    made = _decode(text)
+    if len(made) < _LEAST_HASH_BYTES:
+        raise _malformed("its hash is cut short")
+    return made
 
 
 def _malformed(why: str) -> BadValue:
