@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka.admin import (
     AdminClient,
@@ -101,8 +102,10 @@ class SecureCluster:
         }
 
 
-def broker_properties(certificates: Certificates) -> dict[str, str]:
-    """Everything that the listeners need."""
+def broker_properties(
+    certificates: Certificates, others: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Everything that the listeners need; a key for the `others`."""
     settings = {
         "inter.broker.listener.name": "PLAINTEXT",
         "ssl.truststore.type": "PEM",
@@ -112,6 +115,7 @@ def broker_properties(certificates: Certificates) -> dict[str, str]:
     }
     keys = {"ssl": "broker", "mtls": "broker", "sasl_ssl": "broker"}
     keys |= {"expired": "expired", "wrong_name": "wrong_name"}
+    keys |= {name.lower(): "broker" for name in others or {}}
     for listener, name in keys.items():
         prefix = f"listener.name.{listener}.ssl.keystore"
         settings |= {f"{prefix}.type": "PEM", f"{prefix}.location": str(certificates.pem(name))}
@@ -124,12 +128,16 @@ def broker_properties(certificates: Certificates) -> dict[str, str]:
 
 @contextmanager
 def start_secure_cluster(
-    folder: Path, properties: Mapping[str, str] | None = None
+    folder: Path,
+    properties: Mapping[str, str] | None = None,
+    listeners: Mapping[str, str] | None = None,
+    **others: Any,
 ) -> Iterator[SecureCluster]:
-    """The broker, with its users; `properties` go on top."""
+    """The broker, with its users; `properties` and `listeners` go on top."""
     certificates = Certificates(folder)
-    settings = {**broker_properties(certificates), **(properties or {})}
-    with start_cluster("secure", properties=settings, listeners=LISTENERS) as kafka:
+    settings = {**broker_properties(certificates, listeners), **(properties or {})}
+    all_listeners = {**LISTENERS, **(listeners or {})}
+    with start_cluster("secure", properties=settings, listeners=all_listeners, **others) as kafka:
         add_scram_user(kafka, USER, USER_PASSWORD)
         yield SecureCluster(kafka, certificates)
 

@@ -102,7 +102,7 @@ class TokenServer:
     def token(self, **claims: Any) -> str:
         """A signed token."""
         now = time.time() + self.skew_seconds
-        times = {"iat": int(now), "exp": int(now + self.life_seconds)}
+        times = {"iat": int(now), "nbf": int(now), "exp": int(now + self.life_seconds)}
         payload = {"iss": ISSUER, "aud": AUDIENCE, "sub": self.subject, **times, **claims}
         header = {"alg": "RS256", "typ": "JWT", "kid": KEY_ID}
         text = f"{encode(json.dumps(header).encode())}.{encode(json.dumps(payload).encode())}"

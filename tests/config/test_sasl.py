@@ -83,6 +83,11 @@ NOT_FITTING = {
         "sasl.oauthbearer.jwt.retriever.class",
         "JwtBearerJwtRetriever",
     ),
+    "no URL": (
+        keys("OAUTHBEARER", sasl_oauthbearer_token_endpoint_url="tokens.example.com/hush"),
+        "sasl.oauthbearer.token.endpoint.url",
+        "https://",
+    ),
     "no service name": (
         keys("GSSAPI", "com.sun.security.auth.module.Krb5LoginModule required;"),
         "sasl.kerberos.service.name",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from sparkmirror.config.findings import Findings
 from sparkmirror.config.jaas import LoginModule, parse_jaas
@@ -98,6 +99,7 @@ def login_module(settings: Mapping[str, Any]) -> LoginModule:
     _check_class(CLIENT_HANDLER, settings[CLIENT_HANDLER], mechanism, CLIENT_HANDLERS)
     if mechanism == OAUTHBEARER:
         _check_class(RETRIEVER, settings[RETRIEVER], mechanism, RETRIEVERS)
+        _check_url(settings[ENDPOINT_URL])
     _check_options(module, mechanism, settings)
     return module
 
@@ -150,6 +152,23 @@ def _check_class(
     )
     remedy = f"for {mechanism} use {' or '.join(fitting)}" if fitting else "take it away"
     raise SaslProblem(key, None, reason, remedy)
+
+
+def _check_url(url: str | None) -> None:
+    try:
+        parts = urlsplit(url or "file:/")
+        is_good = parts.scheme == "file" or (
+            parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        )
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise SaslProblem(
+            ENDPOINT_URL,
+            None,
+            "is not the address of a token server or file",
+            "use https://host/path or file:///path",
+        )
 
 
 def _check_options(module: LoginModule, mechanism: str, settings: Mapping[str, Any]) -> None:

@@ -17,6 +17,8 @@ from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.loop import Loop
 
 REACH_SECONDS = 5.0
+# A login may wait for a token server or a KDC, which are asked again when they are not well.
+LOGIN_SECONDS = 20.0
 # A broker that is starting may drop the first connections.
 MOST_FAILURES = 3
 # Version 1, which every broker knows, about no topic at all.
@@ -77,7 +79,8 @@ class _Trial:
 
     def run(self) -> None:
         """Return when there is an answer, or no news; raise why there will be none."""
-        self._loop.run_until(self._is_decided, REACH_SECONDS)
+        seconds = LOGIN_SECONDS if self._cluster.security.is_sasl else REACH_SECONDS
+        self._loop.run_until(self._is_decided, seconds)
         error = self._cluster.last_error
         if error is None and self._unanswered:
             error = self._unanswered[-1]

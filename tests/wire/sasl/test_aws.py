@@ -212,7 +212,11 @@ class Aws:
 
     def say(self, method: str, path: str, form: dict[str, str]) -> tuple[int, str]:
         iso = {"Expiration": "2099-01-01T00:00:00Z"}
-        row = {"AccessKeyId": "AK-" + path.rpartition("/")[2], "SecretAccessKey": "s", "Token": "t"}
+        row: dict[str, Any] = {
+            "AccessKeyId": "AK-" + path.rpartition("/")[2],
+            "SecretAccessKey": "s",
+            "Token": "t",
+        }
         if method == "POST":
             self.forms.append(form)
             if self.refuse:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sparkmirror.config import sasl
 from sparkmirror.config.jaas import LoginModule
-from sparkmirror.errors import ConfigError
+from sparkmirror.errors import AuthenticationError, ConfigError
 from sparkmirror.wire.sasl.assertions import assertion_files, assertion_form
 from sparkmirror.wire.sasl.aws_credentials import Chain
 from sparkmirror.wire.sasl.gssapi import GssapiLogin
@@ -31,7 +31,7 @@ from sparkmirror.wire.sasl.tokens import (
     UnsecuredTokens,
     client_credentials,
 )
-from sparkmirror.wire.sasl.web import TIMEOUT_SECONDS
+from sparkmirror.wire.sasl.web import TIMEOUT_SECONDS, address
 
 MakeContext = Callable[[Mapping[str, str]], ssl.SSLContext]
 """A TLS context for `ssl.*` options of a login module."""
@@ -54,14 +54,14 @@ class LoginMaker:
         Raises:
             ConfigError: they do not fit together.
         """
+        self._where = f"cluster '{alias}'"
         self._settings = settings
         self._make_context = make_context
         try:
             self._module: LoginModule = sasl.login_module(settings)
         except sasl.SaslProblem as problem:
-            where = f"cluster '{alias}'"
             raise ConfigError(
-                problem.key, problem.value, problem.reason, problem.remedy, where
+                problem.key, problem.value, problem.reason, problem.remedy, self._where
             ) from problem
         self._options = self._module.options
 
@@ -83,7 +83,7 @@ class LoginMaker:
         mechanism = self._settings[sasl.MECHANISM]
         if mechanism == sasl.GSSAPI:
             paths = [self._options.get("keyTab"), self._options.get("ticketCache")]
-            return tuple(path for path in paths if path)
+            return tuple(path.removeprefix("FILE:") for path in paths if path)
         if mechanism == sasl.MSK_IAM or self._handler() == sasl.IAM_HANDLER:
             return self._aws().files()
         if mechanism == sasl.OAUTHBEARER:
@@ -140,7 +140,7 @@ class LoginMaker:
             return OAuthLogin(self._renewing("token file", file.fetch), path, _no_skew)
         server = self._server(subject, extensions)
         tokens = self._renewing("token server", server.fetch)
-        return OAuthLogin(tokens, server.url, lambda: server.skew_seconds)
+        return OAuthLogin(tokens, address(server.url), lambda: server.skew_seconds)
 
     def _is_unsecured(self) -> bool:
         handler = self._handler()
@@ -159,6 +159,7 @@ class LoginMaker:
                 None,
                 "is not set, and the login module has no options of a token of its own",
                 "set it to the https: address of the token server, or file: of a token",
+                self._where,
             )
         get = self._settings.__getitem__
         waits = [get(f"sasl.login.{name}.timeout.ms") for name in ("connect", "read")]
@@ -209,7 +210,10 @@ class LoginMaker:
             for prefix in ("extension_", "unsecuredLoginExtension_"):
                 if key.startswith(prefix):
                     found[key.removeprefix(prefix)] = value
-        return check_extensions(found)
+        try:
+            return check_extensions(found)
+        except AuthenticationError as error:
+            raise ConfigError(sasl.JAAS, None, str(error), "", self._where) from error
 
 
 def _file_path(url: str) -> str | None:
