@@ -69,7 +69,8 @@ class TlsSettings:
     def error(self, key: str, reason: str, remedy: str = "") -> ConfigError:
         """That `key` cannot be used; its value is told unless it is a secret."""
         value = self._values.get(key)
-        shown = None if isinstance(value, Secret) else value
+        text = ",".join(value) if isinstance(value, tuple) else value
+        shown = None if isinstance(value, Secret) else text
         return ConfigError(key, shown, reason, remedy, self.where)
 
     # -- stores ----------------------------------------------------------------------------------

@@ -62,6 +62,11 @@ _NO_COMMON = (
     "we and the broker have no TLS version or cipher suite in common",
     "check ssl.enabled.protocols and ssl.cipher.suites here and on the broker",
 )
+# What some brokers say to a client without a certificate, too.
+_NO_COMMON_OR_KEY = (
+    "we and the broker have no cipher suite in common, or it wants a client certificate",
+    "check ssl.cipher.suites and ssl.keystore.location",
+)
 _NOT_TLS = (
     "what listens there does not speak TLS",
     "check the port in bootstrap.servers and security.protocol",
@@ -87,11 +92,15 @@ def explain_handshake(error: OSError, has_own_key: bool) -> KafkaError:
     return _explain(error, has_own_key)
 
 
-def explain_reading(error: OSError, has_own_key: bool) -> KafkaError:
+def explain_later(error: ssl.SSLError, has_own_key: bool) -> KafkaError:
     """The same for what comes later: with TLS 1.3 a client hears only then that it was refused."""
-    if isinstance(error, ssl.SSLError):
-        return _explain(error, has_own_key)
-    return TransportError(f"TLS: {error.strerror or error}")
+    return _explain(error, has_own_key)
+
+
+def explain_silence(has_own_key: bool) -> str:
+    """What a broker may mean that hangs up before it has sent anything."""
+    cause, remedy = _REFUSED_CERTIFICATE if has_own_key else _NEEDS_CERTIFICATE
+    return f"the broker closed the connection after the TLS handshake; perhaps {cause}; {remedy}"
 
 
 def _explain(error: ssl.SSLError, has_own_key: bool) -> KafkaError:
@@ -103,7 +112,9 @@ def _explain(error: ssl.SSLError, has_own_key: bool) -> KafkaError:
         # Brokers have several words for a client without a certificate.
         words = _REFUSED_BY_BROKER[reason] if has_own_key else _NEEDS_CERTIFICATE
         return AuthenticationError(_line(words))
-    return TransportError(_line(_OTHERS.get(reason, (reason or str(error), ""))))
+    words = _OTHERS.get(reason, (reason or str(error), ""))
+    is_vague = reason == "SSLV3_ALERT_HANDSHAKE_FAILURE" and not has_own_key
+    return TransportError(_line(_NO_COMMON_OR_KEY if is_vague else words))
 
 
 def _line(words: tuple[str, str]) -> str:

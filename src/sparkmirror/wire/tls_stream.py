@@ -9,11 +9,11 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Sequence
 
-from sparkmirror.errors import AuthenticationError
+from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.wire.loop import READ, WRITE
-from sparkmirror.wire.stream import Buffer, PlainStream
+from sparkmirror.wire.stream import Buffer, HungUp, PlainStream
 from sparkmirror.wire.tls_context import Context
-from sparkmirror.wire.tls_failures import explain_handshake, explain_reading
+from sparkmirror.wire.tls_failures import explain_handshake, explain_later, explain_silence
 
 # A record holds 16 KB; with its header and the most that encryption may add.
 RECORD_BYTES = (16 << 10) + 2048 + 5
@@ -43,6 +43,7 @@ class TlsStream(PlainStream):
         self._host = host.rstrip(".")
         self._context = context
         self._tls: ssl.SSLSocket | None = None
+        self._has_received = False
 
     def finish_connect(self) -> bool:
         """True once the handshake is over; `wants` says what to wait for otherwise."""
@@ -73,12 +74,14 @@ class TlsStream(PlainStream):
                     break
                 size += got
         except _LATER:
+            self._has_received = self._has_received or size > 0
             return size
         except OSError as error:
             if size == 0:
-                raise explain_reading(error, self._context.has_own_key) from error
+                raise self._failed(error) from error
         if size == 0:
             raise self.hung_up()
+        self._has_received = True
         return size
 
     def pending(self) -> bool:
@@ -106,7 +109,7 @@ class TlsStream(PlainStream):
             return sent
         except OSError as error:
             if sent == 0:
-                raise explain_reading(error, self._context.has_own_key) from error
+                raise self._refused_or(error) from error
         return sent
 
     def close(self) -> None:
@@ -114,6 +117,30 @@ class TlsStream(PlainStream):
         if self._tls is not None:
             self._tls.close()
         super().close()
+
+    def hung_up(self) -> HungUp:
+        """The error that says so, and what may be the reason."""
+        if self._has_received:
+            return super().hung_up()
+        return HungUp(explain_silence(self._context.has_own_key))
+
+    def _refused_or(self, error: OSError) -> KafkaError:
+        """Why nothing can be sent: with TLS 1.3, a client hears of its refusal by reading on."""
+        assert self._tls is not None
+        try:
+            self._tls.recv(1)
+        except _LATER:
+            return self._failed(error)
+        except OSError as later:
+            return self._failed(later)
+        return self._failed(error)
+
+    def _failed(self, error: OSError) -> KafkaError:
+        if isinstance(error, ssl.SSLEOFError | ConnectionError):
+            return self.hung_up()
+        if isinstance(error, ssl.SSLError):
+            return explain_later(error, self._context.has_own_key)
+        return TransportError(f"read from or write to {self.address}: {error}")
 
     def _shake_hands(self) -> None:
         if self._tls is None:
