@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -105,3 +106,22 @@ def test_offsets_have_numbers_as_numbers() -> None:
     assert parse_offsets(body) == [
         ({"p": 1, "t": "x"}, {"offset": 12345678901, "f": 1.5}),
     ]
+
+
+@pytest.mark.parametrize("part", [b"1,", b"[],", b"{},"], ids=["numbers", "lists", "objects"])
+def test_body_of_millions_of_values_is_refused_before_they_are_made(part: bytes) -> None:
+    body = b'{"offsets":[' + part * 2_000_000 + b"1]}"
+    tracemalloc.start()
+    try:
+        with pytest.raises(JsonError, match="The body has more than 500000 values"):
+            parse_offsets(body)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < len(body)
+
+
+def test_partitions_have_no_endless_numbers_nor_levels() -> None:
+    for value in (b"9" * 1001, b"1e999", b"[" * 101 + b"]" * 101):
+        with pytest.raises(JsonError, match="The body cannot be read"):
+            parse_offsets(b'{"offsets":[{"partition":{"a":' + value + b'},"offset":null}]}')

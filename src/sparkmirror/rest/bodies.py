@@ -44,6 +44,8 @@ _TASK_CONFIGS = JavaType(
 # Jackson's limit of digits. It takes 1000 levels, which would be too many for those who read the
 # offsets: 100 are more than any partition has.
 _LONGEST_NUMBER = 1000
+# Each takes some 80 bytes of memory, and two of a body: 32 MB would become more than a gigabyte.
+_MOST_VALUES = 500_000
 _DEEPEST = 100
 _NO_OFFSETS = "Partitions / offsets need to be provided for an alter offsets request"
 _INITIAL_STATES = {
@@ -141,6 +143,9 @@ def _parse(body: bytes, kind: JavaType) -> Any:
     """The value in a body; None if there is none."""
     if not body.strip():
         return None
+    # Commas in texts count, too: nobody has so many.
+    if sum(map(body.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+        refuse("", f"The body has more than {_MOST_VALUES} values", len(body))
     try:
         value = _DECODER.decode(body.decode("utf-8-sig"))
         encode_json(value)  # half a surrogate pair cannot be kept or sent anywhere

@@ -21,14 +21,14 @@ SAFE_HEADERS = (
     ("Referrer-Policy", "no-referrer"),
     ("Cache-Control", "no-store"),
 )
-_STRICT_TRANSPORT = ("Strict-Transport-Security", "max-age=31536000")
 
 
 def safe_headers(scheme: str, protected: bool) -> tuple[tuple[str, str], ...]:
-    """For answers over https, or to those who have logged in; none where all is open."""
-    if scheme == "https":
-        return (*SAFE_HEADERS, _STRICT_TRANSPORT)
-    return SAFE_HEADERS if protected else ()
+    """For answers over https, or to those who have to log in; none where all is open.
+
+    Without Strict-Transport-Security: it would hold for everything else on the host, too.
+    """
+    return SAFE_HEADERS if protected or scheme == "https" else ()
 
 
 def apply_rules(
