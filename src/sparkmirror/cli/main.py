@@ -32,6 +32,7 @@ COMMANDS = {
     "demo": "sparkmirror.cli.demo",
     "kafka": "sparkmirror.cli.kafka",
     "groups": "sparkmirror.cli.groups",
+    "check": "sparkmirror.cli.check",
     "deploy": "sparkmirror.cli.deploy",
     "undeploy": "sparkmirror.cli.deploy",
     "redeploy": "sparkmirror.cli.deploy",

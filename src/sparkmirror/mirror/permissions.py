@@ -89,6 +89,7 @@ class Need:
 
 
 EXISTS = "the topic exists"
+REMOTE_EXISTS = "the remote topic exists"
 NEW_BROKERS = "brokers are of 2.8 or later"
 NO_SYNCS = "copying goes on without offset syncs, which only MirrorMaker 2's own tools miss"
 NO_MAP = "copying goes on; offsets of groups are translated as coarsely as by MirrorMaker 2"
@@ -127,7 +128,7 @@ NEEDS: tuple[Need, ...] = (
         Feature.COPY, Side.SOURCE, Place.COPIED, DESCRIBE_CONFIGS,
         "create the remote topic like it",
         "its remote topic is not created, so it is not copied; the other topics are",
-        "the remote topic exists",
+        REMOTE_EXISTS,
     ),
     *_internal(Feature.COPY, Side.SOURCE, Place.SYNCS, NO_SYNCS, WRITE),
     Need(

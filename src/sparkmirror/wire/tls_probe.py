@@ -57,7 +57,8 @@ def fetch_certificate(config: ClientConfig, server: str) -> ShownCertificate:
                 shown = secured.getpeercert(binary_form=True) or b""
                 version, suite = secured.version() or "", (secured.cipher() or ("",))[0]
         except OSError as error:
-            raise KafkaError(_about(config, server, explain_handshake(error))) from error
+            cause = explain_handshake(error, has_own_key=settings.own_key() is not None)
+            raise KafkaError(_about(config, server, cause)) from error
     certificate = x509.load_der_x509_certificate(shown)
     return ShownCertificate(
         certificate.subject.rfc4514_string(),

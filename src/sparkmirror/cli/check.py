@@ -1,0 +1,111 @@
+"""`sparkmirror check FILE`: can every cluster be reached, and may we do what FILE asks for?"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparkmirror.cli.tables import print_table
+from sparkmirror.connect.check_report import ClusterReport, Report, RightReport, State
+from sparkmirror.connect.checked_file import load_checked
+from sparkmirror.connect.cluster_check import check_file, describe_names
+
+EXIT_MISSING = 1
+CLUSTER_HEADER = ("CHECK", "RESULT", "DETAIL")
+RIGHT_HEADER = ("FOR", "CLUSTER", "RIGHT", "ON", "RESULT")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("check")(check)
+
+
+def check(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="An mm2 file, a worker's file, or a connector's settings (JSON or properties).",
+            metavar="FILE",
+        ),
+    ],
+    worker: Annotated[
+        Path | None,
+        typer.Option("--worker", metavar="FILE", help="The file of the connector's worker."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Connect to every cluster of FILE and tell what works: network, TLS, login, each right.
+
+    Changes nothing anywhere. Ends with 0 when all that FILE asks for is possible; 1 when a cluster
+    cannot be reached or a right is missing; 2 when FILE is wrong.
+    """
+    # What is found goes into the report.
+    logging.getLogger("sparkmirror").setLevel(logging.CRITICAL)
+    report = check_file(load_checked(file, worker), str(file))
+    if as_json:
+        typer.echo(json.dumps(report.as_json(), indent=2))
+    else:
+        _print(report)
+    raise typer.Exit(0 if report.is_ok else EXIT_MISSING)
+
+
+def _print(report: Report) -> None:
+    for warning in report.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    for cluster in report.clusters:
+        _print_cluster(cluster)
+    if report.rights:
+        print_table(RIGHT_HEADER, [_cells(right) for right in report.rights])
+        typer.echo("")
+    missing = [right for right in report.rights if right.denied and not right.is_ok]
+    for right in missing:
+        _print_missing(right)
+    typer.echo(_summary(report))
+
+
+def _print_cluster(cluster: ClusterReport) -> None:
+    typer.echo(f"cluster '{cluster.alias}' ({','.join(cluster.servers)}) as {cluster.principal}")
+    rows = [(each.what, each.state.value, each.detail or None) for each in cluster.checks]
+    print_table(CLUSTER_HEADER, rows)
+    typer.echo("")
+
+
+def _cells(right: RightReport) -> Sequence[object]:
+    feature = f"{right.flow}: {right.need.feature.value}"
+    result = f"{right.state.value}: {right.detail}" if right.detail else right.state.value
+    if right.denied and len(right.denied) < len(right.rights):
+        result = f"{result} (of {describe_names(right.denied)})"
+    on = describe_names(right.rights)
+    return feature, right.alias, right.need.operation.name, on, result
+
+
+def _print_missing(right: RightReport) -> None:
+    what = f"{right.need.operation.name} on {describe_names(right.denied)}"
+    typer.echo(
+        f"{right.principal} lacks {what} of cluster '{right.alias}', needed for: "
+        f"{right.need.feature.value} ({right.need.why}). Without it: {right.need.without}."
+    )
+    for grant in right.grants:
+        typer.echo(f"  {grant}")
+    if right.grants and len(right.grants) < len(right.denied) and "prefixed" not in right.grants[0]:
+        typer.echo(f"  ... and so on for {len(right.denied) - len(right.grants)} more")
+    typer.echo("")
+
+
+def _summary(report: Report) -> str:
+    states = [right.state for right in report.rights]
+    unreachable = [cluster.alias for cluster in report.clusters if not cluster.is_ok]
+    words = [
+        f"{len(report.clusters)} logins, {len(unreachable)} with problems",
+        f"{len(states)} rights asked for, {states.count(State.NO)} missing",
+        f"{states.count(State.WITHOUT)} missing that may be done without",
+    ]
+    if unknown := states.count(State.UNKNOWN):
+        words.append(f"{unknown} unknown")
+    verdict = "all is well" if report.is_ok else "something is missing"
+    return f"{report.file} ({report.kind}): {verdict}; {'; '.join(words)}"

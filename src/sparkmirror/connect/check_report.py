@@ -1,0 +1,123 @@
+"""What `sparkmirror check` found: of each cluster, and of each right.
+
+Runs on: wherever it is called. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sparkmirror.mirror.permissions import Need
+from sparkmirror.wire.access import Right
+
+
+class State(StrEnum):
+    """`WITHOUT`: it is not there, and what is asked for works all the same."""
+
+    YES = "yes"
+    NO = "NO"
+    WITHOUT = "no"
+    UNKNOWN = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question about a cluster."""
+
+    what: str
+    state: State
+    detail: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"check": self.what, "state": self.state.value, "detail": self.detail}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReport:
+    """One login at one cluster."""
+
+    alias: str
+    servers: tuple[str, ...]
+    principal: str
+    checks: tuple[Check, ...]
+
+    @property
+    def is_ok(self) -> bool:
+        return all(check.state in (State.YES, State.WITHOUT) for check in self.checks)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "cluster": self.alias,
+            "bootstrap_servers": list(self.servers),
+            "principal": self.principal,
+            "ok": self.is_ok,
+            "checks": [check.as_json() for check in self.checks],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RightReport:
+    """One row of the table of rights: of the resources `names`, `denied` are those without it.
+
+    `grants` are commands that grant what is missing, `detail` says why nothing is known.
+    """
+
+    flow: str
+    alias: str
+    principal: str
+    need: Need
+    state: State
+    rights: tuple[Right, ...]
+    denied: tuple[Right, ...] = ()
+    grants: tuple[str, ...] = ()
+    detail: str = ""
+
+    @property
+    def is_ok(self) -> bool:
+        return self.state in (State.YES, State.WITHOUT)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "for": self.flow,
+            "feature": self.need.feature.value,
+            "cluster": self.alias,
+            "principal": self.principal,
+            "operation": self.need.operation.name,
+            "resource": self.rights[0].resource.value if self.rights else None,
+            "names": [right.name for right in self.rights],
+            "denied": [right.name for right in self.denied],
+            "state": self.state.value,
+            "why": self.need.why,
+            "without": self.need.without if self.denied else None,
+            "grant": list(self.grants),
+            "detail": self.detail or None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything about one file."""
+
+    file: str
+    kind: str
+    clusters: tuple[ClusterReport, ...]
+    rights: tuple[RightReport, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether nothing that is needed is missing or unknown."""
+        return all(part.is_ok for part in (*self.clusters, *self.rights))
+
+    def as_json(self) -> dict[str, Any]:
+        """For scripts."""
+        return {
+            "file": self.file,
+            "kind": self.kind,
+            "ok": self.is_ok,
+            "clusters": [cluster.as_json() for cluster in self.clusters],
+            "permissions": [right.as_json() for right in self.rights],
+            "warnings": list(self.warnings),
+        }

@@ -1,0 +1,324 @@
+"""Connects to every cluster that a file names, and asks each what it lets us do.
+
+Runs on: wherever `sparkmirror check` is called; changes nothing anywhere.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.config.connectors import CheckpointConfig, SourceConfig
+from sparkmirror.config.worker import WorkerConfig
+from sparkmirror.connect.check_report import Check, ClusterReport, Report, RightReport, State
+from sparkmirror.connect.checked_file import CheckedConnector, CheckedFile
+from sparkmirror.connect.followed_groups import FollowedGroups
+from sparkmirror.connect.hidden_topics import plain_names
+from sparkmirror.connect.naming import some_names
+from sparkmirror.connect.needed_rights import (
+    Wanted,
+    wanted_by_checkpoint,
+    wanted_by_heartbeat,
+    wanted_by_source,
+    wanted_by_worker,
+)
+from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.mirror.filters import make_topic_filter
+from sparkmirror.mirror.permissions import EXISTS, REMOTE_EXISTS, Place
+from sparkmirror.mirror.policy import flow_policy
+from sparkmirror.mirror.topics import should_replicate_topic
+from sparkmirror.wire.access import Resource, Right, grant_command
+from sparkmirror.wire.principal import principal_of
+from sparkmirror.wire.rights_probe import RightsProbe
+from sparkmirror.wire.security import Security
+from sparkmirror.wire.tls_probe import fetch_certificate
+
+TIMEOUT_MS = 15_000
+REACH_SECONDS = 5.0
+EXPIRES_SOON_DAYS = 30
+# Of commands that grant the same right on several resources.
+MOST_GRANTS = 3
+
+
+def check_file(file: CheckedFile, name: str) -> Report:
+    """Everything that can be found out about the clusters of one file."""
+    clients = _clients(file)
+    with ThreadPoolExecutor(max(1, len(clients))) as pool:
+        logins = dict(zip(clients, pool.map(_log_in, clients.values()), strict=True))
+    try:
+        rights = [
+            right
+            for flow, wanted in _all_wanted(file, logins)
+            for right in _rights(flow, wanted, logins)
+        ]
+    finally:
+        for login in logins.values():
+            if login.probe is not None:
+                login.probe.close()
+    clusters = tuple(login.report for login in logins.values())
+    return Report(name, file.kind, clusters, tuple(rights), file.warnings)
+
+
+# -- logins ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """One login at one cluster; `topics` are those that it is shown."""
+
+    report: ClusterReport
+    probe: RightsProbe | None
+    topics: frozenset[str] = frozenset()
+
+
+Logins = Mapping[Hashable, Login]
+
+
+def _key(client: ClientConfig) -> Hashable:
+    """Clients that look the same to the brokers."""
+    return client.bootstrap_servers, tuple(sorted(client.security.items(), key=lambda row: row[0]))
+
+
+def _clients(file: CheckedFile) -> dict[Hashable, ClientConfig]:
+    found: list[ClientConfig] = []
+    for each in file.connectors:
+        config = each.config
+        if not getattr(config, "enabled", True):
+            continue
+        if isinstance(config, SourceConfig):
+            found += [config.source_client, config.consumer.client]
+            found += [config.offset_syncs_producer.client]
+        if isinstance(config, CheckpointConfig):
+            found += [config.source_client, config.checkpoints_reader, config.offset_syncs_reader]
+        found += [config.target_client, config.producer.client]
+        found += _own_clients(each.worker) if each.worker.offset_storage_topic else []
+    found += [] if file.worker is None else _own_clients(file.worker)
+    clients: dict[Hashable, ClientConfig] = {}
+    for client in found:
+        clients.setdefault(_key(client), client)
+    return clients
+
+
+def _own_clients(worker: WorkerConfig) -> list[ClientConfig]:
+    return [worker.client, worker.producer.client]
+
+
+def _log_in(client: ClientConfig) -> Login:
+    checks: list[Check] = []
+    probe = None
+    topics: frozenset[str] = frozenset()
+    try:
+        if _reach(client, checks) and _check_tls(client, checks):
+            probe = _authenticate(client, checks)
+        if probe is not None:
+            topics = _look_around(probe, checks)
+    except MirrorError as error:
+        checks.append(Check("connection", State.NO, str(error)))
+    principal = principal_of(client)
+    report = ClusterReport(client.alias, client.bootstrap_servers, principal, tuple(checks))
+    return Login(report, probe, topics)
+
+
+def _reach(client: ClientConfig, checks: list[Check]) -> bool:
+    """Whether any of the addresses accepts connections; those that do not are named."""
+    problems = [problem for server in client.bootstrap_servers if (problem := _connect(server))]
+    is_any = len(problems) < len(client.bootstrap_servers)
+    checks.append(Check("reachable", State.YES if is_any else State.NO, "; ".join(problems)))
+    return is_any
+
+
+def _connect(server: str) -> str:
+    """Why nobody answers there; empty if somebody does."""
+    host, _, port = server.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS).close()
+    except OSError as error:
+        return f"{server}: {error.strerror or error}"
+    return ""
+
+
+def _check_tls(client: ClientConfig, checks: list[Check]) -> bool:
+    if not Security.of(client).is_tls:
+        checks.append(Check("TLS", State.WITHOUT, "security.protocol does not ask for it"))
+        return True
+    found = [_check_certificate(client, server) for server in client.bootstrap_servers]
+    checks += found
+    return any(check.state is State.YES for check in found)
+
+
+def _check_certificate(client: ClientConfig, server: str) -> Check:
+    what = f"TLS {server}"
+    try:
+        shown = fetch_certificate(client, server)
+    except MirrorError as error:
+        return Check(what, State.NO, str(error))
+    name = "chain and name are right" if shown.is_name_checked else "chain is right, name unchecked"
+    soon = " SOON" if shown.days_left < EXPIRES_SOON_DAYS else ""
+    detail = (
+        f"{shown.version}, {shown.suite}; {shown.subject}, issued by {shown.issuer}: {name}; "
+        f"expires{soon} {shown.not_after:%Y-%m-%d} (in {shown.days_left} days)"
+    )
+    return Check(what, State.YES, detail)
+
+
+def _authenticate(client: ClientConfig, checks: list[Check]) -> RightsProbe | None:
+    began = time.monotonic()
+    try:
+        probe = RightsProbe(client, TIMEOUT_MS)
+    except MirrorError as error:
+        checks.append(Check("authenticated", State.NO, str(error)))
+        return None
+    security = Security.of(client)
+    how = security.setting("sasl.mechanism") if security.is_sasl else security.protocol
+    detail = f"{principal_of(client)} ({how}), {time.monotonic() - began:.1f} s"
+    checks.append(Check("authenticated", State.YES, detail))
+    return probe
+
+
+def _look_around(probe: RightsProbe, checks: list[Check]) -> frozenset[str]:
+    cluster_id, brokers = probe.describe_brokers()
+    problems = [problem for server in brokers if (problem := _connect(server))]
+    state = State.NO if problems else State.YES
+    detail = "; ".join(problems) or f"{len(brokers)}, all of which can be reached"
+    checks.append(Check("brokers", state, f"{detail}; cluster id {cluster_id}"))
+    checks.append(Check("version", State.YES, f"Kafka {probe.broker_version} or what behaves so"))
+    topics = frozenset(probe.list_topics())
+    checks.append(Check("topics", State.YES, f"{len(topics)} are shown to us"))
+    return topics
+
+
+# -- rights ----------------------------------------------------------------------------------------
+
+
+def _all_wanted(file: CheckedFile, logins: Logins) -> Iterable[tuple[str, list[Wanted]]]:
+    if file.worker is not None:
+        yield "worker", wanted_by_worker(file.worker)
+    for connector in file.connectors:
+        yield str(connector.flow), _wanted(connector, logins)
+
+
+def _wanted(connector: CheckedConnector, logins: Logins) -> list[Wanted]:
+    config, worker = connector.config, connector.worker
+    if isinstance(config, SourceConfig):
+        return wanted_by_source(config, worker, _topics(config, logins)) if config.enabled else []
+    if not isinstance(config, CheckpointConfig):
+        return wanted_by_heartbeat(config, worker)
+    if not config.enabled:
+        return []
+    login = logins[_key(config.source_client)]
+    accepts = make_topic_filter(config).should_replicate_topic
+    topics = sorted(filter(accepts, login.topics))
+    return wanted_by_checkpoint(config, worker, _groups(connector, config, login), topics)
+
+
+def _topics(config: SourceConfig, logins: Logins) -> list[str]:
+    """Topics to copy: those that we are shown, and those that the file names."""
+    topic_filter, policy = make_topic_filter(config), flow_policy(config)
+    shown = logins[_key(config.source_client)].topics
+    return sorted(
+        topic
+        for topic in {*shown, *plain_names(config.topics)}
+        if should_replicate_topic(
+            topic,
+            topic_filter,
+            policy,
+            heartbeats_replication_enabled=config.heartbeats_replication_enabled,
+            source_alias=config.source_alias,
+            target_alias=config.target_alias,
+        )
+    )
+
+
+def _groups(connector: CheckedConnector, config: CheckpointConfig, login: Login) -> list[str]:
+    """Groups to follow: the same."""
+    followed = FollowedGroups(connector.flow, config, make_topic_filter(config))
+    if login.probe is not None:
+        followed.refresh(login.probe)
+    return sorted({*followed.names, *plain_names(config.groups)})
+
+
+def _rights(flow: str, wanted: Sequence[Wanted], logins: Logins) -> Iterable[RightReport]:
+    by_login: dict[Hashable, list[Right]] = {}
+    for row in wanted:
+        by_login.setdefault(_key(row.client), []).extend(row.rights)
+    answers = {key: _ask(logins[key], rights) for key, rights in by_login.items()}
+    remotes = _remotes_there(wanted, logins)
+    for row in wanted:
+        yield _judge(flow, row, answers[_key(row.client)], logins[_key(row.client)], remotes)
+
+
+def _ask(login: Login, rights: Sequence[Right]) -> Mapping[Right, bool | KafkaError]:
+    if login.probe is None:
+        return dict.fromkeys(rights, KafkaError("no connection"))
+    return login.probe.ask(rights)
+
+
+def _remotes_there(wanted: Sequence[Wanted], logins: Logins) -> frozenset[str]:
+    """Copied topics whose remote topic is there, so that nobody has to create it."""
+    copied = next((row for row in wanted if row.need.place is Place.COPIED), None)
+    remote = next((row for row in wanted if row.need.place is Place.REMOTE), None)
+    if copied is None or remote is None:
+        return frozenset()
+    shown = logins[_key(remote.client)].topics
+    pairs = zip(copied.names, remote.names, strict=True)
+    return frozenset(topic for topic, name in pairs if name in shown)
+
+
+def _judge(
+    flow: str,
+    row: Wanted,
+    answers: Mapping[Right, bool | KafkaError],
+    login: Login,
+    remotes: frozenset[str],
+) -> RightReport:
+    excused = {EXISTS: login.topics, REMOTE_EXISTS: remotes}.get(row.need.unless, frozenset())
+    asked = tuple(right for right in row.rights if right.name not in excused)
+    errors = [error for right in asked if isinstance(error := answers[right], KafkaError)]
+    denied = tuple(right for right in asked if answers[right] is False)
+    strict = not row.need.is_optional or row.need.unless in (EXISTS, REMOTE_EXISTS)
+    state = State.YES
+    if denied:
+        state = State.NO if strict else State.WITHOUT
+    elif errors:
+        state = State.UNKNOWN
+    detail = str(errors[0]) if errors else ""
+    if not asked:
+        detail = f"not needed, {row.need.unless}"
+    elif denied and not strict:
+        detail = f"not needed if {row.need.unless}"
+    principal = login.report.principal
+    grants = tuple(grant_command(row.client, right) for right in _to_grant(denied, row))
+    alias = row.client.alias
+    return RightReport(
+        flow, alias, principal, row.need, state, tuple(row.rights), denied, grants, detail
+    )
+
+
+def _to_grant(denied: Sequence[Right], row: Wanted) -> Sequence[Right]:
+    """The rights to grant: of many remote topics the one on all that begin like them."""
+    prefix = _common_prefix([right.name for right in denied])
+    if row.need.place is Place.REMOTE and len(denied) > 1 and prefix:
+        return [Right(Resource.TOPIC, prefix, row.need.operation, is_prefix=True)]
+    return denied[:MOST_GRANTS]
+
+
+def _common_prefix(names: Sequence[str]) -> str:
+    """The source's alias and the separator, if all of them begin with the same."""
+    first = names[0] if names else ""
+    alias, dot, _ = first.partition(".")
+    prefix = f"{alias}{dot}"
+    return prefix if dot and all(name.startswith(prefix) for name in names) else ""
+
+
+def describe_names(rights: Sequence[Right]) -> str:
+    """The resources of some rights, in few words."""
+    if not rights or rights[0].resource is Resource.CLUSTER:
+        return "the cluster"
+    kind = rights[0].resource
+    if len(rights) == 1:
+        return f"{kind} {rights[0].name}"
+    return f"{len(rights)} {kind}s: {some_names([right.name for right in rights])}"
