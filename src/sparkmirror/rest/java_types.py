@@ -13,7 +13,7 @@ from typing import NoReturn
 from sparkmirror.rest.jackson import Path, Scanner, refuse
 
 # A body is searched for the place of its error up to this size: the search is slow.
-_SEARCH_LIMIT_BYTES = 256 * 1024
+_SEARCH_LIMIT_BYTES = 64 * 1024
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # A string without an end, of which the scanner will say more.
