@@ -106,7 +106,9 @@ def _servers(config: WorkerFile, users: Users | None) -> list[tuple[RestServer, 
     options = _options(config, users)
     servers = [(_server(rest.listeners, rest.tls), replace(options, admin=admin is None))]
     if admin:
-        servers.append((_server(admin, rest.admin_tls), replace(options, main=False)))
+        # As in Connect, pages of other sites have no business with log levels.
+        options = replace(options, main=False, allow_origin="")
+        servers.append((_server(admin, rest.admin_tls), options))
     return servers
 
 
