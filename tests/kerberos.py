@@ -150,7 +150,7 @@ class Kdc:
 
     def start(self) -> None:
         """Start the KDC and wait until it listens."""
-        command = [self._programs.folder / "krb5kdc", "-n"]
+        command: list[str | Path] = [self._programs.folder / "krb5kdc", "-n"]
         self._child = start_child(command, self.log_path, environment=self._environment)
         wait_for(
             lambda: _is_listening(self._port.number),

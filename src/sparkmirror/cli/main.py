@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from typing import Annotated, Protocol, cast
 import typer
 
 import sparkmirror
+from sparkmirror.config.java_options import KRB5_CONF, java_property, use_java_options
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 
@@ -52,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and end the process with its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = _take_debug(words)
+    _take_java_options()
     try:
         build_app(words[0] if words else None)(words, prog_name="sparkmirror")
     except MirrorError as error:
@@ -91,6 +94,15 @@ def _take_debug(words: list[str]) -> bool:
         return False
     words.remove("--debug")
     return True
+
+
+def _take_java_options() -> None:
+    """What start scripts of Kafka hand to the JVM, as far as it is about logins."""
+    kafka_opts = os.environ.get("KAFKA_OPTS", "")
+    use_java_options(kafka_opts)
+    krb5_conf = java_property(kafka_opts, KRB5_CONF)
+    if krb5_conf is not None:
+        os.environ.setdefault("KRB5_CONFIG", krb5_conf)
 
 
 def _show(message: str, debug: bool) -> None:

@@ -20,7 +20,7 @@ from sparkmirror.config.client_keys import (
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.keys import Secret, fill
 from sparkmirror.config.not_yet import check_not_yet
-from sparkmirror.config.sasl import check_sasl
+from sparkmirror.config.sasl import JAAS, check_sasl, with_java_login
 from sparkmirror.config.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
 from sparkmirror.config.tls_checks import check_tls
 from sparkmirror.types import FlowName
@@ -179,8 +179,11 @@ def _client(values: Mapping[str, Any], settings: Settings, alias: str) -> Client
             "set it to host:port,host:port",
         )
     check_tls(values, settings.findings)
+    values = with_java_login(values, settings.findings)
     check_sasl(values, settings.findings)
     security = {name: values[name] for name in SECURITY_KEYS.names if name in settings.values}
+    if values[JAAS] is not None:
+        security[JAAS] = values[JAAS]
     security[SECURITY_PROTOCOL.name] = values[SECURITY_PROTOCOL.name]
     return fill(ClientConfig, COMMON_CLIENT_KEYS, values, alias=alias, security=security)
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from sparkmirror.config.findings import Findings
 from sparkmirror.config.jaas import LoginModule, parse_jaas
+from sparkmirror.config.java_options import client_login
 from sparkmirror.config.keys import BadValue, Secret
 
 MECHANISM = "sasl.mechanism"
@@ -77,6 +78,17 @@ class SaslProblem(Exception):
         self.value = value
         self.reason = reason
         self.remedy = remedy
+
+
+def with_java_login(settings: Mapping[str, Any], findings: Findings) -> dict[str, Any]:
+    """The settings, with the login of KAFKA_OPTS if they need one and have none."""
+    needed = settings["security.protocol"].startswith("SASL_") and settings[JAAS] is None
+    try:
+        found = client_login() if needed else None
+    except BadValue as bad:
+        findings.error(JAAS, None, bad.reason, bad.remedy)
+        found = None
+    return {**settings, JAAS: found} if found is not None else dict(settings)
 
 
 def login_module(settings: Mapping[str, Any]) -> LoginModule:

@@ -12,11 +12,10 @@ Runs on: worker, when it starts.
 
 from __future__ import annotations
 
-import re
-import shlex
 from pathlib import Path
 
 from sparkmirror.config.jaas import parse_jaas
+from sparkmirror.config.java_options import LOGIN_CONFIG, java_property, section_of
 from sparkmirror.config.keys import BadValue
 from sparkmirror.config.rest_keys import RestConfig
 from sparkmirror.config.rest_security import EXTENSIONS, USERS_FILE
@@ -24,12 +23,6 @@ from sparkmirror.errors import ConfigError
 
 SECTION = "KafkaConnect"
 LOGIN_MODULE = "org.apache.kafka.connect.rest.basic.auth.extension.PropertyFileLoginModule"
-_OPTION = "-Djava.security.auth.login.config="
-# Quoted texts and comments may hold braces that mean nothing.
-_PART = re.compile(
-    r"""(?P<skip>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|//[^\n]*|/\*.*?\*/)|(?P<brace>[{}])""",
-    re.DOTALL,
-)
 
 
 def users_path(rest: RestConfig, kafka_opts: str) -> Path | None:
@@ -44,25 +37,15 @@ def users_path(rest: RestConfig, kafka_opts: str) -> Path | None:
 
 
 def _from_jaas(kafka_opts: str) -> Path:
-    login_config = _login_config(kafka_opts)
+    login_config = java_property(kafka_opts, LOGIN_CONFIG)
     if login_config is None:
         raise ConfigError(
             EXTENSIONS,
             None,
             "asks for passwords, but no file of users is named",
-            f"set {USERS_FILE}, or KAFKA_OPTS={_OPTION}FILE as for Connect",
+            f"set {USERS_FILE}, or KAFKA_OPTS=-D{LOGIN_CONFIG}=FILE as for Connect",
         )
-    return _users_in(login_config)
-
-
-def _login_config(kafka_opts: str) -> Path | None:
-    try:
-        words = shlex.split(kafka_opts)
-    except ValueError:  # a quote that is not closed
-        words = kafka_opts.split()
-    found = [word.removeprefix(_OPTION) for word in words if word.startswith(_OPTION)]
-    # Java takes the last; with two equals signs the file counts alone, as it does here.
-    return Path(found[-1].removeprefix("=")) if found else None
+    return _users_in(Path(login_config))
 
 
 def _users_in(login_config: Path) -> Path:
@@ -82,19 +65,5 @@ def _users_in(login_config: Path) -> Path:
     return Path(module.options["file"])
 
 
-def section_of(text: str, name: str) -> str:
-    """What is between the braces of a section. Raises BadValue if there is no such section."""
-    start, begin, header = 0, 0, ""
-    for found in _PART.finditer(text):
-        if found["brace"] == "{":
-            header = _PART.sub("", text[start : found.start()]).replace(";", " ").strip()
-            begin = found.end()
-        elif found["brace"] == "}":
-            if header == name:
-                return text[begin : found.start()]
-            start, header = found.end(), ""
-    raise BadValue("is missing", f"write it as: {name} {{ ... }};")
-
-
 def _refuse(path: Path, reason: str, remedy: str = "") -> ConfigError:
-    return ConfigError("java.security.auth.login.config", None, reason, remedy, str(path))
+    return ConfigError(LOGIN_CONFIG, None, reason, remedy, str(path))

@@ -9,6 +9,7 @@ Runs on: executor and worker, on the event loop's thread. Mirrors: KIP-152, KIP-
 from __future__ import annotations
 
 import random
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 
@@ -46,9 +47,9 @@ class Authenticator:
         exchange = _Exchange(self, connection, timeout, on_done)
         exchange.wait_for(self.login.begin(self._host))
 
-    def renew(self, connection: Connection, timeout: float) -> None:
+    def renew(self, connection: Connection | None, timeout: float) -> None:
         """Log in again, on a connection that is in use."""
-        if not connection.closed:
+        if connection is not None and not connection.closed:
             self.start(connection, timeout, _nothing)
 
 
@@ -145,8 +146,9 @@ class _Exchange:
         if lifetime_ms:
             seconds = lifetime_ms / 1000 * random.uniform(EARLIEST, LATEST)
             wait = max(seconds, SHORTEST_SESSION_SECONDS)
-            connection, timeout = self._connection, self._timeout
-            self._loop.call_later(wait, lambda: owner.renew(connection, timeout))
+            # Sessions may last for hours, connections may not: the timer must not keep one alive.
+            reference, timeout = weakref.ref(self._connection), self._timeout
+            self._loop.call_later(wait, lambda: owner.renew(reference(), timeout))
         self._on_done()
         self._connection.let_go()
 
