@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import javaproperties
+
+from sparkmirror.config.client_keys import CLIENT_KEYS
 from sparkmirror.config.connector_file import parse_connector
+from sparkmirror.config.connector_keys import CONNECT_KEYS, FRAMEWORK_KEYS, MIRROR_KEYS
 from sparkmirror.config.findings import Findings
 from sparkmirror.config.keys import BadValue
 from sparkmirror.config.mm2 import load_mm2
@@ -14,9 +19,14 @@ from sparkmirror.config.properties import load_properties
 from sparkmirror.config.providers import resolve
 from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.config.validation import validate_connector
-from sparkmirror.config.worker_file import WorkerFile, load_worker
+from sparkmirror.config.worker_file import (
+    WORKER_FILE_KEYS,
+    WorkerFile,
+    load_worker,
+    parse_worker_file,
+)
 from sparkmirror.errors import MirrorError
-from tests.config.worker_files import worker_file
+from tests.config.worker_files import PATH, SMALLEST, worker_file
 from tests.fuzz.target import Choices, Target
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="sparkmirror-fuzz-")
@@ -53,22 +63,26 @@ listeners=http://:8083,https://:8443
 rest.extension.classes=
 producer.compression.type=lz4
 """
-CONNECTOR = """\
-name=a->b.source
-connector.class=org.apache.kafka.connect.mirror.MirrorSourceConnector
-source.cluster.alias=a
-target.cluster.alias=b
-source.cluster.bootstrap.servers=one:9092
-target.cluster.bootstrap.servers=two:9092
-topics=orders.*,payments
-config.property.exclude=follower\\.replication\\.throttled\\.replicas
-offset.lag.max=100
-replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy
-refresh.topics.interval.seconds=600
-producer.override.linger.ms=5
-tasks.max=3
-transforms=route
-"""
+CONNECTOR: dict[str, str | None] = {
+    "name": "a->b",
+    "source.cluster.alias": "a",
+    "target.cluster.alias": "b",
+    "source.cluster.bootstrap.servers": "one:9092",
+    "target.cluster.bootstrap.servers": "two:9092",
+}
+DEDICATED = {
+    "clusters": "a, b",
+    "a.bootstrap.servers": "one:9092",
+    "b.bootstrap.servers": "two:9092",
+    "a->b.enabled": "true",
+}
+PREFIXES = (
+    "", "source.cluster.", "target.cluster.", "source.consumer.", "target.producer.", "producer.",
+    "consumer.override.", "a.", "b.", "a->b.", "a.consumer.", "admin.", "target.admin.",
+    "listeners.https.", "sasl.", "spark.", "config.providers.",
+)  # fmt: skip
+_DEFINITIONS = (CONNECT_KEYS, MIRROR_KEYS, FRAMEWORK_KEYS, WORKER_FILE_KEYS, *CLIENT_KEYS.values())
+KNOWN_KEYS = sorted({key.name for keys in _DEFINITIONS for key in keys})
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -91,33 +105,94 @@ def properties_seeds() -> Iterator[bytes]:
             yield bytes((number,)) + text
 
 
-# -- settings of a connector ----------------------------------------------------------------------
+# -- settings -------------------------------------------------------------------------------------
 
 
 def run_settings(data: bytes) -> None:
-    """Settings as they come by REST: key=value a line, without a value for null."""
+    """A connector, a worker or a dedicated mirror with some settings that nobody has tried.
+
+    Lines are key=value, or @, the number of a known key, that of a prefix, and the value; a line
+    without a value is null.
+    """
+    choices = Choices(data)
+    read = choices.pick(_READERS)
     settings: dict[str, str | None] = {}
-    for line in data.decode(errors="replace").split("\n"):
-        key, found, value = line.partition("=")
-        settings[key] = value if found else None
+    for line in choices.rest().split(b"\n"):
+        key, value = _setting(line)
+        settings[key] = value
+    try:
+        read(settings)
+    except MirrorError as error:
+        assert str(error)  # noqa: PT017
+
+
+def _setting(line: bytes) -> tuple[str, str | None]:
+    if line.startswith(b"@"):
+        choices = Choices(line[1:])
+        name = KNOWN_KEYS[choices.number(2) % len(KNOWN_KEYS)]
+        return choices.pick(PREFIXES) + name, choices.rest().decode(errors="replace")
+    key, found, value = line.decode(errors="replace").partition("=")
+    return key, value if found else None
+
+
+def _read_connector(kind: str, settings: dict[str, str | None]) -> None:
+    given = {**CONNECTOR, "connector.class": f"Mirror{kind}Connector", **settings}
     if not _WORKERS:
         _WORKERS.append(worker_file())
-    for read in (_validated, parse_connector):
-        try:
-            read(settings, _WORKERS[0])
-        except MirrorError as error:
-            assert str(error)  # noqa: PT017
+    try:
+        rows = validate_connector(given.get("connector.class"), given, _WORKERS[0])
+    except MirrorError as error:
+        assert str(error)  # noqa: PT017
+    else:
+        assert isinstance(rows["error_count"], int)
+    parse_connector(given, _WORKERS[0])
 
 
-def _validated(settings: dict[str, str | None], worker: WorkerFile) -> None:
-    rows = validate_connector(settings.get("connector.class"), settings, worker)
-    assert isinstance(rows["error_count"], int)
+def _read_worker(settings: dict[str, str | None]) -> None:
+    parse_worker_file({**SMALLEST, **_without_nulls(settings)}, PATH)
+
+
+def _read_mm2(settings: dict[str, str | None]) -> None:
+    given = {**DEDICATED, **_without_nulls(settings)}
+    _FILE.write_text(javaproperties.dumps(given, timestamp=False), encoding="ascii")
+    load_mm2(_FILE)
+
+
+def _without_nulls(settings: dict[str, str | None]) -> dict[str, str]:
+    return {key: value for key, value in settings.items() if value is not None}
+
+
+_READERS: tuple[Callable[[dict[str, str | None]], None], ...] = (
+    functools.partial(_read_connector, "Source"),
+    functools.partial(_read_connector, "Checkpoint"),
+    functools.partial(_read_connector, "Heartbeat"),
+    _read_worker,
+    _read_mm2,
+)
 
 
 def settings_seeds() -> Iterator[bytes]:
-    yield CONNECTOR.encode()
-    for kind in ("Checkpoint", "Heartbeat"):
-        yield CONNECTOR.replace("MirrorSource", f"Mirror{kind}").encode()
+    """Every key with a few values, for every reader."""
+    values = (
+        b"",
+        b"5",
+        b"true",
+        b"a,b",
+        b"x.Y",
+        b"http://h:1",
+        b"-1",
+        b"SASL_SSL",
+        b"1e3",
+        b"none",
+    )
+    for reader in range(len(_READERS)):
+        for first in range(0, len(KNOWN_KEYS), 8):
+            lines = [
+                b"@%b%c%b" % (number.to_bytes(2, "big"), reader + first // 8, value)
+                for number in range(first, first + 8)
+                for value in [values[(number + reader) % len(values)]]
+            ]
+            yield bytes((reader,)) + b"\n".join(lines)
 
 
 # -- regular expressions --------------------------------------------------------------------------
