@@ -5,68 +5,89 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.java import store_properties
 from sparkmirror.embedded.ports import ReservedPort
 from tests.clusters import create_topic, produce, unique_name
 from tests.secrets import places
+from tests.secure_cluster import SecureCluster, add_scram_user
 from tests.worker_cluster.workers import Flow, Worker, Workers, connector_path
 
 pytestmark = pytest.mark.kafka
 
-PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+MECHANISM = "SCRAM-SHA-512"
 PROVIDER = "org.apache.kafka.common.config.provider."
 # How users give them: in another file, in the environment, in the worker's file, to Spark, and in
-# a connector's configuration as they are.
-IN_A_FILE = {"jaas": "planted-file-jaas-1", "keystore": "planted-file-keystore-2"}
+# a connector's configuration as they are. Those of logins and stores are in use.
+IN_A_FILE = {"login": "planted-file-login-1", "keystore": "planted-file-keystore-2"}
 IN_ENVIRONMENT = "planted-environment-3"
-OF_THE_WORKER = ("planted-worker-store-4", "planted-worker-jaas-5", "planted-worker-token-6")
+OF_THE_WORKER = ("planted-worker-login-4", "planted-worker-store-5", "planted-worker-token-6")
 OF_SPARK = ("planted-spark-secret-7", "planted-spark-access-8")
-AS_THEY_ARE = ("planted-inline-password-9", "planted-inline-jaas-10", "planted-inline-token-11")
+AS_THEY_ARE = ("planted-inline-login-9", "planted-inline-wrong-10", "planted-inline-token-11")
 NOWHERE = (*IN_A_FILE.values(), IN_ENVIRONMENT, *OF_THE_WORKER, *OF_SPARK)
 ALL = (*NOWHERE, *AS_THEY_ARE)
+LOGINS = (IN_A_FILE["login"], OF_THE_WORKER[0], AS_THEY_ARE[0])
 LARGE = 5000
 
 
+def user_of(password: str) -> str:
+    """Every password has a user of its own."""
+    return f"user-{password.rpartition('-')[2]}"
+
+
 def login(password: str) -> str:
-    return f'{PLAIN} required username="a-user" password="{password}";'
+    return f'{SCRAM} required username="{user_of(password)}" password="{password}";'
 
 
 class Scene(NamedTuple):
     """A worker with connectors that work and connectors that fail."""
 
     worker: Worker
-    group_id: str
+    workers: Workers
     flow: Flow
-    failing: tuple[str, ...]
+    given: dict[str, str]
     folder: Path
     spark_url: str
-    clusters: tuple[KafkaCluster, KafkaCluster]
 
 
-def worker_settings(folder: Path, spark_port: int) -> dict[str, str]:
-    provided = folder / "user" / "provided.properties"
+FAILING = ("refused", "lost", "denied")
+
+
+def store_files(folder: Path, cluster: SecureCluster) -> None:
+    """What the user has on the worker's disk: a key store, and passwords in a file."""
+    client = cluster.certificates.client
     store_properties(
-        provided, {"jaas": login(IN_A_FILE["jaas"]), "keystore": IN_A_FILE["keystore"]}
+        folder / "provided.properties",
+        {"login": login(IN_A_FILE["login"]), "keystore": IN_A_FILE["keystore"]},
     )
-    store, jaas, token = OF_THE_WORKER
+    (folder / "client.p12").write_bytes(client.pkcs12(IN_A_FILE["keystore"]))
+
+
+def worker_settings(folder: Path, cluster: SecureCluster, spark_port: int) -> dict[str, str]:
+    password, store, token = OF_THE_WORKER
+    client = cluster.client("SASL_SSL", MECHANISM) | {"sasl.jaas.config": login(password)}
     secret, access = OF_SPARK
     for name in ("events", "local"):
         (folder / name).mkdir()
     return {
+        **client,
+        **{
+            f"{role}.{key}": value
+            for role in ("producer", "consumer")
+            for key, value in client.items()
+        },
         "config.providers": "file,env",
         "config.providers.file.class": f"{PROVIDER}FileConfigProvider",
         "config.providers.env.class": f"{PROVIDER}EnvVarConfigProvider",
         "connector.client.config.override.policy": "All",
-        "ssl.truststore.password": store,
-        "producer.sasl.jaas.config": login(jaas),
+        "listeners.https.ssl.keystore.password": store,
         "some.unknown.token": token,
-        "consumer.ssl.key.password": "${env:PLANTED}",
         "spark.ui.enabled": "true",
         "spark.ui.port": str(spark_port),
         "spark.eventLog.enabled": "true",
@@ -78,77 +99,85 @@ def worker_settings(folder: Path, spark_port: int) -> dict[str, str]:
     }
 
 
-def given_secrets(folder: Path) -> dict[str, str]:
+def given_secrets(folder: Path, cluster: SecureCluster) -> dict[str, str]:
     """What every connector gets."""
-    file = folder / "user" / "provided.properties"
-    password, jaas, token = AS_THEY_ARE
+    file = folder / "provided.properties"
+    client = cluster.client("SASL_SSL", MECHANISM)
+    source = client | {
+        "sasl.jaas.config": f"${{file:{file}:login}}",
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(folder / "client.p12"),
+        "ssl.keystore.password": f"${{file:{file}:keystore}}",
+    }
+    target = client | {
+        "sasl.jaas.config": login(AS_THEY_ARE[0]),
+        "ssl.key.password": "${env:PLANTED}",
+    }
     return {
-        "source.cluster.sasl.jaas.config": f"${{file:{file}:jaas}}",
-        "source.cluster.ssl.keystore.password": f"${{file:{file}:keystore}}",
-        "target.cluster.ssl.key.password": "${env:PLANTED}",
-        "target.cluster.ssl.truststore.password": password,
-        "source.consumer.sasl.jaas.config": login(jaas),
-        "another.unknown.token": token,
+        **{f"source.cluster.{key}": value for key, value in source.items()},
+        **{f"target.cluster.{key}": value for key, value in target.items()},
+        "another.unknown.token": AS_THEY_ARE[2],
     }
 
 
 @pytest.fixture(scope="module")
 def scene(
-    source_cluster: KafkaCluster,
-    target_cluster: KafkaCluster,
-    tmp_path_factory: pytest.TempPathFactory,
+    secure_cluster: SecureCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("planted")
-    workers = Workers(folder / "user", source_cluster, target_cluster)
+    kafka, user_folder = secure_cluster.kafka, folder / "user"
+    workers = Workers(user_folder, kafka, kafka)
+    store_files(user_folder, secure_cluster)
+    for password in LOGINS:
+        add_scram_user(kafka, user_of(password), password)
     with ReservedPort() as port, pytest.MonkeyPatch.context() as patched:
         patched.setenv("PLANTED", IN_ENVIRONMENT)
-        settings = worker_settings(folder, port.number)
+        settings = worker_settings(folder, secure_cluster, port.number)
         worker = workers.new_worker("worker", settings, "--log-level", "DEBUG")
         try:
             worker.start()
-            flow, failing = give_connectors(worker, workers, folder)
-            spark_url = f"http://127.0.0.1:{port.number}"
-            clusters = source_cluster, target_cluster
-            yield Scene(worker, workers.group_id, flow, failing, folder, spark_url, clusters)
+            given = given_secrets(user_folder, secure_cluster)
+            flow = give_connectors(worker, workers, given)
+            yield Scene(worker, workers, flow, given, folder, f"http://127.0.0.1:{port.number}")
         finally:
             worker.close()
 
 
-def give_connectors(worker: Worker, workers: Workers, folder: Path) -> tuple[Flow, tuple[str, ...]]:
-    """Three that work, one whose task fails, one that reaches nobody, one that is refused."""
+def give_connectors(worker: Worker, workers: Workers, given: dict[str, str]) -> Flow:
+    """Three that work, and FAILING: a task fails, nobody is reached, a login is refused."""
     topic, too_large = unique_name("planted"), unique_name("planted-large")
     for name in (topic, too_large):
         create_topic(workers.source, name)
         produce(workers.source, name, [b"1", b"2" * LARGE])
     flow = Flow(workers, topic, "nobody", tasks_max=1)
-    given = given_secrets(folder)
     for name, config in flow.configs().items():
-        put(worker, name, {**config, **given}, 201)
-    source = flow.configs()[flow.source_name]
+        put(worker, name, {**config, **given})
+    source = flow.configs()[flow.source_name] | given
     create_topic(workers.target, f"{flow.alias}.{too_large}", config={"max.message.bytes": "1000"})
-    refused = {**source, **given, "topics": too_large, "sync.topic.configs.enabled": "false"}
-    put(worker, "refused", {**refused, "name": "refused"}, 201)
-    lost = {**source, **given, "source.cluster.bootstrap.servers": "127.0.0.1:1"}
-    put(worker, "lost", {**lost, "name": "lost"}, 201)
-    put(worker, "bad", {**source, **given, "name": "bad", "tasks.max": "none"}, 400)
+    refused = {"topics": too_large, "sync.topic.configs.enabled": "false"}
+    put(worker, "refused", {**source, **refused, "name": "refused"})
+    lost = {"source.cluster.bootstrap.servers": "127.0.0.1:1"}
+    put(worker, "lost", {**source, **lost, "name": "lost"})
+    denied = {"source.cluster.sasl.jaas.config": login(AS_THEY_ARE[1])}
+    put(worker, "denied", {**source, **denied, "name": "denied"})
     for name in flow.names:
         worker.wait_for_states(name, "RUNNING")
-    worker.wait_for(lambda: "FAILED" in states(worker, "refused"), lambda: "refused has failed")
-    worker.wait_for(lambda: "FAILED" in states(worker, "lost"), lambda: "lost has failed")
-    return flow, ("refused", "lost")
+    for name in FAILING:
+        worker.wait_for(partial(has_failed, worker, name), lambda: f"{FAILING} have failed")
+    return flow
 
 
-def put(worker: Worker, name: str, config: dict[str, str], status: int) -> None:
+def has_failed(worker: Worker, connector: str) -> bool:
+    return "FAILED" in {state for state, _ in worker.states(connector)}
+
+
+def put(worker: Worker, name: str, config: dict[str, str]) -> None:
     answer = worker.ask("PUT", connector_path(name, "config"), config)
-    assert answer.status_code == status, answer.text
-
-
-def states(worker: Worker, connector: str) -> set[str]:
-    return {state for state, _ in worker.states(connector)}
+    assert answer.status_code == 201, answer.text
 
 
 def rest_places(scene: Scene, *paths: str) -> Iterator[places.Place]:
-    names = (*scene.flow.names, *scene.failing)
+    names = (*scene.flow.names, *FAILING)
     connectors = [connector_path(name, path) for name in names for path in paths]
     return places.pages(scene.worker.url, connectors)
 
@@ -170,13 +199,14 @@ def test_status_and_traces_have_none(scene: Scene) -> None:
     text = "\n".join(text for _, text in found)
     assert "RefusedError" in text
     assert "cannot be reached" in text
+    assert user_of(AS_THEY_ARE[1]) in text or "uthentication" in text
     assert places.found_in(found, ALL) == []
 
 
 def test_other_answers_have_none(scene: Scene) -> None:
     paths = ("/", "/health", "/connectors?expand=status", "/admin/loggers", "/connector-plugins")
     found = list(places.pages(scene.worker.url, (*paths, "/connectors/no/status", "/nowhere")))
-    config = scene.flow.configs()[scene.flow.source_name] | given_secrets(scene.folder)
+    config = scene.flow.configs()[scene.flow.source_name] | scene.given
     config["producer.override.ssl.key.password"] = AS_THEY_ARE[0]
     kind = config["connector.class"].rpartition(".")[2]
     checked = scene.worker.ask("PUT", f"/connector-plugins/{kind}/config/validate", config)
@@ -197,13 +227,13 @@ def test_configurations_are_as_they_were_written(scene: Scene) -> None:
     [(_, config)] = places.pages(
         scene.worker.url, [connector_path(scene.flow.source_name, "config")]
     )
-    given = given_secrets(scene.folder)
+    given = scene.given
     assert {key: json.loads(config)[key] for key in given} == given
 
 
 def test_internal_topics_have_placeholders(scene: Scene) -> None:
-    own = re.compile(rf"{scene.group_id}|{scene.flow.alias}|mm2-offset-syncs|heartbeats")
-    found = [place for cluster in scene.clusters for place in places.records(cluster, own)]
+    own = re.compile(rf"{scene.workers.group_id}|{scene.flow.alias}|mm2-offset-syncs|heartbeats")
+    found = list(places.records(scene.workers.target, own))
     configs = [text for name, text in found if "-config-" in name]
     assert configs
     assert any("${file:" in text for text in configs)

@@ -1,11 +1,14 @@
 """A flow on a real standalone Spark cluster, and what happens when executors die or vanish.
 
-One mirror for all tests of this file, which run in this order; each has topics of its own.
+One mirror for all tests of this file, which run in this order; each has topics of its own. It reads
+with TLS and a login, and its executors may not open the stores: these come from the worker.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,15 +18,25 @@ import pytest
 from sparkmirror.demo.compare import compare_topics
 from sparkmirror.demo.seed import TOPICS, SeedRow, seed_topics
 from sparkmirror.embedded import KafkaCluster, SparkCluster
+from tests.certificates import PASSWORD as STORE_PASSWORD
 from tests.clusters import create_topic, unique_name, wait_for
 from tests.kafka.mirror_process import Mirror
 from tests.kafka.records import Feeder, count_seams, values, wait_until_copied
 from tests.parity.arriving import expected_ends, wait_for_ends
+from tests.secrets import places
+from tests.secure_cluster import (
+    CLIENT_LOGINS,
+    USER,
+    USER_PASSWORD,
+    SecureCluster,
+    add_scram_user,
+)
 from tests.spark_cluster.executors import TASKS, copying, on_cluster, wait_for_tasks
 
 pytestmark = pytest.mark.kafka
 
 PREFIX = unique_name("standalone")
+MECHANISM, PASSWORD = "SCRAM-SHA-512", "planted-executor-1"
 # Compaction takes the log cleaner up to 15 s; the parity test has it.
 LEFT_OUT = ("profiles", "bulk", "large")
 PARTITIONS = 4
@@ -32,18 +45,47 @@ PER_SECOND = 400
 SECONDS = 40.0
 
 
+# Python runs this first in each process of an executor.
+WITHOUT_STORES = """
+import sys
+
+def refuse(event, arguments):
+    if event == "open" and str(arguments[0]).endswith((".p12", ".jks")):
+        raise PermissionError(13, "an executor has no such file", arguments[0])
+
+sys.addaudithook(refuse)
+open(__file__ + ".ran", "w").close()
+"""
+
+
+def secure_source(cluster: SecureCluster) -> dict[str, str]:
+    """How the mirror reads: over TLS, with a login and a client certificate."""
+    add_scram_user(cluster.kafka, "executor", PASSWORD)
+    login = CLIENT_LOGINS[MECHANISM].replace(USER_PASSWORD, PASSWORD).replace(USER, "executor")
+    client = cluster.client("SASL_SSL", MECHANISM) | cluster.own_key()
+    client["sasl.jaas.config"] = login
+    return {f"SOURCE.{key}": value for key, value in client.items()}
+
+
 @pytest.fixture(scope="module")
 def mirror(
-    source_cluster: KafkaCluster,
+    secure_cluster: SecureCluster,
     target_cluster: KafkaCluster,
     spark_cluster: SparkCluster,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Mirror]:
     """A flow with a partition for each task, on two executors; stops well after all tests."""
-    create_topic(source_cluster, f"{PREFIX}-first", partitions=TASKS)
-    settings = on_cluster(spark_cluster) | {"SOURCE.consumer.isolation.level": "read_committed"}
+    source = secure_cluster.kafka
+    create_topic(source, f"{PREFIX}-first", partitions=TASKS)
     folder = tmp_path_factory.mktemp("standalone")
-    with Mirror(folder, source_cluster, target_cluster, f"{PREFIX}-.*", settings) as running:
+    (folder / "python").mkdir()
+    (folder / "python" / "sitecustomize.py").write_text(WITHOUT_STORES)
+    settings = on_cluster(spark_cluster) | secure_source(secure_cluster)
+    settings |= {
+        "SOURCE.consumer.isolation.level": "read_committed",
+        "spark.executorEnv.PYTHONPATH": str(folder / "python"),
+    }
+    with Mirror(folder, source, target_cluster, f"{PREFIX}-.*", settings) as running:
         wait_for_tasks(spark_cluster, TASKS)
         yield running
         running.stop()
@@ -109,6 +151,41 @@ def test_topics_of_the_demo_are_copied_by_two_executors(
     executors = wait_for_tasks(spark_cluster, TASKS)
     assert len(executors) == 2
     assert min(executors.values()) >= 1
+    assert (mirror.file.parent / "python" / "sitecustomize.py.ran").exists()
+
+
+def test_secrets_are_on_no_command_line_and_in_no_file(
+    mirror: Mirror, spark_cluster: SparkCluster
+) -> None:
+    [spark_secret] = spark_cluster.driver_settings.values()
+    roots = [psutil.Process(pid) for pid in spark_cluster.pids]
+    lines = list(places.command_lines([*places.processes(roots), *mirror.processes()]))
+    executors = [text for _, text in lines if "CoarseGrainedExecutorBackend" in text]
+    assert len(executors) == 2
+    for text in executors:
+        assert "-Dspark.authenticate=true" in text
+        assert "-Dspark.network.crypto.enabled=true" in text
+    assert spark_cluster.folder is not None
+    files = [
+        place
+        for place in places.files(spark_cluster.folder)
+        if not place[0].endswith(".properties")
+    ]
+    assert any(name.endswith("stderr") for name, _ in files)
+    found = [*lines, *files, ("log", mirror.log())]
+    assert places.found_in(found, [spark_secret, PASSWORD, STORE_PASSWORD]) == []
+
+
+def test_cluster_with_a_secret_wants_it(spark_cluster: SparkCluster) -> None:
+    code = (
+        "from sparkmirror.spark.session import SparkEngine\n"
+        f"SparkEngine({{'spark.master': '{spark_cluster.master_url}'}}, 1)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1
+    assert "spark.authenticate.secret: is required and not set" in ended.stderr.splitlines()[-1]
 
 
 def test_tasks_of_a_killed_executor_run_again_and_nothing_is_missing(

@@ -75,6 +75,16 @@ class SparkCluster:
         return {"PYSPARK_PYTHON": sys.executable}
 
     @property
+    def folder(self) -> Path | None:
+        """Where logs and the work of executors are; None before the start."""
+        return self._folder
+
+    @property
+    def pids(self) -> list[int]:
+        """Processes of the master and of the workers."""
+        return [child.pid for child in (self._master, *self._workers) if child is not None]
+
+    @property
     def worker_pids(self) -> list[int]:
         return [worker.pid for worker in self._workers if worker.exit_code is None]
 
