@@ -15,7 +15,7 @@ from sparkmirror.config.mm2 import MirrorMakerConfig
 from sparkmirror.connect.checkpoint_connector import CheckpointConnector
 from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
 from sparkmirror.connect.source_connector import SourceConnector
-from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
 from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
 
@@ -62,6 +62,7 @@ class DedicatedMirror:
 
         Raises:
             KafkaError: all clusters that cannot be reached, at once; nothing was created anywhere.
+            ConfigErrors: the same for key stores and logins that cannot be used.
         """
         began = time.monotonic()
         self._connect_all()
@@ -99,6 +100,9 @@ class DedicatedMirror:
         connectors = (*self.connectors, *self.worker_connectors)
         with ThreadPoolExecutor(max(1, len(connectors))) as pool:
             results = list(pool.map(_connect, connectors))
+        unusable = {str(error): error for error in results if isinstance(error, ConfigError)}
+        if unusable:
+            raise ConfigErrors(list(unusable.values()))
         lines = [line for error in results if error is not None for line in str(error).splitlines()]
         if lines:
             # Each cluster once, however many flows it is part of.
