@@ -41,7 +41,8 @@ def settings(**values: Any) -> TlsSettings:
 
 
 def names_of(context: ssl.SSLContext) -> set[str]:
-    return {dict(part[0] for part in ca["subject"])["commonName"] for ca in context.get_ca_certs()}
+    authorities: list[dict[str, Any]] = context.get_ca_certs()
+    return {dict(part[0] for part in ca["subject"])["commonName"] for ca in authorities}
 
 
 # -- stores --------------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ def names_of(context: ssl.SSLContext) -> set[str]:
 
 @pytest.mark.parametrize("form", ["inline", "PEM", "PKCS12"])
 def test_trust_store_decides_whom_to_trust(certificates: Certificates, form: str) -> None:
-    values = {
+    forms: dict[str, dict[str, Any]] = {
         "inline": {
             "ssl_truststore_certificates": Secret(certificates.ca.pem),
             "ssl_truststore_type": "PEM",
@@ -62,8 +63,8 @@ def test_trust_store_decides_whom_to_trust(certificates: Certificates, form: str
             "ssl_truststore_location": str(certificates.pkcs12("ca")),
             "ssl_truststore_password": Secret(PASSWORD),
         },
-    }[form]
-    context = make_client_context(settings(**values))
+    }
+    context = make_client_context(settings(**forms[form]))
     assert names_of(context.ssl) == {"Test CA"}
     assert not context.has_own_key
     assert context.ssl.check_hostname
@@ -89,7 +90,7 @@ def test_machine_without_authorities_is_told(
 
 @pytest.mark.parametrize("form", ["inline", "PEM", "PKCS12"])
 def test_own_key_is_taken(certificates: Certificates, form: str) -> None:
-    values = {
+    forms: dict[str, dict[str, Any]] = {
         "inline": {
             "ssl_keystore_key": Secret(certificates.client.key_pem("word")),
             "ssl_keystore_certificate_chain": Secret(certificates.client.pem),
@@ -104,8 +105,8 @@ def test_own_key_is_taken(certificates: Certificates, form: str) -> None:
             "ssl_keystore_location": str(certificates.pkcs12("client")),
             "ssl_keystore_password": Secret(PASSWORD),
         },
-    }[form]
-    assert make_client_context(settings(**trusting(certificates), **values)).has_own_key
+    }
+    assert make_client_context(settings(**trusting(certificates), **forms[form])).has_own_key
 
 
 def trusting(certificates: Certificates) -> dict[str, Any]:

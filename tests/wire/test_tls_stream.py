@@ -157,15 +157,18 @@ def test_requests_arrive_whole_at_a_peer_that_is_slow(certificates: Certificates
         line.run_until(lambda: line.opened)
         for body in bodies:
             # Between two requests the first may wait for room, in the middle of a record.
-            line.ask(*map(memoryview, body))
+            line.ask(*(memoryview(piece) for piece in body))
             line.loop.run_once(0.0)
         line.run_until(lambda: len(line.answers) == len(bodies))
     assert received == [b"".join(body) for body in bodies]
 
 
 def test_end_of_the_stream_is_told(certificates: Certificates) -> None:
+    def script(tls: ssl.SSLSocket) -> None:
+        read_request(tls)
+
     with (
-        TlsPeer(server_context(certificates, certificates.broker), read_request) as peer,
+        TlsPeer(server_context(certificates, certificates.broker), script) as peer,
         Line(peer.port, trust(certificates)) as line,
     ):
         line.ask(b"?")
