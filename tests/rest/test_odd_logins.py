@@ -7,8 +7,8 @@ import base64
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparkmirror.config.java_options import section_of
 from sparkmirror.config.keys import BadValue
-from sparkmirror.rest.login_config import section_of
 from sparkmirror.rest.passwords import parse_password
 from sparkmirror.rest.users import parse_basic
 

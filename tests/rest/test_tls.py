@@ -142,6 +142,23 @@ def test_certificates_of_callers(
             https.request(url, own=own)
 
 
+@pytest.mark.parametrize(
+    ("own", "reason"),
+    [
+        (None, "peer did not return a certificate"),
+        ("stranger", "its certificate: unable to get local issuer certificate"),
+    ],
+)
+def test_log_says_why_a_caller_was_not_let_in(
+    https: Https, certificates: Certificates, caplog: pytest.LogCaptureFixture, *,
+    own: str | None, reason: str,
+) -> None:  # fmt: skip
+    url = https.serve(FakeHerder(), RestTls(_pem_store(certificates), "required"))
+    with pytest.raises(httpx.TransportError):
+        https.request(url, own=own)
+    assert caplog.messages == [f"a caller of the REST API was refused by TLS: {reason}"]
+
+
 def test_new_certificate_is_used_without_a_restart(
     https: Https, certificates: Certificates
 ) -> None:

@@ -11,9 +11,36 @@ import ssl
 
 from sparkmirror.config.rest_security import RestTls
 from sparkmirror.rest.forwarding import ClientTls
+from sparkmirror.rest.limits import RateLimit
 from sparkmirror.wire.tls_context import Context, ContextSource, TlsSettings, make_server_context
 
 log = logging.getLogger(__name__)
+
+
+# Of handshakes that fail; somebody who only wants to fill the log does not.
+_LINES_PER_SECOND, _LINES = 0.2, 20
+_lines = RateLimit(_LINES_PER_SECOND, _LINES)
+
+
+class _Handshake(ssl.SSLObject):
+    """Tells why a caller was not let in: asyncio keeps that to itself."""
+
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError as error:
+            if not _lines.seconds_to_wait(""):
+                _lines.take("")
+                log.warning("a caller of the REST API was refused by TLS: %s", _reason(error))
+            raise
+
+
+def _reason(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate: {error.verify_message}"
+    return (error.reason or str(error)).replace("_", " ").lower()
 
 
 class _ListenerContext(ssl.SSLContext):
@@ -45,6 +72,7 @@ def listener_context(tls: RestTls) -> ssl.SSLContext:
 
     def make(settings: TlsSettings) -> Context:
         context = make_server_context(settings, tls.client_auth)
+        context.ssl.sslobject_class = _Handshake
         if context.suites13:
             log.warning(
                 "%s: ssl.cipher.suites: callers of a listener choose among all suites of TLS 1.3",
