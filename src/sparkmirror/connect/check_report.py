@@ -109,7 +109,8 @@ class Report:
     @property
     def is_ok(self) -> bool:
         """Whether nothing that is needed is missing or unknown."""
-        return all(part.is_ok for part in (*self.clusters, *self.rights))
+        clusters_ok = all(cluster.is_ok for cluster in self.clusters)
+        return clusters_ok and all(right.is_ok for right in self.rights)
 
     def as_json(self) -> dict[str, Any]:
         """For scripts."""

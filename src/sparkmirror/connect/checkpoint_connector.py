@@ -31,9 +31,10 @@ from sparkmirror.connect.source_offsets import SourceOffsets, own_writer
 from sparkmirror.connect.ticker import Ticker
 from sparkmirror.connect.topic_follower import TopicFollower
 from sparkmirror.connect.translator import Translator, make_translator
-from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.errors import DeniedError, KafkaError, MirrorError, told
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
 from sparkmirror.mirror.filters import make_topic_filter
+from sparkmirror.mirror.permissions import CREATE, READ, WRITE, Feature, Place, meanwhile
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import FlowName, TopicPartition
@@ -42,6 +43,7 @@ from sparkmirror.wire.group_admin import GroupAdmin
 
 log = logging.getLogger(__name__)
 
+EARLIER = meanwhile(Feature.CHECKPOINTS, Place.CHECKPOINTS, READ)
 REPLICAS_KEY = CHECKPOINT_KEYS["checkpoints.topic.replication.factor"].name
 READ_SECONDS = 60.0
 # How often to try again to create and to read the topics.
@@ -82,7 +84,8 @@ class CheckpointConnector:
         self._groups = FollowedGroups(self._flow, config, self._rules.topic_filter)
         self.name = f"{flow.name}|{config.name}"
         self._ticker = Ticker(self.name)
-        self._writer = RecordWriter(config.producer, self.name)
+        without = meanwhile(Feature.CHECKPOINTS, Place.CHECKPOINTS, WRITE)
+        self._writer = RecordWriter(config.producer, self.name, without)
         self._complaints = Complaints(self.name)
         self._store = OffsetStore(flow.worker, config.name, config.source_alias)
         self._flush_seconds = flow.worker.offset_flush_interval_ms / 1000
@@ -234,6 +237,7 @@ class CheckpointConnector:
             self._log.topic,
             self._config.checkpoints_topic_replication_factor,
             REPLICAS_KEY,
+            meanwhile(Feature.CHECKPOINTS, Place.CHECKPOINTS, CREATE),
             is_missing=self._log.topic in self._writer.missing,
         )
 
@@ -259,7 +263,7 @@ class CheckpointConnector:
             log.warning(
                 "[%s] earlier checkpoints cannot be read, which may degrade offset translation: %s",
                 self._flow,
-                error,
+                told(error, EARLIER) if isinstance(error, DeniedError) else error,
             )
             return False
         return True

@@ -15,7 +15,8 @@ from typing import Protocol
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.topic_follower import TopicFollower
-from sparkmirror.errors import MirrorError, TransportError
+from sparkmirror.errors import DeniedError, KafkaError, MirrorError, TransportError, told
+from sparkmirror.mirror.permissions import NO_WORKER
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,9 @@ class FollowedTopic:
         """
         try:
             self._read()
+        except DeniedError as error:
+            self._follower.close()
+            raise KafkaError(told(error, NO_WORKER)) from error
         except BaseException:  # also Ctrl-C: nobody stops what has not started
             self._follower.close()
             raise

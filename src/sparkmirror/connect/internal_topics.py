@@ -20,12 +20,16 @@ CONFIGS = {CLEANUP: "compact"}
 
 
 class InternalTopic(NamedTuple):
-    """A topic that should be there; `setting` is the key that gave `replication_factor`."""
+    """A topic that should be there; `setting` is the key that gave `replication_factor`.
+
+    `without` says what happens while it is neither there nor may be created.
+    """
 
     admin: Admin
     name: str
     replication_factor: int
     setting: str
+    without: str = ""
 
 
 def ensure_internal_topics(topics: Iterable[InternalTopic]) -> None:
@@ -49,6 +53,7 @@ def ensure_internal_topic(
     topic: str,
     replication_factor: int,
     setting: str = "its replication.factor",
+    without: str = "",
     *,
     is_missing: bool = False,
 ) -> None:
@@ -72,7 +77,9 @@ def ensure_internal_topic(
     else:
         # As MirrorMaker 2's producers do; then the topic is found at the next try.
         admin.ask_for_topics([topic])
-        raise KafkaError(told(error, _advice(error, replication_factor, setting))) from error
+        advice = _advice(error, replication_factor, setting)
+        is_denied = isinstance(error, DeniedError) and without
+        raise KafkaError(told(error, f"{without}; {advice}" if is_denied else advice)) from error
 
 
 def _is_there(admin: Admin, topic: str) -> bool:

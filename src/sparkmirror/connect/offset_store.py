@@ -13,6 +13,8 @@ from sparkmirror.connect.storage_topics import (
     prepare_storage_topic,
 )
 from sparkmirror.connect.topic_reader import TopicReader
+from sparkmirror.errors import DeniedError, KafkaError, told
+from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
 from sparkmirror.mirror.records import decode_offset_key, decode_offset_value
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin import Admin
@@ -46,7 +48,11 @@ class OffsetStore:
         """The last copied upstream offset of every partition that has one."""
         reader = TopicReader(self._worker.client, self.topic, self.partitions)
         found: dict[TopicPartition, int] = {}
-        for record in reader.read(READ_SECONDS):
+        try:
+            records = reader.read(READ_SECONDS)
+        except DeniedError as error:
+            raise KafkaError(told(error, meanwhile(Feature.COPY, Place.OFFSETS, READ))) from error
+        for record in records:
             key = decode_offset_key(record.key)
             if key is None or (key.connector, key.cluster) != (self._connector, self._cluster):
                 continue

@@ -69,8 +69,10 @@ class RecordWriter:
     `missing` has the topics that records wait for because the cluster does not know them.
     """
 
-    def __init__(self, config: ProducerConfig, name: str) -> None:
+    def __init__(self, config: ProducerConfig, name: str, without: str = "trying again") -> None:
+        """`without` says what happens as long as the right to write is missing."""
         self.last_error = ""
+        self._without = without
         self.missing: frozenset[str] = frozenset()
         self._config = config
         self._name = name
@@ -183,6 +185,10 @@ class RecordWriter:
                 del self._waiting[batch]
                 self._changed.notify_all()
 
+    def say_of(self, error: KafkaError) -> None:
+        """Log an answer of the cluster; of a denial also what happens meanwhile."""
+        self.say(told(error, self._without) if isinstance(error, DeniedError) else str(error))
+
     def say(self, error: str) -> None:
         """Log what is in the way, once until something else is or records are stored again."""
         if error != self.last_error and not self._closing.is_set():
@@ -275,7 +281,7 @@ class _Session:
 
     def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
         """Will never be stored: whoever sent it is told, the others go on."""
-        self._writer.say(str(error))
+        self._writer.say_of(error)
         self._settle(parcel, error)
         return []
 
@@ -286,7 +292,7 @@ class _Session:
             self._writer.note_missing(tp.topic, None)
             return
         if isinstance(error, DeniedError):
-            self._writer.say(told(error, "trying again"))
+            self._writer.say_of(error)
             return
         now = self.loop.clock()
         if now - self._stuck_since.setdefault(tp, now) >= STUCK_SECONDS:

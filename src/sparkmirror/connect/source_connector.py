@@ -26,6 +26,7 @@ from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
 from sparkmirror.mirror.config_sync import topics_to_sync
 from sparkmirror.mirror.filters import make_config_property_filter, make_topic_filter
 from sparkmirror.mirror.offset_map_chunks import offset_map_topic
+from sparkmirror.mirror.permissions import CREATE, Feature, Place, meanwhile
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.spark.copy_settings import Assigned, encode_assigned, start_message
@@ -230,12 +231,14 @@ class SourceConnector:
             self.offset_syncs_topic,
             self.config.offset_syncs_replication_factor,
             OFFSET_SYNCS_REPLICAS,
+            meanwhile(Feature.COPY, Place.SYNCS, CREATE),
         )
         offset_map = InternalTopic(
             self._target,
             self.offset_map_topic,
             self.flow.worker.offset_storage_replication_factor,
             OFFSET_STORAGE_REPLICAS,
+            meanwhile(Feature.COPY, Place.OFFSET_MAP, CREATE),
         )
         ensure_internal_topics([topic for topic in (syncs, offset_map) if topic.name])
 

@@ -13,6 +13,7 @@ from sparkmirror.config.clients import ProducerConfig
 from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.mirror.partitioner import partition_for_key
+from sparkmirror.mirror.permissions import NO_TRACE
 from sparkmirror.mirror.records import encode_offset_value
 
 OFFSET = encode_offset_value(0)
@@ -74,4 +75,4 @@ def own_writer(worker: WorkerConfig, producer: ProducerConfig, name: str) -> Rec
     """A writer for the worker's cluster, when the producer of the records is for another one."""
     if worker.client.is_same_cluster(producer.client):
         return None
-    return RecordWriter(worker.producer, f"{name} offsets")
+    return RecordWriter(worker.producer, f"{name} offsets", NO_TRACE)

@@ -26,6 +26,7 @@ from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.storage_topics import StorageTopic, prepare_storage_topic
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.partitioner import partition_for_key
+from sparkmirror.mirror.permissions import WRITE, Feature, Place, meanwhile
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,8 @@ class StatusStore:
         # Written from here, and maybe not read back yet.
         self._put_topics: dict[str, set[str]] = {}
         self._followed: FollowedTopic | None = None
-        self._writer = RecordWriter(ProducerConfig(client), f"'{topic}'")
+        without = meanwhile(Feature.WORKER, Place.STATUS, WRITE)
+        self._writer = RecordWriter(ProducerConfig(client), f"'{topic}'", without)
 
     def start(self) -> None:
         """Create or check the topic, read it to its end, and follow it.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import ConfigError, DeniedError, KafkaError, told
+from sparkmirror.mirror.permissions import NO_STORE
 from sparkmirror.wire.admin import Admin, NewTopic
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ def _create(admin: Admin, topic: StorageTopic) -> None:
     if isinstance(error, DeniedError):
         partitions = f"{topic.partitions} partitions" if topic.partitions > 0 else "its partitions"
         advice = f"an administrator may create it too: {partitions}, {CLEANUP}=compact"
-        raise KafkaError(told(error, f"nothing starts without it; {advice}")) from error
+        raise KafkaError(told(error, f"{NO_STORE}; {advice}")) from error
     if error is not None:
         setting = f"{topic.kind}.storage.replication.factor"
         raise KafkaError(f"{error}; set {setting} to at most the number of brokers") from error

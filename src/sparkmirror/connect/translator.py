@@ -17,10 +17,11 @@ from typing import Protocol
 from sparkmirror.batches.records import Record
 from sparkmirror.config.connectors import CheckpointConfig
 from sparkmirror.connect.topic_follower import TopicFollower
-from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.errors import DeniedError, KafkaError, MirrorError, told
 from sparkmirror.mirror.offset_map import OffsetMap
 from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey, offset_map_topic
 from sparkmirror.mirror.offset_sync_store import OffsetSyncStore, Translation
+from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
 from sparkmirror.mirror.policy import ReplicationPolicy, flow_offset_syncs_topic
 from sparkmirror.mirror.records import OffsetSync, RecordError
 from sparkmirror.types import TopicPartition
@@ -68,9 +69,11 @@ class Translator:
             KafkaError: of each topic that could not be read, why. The other one was.
         """
         errors: list[str] = []
-        for read in (self._read_syncs, self._read_map):
+        for read, place in ((self._read_syncs, Place.SYNCS), (self._read_map, Place.OFFSET_MAP)):
             try:
                 read(seconds)
+            except DeniedError as error:
+                errors.append(told(error, meanwhile(Feature.CHECKPOINTS, place, READ)))
             except MirrorError as error:
                 errors.append(str(error))
         if errors:

@@ -11,7 +11,7 @@ Run as: python -m sparkmirror.mirror.permissions  (prints the table of docs/secu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
@@ -95,17 +95,22 @@ NO_SYNCS = "copying goes on without offset syncs, which only MirrorMaker 2's own
 NO_MAP = "copying goes on; offsets of groups are translated as coarsely as by MirrorMaker 2"
 NO_CHECKPOINTS = "copying goes on, but no checkpoints are made"
 NO_HEARTBEATS = "copying goes on without heartbeats"
-NO_START = "nothing is copied: the flow begins when it is granted"
+NO_STORE = "nothing that needs it starts before that"
+NO_START = "nothing is copied before that"
+NO_POSITIONS = "copying goes on, but a restart copies again what came since positions were stored"
+NO_TRACE = "all else goes on: nobody reads what is not written"
 NO_WORKER = "the worker does not start"
+NO_CHANGES = "connectors run, but cannot be created, changed or deleted"
 NOT_LOOKED = "nobody looks whether the topic is compacted"
+EARLIER = "checkpoints are made, without knowing those of earlier runs, which can make them coarser"
 
 
 def _internal(
-    feature: Feature, side: Side, place: Place, without: str, *operations: Operation
+    feature: Feature, side: Side, place: Place, create: str, rights: Mapping[Operation, str]
 ) -> Iterator[Need]:
     """An internal topic: it is created if it is missing, then read and written."""
-    yield Need(feature, side, place, CREATE, "create it", without, EXISTS)
-    for operation in operations:
+    yield Need(feature, side, place, CREATE, "create it", create, EXISTS)
+    for operation, without in rights.items():
         verb = "read" if operation is READ else "write"
         yield Need(feature, side, place, operation, f"{verb} it", without)
     yield Need(
@@ -130,7 +135,7 @@ NEEDS: tuple[Need, ...] = (
         "its remote topic is not created, so it is not copied; the other topics are",
         REMOTE_EXISTS,
     ),
-    *_internal(Feature.COPY, Side.SOURCE, Place.SYNCS, NO_SYNCS, WRITE),
+    *_internal(Feature.COPY, Side.SOURCE, Place.SYNCS, NO_SYNCS, {WRITE: NO_SYNCS}),
     Need(
         Feature.COPY, Side.TARGET, Place.REMOTE, CREATE,
         "create them", "the topic is not copied; the others are", EXISTS,
@@ -144,8 +149,10 @@ NEEDS: tuple[Need, ...] = (
         "add partitions", "new partitions are not copied; those that have a place are",
         "source topics never get more partitions",
     ),
-    *_internal(Feature.COPY, Side.TARGET, Place.OFFSET_MAP, NO_MAP, WRITE),
-    *_internal(Feature.COPY, Side.WORKER, Place.OFFSETS, NO_START, READ, WRITE),
+    *_internal(Feature.COPY, Side.TARGET, Place.OFFSET_MAP, NO_MAP, {WRITE: NO_MAP}),
+    *_internal(
+        Feature.COPY, Side.WORKER, Place.OFFSETS, NO_STORE, {READ: NO_START, WRITE: NO_POSITIONS}
+    ),
     Need(
         Feature.COPY, Side.TARGET, Place.CLUSTER, IDEMPOTENT_WRITE,
         "write without duplicates", "nothing is copied: the tasks fail and are tried again",
@@ -189,9 +196,10 @@ NEEDS: tuple[Need, ...] = (
         "offset syncs may be read",
     ),
     *_internal(
-        Feature.CHECKPOINTS, Side.TARGET, Place.CHECKPOINTS, NO_CHECKPOINTS, READ, WRITE
+        Feature.CHECKPOINTS, Side.TARGET, Place.CHECKPOINTS, NO_CHECKPOINTS,
+        {READ: EARLIER, WRITE: NO_CHECKPOINTS},
     ),
-    *_internal(Feature.CHECKPOINTS, Side.WORKER, Place.OFFSETS, NO_CHECKPOINTS, WRITE),
+    *_internal(Feature.CHECKPOINTS, Side.WORKER, Place.OFFSETS, NO_STORE, {WRITE: NO_TRACE}),
     Need(
         Feature.GROUP_OFFSETS, Side.TARGET, Place.GROUPS, READ,
         "read and commit their offsets",
@@ -202,19 +210,31 @@ NEEDS: tuple[Need, ...] = (
         "commit offsets in them",
         "offsets of groups in this topic are not written; those in other topics are",
     ),
-    *_internal(Feature.HEARTBEATS, Side.TARGET, Place.HEARTBEATS, NO_HEARTBEATS, WRITE),
-    *_internal(Feature.HEARTBEATS, Side.WORKER, Place.OFFSETS, NO_HEARTBEATS, WRITE),
+    *_internal(
+        Feature.HEARTBEATS, Side.TARGET, Place.HEARTBEATS, NO_HEARTBEATS, {WRITE: NO_HEARTBEATS}
+    ),
+    *_internal(Feature.HEARTBEATS, Side.WORKER, Place.OFFSETS, NO_STORE, {WRITE: NO_TRACE}),
     Need(
         Feature.WORKER, Side.WORKER, Place.MEMBERS, READ,
         "be a member", "the worker answers reads, but runs no connectors",
     ),
-    *_internal(Feature.WORKER, Side.WORKER, Place.CONFIG, NO_WORKER, READ, WRITE),
-    *_internal(Feature.WORKER, Side.WORKER, Place.STATUS, NO_WORKER, READ, WRITE),
-    *_internal(Feature.WORKER, Side.WORKER, Place.OFFSETS, NO_WORKER, READ, WRITE),
+    *_internal(
+        Feature.WORKER, Side.WORKER, Place.CONFIG, NO_STORE, {READ: NO_WORKER, WRITE: NO_CHANGES}
+    ),
+    *_internal(
+        Feature.WORKER, Side.WORKER, Place.STATUS, NO_STORE,
+        {READ: NO_WORKER, WRITE: "connectors run, but their states are not told"},
+    ),
+    *_internal(
+        Feature.WORKER, Side.WORKER, Place.OFFSETS, NO_STORE,
+        {
+            READ: "connectors cannot read their positions, nor show them",
+            WRITE: "positions cannot be changed by REST",
+        },
+    ),
     Need(
         Feature.WORKER, Side.WORKER, Place.TRANSACTIONAL_ID, WRITE,
-        "write connectors to the config topic as the only leader",
-        "connectors run, but cannot be created, changed or deleted",
+        "write connectors to the config topic as the only leader", NO_CHANGES,
     ),
 )  # fmt: skip
 

@@ -23,7 +23,6 @@ from sparkmirror.errors import (
     KafkaError,
     LeaseError,
     MirrorError,
-    RefusedError,
 )
 from sparkmirror.spark.committer import Committer
 from sparkmirror.spark.copy_partition import (
@@ -36,7 +35,7 @@ from sparkmirror.spark.copy_settings import Assigned, CopySettings
 from sparkmirror.spark.positions import Commit, Positions
 from sparkmirror.spark.positions_writer import PositionsWriter
 from sparkmirror.spark.problems import Problems
-from sparkmirror.spark.refusals import TOO_LARGE, Refusals
+from sparkmirror.spark.refusals import TOO_LARGE, Refusals, refuse_positions
 from sparkmirror.spark.translations import Translations
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
@@ -314,7 +313,7 @@ class CopyLoop:
         """Too large: split, and remember. Bad records: skip or fail, as errors.tolerance says."""
         batch = parcel.owner
         if not isinstance(batch, Outgoing):
-            raise RefusedError(f"store positions: {error}") from error
+            return refuse_positions(error)
         if error.code in TOO_LARGE and batch.count > 1:
             self.slow[Reason.TOO_LARGE] += 1
         return self._refusals.replace(self._by_target[tp], batch, parcel, error)
@@ -328,7 +327,7 @@ class CopyLoop:
             self._fetcher.resume(source)
             return
         self._fetcher.pause(source)
-        self.problems.note(source, error)
+        self.problems.note(source, error, is_of_positions=partition is None)
         is_missing = type(error) is BrokerError and tp not in self._target.leaders  # nor hidden
         if is_missing and self.problems.seconds(source) > NEW_SECONDS:
             self._miss(tp.topic)

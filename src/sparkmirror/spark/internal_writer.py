@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sparkmirror.batches.forward import stamp
 from sparkmirror.batches.records import Record, encode
@@ -30,7 +30,11 @@ class InternalWriter:
     offsets, and are no reason to stop copying.
     """
 
-    def __init__(self, cluster: Cluster, config: ProducerConfig) -> None:
+    def __init__(
+        self, cluster: Cluster, config: ProducerConfig, without: Mapping[str, str]
+    ) -> None:
+        """`without` says of each topic what happens as long as it may not be written."""
+        self._without = without
         self._producer = Producer(
             cluster, self, stamp, acks=-1, request_timeout_ms=config.request_timeout_ms
         )
@@ -72,7 +76,8 @@ class InternalWriter:
     def _say(self, topic: str, error: KafkaError) -> None:
         if topic not in self._refused:
             self._refused.add(topic)
-            log.warning("%s", told(error, MEANWHILE))
+            is_denied = isinstance(error, DeniedError)
+            log.warning("%s", told(error, self._without[topic] if is_denied else MEANWHILE))
 
     @staticmethod
     def _done(parcel: Parcel) -> None:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from sparkmirror.batches.forward import stamp
 from sparkmirror.config.clients import ProducerConfig
-from sparkmirror.errors import BrokerError, KafkaError, RefusedError
+from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.spark.positions import Commit, Positions
 from sparkmirror.spark.problems import Problems
+from sparkmirror.spark.refusals import refuse_positions
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.loop import Loop
-from sparkmirror.wire.producer import Parcel, Producer
+from sparkmirror.wire.producer import InPlace, Parcel, Producer
 
 
 class PositionsWriter:
@@ -46,13 +47,13 @@ class PositionsWriter:
         assert isinstance(parcel.owner, Commit)
         self._positions.stored(parcel.owner)
 
-    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
-        """Without positions the next start would copy everything again: the task ends."""
-        raise RefusedError(f"store positions: {error}") from error
+    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> InPlace:
+        """Without positions the next start would copy everything again."""
+        return refuse_positions(error)
 
     def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """The copy goes on; that positions wait is said."""
         if error is None:
             self._problems.pop(tp, None)
         else:
-            self._problems.note(tp, error)
+            self._problems.note(tp, error, is_of_positions=True)

@@ -21,6 +21,12 @@ PASSING_SECONDS = 3.0
 MOST_LINES = 5
 
 
+# What happens while a right is missing for a topic on either side, or for the offsets topic.
+COPIED = meanwhile(Feature.COPY, Place.COPIED, READ)
+REMOTE = meanwhile(Feature.COPY, Place.REMOTE, WRITE)
+OFFSETS = meanwhile(Feature.COPY, Place.OFFSETS, WRITE)
+
+
 @dataclass(slots=True)
 class Problem:
     """Why a partition waits, since when (the loop's clock), and whether the log says so."""
@@ -38,9 +44,17 @@ class Problems(dict[TopicPartition, Problem]):
         super().__init__()
         self._clock = clock
 
-    def note(self, tp: TopicPartition, error: KafkaError, *, is_of_source: bool = False) -> None:
+    def note(
+        self,
+        tp: TopicPartition,
+        error: KafkaError,
+        *,
+        is_of_source: bool = False,
+        is_of_positions: bool = False,
+    ) -> None:
         """`tp` waits, for this reason now."""
-        known, text = self.get(tp), _text(error, is_of_source)
+        text = _text(error, COPIED if is_of_source else OFFSETS if is_of_positions else REMOTE)
+        known = self.get(tp)
         if known is None:
             self[tp] = Problem(text, self._clock(), is_of_source)
         else:
@@ -76,9 +90,6 @@ class Problems(dict[TopicPartition, Problem]):
             problem.said = True
 
 
-def _text(error: KafkaError, is_of_source: bool) -> str:
+def _text(error: KafkaError, without: str) -> str:
     """The error; of a denial also what goes on."""
-    if not isinstance(error, DeniedError):
-        return str(error)
-    place, operation = (Place.COPIED, READ) if is_of_source else (Place.REMOTE, WRITE)
-    return told(error, meanwhile(Feature.COPY, place, operation))
+    return told(error, without) if isinstance(error, DeniedError) else str(error)

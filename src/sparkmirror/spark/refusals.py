@@ -69,3 +69,16 @@ class Refusals:
         self.skipped_records += batch.count
         partition.settle(batch)
         log.warning("skipped, because errors.tolerance=all: %s", text)
+
+
+def refuse_positions(error: BrokerError) -> InPlace:
+    """What to do with positions that are not taken: end the task, for they would be lost.
+
+    But if a right is missing they wait for it: a task that ended would copy the same once more.
+
+    Raises:
+        RefusedError: they are refused for ever.
+    """
+    if isinstance(error, DeniedError):
+        return None
+    raise RefusedError(f"store positions: {error}") from error

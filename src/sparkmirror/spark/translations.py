@@ -14,6 +14,7 @@ from sparkmirror.batches.forward import Outgoing
 from sparkmirror.mirror.offset_map_chunks import ChunkKey, ChunkStart
 from sparkmirror.mirror.offset_map_writer import OffsetMapWriter
 from sparkmirror.mirror.offset_sync_writer import OffsetSyncWriter
+from sparkmirror.mirror.permissions import WRITE, Feature, Place, meanwhile
 from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.spark.copy_settings import CopySettings
 from sparkmirror.spark.internal_writer import InternalWriter, KeyValue
@@ -197,7 +198,11 @@ class Translations:
         self._own: list[Cluster] = []
         self._writers: list[InternalWriter] = []
         self._senders: list[Sender] = []
-        on_target = InternalWriter(target, config.producer)
+        without = {
+            settings.offset_map_topic: meanwhile(Feature.COPY, Place.OFFSET_MAP, WRITE),
+            settings.offset_syncs_topic: meanwhile(Feature.COPY, Place.SYNCS, WRITE),
+        }
+        on_target = InternalWriter(target, config.producer, without)
         if settings.offset_map_topic:
             self._senders.append(MapSender(loop, on_target, settings.offset_map_topic))
         if settings.offset_syncs_topic:
@@ -205,7 +210,7 @@ class Translations:
             if config.offset_syncs_location == "source":
                 # A connection of its own: behind a long poll of the fetcher's it would wait.
                 self._own = [Cluster(loop, config.offset_syncs_producer.client, pool)]
-                writer = InternalWriter(self._own[0], config.offset_syncs_producer)
+                writer = InternalWriter(self._own[0], config.offset_syncs_producer, without)
             syncs = SyncSender(writer, settings.offset_syncs_topic, config.offset_lag_max)
             self._senders.append(syncs)
             self._writers.append(writer)
