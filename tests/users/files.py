@@ -57,7 +57,8 @@ value.converter=org.apache.kafka.connect.converters.ByteArrayConverter
 connector.client.config.override.policy=All
 """
 
-# E: the second worker is started with the same file, so each takes a port that is free.
+# E: the second worker is started with the same file, so each takes a port that is free. Logins are
+# added to it, see `login_lines`.
 MANAGED_WORKER = """\
 bootstrap.servers={bootstrap}
 group.id=mm2-connect
@@ -74,10 +75,18 @@ listeners=http://127.0.0.1:0
 """
 
 
-def write_worker(path: Path, text: str, bootstrap: str, port: int = 0) -> Path:
-    """A worker's file, of the cluster at `bootstrap`."""
-    path.write_text(text.format(bootstrap=bootstrap, port=port) + QUICK_GROUP, "ascii")
+def write_worker(
+    path: Path, text: str, bootstrap: str, port: int = 0, more: Mapping[str, str] | None = None
+) -> Path:
+    """A worker's file, of the cluster at `bootstrap`; `more` are further lines."""
+    lines = "".join(f"{key}={value}\n" for key, value in (more or {}).items())
+    path.write_text(text.format(bootstrap=bootstrap, port=port) + lines + QUICK_GROUP, "ascii")
     return path
+
+
+def login_lines(login: Mapping[str, str], *prefixes: str) -> dict[str, str]:
+    """The same login for several clients: E has it everywhere."""
+    return {f"{prefix}{key}": value for prefix in prefixes for key, value in login.items()}
 
 
 def connector(
@@ -130,10 +139,16 @@ def smallest(name: str, topics: str, source: str, target: str) -> dict[str, str]
 
 
 def migration(
-    clusters: Mapping[str, str], topic: str, tasks: int, *, sync_groups: bool
+    clusters: Mapping[str, str],
+    topic: str,
+    tasks: int,
+    *,
+    sync_groups: bool,
+    login: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, object]]:
     """D and E: the three connectors of a move, whose topics keep their names."""
     shared: dict[str, object] = {"replication.policy.class": SAME_NAME_POLICY}
+    shared |= login_lines(login or {}, "source.cluster.", "target.cluster.")
     every_second = {
         "emit.checkpoints.interval.seconds": "1",
         "refresh.groups.interval.seconds": "1",

@@ -1,8 +1,9 @@
 """A, C, D and E on real brokers: workers, files and requests as the users have them today.
 
-Not here, because it is not in sparkmirror yet: Prometheus and Grafana (A, E), and the IAM login of
-E, whose facts are shown without any login. D's group offset sync application and its runbook
-are tested in tests/failover, Kafka UI's requests in tests/golden_rest.
+E logs in by SCRAM over TLS: only AWS can check IAM logins, so these are tested against a stand-in,
+in tests/wire/sasl. Not here, because it is not in sparkmirror yet: Prometheus and Grafana (A, E).
+D's group offset sync application and its runbook are tested in tests/failover, Kafka UI's requests
+in tests/golden_rest.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.ports import ReservedPort
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import TopicPartition
+from tests.certificates import PASSWORD, Certificates
 from tests.clusters import Record, create_topic, produce, start_cluster, wait_for
 from tests.kafka import guarded_clusters
 from tests.kafka.guarded_clusters import AUTHORIZER, WORKER, rule
@@ -30,6 +32,13 @@ from tests.mirror_client.internal_records import last_by_key
 from tests.mm2_suite.groups import commit_offsets, committed_offsets
 from tests.mm2_suite.heartbeats import aliases_of_heartbeats
 from tests.mm2_suite.topics import ends, own_configs, topic_names
+from tests.secure_cluster import (
+    CLIENT_LOGINS,
+    USER,
+    USER_PASSWORD,
+    add_scram_user,
+    broker_properties,
+)
 from tests.users import files
 from tests.users.workers import WorkerProcess, run_workers
 
@@ -37,7 +46,11 @@ pytestmark = pytest.mark.kafka
 
 SECONDS = 60.0
 # Brokers as they are installed create topics for whoever writes; E has ACLs.
-PROPERTIES = {**AUTHORIZER, "super.users": WORKER, "auto.create.topics.enable": "true"}
+PROPERTIES = {
+    **AUTHORIZER,
+    "super.users": f"{WORKER};User:{USER}",
+    "auto.create.topics.enable": "true",
+}
 MM2_SH = Path(__file__).parents[2] / "deploy" / "mm2.sh"
 CENTRAL = ["mm2-cpc-source-0", "mm2-hbc-source-0", "mm2-msc-source-0"]
 
@@ -48,6 +61,22 @@ class Clusters:
 
     source: KafkaCluster
     target: KafkaCluster
+    certificates: Certificates
+
+    @property
+    def login(self) -> dict[str, str]:
+        """E: what its clients need for the listener of `secure_servers`."""
+        return {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": CLIENT_LOGINS["SCRAM-SHA-512"],
+            "ssl.truststore.location": str(self.certificates.trust_jks),
+            "ssl.truststore.password": PASSWORD,
+        }
+
+    @property
+    def secure_servers(self) -> tuple[str, str]:
+        return self.source.servers_of("SASL_SSL"), self.target.servers_of("SASL_SSL")
 
     @property
     def servers(self) -> tuple[str, str]:
@@ -91,9 +120,12 @@ def _contents(cluster: KafkaCluster, topic: str) -> dict[int, list[Content]]:
 
 
 @pytest.fixture(scope="module")
-def clusters() -> Iterator[Clusters]:
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+    certificates = Certificates(tmp_path_factory.mktemp("certificates"))
+    listeners = {"SASL_SSL": "SASL_SSL"}
+    properties = {**broker_properties(certificates, listeners), **PROPERTIES}
     source, target = (
-        start_cluster(name, brokers=2, properties=PROPERTIES)
+        start_cluster(name, brokers=2, properties=properties, listeners=listeners)
         for name in ("users-source", "users-target")
     )
     try:
@@ -101,7 +133,8 @@ def clusters() -> Iterator[Clusters]:
             cluster.launch()
         for cluster in (source, target):
             cluster.wait_ready()
-        yield Clusters(source, target)
+            add_scram_user(cluster, USER, USER_PASSWORD)
+        yield Clusters(source, target, certificates)
     finally:
         source.stop()
         target.stop()
@@ -257,21 +290,26 @@ class TestSmallestConnector:
 
 
 class TestManagedCluster:
-    """E, without its login."""
+    """E, with another login."""
 
     def test_e_monitored_cluster(self, clusters: Clusters, tmp_path: Path) -> None:
         _prepare_managed(clusters.source)
         clusters.fill("ExampleTopic", 3, 30)
         offsets = {TopicPartition("ExampleTopic", at): 10 * (at + 1) for at in range(3)}
         commit_offsets(clusters.source, "example-group", offsets)
-        source, target = clusters.servers
+        source, target = clusters.secure_servers
         file = files.write_worker(
-            tmp_path / "connect-distributed.properties", files.MANAGED_WORKER, target
+            tmp_path / "connect-distributed.properties",
+            files.MANAGED_WORKER,
+            target,
+            more=files.login_lines(clusters.login, "", "producer.", "consumer.", "admin."),
         )
         with run_workers(tmp_path, [file, file]) as (first, second):
             assert first.get("/")["version"]
             flow = {"msksource": source, "mskdest": target}
-            connectors = files.migration(flow, "ExampleTopic", tasks=4, sync_groups=True)
+            connectors = files.migration(
+                flow, "ExampleTopic", tasks=4, sync_groups=True, login=clusters.login
+            )
             for name, settings in connectors.items():
                 created = first.ask("PUT", f"/connectors/{name}/config", settings)
                 assert created.status_code == 201, created.text
@@ -283,6 +321,7 @@ class TestManagedCluster:
             second.wait_running("mm2-src", tasks=3, on=second)
             clusters.fill("ExampleTopic", 3, 10)
             clusters.wait_copied("ExampleTopic", "ExampleTopic")
+            assert USER_PASSWORD not in first.log + second.log
 
 
 def _prepare_managed(source: KafkaCluster) -> None:
