@@ -9,6 +9,7 @@ from crc32c import crc32c
 
 from sparkmirror.batches.codecs import Codec
 from sparkmirror.batches.forward import ForwardRules, plan, split, stamp
+from sparkmirror.batches.header import WRITE_HEADER
 from sparkmirror.batches.records import decode
 from sparkmirror.errors import BatchError
 from tests.batches.logs import Step, build
@@ -86,3 +87,14 @@ def test_noise_gives_a_batch_error_or_nothing() -> None:
             data[16] = rng.randrange(3)
         refused += not _accepts(data, 0, RULES[0])
     assert refused > 100
+
+
+@pytest.mark.timeout(20)
+def test_a_batch_does_not_have_more_records_than_bytes_for_them() -> None:
+    payload = Codec.ZSTD.compress(bytes(4_000_000))
+    batch = bytearray(61) + payload
+    WRITE_HEADER.pack_into(
+        batch, 0, 0, len(batch) - 12, 5, 2, 0, Codec.ZSTD, 5_000_000, 1, 1, -1, -1, -1, 4_000_000
+    )
+    with pytest.raises(BatchError, match="4000000 records cannot have only 4000000 bytes"):
+        plan(memoryview(batch), 0, (), ForwardRules(check_crcs=False), {})

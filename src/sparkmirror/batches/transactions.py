@@ -14,6 +14,7 @@ from sparkmirror.batches.records import decode
 
 _ABORT = 0
 _MARKER_KEY_BYTES = 4  # version, type
+_MARKER_LIMIT_BYTES = 64 << 10
 
 
 class AbortedTransactions:
@@ -40,7 +41,7 @@ class AbortedTransactions:
 
 def is_abort_marker(batch: memoryview) -> bool:
     """Tell whether a control batch says that its producer's transaction was aborted."""
-    records = decode(batch, check_crcs=False)
+    records = decode(batch, check_crcs=False, limit_bytes=_MARKER_LIMIT_BYTES)
     if not records:
         return False
     key = records[0].key or b""
