@@ -26,7 +26,7 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m sparkmirror.config.docs --check
-	@tools/audit $(BIN)/pip-audit
+	@$(BIN)/python tools/audit.py $(BIN)/pip-audit requirements.txt
 
 bench: java $(INSTALLED)
 	$(BIN)/python -m bench $(ARGS)
