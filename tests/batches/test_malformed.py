@@ -90,11 +90,14 @@ def test_noise_gives_a_batch_error_or_nothing() -> None:
 
 
 @pytest.mark.timeout(20)
-def test_a_batch_does_not_have_more_records_than_bytes_for_them() -> None:
-    payload = Codec.ZSTD.compress(bytes(4_000_000))
-    batch = bytearray(61) + payload
+@pytest.mark.parametrize(
+    ("count", "problem"),
+    [(4_000_000, "4000000 records cannot have only 4000000 bytes"), (5_000_000, "at most 4194304")],
+)
+def test_numbers_of_records_are_not_believed(count: int, problem: str) -> None:
+    batch = bytearray(61) + Codec.ZSTD.compress(bytes(4_000_000))
     WRITE_HEADER.pack_into(
-        batch, 0, 0, len(batch) - 12, 5, 2, 0, Codec.ZSTD, 5_000_000, 1, 1, -1, -1, -1, 4_000_000
+        batch, 0, 0, len(batch) - 12, 5, 2, 0, Codec.ZSTD, count + 1, 1, 1, -1, -1, -1, count
     )
-    with pytest.raises(BatchError, match="4000000 records cannot have only 4000000 bytes"):
+    with pytest.raises(BatchError, match=problem):
         plan(memoryview(batch), 0, (), ForwardRules(check_crcs=False), {})

@@ -31,6 +31,9 @@ from sparkmirror.errors import BatchError
 
 # Length, attributes, two deltas, two lengths and the number of headers, a byte each.
 SHORTEST_RECORD_BYTES = 7
+# Each takes up to 200 bytes here, where it may have come in a fraction of a bit. Brokers, which
+# keep a list of them too, would be in trouble before.
+MOST_RECORDS = 4 << 20
 _VERY_MANY = 10_000
 _MANY = 200  # records a batch from which numpy is faster than a loop
 Positions: TypeAlias = "list[int] | array[int]"
@@ -58,6 +61,8 @@ class Kept(NamedTuple):
 
 def locate(body: bytes | bytearray, count: int) -> Spans:
     """Find all records by following their lengths; they must fill `body` exactly."""
+    if count > MOST_RECORDS:
+        raise BatchError(f"{count} records, at most {MOST_RECORDS} are looked at")
     if count * SHORTEST_RECORD_BYTES > len(body):
         raise BatchError(f"{count} records cannot have only {len(body)} bytes")
     try:
