@@ -15,16 +15,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 SECONDS = 180
-WORDS = [
-    "--require-hashes",
-    "--disable-pip",
-    "--progress-spinner",
-    "off",
-    "--timeout",
-    "15",
-    "--format",
-    "json",
-]
+WORDS = (
+    *("--require-hashes", "--disable-pip", "--progress-spinner", "off"),
+    *("--timeout", "15", "--format", "json"),
+)
 
 
 def main(pip_audit: str, requirements: str) -> int:

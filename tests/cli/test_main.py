@@ -11,6 +11,7 @@ import typer
 
 import sparkmirror
 from sparkmirror.cli import main as cli
+from sparkmirror.config.masking import remember
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError, MissingPart
 
 
@@ -89,6 +90,17 @@ def test_debug_shows_the_traceback_wherever_it_stands(
     said = capsys.readouterr().err
     assert "Traceback" in said
     assert said.endswith("sparkmirror: ValueError: oops\n")
+
+
+def test_no_secret_is_shown_not_even_in_a_traceback(
+    command_that: Callable[[Callable[[], None]], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    remember("planted-in-a-command-1")
+    command_that(raising(ValueError("with planted-in-a-command-1")))
+    assert run("probe", "--debug") == 70
+    said = capsys.readouterr().err
+    assert "planted" not in said
+    assert said.count("ValueError: with [hidden]") == 2
 
 
 def test_success_is_exit_code_0(command_that: Callable[[Callable[[], None]], None]) -> None:
