@@ -1,8 +1,10 @@
 """A broker with every kind of login, with its token server and its KDC.
 
-    plain, scram256, scram512    user and password            unsecured   a token nobody signed
-    tokens   tokens of a server, checked with its keys        kerberos    tickets of a real KDC
-    short    SCRAM-SHA-512 in sessions that last some seconds
+    source       PLAIN, as users write it for a managed source: TLSv1.2 and a JKS store
+    scram256     user and password                        scram512   the same
+    unsecured    a token that nobody signed               tokens     of a server, with its keys
+    kerberos     tickets of a real KDC
+    short        SCRAM-SHA-512 in sessions that last some seconds
 
 All of them are SASL_SSL; the first four are those of `tests.secure_cluster`.
 """
@@ -22,13 +24,19 @@ from sparkmirror.embedded.class_archive import class_archive_args
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.ports import HOST
 from tests.kerberos import REALM, Kdc
-from tests.secure_cluster import CLIENT_LOGINS, SecureCluster, start_secure_cluster
+from tests.secure_cluster import (
+    CLIENT_LOGINS,
+    USER,
+    USER_PASSWORD,
+    SecureCluster,
+    start_secure_cluster,
+)
 from tests.token_server import AUDIENCE, CLIENT, ISSUER, SECRET, TokenServer
 
 SESSION_MS = 2500
-ALIASES = ("plain", "scram256", "scram512", "unsecured", "tokens", "kerberos", "short")
+ALIASES = ("source", "scram256", "scram512", "unsecured", "tokens", "kerberos", "short")
 _MECHANISMS = {
-    "plain": "PLAIN",
+    "source": "PLAIN",
     "scram256": "SCRAM-SHA-256",
     "scram512": "SCRAM-SHA-512",
     "unsecured": "OAUTHBEARER",
@@ -37,6 +45,8 @@ _MECHANISMS = {
     "short": "SCRAM-SHA-512",
 }
 _LISTENERS = dict.fromkeys(("TOKENS", "KERBEROS", "SHORT"), "SASL_SSL")
+TOKEN_PASSWORD = "token-secret"
+_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _OAUTH = "org.apache.kafka.common.security.oauthbearer"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 _KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required"
@@ -66,6 +76,15 @@ class LoginCluster:
         }
         return settings | self._login(alias)
 
+    def _managed(self) -> dict[str, str]:
+        line = f'{_PLAIN} required username="token" password="{TOKEN_PASSWORD}";'
+        return {
+            "ssl.protocol": "TLSv1.2",
+            "ssl.truststore.type": "JKS",
+            "ssl.truststore.location": str(self.secure.certificates.trust_jks),
+            "sasl.jaas.config": line,
+        }
+
     def config(self, alias: str, **changes: str) -> ClientConfig:
         """The same, read; `changes` have underscores for dots."""
         settings = self.client(alias)
@@ -76,6 +95,8 @@ class LoginCluster:
         return config
 
     def _login(self, alias: str) -> dict[str, str]:
+        if alias == "source":
+            return self._managed()
         if alias == "tokens":
             line = f'{_OAUTH}.OAuthBearerLoginModule required clientId="{CLIENT}" '
             return {
@@ -138,7 +159,9 @@ def _properties(tokens: TokenServer, keytab: Path) -> dict[str, str]:
         f'principal="kafka/{HOST}@{REALM}";'
     )
     validator = f"{_OAUTH}.OAuthBearerValidatorCallbackHandler"
+    users = f'user_token="{TOKEN_PASSWORD}" user_{USER}="{USER_PASSWORD}"'
     return {
+        f"{name}.sasl_ssl.plain.sasl.jaas.config": f"{_PLAIN} required {users};",
         f"{name}.kerberos.sasl.enabled.mechanisms": "GSSAPI",
         f"{name}.kerberos.gssapi.sasl.jaas.config": server_login,
         f"{name}.kerberos.sasl.kerberos.service.name": "kafka",
