@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sparkmirror.connect.answers import RequestError
+from sparkmirror.connect.answers import RequestError, TargetState
 from sparkmirror.rest import bodies
-from sparkmirror.rest.app import make_app
+from sparkmirror.rest.app import ConnectApi, make_app
 from sparkmirror.rest.calls import RestOptions
 from sparkmirror.rest.errors import JsonError
 from sparkmirror.rest.users import Users
 from tests.fuzz.target import Choices, Target
 from tests.golden_rest.odd_requests import load_odd_requests
 from tests.rest.fake_herder import FakeHerder
+from tests.rest.requests import HEARTBEAT
 
 PARSERS: tuple[Callable[[bytes], object], ...] = (
     bodies.parse_config,
@@ -130,16 +131,20 @@ async def _ask(scope: dict[str, Any], body: bytes) -> tuple[int, bytes]:
 
     # With a header for it, also passwords are looked at.
     has_users = any(name in (b"authorization", b"origin") for name, _ in scope["headers"])
-    options = RestOptions(allow_origin="https://page", users=_users() if has_users else None)
-    await make_app(FakeHerder(), options)(scope, receive, send)
+    herder, app = _app(has_users=has_users)
+    herder.__init__()  # type: ignore[misc]  # as new: making an application takes long
+    herder.create("h", {"name": "h", **HEARTBEAT}, TargetState.STOPPED)
+    await app(scope, receive, send)
     return sent[0]["status"], b"".join(each.get("body", b"") for each in sent[1:])
 
 
 @functools.cache
-def _users() -> Users:
+def _app(*, has_users: bool) -> tuple[FakeHerder, ConnectApi]:
     path = Path(_FOLDER.name) / "users.properties"
     path.write_text("me: changeit\nreader: changeit\n")
-    return Users(path, ["reader"])
+    users = Users(path, ["reader"]) if has_users else None
+    herder = FakeHerder()
+    return herder, make_app(herder, RestOptions(allow_origin="https://page", users=users))
 
 
 def requests_seeds() -> Iterator[bytes]:
