@@ -183,11 +183,12 @@ class Certificates:
         """The CA, in a trust store of Java's old format."""
         return self.import_ca("truststore.jks", "JKS")
 
-    def import_ca(self, name: str, kind: str, password: str = PASSWORD) -> Path:
+    def import_ca(self, name: str, kind: str, password: str = PASSWORD, *options: str) -> Path:
         """What users do: `keytool -importcert` with the CA of their brokers."""
         path = self.folder / name
         arguments = ("-importcert", "-noprompt", "-alias", "ca", "-file", self.ca_pem)
-        _keytool(*arguments, "-keystore", path, "-storetype", kind, "-storepass", password)
+        store = ("-keystore", path, "-storetype", kind, "-storepass", password)
+        _keytool(*arguments, *store, *options)
         return path
 
     def key_jks(self, name: str, password: str = PASSWORD, key_password: str | None = None) -> Path:

@@ -68,6 +68,17 @@ def test_type_does_not_have_to_be_what_the_file_is(
     assert read_trusted(newer, kind, PASSWORD) == (certificates.ca.der,)
 
 
+def test_pkcs12_as_java_8_encrypted_it(certificates: Certificates) -> None:
+    old = certificates.import_ca("old.p12", "PKCS12", PASSWORD, "-J-Dkeystore.pkcs12.legacy")
+    assert read_trusted(old.read_bytes(), "PKCS12", PASSWORD) == (certificates.ca.der,)
+
+
+def test_certificate_in_the_place_of_a_store_is_told(certificates: Certificates) -> None:
+    with pytest.raises(BadStore, match="is a certificate, not a store") as raised:
+        read_trusted(certificates.ca.der, "JKS", PASSWORD)
+    assert raised.value.about == "location"
+
+
 def test_key_store_in_javas_old_format(certificates: Certificates, key_jks: bytes) -> None:
     own = read_own_key(key_jks, "JKS", PASSWORD, "key-password")
     assert is_key_of(own.key, certificates.client)

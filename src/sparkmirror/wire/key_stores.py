@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
-from cryptography.x509 import Certificate
+from cryptography.x509 import Certificate, load_der_x509_certificate
 
 from sparkmirror.config.keys import BadValue
 from sparkmirror.wire import jks
@@ -228,9 +228,20 @@ def _load_pkcs12(data: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertif
     except UnsupportedAlgorithm as error:
         raise BadStore(f"is encrypted in a way that cannot be read: {error}", _TO_PKCS12) from error
     except (ValueError, TypeError) as error:
+        if _is_certificate(data):
+            remedy = "put it into one with keytool -importcert, or use PEM and the type PEM"
+            raise BadStore("is a certificate, not a store", remedy) from error
         if password is None:
             raise BadStore("needs a password", "set it", about=PASSWORD) from error
         raise _wrong_password() from error
+
+
+def _is_certificate(data: bytes) -> bool:
+    try:
+        load_der_x509_certificate(data)
+    except ValueError:
+        return False
+    return True
 
 
 def _encoded(password: str) -> bytes:
