@@ -131,6 +131,27 @@ def test_admin_clients_log_in_too(logins: LoginCluster, alias: str) -> None:
         client.close()
 
 
+def test_an_admin_client_that_is_shut_out_is_let_in_again(logins: LoginCluster) -> None:
+    client = AdminClient(logins.config("short"), 10_000)
+    try:
+        add_scram_user(logins.kafka, USER, "another")
+        time.sleep(SESSION_MS / 1000)
+        with pytest.raises(AuthenticationError, match="SCRAM-SHA-512 login as 'alice'"):
+            client.cluster_id()
+        add_scram_user(logins.kafka, USER, USER_PASSWORD)
+        wait_for(lambda: _is_let_in(client), within=15.0, describe="the client is let in")
+    finally:
+        add_scram_user(logins.kafka, USER, USER_PASSWORD)
+        client.close()
+
+
+def _is_let_in(client: AdminClient) -> bool:
+    try:
+        return bool(client.cluster_id())
+    except KafkaError:
+        return False
+
+
 def test_a_session_is_renewed_on_the_connection_that_is_in_use(
     logins: LoginCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,14 @@ logging.getLogger("kafka").setLevel(logging.CRITICAL)
 # Of topics or rules in one request, so that no answer grows beyond some megabytes.
 MOST_PARTS = 500
 
+# What kafka-python says when a connection breaks, for whichever reason.
+UNCLEAR = (
+    kafka.errors.KafkaConnectionError,
+    kafka.errors.KafkaTimeoutError,
+    kafka.errors.NodeNotReadyError,
+    kafka.errors.SaslAuthenticationFailedError,
+)
+
 T = TypeVar("T")
 
 
@@ -94,6 +102,8 @@ class AdminClient:
         try:
             yield
         except kafka.errors.KafkaError as error:
+            if isinstance(error, UNCLEAR) and Security.of(self._config).protocol != "PLAINTEXT":
+                check_reachable(self._config)  # says why, if it is TLS or the login
             text = f"{what} on '{self._alias}': {type(error).__name__}: {error}"
             if getattr(error, "retriable", False):
                 raise TransportError(text) from error
