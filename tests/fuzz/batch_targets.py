@@ -42,6 +42,7 @@ SEEDS = Path(__file__).with_name("seeds")
 SHAPES = (
     [Step("data", 5), Step("data", 70)],
     [Step("data", 9, holes=True, gap=3), Step("data", 230, holes=True)],
+    [Step("data", 460, holes=True, value_bytes=2)],
     [Step("data", repeat=40), Step("abort")],
     [Step("data", 3, repeat=2, codec=codec) for codec in Codec],
     [Step("data", 30, append_time=True, codec=codec) for codec in Codec],
@@ -188,11 +189,11 @@ def run_records(data: bytes) -> None:
 def _make_batch(choices: Choices, offset: int) -> tuple[bytes, int]:
     codec = choices.pick(tuple(Codec))
     flags = choices.number() & 0x78
-    count, gap = choices.number(), choices.number()
+    count, gap = choices.number(2) & 1023, choices.number(2) & 1023
     base_time, max_time = choices.number(8, signed=True), choices.number(8, signed=True)
     body = choices.take(choices.number(2))
     batch = bytearray(HEADER_BYTES) + bytes(codec.compress(body))
-    last_delta = max(count - 1, 0) + (gap if gap < 200 else 0)
+    last_delta = max(count - 1, 0) + gap
     producer = 11 if flags & 0x10 else -1
     WRITE_HEADER.pack_into(
         batch, 0, offset, len(batch) - 12, 5, 2, 0, codec | flags, last_delta, base_time, max_time,
@@ -217,8 +218,9 @@ def _taken_apart(batch: bytes) -> bytes:
     body = bytes(Codec.of(header.codec_id).decompress(batch[HEADER_BYTES:])) if batch[61:] else b""
     gap = header.last_delta + 1 - header.record_count
     times = batch[27:43]
-    front = bytes((header.codec_id, header.attributes & 0x78, header.record_count & 255, gap & 127))
-    return front + times + len(body).to_bytes(2, "big") + body
+    numbers = (header.record_count, gap, len(body))
+    count, holes, size = (number.to_bytes(2, "big") for number in numbers)
+    return bytes((header.codec_id, header.attributes & 0x78)) + count + holes + times + size + body
 
 
 # -- codecs ---------------------------------------------------------------------------------------
