@@ -125,3 +125,12 @@ def test_passwords_in_the_clear_are_told(mechanism: str, told: int) -> None:
     findings = Findings()
     check_sasl(keys(mechanism, security_protocol="SASL_PLAINTEXT"), findings)
     assert len([text for text in findings.warnings if "SASL_SSL" in text]) == told
+
+
+@pytest.mark.parametrize(("scheme", "told"), [("http", 1), ("https", 0)])
+def test_token_servers_without_tls_are_told(scheme: str, told: int) -> None:
+    url = {"sasl_oauthbearer_token_endpoint_url": f"{scheme}://tokens.test/"}
+    findings = Findings()
+    check_sasl(keys("OAUTHBEARER", **url), findings)
+    assert findings.errors == ()
+    assert len([text for text in findings.warnings if "not encrypted" in text]) == told

@@ -132,6 +132,8 @@ def check_sasl(settings: Mapping[str, Any], findings: Findings) -> None:
             f"with {settings[MECHANISM]}, {protocol} lets everybody on the network read the "
             "password or token; use SASL_SSL",
         )
+    if settings[MECHANISM] == OAUTHBEARER and (settings[ENDPOINT_URL] or "").startswith("http:"):
+        findings.warn_key(ENDPOINT_URL, "the secret of the client and the token are not encrypted")
 
 
 def _parsed(text: Secret | None, mechanism: str) -> LoginModule:

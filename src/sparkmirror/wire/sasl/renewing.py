@@ -17,6 +17,9 @@ from sparkmirror.errors import AuthenticationError, MirrorError
 
 log = logging.getLogger(__name__)
 
+# After a failed attempt to renew what is still valid.
+PAUSE_SECONDS = 10.0
+
 
 class Expiring(Protocol):
     """What is fetched. Times are seconds since 1970."""
@@ -108,9 +111,11 @@ class Renewing(Generic[Item]):
     def _still_valid(self, failure: MirrorError | None) -> Item | None:
         """The last one, while its life lasts."""
         with self._lock:
-            if self._item is None or self._clock() >= self._item.expires_at:
+            now = self._clock()
+            if self._item is None or now >= self._item.expires_at:
                 return None
             item = self._item
+            self._renew_at = now + PAUSE_SECONDS
         log.warning(
             "%s; the last credential is used for another %d s",
             failure,
