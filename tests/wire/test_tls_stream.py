@@ -8,10 +8,15 @@ import ssl
 import struct
 import time
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
 
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.wire.buffers import BufferPool, Lease
@@ -287,6 +292,53 @@ def test_cipher_suites_are_those_of_the_list(certificates: Certificates) -> None
     ):
         line.run_until(lambda: line.opened and bool(found))
     assert found[0][0] == "ECDHE-ECDSA-AES128-GCM-SHA256"
+
+
+def test_broker_with_an_old_list_of_suites_is_reached_as_by_java(
+    certificates: Certificates,
+) -> None:
+    context = server_context(certificates, certificates.broker)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("ECDHE-ECDSA-AES256-SHA")
+    with TlsPeer(context, _wait) as peer, Line(peer.port, trust(certificates)) as line:
+        line.run_until(lambda: line.opened)
+
+
+@pytest.fixture(scope="module")
+def weak(certificates: Certificates) -> ssl.SSLContext:
+    """A broker with a key of 1024 bits."""
+    key = rsa.generate_private_key(65537, 1024)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "weak")])
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
+        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    key_pem = key.private_bytes(pem, form, serialization.NoEncryption())
+    shown = certificate.public_bytes(pem)
+    certificates.write("weak-ca.pem", shown)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_ciphers("DEFAULT@SECLEVEL=0")
+    context.load_cert_chain(certificates.write("weak.pem", key_pem + shown))
+    return context
+
+
+def test_weak_certificate_is_told_and_can_be_allowed(
+    certificates: Certificates, weak: ssl.SSLContext
+) -> None:
+    place = {"ssl.truststore.location": str(certificates.folder / "weak-ca.pem")}
+    settings = {"ssl.truststore.type": "PEM", **place}
+    with TlsPeer(weak, _wait) as peer:
+        error = refusal(peer.port, settings)
+        assert "too weak; renew it (RSA 2048, SHA-256); until then ssl.cipher.suites=" in str(error)
+        allowed = {**settings, "ssl.cipher.suites": ("DEFAULT@SECLEVEL=0",)}
+        with Line(peer.port, allowed) as line:
+            line.run_until(lambda: line.opened)
 
 
 def test_suite_of_tls13_that_is_not_in_the_list_is_refused(certificates: Certificates) -> None:

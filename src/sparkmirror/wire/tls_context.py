@@ -46,6 +46,12 @@ CLIENT_AUTH = {
     "none": ssl.CERT_NONE,
 }
 EXPIRES_SOON_DAYS = 14
+# What Java 17 offers with TLS 1.2, best first: Python alone would not do with brokers whose list of
+# suites is as old as they are.
+JAVA_SUITES = (
+    "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:ECDHE+AES:DHE+AES:RSA+AESGCM:RSA+AES:"
+    "!aNULL:!eNULL:!aDSS:!AESCCM"
+)
 
 T = TypeVar("T")
 
@@ -151,7 +157,7 @@ class Context:
     """An OpenSSL context, and what OpenSSL itself cannot be told."""
 
     def __init__(
-        self, context: ssl.SSLContext, has_own_key: bool, suites13: frozenset[str] = frozenset()
+        self, context: ssl.SSLContext, has_own_key: bool, suites13: frozenset[str]
     ) -> None:
         self.ssl = context
         self.has_own_key = has_own_key
@@ -171,27 +177,31 @@ def make_client_context(settings: TlsSettings) -> Context:
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = bool(settings["ssl.endpoint.identification.algorithm"])
+    context.set_ciphers(JAVA_SUITES)
+    suites13 = _choose(context, settings)
     _trust(context, settings)
-    return _finish(context, settings, _load_own_key(context, settings))
+    return Context(context, _load_own_key(context, settings), suites13)
 
 
 def make_server_context(settings: TlsSettings, client_auth: str = "none") -> Context:
     """What a listener is made with; `client_auth` is none, requested or required."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    suites13 = _choose(context, settings)
     if not _load_own_key(context, settings):
         reason = "a listener for https needs a key and a certificate"
         raise settings.error("ssl.keystore.location", reason, "name a key store")
     context.verify_mode = CLIENT_AUTH[client_auth]
     if context.verify_mode != ssl.CERT_NONE:
         _trust(context, settings)
-    return _finish(context, settings, has_own_key=True)
+    return Context(context, True, suites13)
 
 
-def _finish(context: ssl.SSLContext, settings: TlsSettings, has_own_key: bool) -> Context:
+def _choose(context: ssl.SSLContext, settings: TlsSettings) -> frozenset[str]:
+    """Set versions and suites, which also say how weak a key may be; gives those of TLS 1.3."""
     context.minimum_version, context.maximum_version = settings.versions()
     suites = settings.suites()
     if not suites:
-        return Context(context, has_own_key)
+        return frozenset()
     suites13 = frozenset(suites) & TLS13
     _set_old_suites(context, settings, [suite for suite in suites if suite not in TLS13])
     if not suites13:
@@ -200,7 +210,7 @@ def _finish(context: ssl.SSLContext, settings: TlsSettings, has_own_key: bool) -
     if context.minimum_version > context.maximum_version:
         reason = "has no suite for the TLS versions that may be used"
         raise settings.error("ssl.cipher.suites", reason, "add one, or allow TLSv1.2")
-    return Context(context, has_own_key, suites13)
+    return suites13
 
 
 def _set_old_suites(context: ssl.SSLContext, settings: TlsSettings, suites: list[str]) -> None:

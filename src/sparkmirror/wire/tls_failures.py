@@ -13,6 +13,7 @@ from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 _EXPIRED, _NOT_YET_VALID = 10, 9
 _SELF_SIGNED, _SELF_SIGNED_IN_CHAIN, _NO_ISSUER, _NO_FIRST_ISSUER, _ONLY_LEAF = 18, 19, 20, 2, 21
 _HOST_MISMATCH, _IP_MISMATCH = 62, 64
+_WEAK_KEY, _WEAK_CA_KEY, _WEAK_SIGNATURE = 66, 67, 68
 _UNKNOWN_CA = (
     "the broker's certificate is signed by nobody we trust",
     "put its CA certificate into the trust store (ssl.truststore.location)",
@@ -20,6 +21,10 @@ _UNKNOWN_CA = (
 _WRONG_NAME = (
     "the broker's certificate is for another host name than the one we connect to",
     "use a name of the certificate in bootstrap.servers and the broker's advertised.listeners",
+)
+_TOO_WEAK = (
+    "the broker's certificate, or one above it, has a key or signature that is too weak",
+    "renew it (RSA 2048, SHA-256); until then ssl.cipher.suites=DEFAULT@SECLEVEL=0 takes it",
 )
 _REFUSED_BY_US = {
     _EXPIRED: ("the broker's certificate has expired", "renew it, and check this machine's clock"),
@@ -29,6 +34,9 @@ _REFUSED_BY_US = {
     _NO_ISSUER: _UNKNOWN_CA,
     _NO_FIRST_ISSUER: _UNKNOWN_CA,
     _ONLY_LEAF: _UNKNOWN_CA,
+    _WEAK_KEY: _TOO_WEAK,
+    _WEAK_CA_KEY: _TOO_WEAK,
+    _WEAK_SIGNATURE: _TOO_WEAK,
     _HOST_MISMATCH: _WRONG_NAME,
     _IP_MISMATCH: _WRONG_NAME,
 }
