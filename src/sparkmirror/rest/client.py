@@ -6,11 +6,11 @@ again for as long as the patience lasts.
 
 from __future__ import annotations
 
-import json
 import re
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -141,18 +141,21 @@ class ConnectClient:
     def validate(self, plugin: str, body: bytes) -> list[tuple[str, str]]:
         """Key and error of everything that is wrong with the settings in `body`."""
         answer = self._call("PUT", _path("connector-plugins", plugin, "config/validate"), body)
-        values = [row["value"] for row in answer["configs"]]
-        return [(value["name"], text) for value in values for text in value["errors"]]
+        with self._shaped():
+            values = [row["value"] for row in answer["configs"]]
+            return [(str(value["name"]), str(text)) for value in values for text in value["errors"]]
 
     def status(self, name: str) -> Status | None:
         """None: there is no such connector, or it has no status yet."""
         answer = self._find(_path("connectors", name, "status"))
-        return None if answer is None else _read_status(name, answer)
+        with self._shaped():
+            return None if answer is None else _read_status(name, answer)
 
-    def config(self, name: str) -> dict[str, str] | None:
+    def config(self, name: str) -> dict[str, str | None] | None:
         """The settings of a connector; None if there is none of that name."""
-        answer: dict[str, str] | None = self._find(_path("connectors", name, "config"))
-        return answer
+        answer = self._find(_path("connectors", name, "config"))
+        with self._shaped():
+            return None if answer is None else {k: _text(v) for k, v in answer.items()}
 
     def put_config(self, name: str, body: bytes) -> bool:
         """Create a connector, or replace its settings; whether it is new."""
@@ -217,8 +220,16 @@ class ConnectClient:
             return None
         try:
             return response.json()
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise self._no_worker(f"its answer is no JSON: {error}") from error
+
+    @contextmanager
+    def _shaped(self) -> Iterator[None]:
+        """Where an answer is taken apart that may be somebody else's."""
+        try:
+            yield
+        except (KeyError, TypeError, AttributeError) as error:
+            raise self._no_worker("its answer has another shape") from error
 
     def _advice(self, error: httpx.HTTPError) -> str:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -274,8 +285,12 @@ def _path(collection: str, name: str, rest: str = "") -> str:
 def _message(response: httpx.Response) -> str:
     try:
         return str(response.json()["message"])
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+    except (ValueError, RecursionError, KeyError, TypeError):
         return f"HTTP {response.status_code} {response.reason_phrase}"
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _read_status(name: str, answer: Json) -> Status:
@@ -284,4 +299,5 @@ def _read_status(name: str, answer: Json) -> Status:
 
 
 def _part(name: str, task: int | None, state: Mapping[str, Any]) -> Part:
-    return Part(name, task, state["state"], state["worker_id"], state.get("trace", ""))
+    trace = str(state.get("trace") or "")
+    return Part(name, task, str(state["state"]), str(state["worker_id"]), trace)

@@ -35,7 +35,7 @@ class Sent:
     """A connector that this deployment has created, or whose settings it replaced."""
 
     name: str
-    former: Mapping[str, str] | None
+    former: Mapping[str, str | None] | None
 
 
 class Deployment:
