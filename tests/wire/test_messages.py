@@ -46,11 +46,11 @@ def test_api_versions_golden() -> None:
 def test_api_versions_by_kafka_python() -> None:
     rows = [
         ApiVersionsResponse.ApiVersion(api_key=key, min_version=low, max_version=high)
-        for key, low, high in ((0, 3, 12), (1, 4, 18), (22, 0, 6))
+        for key, low, high in ((0, 3, 12), (1, 4, 18), (3, 0, 13))
     ]
     answer = ApiVersionsResponse(error_code=0, api_keys=rows).encode(version=0)
     found = messages.decode_api_versions(memoryview(answer))
-    assert found == {0: (3, 12), 1: (4, 18), 22: (0, 6)}
+    assert found == {0: (3, 12), 1: (4, 18), 3: (0, 13)}
 
 
 def test_api_versions_that_are_refused() -> None:

@@ -61,7 +61,10 @@ def decode_api_versions(answer: memoryview) -> dict[int, tuple[int, int]]:
         if code:
             raise broker_error("ask for API versions", code)
         rows = (struct.unpack_from(">hhh", answer, 6 + 6 * at) for at in range(count))
-        return {key: (oldest, newest) for key, oldest, newest in rows}
+        found = {key: (oldest, newest) for key, oldest, newest in rows}
+        if found.get(METADATA_KEY, (0, -1))[1] < 0:
+            raise ValueError("it does not answer metadata requests; is it a controller's port?")
+        return found
 
 
 @dataclass(slots=True)
