@@ -11,10 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from sparkmirror.connect.answers import RequestError, TargetState
+from sparkmirror.errors import MirrorError
 from sparkmirror.rest import bodies
 from sparkmirror.rest.app import ConnectApi, make_app
 from sparkmirror.rest.calls import RestOptions
+from sparkmirror.rest.client import ConnectClient
 from sparkmirror.rest.errors import JsonError
 from sparkmirror.rest.users import Users
 from tests.fuzz.target import Choices, Target
@@ -163,7 +167,56 @@ def requests_seeds() -> Iterator[bytes]:
     yield b"GET /connectors?expand=status&expand=info" + head
 
 
+# -- answers of a worker ---------------------------------------------------------------------------
+
+
+def run_answers_of_workers(data: bytes) -> None:
+    """What the deploy commands read: whoever answers may be no worker at all."""
+    choices = Choices(data)
+    status, method = choices.pick((200, 201, 204, 302, 400, 401, 404, 500)), choices.number() % 5
+    body = choices.rest()
+    with ConnectClient("http://worker:8083", 0.0) as client:
+        answer = httpx.Response(status, content=body)
+        client._http = httpx.Client(transport=httpx.MockTransport(lambda _: answer))
+        try:
+            _ask_worker(client, method)
+        except MirrorError as error:
+            assert str(error)  # noqa: PT017
+
+
+def _ask_worker(client: ConnectClient, method: int) -> None:
+    if method == 0:
+        client.check()
+    elif method == 1:
+        found = client.validate("x", b"{}")
+        assert all(isinstance(each, str) for pair in found for each in pair)
+    elif method == 2:
+        status = client.status("x")
+        for part in status.parts if status else ():
+            assert isinstance(f"{part} {part.reason} {part.worker_id}", str)
+    elif method == 3:
+        config = client.config("x") or {}
+        assert all(each is None or isinstance(each, str) for each in config.values())
+    else:
+        client.put_config("x", b"{}")
+        client.delete("x")
+
+
+def answers_of_workers_seeds() -> Iterator[bytes]:
+    state = b'{"state":"FAILED","worker_id":"w:8083","trace":"Traceback \\n x"'
+    bodies_ = (
+        b'{"version":"4","commit":"c","kafka_cluster_id":"k"}',
+        b'{"configs":[{"definition":{},"value":{"name":"a","errors":["no"]}}]}',
+        b'{"name":"x","connector":' + state + b'},"tasks":[' + state + b',"id":0}]}',
+        b'{"name":"x","tasks.max":"1"}',
+        b'{"error_code":404,"message":"no"}',
+    )
+    for status in (0, 6, 7):
+        yield from (bytes((status, at)) + body for at, body in enumerate(bodies_))
+
+
 TARGETS = (
+    Target("worker-answers", run_answers_of_workers, answers_of_workers_seeds),
     Target("bodies", run_bodies, bodies_seeds),
     Target("requests", run_requests, requests_seeds),
 )

@@ -93,7 +93,10 @@ def run_answers(data: bytes) -> None:
         if which < len(METADATA_VERSIONS):
             _check_metadata(messages.decode_metadata(memoryview(choices.rest()), which))
         else:
-            DECODERS[which % len(DECODERS)](memoryview(choices.rest()))
+            found = DECODERS[which % len(DECODERS)](memoryview(choices.rest()))
+            if isinstance(found, dict) and which % len(DECODERS) == 0:
+                newest = min(found[messages.METADATA_KEY][1], messages.METADATA_NEWEST)
+                messages.encode_metadata(["t"], newest)
     except KafkaError:
         return
 
