@@ -123,7 +123,7 @@ def _load_json(path: Path) -> dict[str, str | None]:
         members = json.loads(path.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError("", None, f"cannot be read: {error}", where=str(path)) from error
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError("", None, f"no JSON: {error}", where=str(path)) from error
     if isinstance(members, dict) and isinstance(members.get("config"), dict):
         members = {"name": members.get("name"), **members["config"]}

@@ -65,4 +65,7 @@ def _of_certificate(config: ClientConfig) -> str:
         own = None
     if own is None or not own.chain:
         return ANONYMOUS
-    return f"User:{x509.load_der_x509_certificate(own.chain[0]).subject.rfc4514_string()}"
+    try:
+        return f"User:{x509.load_der_x509_certificate(own.chain[0]).subject.rfc4514_string()}"
+    except ValueError:  # the same
+        return UNKNOWN.format("of the certificate")

@@ -59,15 +59,19 @@ def fetch_certificate(config: ClientConfig, server: str) -> ShownCertificate:
         except OSError as error:
             cause = explain_handshake(error, has_own_key=settings.own_key() is not None)
             raise KafkaError(_about(config, server, cause)) from error
-    certificate = x509.load_der_x509_certificate(shown)
-    return ShownCertificate(
-        certificate.subject.rfc4514_string(),
-        certificate.issuer.rfc4514_string(),
-        certificate.not_valid_after_utc,
-        version,
-        suite,
-        is_name_checked=bool(settings[CHECKS_NAME]),
-    )
+    try:
+        certificate = x509.load_der_x509_certificate(shown)
+        return ShownCertificate(
+            certificate.subject.rfc4514_string(),
+            certificate.issuer.rfc4514_string(),
+            certificate.not_valid_after_utc,
+            version,
+            suite,
+            is_name_checked=bool(settings[CHECKS_NAME]),
+        )
+    except ValueError as error:
+        text = f"its certificate cannot be read: {error}"
+        raise KafkaError(_about(config, server, text)) from error
 
 
 def _about(config: ClientConfig, server: str, cause: object) -> str:
