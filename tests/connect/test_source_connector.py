@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import cast
 
@@ -11,9 +12,11 @@ from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.connect import source_connector
 from sparkmirror.errors import TransportError
 from sparkmirror.mirror.topics import ConfigSource
+from sparkmirror.spark.link_files import LinkFiles, clients_of_tasks
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin import AclRule, Admin, ConfigChange, TopicSetting
 from sparkmirror.wire.error_codes import broker_error
+from tests.certificates import make_ca
 from tests.clusters import wait_for
 from tests.connect.fakes import Connector, FakeAdmin
 
@@ -336,3 +339,26 @@ def own_setting(name: str, value: str) -> TopicSetting:
 def acl(topic: str) -> AclRule:
     """User:ann may read it."""
     return AclRule(2, topic, 3, "User:ann", "*", 3, 3)
+
+
+def test_tasks_elsewhere_get_stores_with_their_orders_and_when_they_change(tmp_path: Path) -> None:
+    store = tmp_path / "trust.pem"
+    store.write_text(make_ca().pem)
+    settings = {
+        "a.security.protocol": "SSL",
+        "a.ssl.truststore.type": "PEM",
+        "a.ssl.truststore.location": str(store),
+    }
+    connector = Connector(tmp_path, settings)
+    connector.source.add("t", 2)
+    connector.refresh()
+    assert "files" not in connector._orders(0)  # in local mode tasks read them as the worker does
+    connector._files = LinkFiles(clients_of_tasks(connector.config, connector.flow.worker))
+    assert list(connector._orders(0)["files"]) == [str(store)]
+    connector._send_changed_files()
+    assert [task.sent for task in connector.fake_tasks] == [[], []]
+    second = make_ca("another").pem
+    store.write_text(second)
+    connector._send_changed_files()
+    sent = {"type": "files", "files": {str(store): base64.b64encode(second.encode()).decode()}}
+    assert [task.sent for task in connector.fake_tasks] == [[sent], [sent]]

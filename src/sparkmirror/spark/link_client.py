@@ -130,8 +130,7 @@ class LinkClient:
         if self._loop is None:
             send_message(self._socket, message)
             return
-        while self._of_others:
-            self._outbox += encode_message(self._of_others.popleft())
+        self._take_of_others()
         self._outbox += encode_message(message)
         self._guarded(self._flush)
 
@@ -148,12 +147,17 @@ class LinkClient:
             self.lost = True
             if self._loop is not None:
                 self._loop.unwatch(self)
+            self._take_of_others()
             self._socket.settimeout(2.0)
             try:
                 self._socket.sendall(self._outbox)
             except OSError:
                 self._outbox.clear()  # nobody is left to read it
         self._socket.close()
+
+    def _take_of_others(self) -> None:
+        while self._of_others:
+            self._outbox += encode_message(self._of_others.popleft())
 
     def _guarded(self, step: Callable[[], None]) -> None:
         try:
