@@ -348,6 +348,7 @@ def test_tasks_elsewhere_get_stores_with_their_orders_and_when_they_change(tmp_p
         "a.security.protocol": "SSL",
         "a.ssl.truststore.type": "PEM",
         "a.ssl.truststore.location": str(store),
+        "tasks.max": "2",
     }
     connector = Connector(tmp_path, settings)
     connector.source.add("t", 2)
