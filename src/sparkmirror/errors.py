@@ -120,6 +120,10 @@ class DeniedError(BrokerError):
         self.grant = grant
         self.meanwhile = meanwhile
 
+    def during(self, meanwhile: str) -> DeniedError:
+        """The same, with what happens as long as it lasts."""
+        return DeniedError(str(self.args[0]), self.code, self.grant, meanwhile)
+
     def __str__(self) -> str:
         told = f"{self.args[0]}; {self.meanwhile}" if self.meanwhile else str(self.args[0])
         return f"{told}; to allow it: {self.grant}"
@@ -128,7 +132,7 @@ class DeniedError(BrokerError):
 def told(error: MirrorError, meanwhile: str) -> str:
     """The error and what happens meanwhile; the command that grants a right comes last."""
     if isinstance(error, DeniedError):
-        return str(DeniedError(str(error.args[0]), error.code, error.grant, meanwhile))
+        return str(error.during(meanwhile))
     return f"{error}; {meanwhile}"
 
 

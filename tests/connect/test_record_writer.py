@@ -14,6 +14,7 @@ from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_offsets import SourceOffsets
 from sparkmirror.errors import BatchError, KafkaError
 from sparkmirror.mirror.partitioner import partition_for_key
+from sparkmirror.wire import producer_id
 from tests.clusters import wait_for
 from tests.wire.fake_broker import (
     INIT_PRODUCER_ID,
@@ -28,7 +29,7 @@ from tests.wire.rigs import client_config
 
 NAME = "a->b|MirrorHeartbeatConnector"
 WAIT_SECONDS = 20.0
-TOPIC_AUTHORIZATION, CLUSTER_AUTHORIZATION = 29, 31
+TOPIC_AUTHORIZATION, CLUSTER_AUTHORIZATION, UNSUPPORTED_VERSION = 29, 31, 35
 
 
 class Outcomes:
@@ -219,15 +220,30 @@ def test_the_same_refusal_is_logged_once(
     assert "TOPIC_AUTHORIZATION_FAILED" in writer.last_error
 
 
-def test_a_producer_that_may_not_write_at_all_is_tried_again(
+def test_a_producer_that_may_not_write_at_all_waits(
+    writer: RecordWriter,
+    target: FakeCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(producer_id, "DENIED_SECONDS", 0.05)
+    target.intercept(INIT_PRODUCER_ID, once(Do(code=CLUSTER_AUTHORIZATION)))
+    outcomes = Outcomes()
+    send(writer, b"patient", outcomes)
+    assert writer.flush(WAIT_SECONDS)
+    assert outcomes.errors == [None]
+    assert "AUTHORIZATION_FAILED: User:ANONYMOUS lacks" in caplog.text
+
+
+def test_a_producer_that_is_refused_is_tried_again(
     writer: RecordWriter, target: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record_writer, "RESTART_SECONDS", 0.05)
-    target.intercept(INIT_PRODUCER_ID, once(Do(code=CLUSTER_AUTHORIZATION)))
+    target.intercept(INIT_PRODUCER_ID, once(Do(code=UNSUPPORTED_VERSION)))
     outcomes = Outcomes()
     send(writer, b"refused", outcomes)
     assert writer.flush(WAIT_SECONDS)
-    assert "CLUSTER_AUTHORIZATION_FAILED" in str(outcomes.errors[0])
+    assert "UNSUPPORTED_VERSION" in str(outcomes.errors[0])
     send(writer, b"allowed", outcomes)
     assert writer.flush(WAIT_SECONDS)
     assert outcomes.errors[1] is None

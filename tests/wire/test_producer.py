@@ -9,6 +9,8 @@ import pytest
 
 from sparkmirror.errors import BrokerError, RefusedError, TransportError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire import producer_id
+from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.producer import LAST_SEQUENCE, Parcel
 from tests.wire.fake_broker import INIT_PRODUCER_ID, PRODUCE, Do, FakeCluster, Request, once
 from tests.wire.rigs import TP, ProducerRig, batch, flat, numbered
@@ -16,6 +18,7 @@ from tests.wire.rigs import TP, ProducerRig, batch, flat, numbered
 UNKNOWN_TOPIC_OR_PARTITION = 3
 COORDINATOR_LOAD_IN_PROGRESS = 14
 CLUSTER_AUTHORIZATION_FAILED = 31
+UNSUPPORTED_VERSION = 35
 DUPLICATE_SEQUENCE_NUMBER = 46
 
 
@@ -225,10 +228,30 @@ def test_a_producer_id_that_is_not_to_be_had_yet_is_asked_for_again(rig: Produce
 
 
 def test_a_producer_id_that_is_refused_ends_the_task(rig: ProducerRig) -> None:
-    rig.brokers.intercept(INIT_PRODUCER_ID, lambda _: Do(code=CLUSTER_AUTHORIZATION_FAILED))
+    rig.brokers.intercept(INIT_PRODUCER_ID, lambda _: Do(code=UNSUPPORTED_VERSION))
     rig.offer([b"v"])
-    with pytest.raises(RefusedError, match="CLUSTER_AUTHORIZATION_FAILED"):
+    with pytest.raises(RefusedError, match="UNSUPPORTED_VERSION"):
         rig.finish()
+
+
+@pytest.mark.parametrize(
+    ("newest", "lacking"),
+    [
+        pytest.param(9, "User:ANONYMOUS lacks WRITE on topic 't' of cluster 'fake'", id="2.8"),
+        pytest.param(8, "User:ANONYMOUS lacks IDEMPOTENT_WRITE on cluster 'fake'", id="2.7"),
+    ],
+)
+def test_a_producer_id_that_we_may_not_have_is_waited_for(
+    rig: ProducerRig, newest: int, lacking: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(producer_id, "DENIED_SECONDS", 0.01)
+    monkeypatch.setattr(Cluster, "newest", lambda *_: newest)
+    rig.brokers.intercept(INIT_PRODUCER_ID, once(Do(code=CLUSTER_AUTHORIZATION_FAILED)))
+    rig.offer([b"v"])
+    rig.finish()
+    assert rig.brokers.log("t").values() == [b"v"]
+    assert lacking in str(rig.stuck[0])
+    assert rig.stuck[-1] is None
 
 
 def test_a_partition_is_forgotten_only_when_nothing_of_it_is_under_way(rig: ProducerRig) -> None:

@@ -34,7 +34,15 @@ from sparkmirror.connect.translator import Translator, make_translator
 from sparkmirror.errors import DeniedError, KafkaError, MirrorError, told
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
 from sparkmirror.mirror.filters import make_topic_filter
-from sparkmirror.mirror.permissions import CREATE, READ, WRITE, Feature, Place, meanwhile
+from sparkmirror.mirror.permissions import (
+    CREATE,
+    NO_TRACE,
+    READ,
+    WRITE,
+    Feature,
+    Place,
+    meanwhile,
+)
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import FlowName, TopicPartition
@@ -84,14 +92,17 @@ class CheckpointConnector:
         self._groups = FollowedGroups(self._flow, config, self._rules.topic_filter)
         self.name = f"{flow.name}|{config.name}"
         self._ticker = Ticker(self.name)
-        without = meanwhile(Feature.CHECKPOINTS, Place.CHECKPOINTS, WRITE)
+        self.topic = self._policy.checkpoints_topic(config.source_alias)
+        without = {
+            self.topic: meanwhile(Feature.CHECKPOINTS, Place.CHECKPOINTS, WRITE),
+            flow.worker.offset_storage_topic: NO_TRACE,
+        }
         self._writer = RecordWriter(config.producer, self.name, without)
         self._complaints = Complaints(self.name)
         self._store = OffsetStore(flow.worker, config.name, config.source_alias)
         self._flush_seconds = flow.worker.offset_flush_interval_ms / 1000
         own = own_writer(flow.worker, config.producer, self.name)
         self._offsets = SourceOffsets(self._writer, self._store.topic, own)
-        self.topic = self._policy.checkpoints_topic(config.source_alias)
         self._log = CheckpointLog(self.topic, config.name, self._writer, self._offsets)
         self._admins: list[GroupAdmin] = []
         self._loading: TopicFollower | None = None

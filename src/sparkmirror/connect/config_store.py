@@ -28,7 +28,8 @@ from sparkmirror.connect.config_records import (
 )
 from sparkmirror.connect.followed_topic import FollowedTopic, now_ms
 from sparkmirror.connect.storage_topics import StorageTopic, prepare_storage_topic
-from sparkmirror.errors import LocalProtocolError
+from sparkmirror.errors import DeniedError, LocalProtocolError
+from sparkmirror.mirror.permissions import NO_CHANGES, NO_CONNECTORS
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.fenced_writer import FencedWriter
 
@@ -123,7 +124,10 @@ class ConfigStore:
         with self._claiming:
             term = self._term()
             self._claimed = None
-            self._writer.claim(WRITE_SECONDS)
+            try:
+                self._writer.claim(WRITE_SECONDS)
+            except DeniedError as error:
+                raise error.during(NO_CONNECTORS) from error
             self._claimed = term
         self.refresh()
 
@@ -157,7 +161,10 @@ class ConfigStore:
             term = self._term()
             if term is not None and (term != self._claimed or self._writer.must_claim):
                 self.claim()
-            offset = self._writer.write(self._tp, _batch(rows), len(rows), WRITE_SECONDS)
+            try:
+                offset = self._writer.write(self._tp, _batch(rows), len(rows), WRITE_SECONDS)
+            except DeniedError as error:
+                raise error.during(NO_CHANGES) from error
         end = offset + len(rows)
         self._running().wait_for(lambda: self._snapshot.end_offset >= end, WRITE_SECONDS)
 

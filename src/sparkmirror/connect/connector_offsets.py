@@ -15,8 +15,9 @@ from sparkmirror.config.clients import ClientConfig, ProducerConfig
 from sparkmirror.connect.followed_topic import now_ms
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.topic_reader import TopicReader
-from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.errors import DeniedError, KafkaError, TransportError
 from sparkmirror.mirror.partitioner import partition_for_key
+from sparkmirror.mirror.permissions import NO_ALTERING, NO_LIST
 from sparkmirror.mirror.records import jackson_string
 
 READ_SECONDS = 60.0
@@ -70,7 +71,10 @@ class ConnectorOffsets:
         self._send(wanted)
 
     def _rows(self, connector: str) -> Iterable[tuple[bytes, Json, Json | None]]:
-        records = TopicReader(self._client, self.topic, self._partitions).read(READ_SECONDS)
+        try:
+            records = TopicReader(self._client, self.topic, self._partitions).read(READ_SECONDS)
+        except DeniedError as error:
+            raise error.during(NO_LIST) from error
         for record in records:
             match _parse(record.key):
                 case [str(name), dict(partition)] if name == connector and record.key is not None:
@@ -83,7 +87,8 @@ class ConnectorOffsets:
         for key, value in wanted.items():
             rows = by_partition.setdefault(partition_for_key(key, self._partitions), [])
             rows.append((key, value, now_ms()))
-        writer = RecordWriter(ProducerConfig(self._client), f"'{self.topic}'")
+        without = {self.topic: NO_ALTERING}
+        writer = RecordWriter(ProducerConfig(self._client), f"'{self.topic}'", without)
         writer.start()
         try:
             for partition, rows in by_partition.items():
@@ -93,7 +98,7 @@ class ConnectorOffsets:
             writer.close()
         failures = [error for error in errors if error is not None]
         if not written or failures:
-            why = failures[0] if failures else writer.last_error or "no answer"
+            why = writer.last_error or (failures[0] if failures else "no answer")
             raise TransportError(f"write offsets to '{self.topic}': {why}")
 
 

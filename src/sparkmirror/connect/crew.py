@@ -58,6 +58,8 @@ class Crew:
         self._lease_until = 0.0
         self._generation = -1
         self._has_claimed = False
+        # The last error of a turn, so that it is logged once.
+        self._said = ""
         self._slots_at = 0.0
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -108,10 +110,18 @@ class Crew:
             self._wake.clear()
             try:
                 self.reconcile()
+                self._said = ""
+            except MirrorError as error:
+                self._complain(str(error))
             except Exception:  # the next turn may do better, and nobody else would
                 log.exception("looking after the connectors failed")
             self.last_turn = time.monotonic()
             self._wake.wait(TICK_SECONDS)
+
+    def _complain(self, error: str) -> None:
+        level = logging.DEBUG if error == self._said else logging.WARNING
+        log.log(level, "connectors cannot be looked after: %s", error)
+        self._said = error
 
     def reconcile(self) -> None:
         """One look: who leads, and what is wanted."""

@@ -20,7 +20,7 @@ from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
 from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import FlowName, TopicPartition
-from sparkmirror.wire.access import DENIALS, Resource
+from sparkmirror.wire.access import DENIALS, Resource, needing
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class GroupSync:
         """
         planned = plan_on_target(groups, checkpoints, self._target)
         plans = planned.plans
-        report = SyncReport(errors={group: str(error) for group, error in planned.errors.items()})
+        report = SyncReport(errors={group: _told(error) for group, error in planned.errors.items()})
         wanted = {group: plan.write for group, plan in plans.items() if plan.write}
         self._say_reset(plans)
         for group, outcome in self._target.alter_many(wanted, is_stopping).items():
@@ -115,10 +115,9 @@ class GroupSync:
             self._explain(group, NotWritten.ACTIVE, "")
             return
         if failed:
-            report.errors[group] = str(next(iter(failed.values())))
-            error = next(iter(failed.values()))
-            why = told(error, _meanwhile(error)) if isinstance(error, DeniedError) else error
-            self._say(group, f"{some_names(failed)} not written: {why}", logging.WARNING)
+            report.errors[group] = _told(next(iter(failed.values())))
+            text = f"{some_names(failed)} not written: {report.errors[group]}"
+            self._say(group, text, logging.WARNING)
         else:
             self._said.pop(group, None)
         if len(failed) < len(outcome):
@@ -137,6 +136,10 @@ class GroupSync:
             log.log(level, "[%s] offsets of group '%s' on the target: %s", self._flow, group, text)
 
 
-def _meanwhile(error: DeniedError) -> str:
+def _told(error: KafkaError) -> str:
+    """The error; of a denial also what goes on."""
+    if not isinstance(error, DeniedError):
+        return str(error)
     is_group = DENIALS[error.code] is Resource.GROUP
-    return meanwhile(Feature.GROUP_OFFSETS, Place.GROUPS if is_group else Place.REMOTE, READ)
+    place = Place.GROUPS if is_group else Place.REMOTE
+    return told(needing(error, READ), meanwhile(Feature.GROUP_OFFSETS, place, READ))

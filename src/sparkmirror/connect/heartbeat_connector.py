@@ -18,7 +18,7 @@ from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_offsets import SourceOffsets, own_writer
 from sparkmirror.connect.ticker import Ticker
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import CREATE, WRITE, Feature, Place, meanwhile
+from sparkmirror.mirror.permissions import CREATE, NO_TRACE, WRITE, Feature, Place, meanwhile
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.records import Heartbeat, encode_heartbeat_offset_key
 from sparkmirror.wire.admin import Admin
@@ -46,7 +46,10 @@ class HeartbeatConnector:
         )
         self._admin: Admin | None = None
         self._ticker = Ticker(self.name)
-        without = meanwhile(Feature.HEARTBEATS, Place.HEARTBEATS, WRITE)
+        without = {
+            self.topic: meanwhile(Feature.HEARTBEATS, Place.HEARTBEATS, WRITE),
+            self._store.topic: NO_TRACE,
+        }
         self._writer = RecordWriter(config.producer, self.name, without)
         own = own_writer(pair.worker, config.producer, self.name)
         self._offsets = SourceOffsets(self._writer, self._store.topic, own)

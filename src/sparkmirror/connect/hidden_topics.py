@@ -13,7 +13,7 @@ from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.connect.complaints import Complaints
 from sparkmirror.errors import DeniedError, told
 from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
-from sparkmirror.wire.access import Resource, Right, grant_command
+from sparkmirror.wire.access import Resource, Right, grant_command, needing
 from sparkmirror.wire.admin import Admin
 from sparkmirror.wire.principal import principal_of
 
@@ -37,7 +37,7 @@ class HiddenTopics:
         errors = self._source.find_topics(sorted(missing)) if missing else {}
         without = meanwhile(Feature.COPY, Place.COPIED, READ)
         wrong = {
-            topic: told(_lacks_read(error), without)
+            topic: told(needing(error, READ), without)
             for topic, error in errors.items()
             if isinstance(error, DeniedError)
         }
@@ -57,13 +57,3 @@ class HiddenTopics:
 def plain_names(patterns: Iterable[str]) -> list[str]:
     """Those that are, or could be, the name of one topic or group."""
     return [pattern for pattern in patterns if PLAIN_NAME.fullmatch(pattern)]
-
-
-def _lacks_read(error: DeniedError) -> DeniedError:
-    """Whoever asks for a name needs DESCRIBE; whoever copies needs READ, which includes it."""
-    text, grant = str(error.args[0]), error.grant
-    return DeniedError(
-        text.replace("lacks DESCRIBE", "lacks READ"),
-        error.code,
-        grant.replace("--operation Describe", "--operation Read"),
-    )

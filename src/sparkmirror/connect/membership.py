@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError
+from sparkmirror.errors import BrokerError, DeniedError, KafkaError, RemoteProtocolError
+from sparkmirror.mirror.permissions import NO_CONNECTORS
 from sparkmirror.spark.lease import boot_clock
 from sparkmirror.wire.calls import Call, Calls
 from sparkmirror.wire.error_codes import INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS
@@ -299,12 +300,12 @@ class Membership:
             callback()
 
     def _complain(self, error: KafkaError) -> None:
-        text = str(error)
+        text = str(error.during(NO_CONNECTORS) if isinstance(error, DeniedError) else error)
         if isinstance(error, BrokerError) and error.code == INCONSISTENT_GROUP_PROTOCOL:
             text += "; Kafka Connect workers use this group.id: stop them first, or name another"
         if text != self.last_error and not self._stopping.is_set():
             self.last_error = text
-            log.warning("[%s] %s; trying again", self._group, text)
+            log.warning("[%s] trying again: %s", self._group, text)
         pause = self._config.retry_backoff_ms / 1000 if error.retriable else REFUSED_SECONDS
         self._calls.wait(lambda: False, pause)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -69,10 +69,12 @@ class RecordWriter:
     `missing` has the topics that records wait for because the cluster does not know them.
     """
 
-    def __init__(self, config: ProducerConfig, name: str, without: str = "trying again") -> None:
-        """`without` says what happens as long as the right to write is missing."""
+    def __init__(
+        self, config: ProducerConfig, name: str, without: Mapping[str, str] | None = None
+    ) -> None:
+        """`without` says of topics what happens as long as the right to write them is missing."""
         self.last_error = ""
-        self._without = without
+        self._without = without or {}
         self.missing: frozenset[str] = frozenset()
         self._config = config
         self._name = name
@@ -185,9 +187,10 @@ class RecordWriter:
                 del self._waiting[batch]
                 self._changed.notify_all()
 
-    def say_of(self, error: KafkaError) -> None:
+    def say_of(self, topic: str, error: KafkaError) -> None:
         """Log an answer of the cluster; of a denial also what happens meanwhile."""
-        self.say(told(error, self._without) if isinstance(error, DeniedError) else str(error))
+        without = self._without.get(topic, "trying again")
+        self.say(told(error, without) if isinstance(error, DeniedError) else str(error))
 
     def say(self, error: str) -> None:
         """Log what is in the way, once until something else is or records are stored again."""
@@ -281,7 +284,7 @@ class _Session:
 
     def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
         """Will never be stored: whoever sent it is told, the others go on."""
-        self._writer.say_of(error)
+        self._writer.say_of(tp.topic, error)
         self._settle(parcel, error)
         return []
 
@@ -292,7 +295,7 @@ class _Session:
             self._writer.note_missing(tp.topic, None)
             return
         if isinstance(error, DeniedError):
-            self._writer.say_of(error)
+            self._writer.say_of(tp.topic, error)
             return
         now = self.loop.clock()
         if now - self._stuck_since.setdefault(tp, now) >= STUCK_SECONDS:

@@ -75,4 +75,4 @@ def own_writer(worker: WorkerConfig, producer: ProducerConfig, name: str) -> Rec
     """A writer for the worker's cluster, when the producer of the records is for another one."""
     if worker.client.is_same_cluster(producer.client):
         return None
-    return RecordWriter(worker.producer, f"{name} offsets", NO_TRACE)
+    return RecordWriter(worker.producer, f"{name} offsets", {worker.offset_storage_topic: NO_TRACE})

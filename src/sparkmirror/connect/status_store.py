@@ -69,7 +69,7 @@ class StatusStore:
         # Written from here, and maybe not read back yet.
         self._put_topics: dict[str, set[str]] = {}
         self._followed: FollowedTopic | None = None
-        without = meanwhile(Feature.WORKER, Place.STATUS, WRITE)
+        without = {topic: meanwhile(Feature.WORKER, Place.STATUS, WRITE)}
         self._writer = RecordWriter(ProducerConfig(client), f"'{topic}'", without)
 
     def start(self) -> None:

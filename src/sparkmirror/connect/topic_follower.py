@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sparkmirror.batches.forward import find_batches
-from sparkmirror.batches.header import CONTROL, read_header
+from sparkmirror.batches.header import CONTROL, MAGIC_AT, check_header, read_header
+from sparkmirror.batches.message_set import decode_message
 from sparkmirror.batches.records import Record, decode
 from sparkmirror.batches.transactions import AbortedTransactions
 from sparkmirror.config.clients import ClientConfig
@@ -151,11 +152,8 @@ class TopicFollower:
         aborted = AbortedTransactions(records.aborted)
         found: list[Record] = []
         for start, end in pairwise(bounds):
-            batch = records.view[start:end]
-            header = read_header(batch)
-            next_offset = header.last_offset + 1
-            if not aborted.holds(header, batch) and not header.attributes & CONTROL:
-                found += [r for r in decode(batch) if r.offset >= records.next_offset]
+            some, next_offset = _decode(records.view[start:end], aborted)
+            found += [record for record in some if record.offset >= records.next_offset]
         self._records += found
         self._stand(records.tp, next_offset)
         return next_offset
@@ -193,3 +191,15 @@ class TopicFollower:
         self._positions[tp] = next_offset
         if next_offset >= self._ends[tp]:
             self._open.discard(tp)
+
+
+def _decode(batch: memoryview, aborted: AbortedTransactions) -> tuple[list[Record], int]:
+    """The records of a batch that count, and the offset after it."""
+    if batch[MAGIC_AT] < 2:
+        old, _ = decode_message(batch)
+        return old, int.from_bytes(batch[:8], "big") + 1
+    header = read_header(batch)
+    check_header(header)
+    if aborted.holds(header, batch) or header.attributes & CONTROL:
+        return [], header.last_offset + 1
+    return decode(batch, limit_bytes=LIMIT_BYTES), header.last_offset + 1

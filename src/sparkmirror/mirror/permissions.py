@@ -101,6 +101,9 @@ NO_POSITIONS = "copying goes on, but a restart copies again what came since posi
 NO_TRACE = "all else goes on: nobody reads what is not written"
 NO_WORKER = "the worker does not start"
 NO_CHANGES = "connectors run, but cannot be created, changed or deleted"
+NO_CONNECTORS = "the worker answers, but runs no connectors and lets nobody change them"
+NO_LIST = "connectors cannot read their positions, nor show them"
+NO_ALTERING = "positions cannot be changed by REST"
 NOT_LOOKED = "nobody looks whether the topic is compacted"
 EARLIER = "checkpoints are made, without knowing those of earlier runs, which can make them coarser"
 
@@ -216,7 +219,7 @@ NEEDS: tuple[Need, ...] = (
     *_internal(Feature.HEARTBEATS, Side.WORKER, Place.OFFSETS, NO_STORE, {WRITE: NO_TRACE}),
     Need(
         Feature.WORKER, Side.WORKER, Place.MEMBERS, READ,
-        "be a member", "the worker answers reads, but runs no connectors",
+        "be a member", NO_CONNECTORS,
     ),
     *_internal(
         Feature.WORKER, Side.WORKER, Place.CONFIG, NO_STORE, {READ: NO_WORKER, WRITE: NO_CHANGES}
@@ -227,14 +230,11 @@ NEEDS: tuple[Need, ...] = (
     ),
     *_internal(
         Feature.WORKER, Side.WORKER, Place.OFFSETS, NO_STORE,
-        {
-            READ: "connectors cannot read their positions, nor show them",
-            WRITE: "positions cannot be changed by REST",
-        },
+        {READ: NO_LIST, WRITE: NO_ALTERING},
     ),
     Need(
         Feature.WORKER, Side.WORKER, Place.TRANSACTIONAL_ID, WRITE,
-        "write connectors to the config topic as the only leader", NO_CHANGES,
+        "write connectors to the config topic as the only leader", NO_CONNECTORS,
     ),
 )  # fmt: skip
 

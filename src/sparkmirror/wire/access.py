@@ -117,6 +117,13 @@ def answer_error(
     return DeniedError(text, code, grant_command(config, missing))
 
 
+def needing(error: DeniedError, operation: Operation) -> DeniedError:
+    """The same denial for whoever needs more than was asked for: READ includes DESCRIBE."""
+    text = str(error.args[0]).replace("lacks DESCRIBE on", f"lacks {operation.name} on")
+    grant = error.grant.replace("--operation Describe ", f"--operation {operation} ")
+    return DeniedError(text, error.code, grant)
+
+
 def describe_lack(config: ClientConfig, right: Right) -> str:
     """Who lacks which right on which cluster."""
     if right.resource is Resource.CLUSTER:

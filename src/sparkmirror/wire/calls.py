@@ -129,8 +129,11 @@ class Calls:
         body = [encode_find_coordinator(key, kind)]
         found = decode_find_coordinator(self.ask(what, None, FIND_COORDINATOR, body, seconds))
         if found.code:
-            describe = Operation.DESCRIBE
-            needed = (group_right(describe, key), transaction_right(describe, key))
+            # To find is to DESCRIBE, which is part of what whoever asks will need next.
+            needed = (
+                group_right(Operation.READ, key),
+                transaction_right(Operation.WRITE, key),
+            )
             raise answer_error(self.config, what, found.code, *needed)
         self.cluster.learn_address(found.node, found.host, found.port)
         return found.node

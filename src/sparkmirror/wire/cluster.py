@@ -201,6 +201,10 @@ class Cluster:
         versions = (link.versions if link else None) or {}
         return versions.get(api, (0, -1))[1]
 
+    def newest(self, api: int) -> int:
+        """The newest version of `api` that some broker speaks, once one has answered."""
+        return max((link.versions or {}).get(api, (0, -1))[1] for link in self._links.values())
+
     def close(self) -> None:
         """Close all connections."""
         self._closed = True

@@ -14,13 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.errors import BrokerError, DeniedError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import PRODUCING, Operation, answer_error, topic_right
 from sparkmirror.wire.cluster import Cluster
-from sparkmirror.wire.error_codes import LEADER_NOT_AVAILABLE
+from sparkmirror.wire.error_codes import LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED
 from sparkmirror.wire.parcels import Partition
+from sparkmirror.wire.produce_messages import PRODUCE
 
+PRODUCE_KEY = PRODUCE[0]
+# The first version of it that brokers of 2.8 know.
+CONTENT_VERSION = 9
 # What waits for the target when a second connection begins to pay.
 TRICKLE_BYTES = 64 << 10
 
@@ -125,6 +129,15 @@ class Lanes:
         needed = topic_right(Operation.WRITE, partition.tp.topic)
         config, what = self._cluster.config, self.what(partition)
         return answer_error(config, what, code, needed, PRODUCING, detail=detail)
+
+    def denial(self, partition: Partition, error: DeniedError) -> BrokerError:
+        """That there is no producer id for us, from brokers that are content with less.
+
+        Those of 2.8 and later give one to whoever may write any topic, so that this one may not be
+        written either.
+        """
+        is_content = self._cluster.newest(PRODUCE_KEY) >= CONTENT_VERSION
+        return self.error(partition, TOPIC_AUTHORIZATION_FAILED) if is_content else error
 
     def what(self, partition: Partition) -> str:
         """For error messages: what was being done."""

@@ -20,7 +20,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError, TransportError
+from sparkmirror.errors import (
+    BrokerError,
+    DeniedError,
+    KafkaError,
+    RemoteProtocolError,
+    TransportError,
+)
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import produce_messages
 from sparkmirror.wire.cluster import Cluster
@@ -83,7 +89,9 @@ class Producer:
         # to repeat batches that the broker has: it would acknowledge them and store nothing.
         self._retired: dict[TopicPartition, tuple[int, int, int]] = {}
         self._lanes = Lanes(cluster, lines, self._mark_stuck, self.pump)
-        self._identity = IdentityAsker(cluster, request_timeout_ms / 1000, self.pump)
+        self._identity = IdentityAsker(
+            cluster, request_timeout_ms / 1000, self.pump, self._on_denied
+        )
         self.waiting_bytes = 0
         self.stuck_bytes = 0
         self.retries = 0
@@ -355,6 +363,12 @@ class Producer:
     def _backoff(self, failures: int) -> float:
         base = self._cluster.config.retry_backoff_ms / 1000
         return float(min(base * 2 ** min(failures - 1, 10), 1.0)) if failures > 0 else 0.0
+
+    def _on_denied(self, error: DeniedError) -> None:
+        """No producer id for us: everything waits until somebody grants the right."""
+        for partition in list(self._partitions.values()):
+            if partition.queue:
+                self._mark_stuck(partition, self._lanes.denial(partition, error))
 
     def _mark_stuck(self, partition: Partition, error: KafkaError | None) -> None:
         stuck = error is not None

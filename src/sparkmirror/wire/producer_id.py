@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sparkmirror.errors import KafkaError, RefusedError
+from sparkmirror.errors import DeniedError, KafkaError, RefusedError
 from sparkmirror.wire import messages
 from sparkmirror.wire.access import PRODUCING, answer_error
 from sparkmirror.wire.cluster import Cluster
+
+# How soon we ask again for what we may not have.
+DENIED_SECONDS = 2.0
 
 
 class Identity(NamedTuple):
@@ -24,8 +27,16 @@ class Identity(NamedTuple):
 class IdentityAsker:
     """Keeps one identity, and calls `on_known` whenever there is a new one."""
 
-    def __init__(self, cluster: Cluster, timeout: float, on_known: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        timeout: float,
+        on_known: Callable[[], None],
+        on_denied: Callable[[DeniedError], None],
+    ) -> None:
+        """`on_denied` is called again and again as long as we may have none."""
         self._cluster = cluster
+        self._on_denied = on_denied
         self._timeout = timeout
         self._on_known = on_known
         self._asking = False
@@ -64,6 +75,10 @@ class IdentityAsker:
         self._on_known()
 
     def _on_error(self, error: KafkaError) -> None:
+        if isinstance(error, DeniedError):
+            self._on_denied(error)
+            self._cluster.loop.call_later(DENIED_SECONDS, self._retry)
+            return
         if not error.retriable:
             raise RefusedError(str(error)) from error
         self._retry()

@@ -1,0 +1,1 @@
+"""Tests of rights, on a real cluster with an authorizer."""

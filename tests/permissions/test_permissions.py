@@ -1,0 +1,149 @@
+"""With exactly the documented rights everything works; each one that is missing has its message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.mirror.permissions import (
+    ALTER,
+    ALTER_CONFIGS,
+    CREATE,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    EXISTS,
+    NEEDS,
+    NEW_BROKERS,
+    NO_CHECKPOINTS,
+    NO_HEARTBEATS,
+    NOT_LOOKED,
+    READ,
+    REMOTE_EXISTS,
+    WRITE,
+    Feature,
+    Need,
+    Place,
+    meanwhile,
+)
+from sparkmirror.wire.access import Operation, Right, describe_lack, grant_command
+from sparkmirror.wire.principal import principal_of
+from tests.permissions.guarded import Grant, Guarded, start_guarded
+from tests.permissions.worlds import World, warnings_of
+
+pytestmark = pytest.mark.kafka
+
+SOURCE = frozenset({"kept", "cut", "growth", "settings", "syncs", "map", "positions", "acls"})
+NO_GROUP = meanwhile(Feature.CHECKPOINTS, Place.GROUPS, DESCRIBE)
+COPY, CHECKPOINTS, GROUP_OFFSETS = Feature.COPY, Feature.CHECKPOINTS, Feature.GROUP_OFFSETS
+# What is not done without a right; all else is.
+LOST: dict[tuple[Feature, Place, Operation], AbstractSet[str]] = {
+    (COPY, Place.COPIED, READ): {"cut", "growth", "settings"},
+    (COPY, Place.COPIED, DESCRIBE_CONFIGS): {"kept"},
+    (COPY, Place.SYNCS, CREATE): {"syncs"},
+    (COPY, Place.SYNCS, WRITE): {"syncs"},
+    (COPY, Place.REMOTE, CREATE): {"kept"},
+    (COPY, Place.REMOTE, WRITE): {"cut"},
+    (COPY, Place.REMOTE, ALTER): {"growth"},
+    (COPY, Place.OFFSET_MAP, CREATE): {"map"},
+    (COPY, Place.OFFSET_MAP, WRITE): {"map"},
+    (COPY, Place.OFFSETS, CREATE): SOURCE - {"acls"},
+    (COPY, Place.OFFSETS, READ): {"kept", "cut", "syncs", "map"},
+    (COPY, Place.OFFSETS, WRITE): {"positions"},
+    (Feature.CONFIGS, Place.COPIED, DESCRIBE_CONFIGS): {"settings"},
+    (Feature.CONFIGS, Place.REMOTE, ALTER_CONFIGS): {"settings"},
+    (Feature.ACLS, Place.CLUSTER, DESCRIBE): {"acls"},
+    (Feature.ACLS, Place.CLUSTER, ALTER): {"acls"},
+}
+IN_TURN = [
+    need
+    for need in NEEDS
+    if need.feature is not Feature.WORKER
+    and need.unless != NEW_BROKERS
+    # The same topic as that of the copy.
+    and (need.feature, need.place) != (CHECKPOINTS, Place.OFFSETS)
+]
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Guarded]:
+    with start_guarded() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def world(guarded: Guarded, tmp_path: Path) -> World:
+    return World(tmp_path, guarded)
+
+
+def test_everything_works_with_exactly_the_documented_rights(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.allow()
+    world.run_source()
+    world.run_checkpoints()
+    world.run_heartbeats()
+    assert world.messages == []
+    assert warnings_of(caplog.records) == []
+    assert world.outcome() == SOURCE
+    assert world.checkpoints() >= 2
+    assert world.synced() == {world.kept, world.cut}
+    assert world.heartbeats() > 0
+
+
+def named(need: Need) -> str:
+    return f"{need.feature.value} {need.place.name} {need.operation.name}".replace(" ", "-")
+
+
+@pytest.mark.parametrize("need", IN_TURN, ids=named)
+def test_a_missing_right_is_named_and_the_rest_goes_on(
+    need: Need, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    row = next(row for row in world.wanted() if row.need == need)
+    missing = _one_of(row.rights, need, world)
+    world.prepare(missing)
+    world.allow([Grant(principal_of(row.client), missing)])
+    before = world.heartbeats()
+    if need.feature is Feature.HEARTBEATS:
+        world.run_heartbeats()
+    else:
+        world.run_source()
+    if need.feature in (CHECKPOINTS, GROUP_OFFSETS):
+        world.run_checkpoints()
+    said = [*world.messages, *warnings_of(caplog.records)]
+    if need.without == NOT_LOOKED:
+        assert all("lacks DESCRIBE_CONFIGS" in text for text in said), said
+    else:
+        (text,) = {_cut(text) for text in said if describe_lack(row.client, missing) in text}
+        assert need.without in text
+        assert f"; to allow it: {grant_command(row.client, missing)}" in text
+    _check_the_rest(need, world, before)
+
+
+def _one_of(rights: list[Right], need: Need, world: World) -> Right:
+    """Of topics the one called cut, whose remote topic is there: so it is not created."""
+    is_for_creating = need.unless in (EXISTS, REMOTE_EXISTS)
+    topic = world.kept if is_for_creating else world.cut
+    names = {topic, world.remote(topic)}
+    return next((right for right in rights if right.name in names), rights[0])
+
+
+def _cut(text: str) -> str:
+    """Without the flow before it, and what else is in the same line."""
+    return text.partition("] ")[2] if text.startswith("[") else text
+
+
+def _check_the_rest(need: Need, world: World, heartbeats_before: int) -> None:
+    if need.feature is Feature.HEARTBEATS:
+        is_written = world.heartbeats() > heartbeats_before
+        assert is_written == (need.without != NO_HEARTBEATS)
+        return
+    lost = LOST.get((need.feature, need.place, need.operation), frozenset())
+    assert world.outcome() == SOURCE - lost
+    if need.feature is CHECKPOINTS:
+        assert (world.checkpoints() > 1) == (need.without not in (NO_CHECKPOINTS, NO_GROUP))
+    if need.feature is GROUP_OFFSETS:
+        assert world.checkpoints() > 0
+        assert world.synced() == (set() if need.place is Place.GROUPS else {world.kept})

@@ -1,0 +1,268 @@
+"""A flow whose users have certain rights, run step by step in the test's own thread; no Spark."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+)
+
+from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, load_mm2
+from sparkmirror.connect.checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.needed_rights import (
+    Wanted,
+    wanted_by_checkpoint,
+    wanted_by_heartbeat,
+    wanted_by_source,
+)
+from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.errors import MirrorError
+from sparkmirror.spark.copy_loop import CopyLoop
+from sparkmirror.spark.copy_settings import parse_start
+from sparkmirror.spark.session import SparkEngine
+from sparkmirror.spark.task_runner import TaskRunner
+from sparkmirror.wire.access import Operation, Right, topic_right
+from sparkmirror.wire.loop import Loop
+from tests.clusters import Record, create_topic, end_offset, produce, unique_name
+from tests.connect.fakes import FakeTask
+from tests.kafka.topics import delete_topic
+from tests.permissions.guarded import Grant, Guarded, grants_of
+
+RECORDS = 3
+SOMEBODY = "User:ann"
+RETENTION = {"retention.ms": "7777777"}
+COPY_SECONDS = 3.0
+FLUSH_SECONDS = 2.0
+
+
+class Mirror(SourceConnector):
+    """A connector whose tasks only note what they are told."""
+
+    def _new_task(self, at: int) -> TaskRunner:
+        return cast(TaskRunner, FakeTask(f"MirrorSourceConnector-{at}"))
+
+
+class World:
+    """Two topics, of which `cut` is the one that rights are taken away of, and a group."""
+
+    def __init__(self, folder: Path, guarded: Guarded) -> None:
+        self.guarded = guarded
+        kafka = guarded.kafka
+        self.source, self.target = unique_name("s"), unique_name("t")
+        self.kept = create_topic(kafka, unique_name("kept"))
+        self.cut = create_topic(kafka, unique_name("cut"), partitions=2)
+        self.group = unique_name("group")
+        # One that is there already, with too few partitions and other settings.
+        create_topic(kafka, self.remote(self.cut))
+        for topic in (self.kept, self.cut):
+            produce(kafka, topic, [b"%d" % at for at in range(RECORDS)])
+            self._commit(topic)
+        self._alter(self.cut)
+        self.flow, self.pair = self._load(folder / "mm2.properties")
+        self.messages: list[str] = []
+
+    def remote(self, topic: str) -> str:
+        return f"{self.source}.{topic}"
+
+    def allow(self, missing: Iterable[Grant] = ()) -> None:
+        """The documented rights but for these, and one of somebody else that is to be copied."""
+        copied = Grant(SOMEBODY, topic_right(Operation.READ, self.kept))
+        self.guarded.allow_only({*grants_of(self.wanted()), copied} - set(missing))
+
+    def wanted(self) -> list[Wanted]:
+        """The rows of the table of rights."""
+        flow, topics = self.flow, (self.kept, self.cut)
+        return [
+            *wanted_by_source(flow.source, flow.worker, topics),
+            *wanted_by_checkpoint(flow.checkpoint, flow.worker, [self.group], topics),
+            *wanted_by_heartbeat(self.pair.heartbeat, self.pair.worker),
+        ]
+
+    def _load(self, path: Path) -> tuple[FlowConfig, HeartbeatPair]:
+        flow = f"{self.source}->{self.target}"
+        factors = ("checkpoints.topic", "offset.storage", "heartbeats.topic", "offset-syncs.topic")
+        lines = {
+            "clusters": f"{self.source}, {self.target}",
+            **_under(self.source, self.guarded.login("reader")),
+            **_under(self.target, self.guarded.login("writer")),
+            f"{flow}.enabled": "true",
+            f"{flow}.topics": f"{self.kept}, {self.cut}",
+            f"{flow}.groups": self.group,
+            f"{flow}.sync.group.offsets.enabled": "true",
+            f"{flow}.heartbeats.replication.enabled": "false",
+            f"{self.target}->{self.source}.emit.heartbeats.enabled": "false",
+            "offset.storage.partitions": "1",
+            f"{self.target}.offset.flush.interval.ms": "200",
+            "replication.factor": "1",
+            **{f"{prefix}.replication.factor": "1" for prefix in factors},
+        }
+        path.write_text("\n".join(f"{key} = {value}" for key, value in lines.items()))
+        file = load_mm2(path)
+        (flow_config,), (pair,) = file.flows, file.heartbeat_pairs
+        self.path = path
+        return flow_config, pair
+
+    def prepare(self, missing: Right) -> None:
+        """See that the right is needed: a topic to create is not there, one to read not empty."""
+        kafka, internal = self.guarded.kafka, missing.name.endswith((".internal", "heartbeats"))
+        if missing.operation is Operation.CREATE and self._partitions(missing.name):
+            delete_topic(kafka, missing.name)
+        if missing.operation is Operation.READ and internal:
+            create_topic(kafka, missing.name, config={"cleanup.policy": "compact"})
+            produce(kafka, missing.name, [Record(None, b"a tombstone")])
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def run_source(self) -> None:
+        """Create topics, copy, settings, ACLs, as a connector and its task do."""
+        mirror = Mirror(self.flow)
+        mirror._engine = cast(SparkEngine, SimpleNamespace(is_local=True))
+        mirror.connect()
+        try:
+            prepared = self._try(lambda: mirror._store.prepare(mirror._target))
+            self._try(mirror._create_internal_topics)
+            if prepared and self._try(mirror.refresh) and mirror.tasks:
+                self._copy(mirror)
+            self._try(lambda: mirror._config_sync.sync(mirror._remotes))
+            self._try(mirror._acl_sync.sync)
+        finally:
+            mirror.stop()
+            mirror.join(1.0)
+
+    def _copy(self, mirror: Mirror) -> None:
+        """Until all that can be is copied and committed, or for some seconds."""
+        orders = []
+        if not self._try(lambda: orders.append(mirror._orders(0))):
+            return
+        loop = Loop()
+        copy = CopyLoop(parse_start(orders[0]), loop)
+        deadline = time.monotonic() + COPY_SECONDS
+        try:
+            while time.monotonic() < deadline and not (copy.behind() == 0 and copy.is_clean):
+                copy.turn()
+            copy._translations.commit()
+            loop.run_until(lambda: copy._translations.idle, 1.0)
+            self.messages += [problem.text for problem in copy.problems.values()]
+        finally:
+            copy.close()
+            loop.close()
+
+    def run_checkpoints(self) -> None:
+        """One round of checkpoints and group offsets."""
+        connector = CheckpointConnector(self.flow)
+        connector.connect()
+        connector._writer.start()
+        connector._offsets.start()
+        self._try(connector._prepare)
+        self._try(connector.refresh)
+        self._try(connector.emit)
+        connector._writer.flush(FLUSH_SECONDS)
+        self._try(connector.sync)
+        self._try(connector._commit)
+        connector._writer.flush(FLUSH_SECONDS)
+        connector.stop()
+        connector.join(1.0)
+
+    def run_heartbeats(self) -> None:
+        """One heartbeat."""
+        connector = HeartbeatConnector(self.pair)
+        connector.connect()
+        connector._writer.start()
+        self._try(connector._create_topics)
+        self._try(connector._emit)
+        connector._writer.flush(FLUSH_SECONDS)
+        self._try(connector._commit)
+        connector._writer.flush(FLUSH_SECONDS)
+        connector.stop()
+        connector.join(1.0)
+
+    def _try(self, step: Callable[[], object]) -> bool:
+        try:
+            step()
+        except MirrorError as error:
+            self.messages.append(str(error))
+            return False
+        return True
+
+    # -- what came of it ---------------------------------------------------------------------------
+
+    def outcome(self) -> set[str]:
+        """What was done, in words."""
+        found = {
+            "kept": self._count(self.remote(self.kept)) == RECORDS,
+            "cut": self._count(self.remote(self.cut)) == RECORDS,
+            "growth": self._partitions(self.remote(self.cut)) == 2,
+            "settings": self._settings(self.remote(self.cut)) == RETENTION,
+            "syncs": self._count(f"mm2-offset-syncs.{self.target}.internal") > 0,
+            "map": self._count(f"mm2-offset-map.{self.source}.internal") > 0,
+            "positions": self._count(f"mm2-offsets.{self.source}.internal") > 0,
+            "acls": self.guarded.has_rule(SOMEBODY, self.remote(self.kept)),
+        }
+        return {name for name, done in found.items() if done}
+
+    def checkpoints(self) -> int:
+        return self._count(f"{self.source}.checkpoints.internal")
+
+    def heartbeats(self) -> int:
+        return self._count("heartbeats")
+
+    def synced(self) -> set[str]:
+        """Topics in which the group has an offset on the target."""
+        topics = {self.remote(topic): topic for topic in (self.kept, self.cut)}
+        consumer = self._consumer()
+        try:
+            found = consumer.committed([TopicPartition(name, 0) for name in topics], 30.0)
+        finally:
+            consumer.close()
+        return {topics[row.topic] for row in found if row.offset >= 0}
+
+    def _count(self, topic: str) -> int:
+        return end_offset(self.guarded.kafka, topic) if self._partitions(topic) else 0
+
+    def _partitions(self, topic: str) -> int:
+        topics = self.guarded.admin.list_topics(timeout=30.0).topics
+        return len(topics[topic].partitions) if topic in topics else 0
+
+    def _settings(self, topic: str) -> dict[str, str]:
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        found = self.guarded.admin.describe_configs([resource])[resource].result(30.0)
+        own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+        return {name: entry.value for name, entry in found.items() if entry.source == own}
+
+    def _alter(self, topic: str) -> None:
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in RETENTION.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+        self.guarded.admin.incremental_alter_configs([resource])[resource].result(30.0)
+
+    def _commit(self, topic: str) -> None:
+        consumer = self._consumer()
+        try:
+            consumer.commit(offsets=[TopicPartition(topic, 0, RECORDS)], asynchronous=False)
+        finally:
+            consumer.close()
+
+    def _consumer(self) -> Consumer:
+        servers = self.guarded.kafka.bootstrap_servers
+        return Consumer({"bootstrap.servers": servers, "group.id": self.group})
+
+
+def warnings_of(records: Iterable[logging.LogRecord]) -> list[str]:
+    return [record.getMessage() for record in records if record.levelno >= logging.WARNING]
+
+
+def _under(prefix: str, settings: dict[str, str]) -> dict[str, str]:
+    return {f"{prefix}.{key}": value for key, value in settings.items()}
