@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 import pytest
 from crc32c import crc32c
 
+from sparkmirror.batches.codecs import Codec
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.topic_follower import TopicFollower
-from sparkmirror.errors import BrokerError, TransportError
+from sparkmirror.errors import BatchError, BrokerError, TransportError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.fetcher import Records
+from tests.batches.sources import message, wrapper
 from tests.wire.fake_broker import FETCH, METADATA, Do, FakeCluster, Request, once
 
 TOPIC = "followed"
@@ -218,6 +220,45 @@ def test_records_of_aborted_transactions_are_left_out() -> None:
     assert follower.on_records(Records(T0, 0, memoryview(batch), lease, [(7, 0)])) == 1
     assert follower._records == []
     follower.close()
+
+
+def _read_once(*batches: bytes) -> tuple[int, list[bytes]]:
+    follower = TopicFollower(ClientConfig("b", ("127.0.0.1:1",)), TOPIC)
+    try:
+        follower.on_out_of_range(T0, None, 0, 5)
+        view = memoryview(bytearray(b"".join(batches)))
+        end = follower.on_records(Records(T0, 0, view, BufferPool(0).lease(1), []))
+        return end, values(follower._records)
+    finally:
+        follower.close()
+
+
+def test_messages_of_old_formats_are_read() -> None:
+    old = [message(Record(at, 5, b"k", b"%d" % at), magic) for at, magic in ((3, 0), (4, 1))]
+    wrapped = wrapper([Record(at, 5, None, b"%d" % at) for at in (5, 6)], 1, Codec.GZIP)
+    assert _read_once(*old, wrapped) == (7, [b"3", b"4", b"5", b"6"])
+
+
+@pytest.mark.parametrize(
+    ("at", "data", "problem"),
+    [
+        pytest.param(0, b"\xff" * 8, "negative offset", id="negative offset"),
+        pytest.param(0, b"\x7f" + b"\xff" * 7, "leads too far", id="offset too large"),
+        pytest.param(16, b"\x03", "unknown magic 3", id="unknown format"),
+    ],
+)
+def test_batches_that_make_no_sense_are_refused(at: int, data: bytes, problem: str) -> None:
+    batch = encode([Record(0, 0, b"k", b"v")])
+    batch[at : at + len(data)] = data
+    batch[22] |= 32  # those that are passed over, too
+    with pytest.raises(BatchError, match=problem):
+        _read_once(bytes(batch))
+
+
+def test_records_of_gigabytes_are_refused() -> None:
+    large = encode([Record(0, 0, b"k", bytes(40 << 20))], Codec.ZSTD)
+    with pytest.raises(BatchError, match="more than the allowed 33554432 bytes"):
+        _read_once(bytes(large))
 
 
 def transactional(batch: bytearray, producer_id: int) -> bytearray:

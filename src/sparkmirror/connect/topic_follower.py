@@ -26,6 +26,8 @@ from sparkmirror.wire.fetcher import Fetcher, Records
 from sparkmirror.wire.loop import Loop
 
 KEEP_BYTES = 4 << 20
+# Of a batch's records, decompressed: settings and offsets are kilobytes.
+LIMIT_BYTES = 32 << 20
 
 
 class TopicFollower:
