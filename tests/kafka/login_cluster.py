@@ -5,6 +5,7 @@
     unsecured    a token that nobody signed               tokens     of a server, with its keys
     kerberos     tickets of a real KDC
     short        SCRAM-SHA-512 in sessions that last some seconds
+    iam          AWS_MSK_IAM, at a stand-in that checks signatures
 
 All of them are SASL_SSL; the first four are those of `tests.secure_cluster`.
 """
@@ -23,6 +24,7 @@ from sparkmirror.embedded import KAFKA_VERSION, KafkaCluster
 from sparkmirror.embedded.class_archive import class_archive_args
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.ports import HOST
+from tests.kafka.iam_line import IamLine
 from tests.kerberos import REALM, Kdc
 from tests.secure_cluster import (
     CLIENT_LOGINS,
@@ -32,9 +34,11 @@ from tests.secure_cluster import (
     start_secure_cluster,
 )
 from tests.token_server import AUDIENCE, CLIENT, ISSUER, SECRET, TokenServer
+from tests.wire.fake_login import Door
+from tests.wire.fake_msk import Msk
 
 SESSION_MS = 2500
-ALIASES = ("source", "scram256", "scram512", "unsecured", "tokens", "kerberos", "short")
+ALIASES = ("source", "scram256", "scram512", "unsecured", "tokens", "kerberos", "iam", "short")
 _MECHANISMS = {
     "source": "PLAIN",
     "scram256": "SCRAM-SHA-256",
@@ -42,9 +46,12 @@ _MECHANISMS = {
     "unsecured": "OAUTHBEARER",
     "tokens": "OAUTHBEARER",
     "kerberos": "GSSAPI",
+    "iam": "AWS_MSK_IAM",
     "short": "SCRAM-SHA-512",
 }
-_LISTENERS = dict.fromkeys(("TOKENS", "KERBEROS", "SHORT"), "SASL_SSL")
+_LISTENERS = dict.fromkeys(("TOKENS", "KERBEROS", "SHORT"), "SASL_SSL") | {"IAM": "PLAINTEXT"}
+_AWS = "software.amazon.msk.auth.iam."
+_AWS_KEY, _AWS_SECRET = "AKMIRROR", "aws/+secret"
 TOKEN_PASSWORD = "token-secret"
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _OAUTH = "org.apache.kafka.common.security.oauthbearer"
@@ -60,6 +67,7 @@ class LoginCluster:
     tokens: TokenServer
     kdc: Kdc
     alice: Path
+    iam: IamLine
 
     @property
     def kafka(self) -> KafkaCluster:
@@ -69,12 +77,15 @@ class LoginCluster:
         """As users write them."""
         listener = alias.upper() if alias.upper() in _LISTENERS else "SASL_SSL"
         settings = {
-            "bootstrap.servers": self.kafka.servers_of(listener),
+            "bootstrap.servers": self._servers(listener),
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": _MECHANISMS[alias],
             **self.secure.trust(),
         }
         return settings | self._login(alias)
+
+    def _servers(self, listener: str) -> str:
+        return f"{HOST}:{self.iam.port}" if listener == "IAM" else self.kafka.servers_of(listener)
 
     def _managed(self) -> dict[str, str]:
         line = f'{_PLAIN} required username="token" password="{TOKEN_PASSWORD}";'
@@ -97,6 +108,11 @@ class LoginCluster:
     def _login(self, alias: str) -> dict[str, str]:
         if alias == "source":
             return self._managed()
+        if alias == "iam":
+            return {
+                "sasl.jaas.config": f"{_AWS}IAMLoginModule required;",
+                "sasl.client.callback.handler.class": f"{_AWS}IAMClientCallbackHandler",
+            }
         if alias == "tokens":
             line = f'{_OAUTH}.OAuthBearerLoginModule required clientId="{CLIENT}" '
             return {
@@ -115,10 +131,16 @@ class LoginCluster:
 
 @contextmanager
 def start_login_cluster(folder: Path) -> Iterator[LoginCluster]:
-    """Everything; this process and its children find the KDC while it runs."""
-    (folder / "kdc").mkdir()
-    (folder / "certificates").mkdir()
-    with TokenServer() as tokens, Kdc(folder / "kdc") as kdc, _environment(kdc):
+    """Everything; this process and its children have the KDC and the AWS keys while it runs."""
+    for name in ("kdc", "certificates"):
+        (folder / name).mkdir()
+    door = Door(_MECHANISMS["iam"], Msk({_AWS_KEY: _AWS_SECRET}).judge)
+    with (
+        TokenServer() as tokens,
+        Kdc(folder / "kdc") as kdc,
+        IamLine(door) as iam,
+        _environment(kdc),
+    ):
         keytab = kdc.add(f"kafka/{HOST}")
         alice = kdc.add("alice")
         with start_secure_cluster(
@@ -126,21 +148,32 @@ def start_login_cluster(folder: Path) -> Iterator[LoginCluster]:
             _properties(tokens, keytab),
             _LISTENERS,
             jvm_args=_jvm_args(tokens, kdc),
+            advertised_ports={"IAM": iam.port},
         ) as secure:
-            yield LoginCluster(secure, tokens, kdc, alice)
+            port = secure.kafka.brokers[0].other_ports["IAM"]
+            iam.lead_to(port, secure.certificates.pem("broker"))
+            yield LoginCluster(secure, tokens, kdc, alice, iam)
+        assert door.logins > 0
+        assert door.violations == []
 
 
 @contextmanager
 def _environment(kdc: Kdc) -> Iterator[None]:
-    before = os.environ.get("KRB5_CONFIG")
-    os.environ["KRB5_CONFIG"] = str(kdc.config)
+    changes = {
+        "KRB5_CONFIG": str(kdc.config),
+        "AWS_ACCESS_KEY_ID": _AWS_KEY,
+        "AWS_SECRET_ACCESS_KEY": _AWS_SECRET,
+        "AWS_REGION": "eu-central-1",
+    }
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["KRB5_CONFIG"]
-        else:
-            os.environ["KRB5_CONFIG"] = before
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 def _jvm_args(tokens: TokenServer, kdc: Kdc) -> tuple[str, ...]:

@@ -59,10 +59,12 @@ class Guard:
         return True
 
     def answer(self, api: int, version: int, body: bytes) -> bytes:
-        """To a request of the login."""
-        assert version == 1
-        answer = self._shake_hands(body) if api == HANDSHAKE else self._authenticate(body)
-        return bytes(answer.encode(version=1))
+        """To a request of the login; `body` is what follows the client's id."""
+        if api == HANDSHAKE:
+            return bytes(self._shake_hands(body).encode(version=1))
+        tags = b"\0" if version >= 2 else b""  # of both headers; there are none in them
+        answer = self._authenticate(body[len(tags) :], version)
+        return tags + bytes(answer.encode(version=version))
 
     def _shake_hands(self, body: bytes) -> SaslHandshakeResponse:
         wanted = SaslHandshakeRequest.decode(body, version=1).mechanism
@@ -71,9 +73,9 @@ class Guard:
         self._logging_in = code == 0
         return SaslHandshakeResponse(error_code=code, mechanisms=offered)
 
-    def _authenticate(self, body: bytes) -> SaslAuthenticateResponse:
+    def _authenticate(self, body: bytes, version: int) -> SaslAuthenticateResponse:
         code, text, challenge = 0, None, b""
-        message = bytes(SaslAuthenticateRequest.decode(body, version=1).auth_bytes)
+        message = bytes(SaslAuthenticateRequest.decode(body, version=version).auth_bytes)
         try:
             challenge = self._door.judge(message)
         except Refused as refused:

@@ -132,6 +132,7 @@ class KafkaCluster:
         folder: Path | None = None,
         properties: Mapping[str, str] = MappingProxyType({}),
         listeners: Mapping[str, str] = MappingProxyType({}),
+        advertised_ports: Mapping[str, int] = MappingProxyType({}),
         version: str = KAFKA_VERSION,
         heap: str = "512m",
         jvm_args: Sequence[str] = SERVER_JVM_ARGS,
@@ -140,7 +141,8 @@ class KafkaCluster:
     ) -> None:
         """`listeners` are the security protocols, by name, of those beside the plain one.
 
-        What they need else is in `properties`.
+        What they need else is in `properties`. A cluster of one broker may tell its clients to come
+        to other ports than it listens on: `advertised_ports`, by the listener's name.
         """
         if not 1 <= brokers <= MOST_BROKERS:
             raise ConfigError("brokers", brokers, f"1 to {MOST_BROKERS} can be had")
@@ -152,6 +154,7 @@ class KafkaCluster:
         self._folder = folder
         self._properties = properties
         self._listeners = listeners
+        self._advertised_ports = advertised_ports
         self._heap = heap
         self._jvm_args = jvm_args
         self._keep = keep
@@ -281,6 +284,8 @@ class KafkaCluster:
         self, node_id: int, ports: Mapping[str, int], voters: str, folder: Path
     ) -> dict[str, str]:
         protocols = {"CONTROLLER": "PLAINTEXT", "PLAINTEXT": "PLAINTEXT", **self._listeners}
+        advertised = {name: ports[name] for name in ports if name != "CONTROLLER"}
+        advertised |= self._advertised_ports
         copies = str(min(MOST_BROKERS, len(self._node_ids)))
         in_sync = str(min(2, len(self._node_ids)))
         return {
@@ -288,7 +293,8 @@ class KafkaCluster:
             "node.id": str(node_id),
             "controller.quorum.voters": voters,
             "controller.listener.names": "CONTROLLER",
-            "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items()),
+            "listeners": _addresses(ports),
+            "advertised.listeners": _addresses(advertised),
             "listener.security.protocol.map": ",".join(map(":".join, protocols.items())),
             "log.dirs": str(folder / "data"),
             "auto.create.topics.enable": "false",
@@ -307,6 +313,10 @@ class KafkaCluster:
         # Whatever else is in the folder is not ours.
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             self._folder.rmdir()
+
+
+def _addresses(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items())
 
 
 def _random_id() -> str:
