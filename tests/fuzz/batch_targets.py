@@ -6,10 +6,15 @@ and give the same records; whatever they take, their batches must be such as a b
 
 from __future__ import annotations
 
+import gzip
+import io
+import struct
+import zlib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import lz4.frame
 from crc32c import crc32c
 
 from sparkmirror.batches.codecs import Codec
@@ -227,16 +232,38 @@ def _taken_apart(batch: bytes) -> bytes:
 
 
 def run_codecs(data: bytes) -> None:
-    """Compressed bytes: what comes out is no more than allowed."""
+    """Compressed bytes: what comes out is no more than allowed, and what a library makes of it."""
     choices = Choices(data)
     codec = choices.pick([codec for codec in Codec if codec])
+    packed = choices.rest()
+    expected = _unpacked_by_library(codec, packed)
     try:
-        content = codec.decompress(choices.rest(), LIMIT_BYTES)
+        content = codec.decompress(packed, LIMIT_BYTES)
     except BatchError:
+        if expected is not None:
+            raise AssertionError("good data was refused") from None
         return
     assert len(content) <= LIMIT_BYTES
+    assert expected is None or bytes(content) == expected
     again = codec.decompress(codec.compress(content), LIMIT_BYTES)
     assert bytes(again) == bytes(content)
+
+
+def _unpacked_by_library(codec: Codec, packed: bytes) -> bytes | None:
+    """None where the library says no, or is known to see it otherwise."""
+    content = None
+    try:
+        if codec is Codec.LZ4:
+            frame = lz4.frame.LZ4FrameDecompressor()
+            content = frame.decompress(packed, max_length=LIMIT_BYTES + 1)
+            # Frames that may be skipped are of no use to Kafka.
+            if not frame.eof or frame.unused_data or packed[:4] != b"\x04\x22\x4d\x18":
+                return None
+        elif codec is Codec.GZIP and packed.rstrip(b"\0") == packed:
+            content = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(LIMIT_BYTES + 1)
+    except (RuntimeError, OSError, EOFError, zlib.error, struct.error):
+        return None
+    return content if content is None or len(content) <= LIMIT_BYTES else None
 
 
 def codecs_seeds() -> Iterator[bytes]:
