@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -30,7 +29,7 @@ from sparkmirror.mirror.permissions import (
 )
 from sparkmirror.wire.access import Operation, Right, describe_lack, grant_command
 from sparkmirror.wire.principal import principal_of
-from tests.permissions.guarded import Grant, Guarded, start_guarded
+from tests.permissions.guarded import Grant, Guarded
 from tests.permissions.worlds import World, warnings_of
 
 pytestmark = pytest.mark.kafka
@@ -65,12 +64,6 @@ IN_TURN = [
     # The same topic as that of the copy.
     and (need.feature, need.place) != (CHECKPOINTS, Place.OFFSETS)
 ]
-
-
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[Guarded]:
-    with start_guarded() as cluster:
-        yield cluster
 
 
 @pytest.fixture

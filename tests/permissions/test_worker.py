@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,19 +15,13 @@ from sparkmirror.mirror.permissions import NOT_LOOKED, Feature, Need, Place, nee
 from sparkmirror.wire.access import Operation, Right, describe_lack, grant_command
 from sparkmirror.wire.principal import principal_of
 from tests.clusters import Record, create_topic, produce, unique_name, wait_for
-from tests.permissions.guarded import Grant, Guarded, grants_of, start_guarded
+from tests.permissions.guarded import Grant, Guarded, grants_of
 from tests.permissions.worlds import warnings_of
 
 pytestmark = pytest.mark.kafka
 
 SECONDS = 20.0
 URL = "http://127.0.0.1:1/"
-
-
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[Guarded]:
-    with start_guarded() as cluster:
-        yield cluster
 
 
 class Worker:

@@ -28,7 +28,7 @@ from sparkmirror.connect.needed_rights import (
 )
 from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.mirror.filters import make_topic_filter
-from sparkmirror.mirror.permissions import EXISTS, REMOTE_EXISTS, Place
+from sparkmirror.mirror.permissions import EXISTS, NEW_BROKERS, REMOTE_EXISTS, Place
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.wire.access import Resource, Right, grant_command
@@ -38,6 +38,8 @@ from sparkmirror.wire.security import Security
 from sparkmirror.wire.tls_probe import fetch_certificate
 
 TIMEOUT_MS = 15_000
+# Brokers from this release on do not ask writers for a right on the cluster.
+CONTENT_VERSION = (2, 8)
 REACH_SECONDS = 5.0
 EXPIRES_SOON_DAYS = 30
 # Of commands that grant the same right on several resources.
@@ -185,9 +187,10 @@ def _look_around(probe: RightsProbe, checks: list[Check]) -> frozenset[str]:
     state = State.NO if problems else State.YES
     detail = "; ".join(problems) or f"{len(brokers)}, all of which can be reached"
     checks.append(Check("brokers", state, f"{detail}; cluster id {cluster_id}"))
-    checks.append(Check("version", State.YES, f"Kafka {probe.broker_version} or what behaves so"))
+    version = ".".join(map(str, probe.broker_version))
+    checks.append(Check("version", State.YES, f"Kafka {version} or what behaves so"))
     topics = frozenset(probe.list_topics())
-    checks.append(Check("topics", State.YES, f"{len(topics)} are shown to us"))
+    checks.append(Check("topics", State.YES, f"{len(topics)} shown to us"))
     return topics
 
 
@@ -211,7 +214,7 @@ def _wanted(connector: CheckedConnector, logins: Logins) -> list[Wanted]:
         return []
     login = logins[_key(config.source_client)]
     accepts = make_topic_filter(config).should_replicate_topic
-    topics = sorted(filter(accepts, login.topics))
+    topics = sorted(filter(accepts, {*login.topics, *plain_names(config.topics)}))
     return wanted_by_checkpoint(config, worker, _groups(connector, config, login), topics)
 
 
@@ -241,7 +244,8 @@ def _groups(connector: CheckedConnector, config: CheckpointConfig, login: Login)
     return sorted({*followed.names, *plain_names(config.groups)})
 
 
-def _rights(flow: str, wanted: Sequence[Wanted], logins: Logins) -> Iterable[RightReport]:
+def _rights(flow: str, rows: Sequence[Wanted], logins: Logins) -> Iterable[RightReport]:
+    wanted = [row for row in rows if not _is_for_old_brokers(row, logins)]
     by_login: dict[Hashable, list[Right]] = {}
     for row in wanted:
         by_login.setdefault(_key(row.client), []).extend(row.rights)
@@ -249,6 +253,12 @@ def _rights(flow: str, wanted: Sequence[Wanted], logins: Logins) -> Iterable[Rig
     remotes = _remotes_there(wanted, logins)
     for row in wanted:
         yield _judge(flow, row, answers[_key(row.client)], logins[_key(row.client)], remotes)
+
+
+def _is_for_old_brokers(row: Wanted, logins: Logins) -> bool:
+    probe = logins[_key(row.client)].probe
+    is_new = probe is not None and probe.broker_version >= CONTENT_VERSION
+    return row.need.unless == NEW_BROKERS and is_new
 
 
 def _ask(login: Login, rights: Sequence[Right]) -> Mapping[Right, bool | KafkaError]:

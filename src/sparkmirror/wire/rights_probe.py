@@ -42,7 +42,6 @@ NEWEST_FETCH = 12
 NEWEST_PRODUCE = 12
 # Later versions begin the producer's next transaction.
 NEWEST_END_TXN = 3
-NOT_TOLD = -(2**31)
 WAIT_MS = 1000
 NOBODY = "sparkmirror-check"
 SOME_CONFIG = ("retention.ms", 0, "604800000")
@@ -55,10 +54,10 @@ class RightsProbe(GroupAdmin):
     """An admin connection that asks what it may do."""
 
     @property
-    def broker_version(self) -> str:
-        """The release that the brokers are of, as the requests that they know tell: `4.1`."""
+    def broker_version(self) -> tuple[int, ...]:
+        """The release that the brokers are of, as the requests that they know tell: (4, 1)."""
         with self._during("ask for the version"):
-            return ".".join(map(str, self._manager.broker_version))
+            return tuple(self._manager.broker_version)
 
     def describe_brokers(self) -> tuple[str, list[str]]:
         """The cluster's id, and the addresses that its brokers advertise."""
@@ -102,8 +101,8 @@ class RightsProbe(GroupAdmin):
 
     def _ask_topics(self, operation: Operation, names: Sequence[str]) -> dict[str, bool]:
         """CREATE may come from the cluster, so that what is told of a topic does not suffice."""
-        told = {} if operation is Operation.CREATE else self._topic_masks(names)
-        answers = {name: bool(mask >> BITS[operation] & 1) for name, mask in told.items()}
+        told = {} if operation is Operation.CREATE else self._told_of_topics(names)
+        answers = {name: BITS[operation] in bits for name, bits in told.items()}
         left = [name for name in names if name not in answers]
         for part in in_parts(left):
             codes = self._tries[operation](part)
@@ -122,9 +121,9 @@ class RightsProbe(GroupAdmin):
             Operation.DESCRIBE_CONFIGS: self._try_describe_configs,
         }
 
-    def _topic_masks(self, names: Sequence[str]) -> dict[str, int]:
-        """What brokers tell of topics that exist."""
-        masks: dict[str, int] = {}
+    def _told_of_topics(self, names: Sequence[str]) -> dict[str, set[int]]:
+        """What brokers tell of topics that exist; old ones tell nothing."""
+        told: dict[str, set[int]] = {}
         for part in in_parts(names):
             rows = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in part]
             request = MetadataRequest(
@@ -133,9 +132,9 @@ class RightsProbe(GroupAdmin):
                 include_topic_authorized_operations=True,
             )
             for row in self._send("ask for rights on topics", request).topics:
-                if not row.error_code and row.topic_authorized_operations != NOT_TOLD:
-                    masks[row.name] = row.topic_authorized_operations
-        return masks
+                if not row.error_code and row.authorized_operations is not None:
+                    told[row.name] = set(row.authorized_operations)
+        return told
 
     def _may_cluster(self, operation: Operation) -> bool:
         if operation is Operation.IDEMPOTENT_WRITE:
