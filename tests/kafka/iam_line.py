@@ -25,7 +25,7 @@ class IamLine:
 
     def __init__(self, door: Door) -> None:
         self._target_port = 0
-        self._door = door
+        self.door = door
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="IAM line", daemon=True)
@@ -80,7 +80,7 @@ class IamLine:
         broker_reader, broker_writer = await asyncio.open_connection(HOST, self._target_port)
         back = self._loop.create_task(_copy(broker_reader, writer))
         try:
-            await _forward(self._door.guard(), reader, writer, broker_writer)
+            await _forward(self.door.guard(), reader, writer, broker_writer)
         except (OSError, asyncio.IncompleteReadError):
             return  # one of the two has hung up
         finally:

@@ -153,7 +153,6 @@ def start_login_cluster(folder: Path) -> Iterator[LoginCluster]:
             port = secure.kafka.brokers[0].other_ports["IAM"]
             iam.lead_to(port, secure.certificates.pem("broker"))
             yield LoginCluster(secure, tokens, kdc, alice, iam)
-        assert door.logins > 0
         assert door.violations == []
 
 

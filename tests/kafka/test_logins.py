@@ -11,13 +11,14 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import AuthenticationError, KafkaError
-from sparkmirror.wire import messages
+from sparkmirror.wire import messages, secret_files
 from sparkmirror.wire.admin_client import AdminClient
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import BOOTSTRAP, Cluster
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.reaching import check_reachable
+from sparkmirror.wire.sasl import gss_library
 from sparkmirror.wire.sasl.authenticator import Authenticator
 from sparkmirror.wire.security import Security
 from tests.clusters import create_topic, end_offset, wait_for
@@ -94,6 +95,7 @@ def test_every_login_is_a_source_and_a_target(logins: LoginCluster, tmp_path: Pa
     for alias in ALIASES:
         mirror.alias = alias
         assert_identical(mirror, topic(alias))
+    assert logins.iam.door.logins > 0
     assert not re.search("(alice|token|client)-secret|aws/.secret", mirror.log())
 
 
@@ -266,6 +268,27 @@ def test_a_keytab_of_somebody_else(logins: LoginCluster) -> None:
     line = logins.client("kerberos")["sasl.jaas.config"].replace("alice@", "bob@")
     told = refused(logins.config("kerberos", sasl_jaas_config=line))
     assert "check that the keytab has a key of this principal" in told
+
+
+def test_tickets_of_a_cache(logins: LoginCluster, tmp_path: Path) -> None:
+    """What kinit leaves behind, also where the worker's file is not there but its bytes are."""
+    cache = tmp_path / "cache"
+    store = {"client_keytab": f"FILE:{logins.alice}", "ccache": f"FILE:{cache}"}
+    ticket = gss_library.Credentials(gss_library.Name("alice", gss_library.PRINCIPAL_NAME), store)
+    service = gss_library.Name("kafka@127.0.0.1", gss_library.HOST_BASED_SERVICE)
+    assert gss_library.Context(service, ticket).step(b"")
+    line = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true "
+    check_reachable(logins.config("kerberos", sasl_jaas_config=f'{line} ticketCache="{cache}";'))
+    elsewhere = tmp_path / "elsewhere"
+    told = refused(logins.config("kerberos", sasl_jaas_config=f'{line} ticketCache="{elsewhere}";'))
+    assert "check keyTab and ticketCache" in told
+    secret_files.provide(str(elsewhere), cache.read_bytes())
+    try:
+        check_reachable(
+            logins.config("kerberos", sasl_jaas_config=f'{line} ticketCache="{elsewhere}" a=b;')
+        )
+    finally:
+        secret_files.forget_provided()
 
 
 def test_a_service_that_the_kdc_does_not_know(logins: LoginCluster) -> None:

@@ -1,9 +1,9 @@
 """A, C, D and E on real brokers: workers, files and requests as the users have them today.
 
-E logs in by SCRAM over TLS: only AWS can check IAM logins, so these are tested against a stand-in,
-in tests/wire/sasl. Not here, because it is not in sparkmirror yet: Prometheus and Grafana (A, E).
-D's group offset sync application and its runbook are tested in tests/failover, Kafka UI's requests
-in tests/golden_rest.
+E logs in by SCRAM over TLS: only AWS can check IAM logins, so these are tested with a stand-in, in
+tests/kafka/test_logins. Not here, because it is not in sparkmirror yet: Prometheus and Grafana (A,
+E). D's group offset sync application and its runbook are tested in tests/failover, Kafka UI's
+requests in tests/golden_rest.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ TIPS = {
         "check sasl.kerberos.service.name and the names in bootstrap.servers"
     ),
     "Clock skew": "compare the clocks of this machine and the KDC",
-    "cannot be read": "check keyTab",
+    "cannot be read": "check keyTab and ticketCache in sasl.jaas.config",
     "expired": "run kinit, or use a keytab",
 }
 
@@ -104,10 +104,10 @@ class GssapiLogin(Login):
     def _store(self) -> dict[str, str]:
         store = {}
         if self._cache:
-            is_file = ":" not in self._cache
-            store["ccache"] = f"FILE:{self._cache}" if is_file else self._cache
+            is_file = ":" not in self._cache.removeprefix("FILE:")
+            store["ccache"] = _as_file(self._cache) if is_file else self._cache
         if self._keytab:
-            store["client_keytab"] = f"FILE:{_on_disk(self._keytab.removeprefix('FILE:'))}"
+            store["client_keytab"] = _as_file(self._keytab)
         return store
 
 
@@ -128,17 +128,24 @@ def in_thread(name: str, make: Callable[[], Mechanism]) -> Future[Mechanism]:
 _copies: dict[bytes, str] = {}
 
 
-def _on_disk(path: str) -> str:
-    """A path with the keytab that `read_file` gives: the library can read files only."""
+def _as_file(path: str) -> str:
+    """A keytab or ticket cache as the library names it, which can read files only.
+
+    One that `read_file` has from elsewhere is copied to the disk.
+    """
+    path = path.removeprefix("FILE:")
     try:
         data = read_file(path)
     except OSError as error:
         reason = error.strerror or error
-        raise AuthenticationError(f"Kerberos: keytab {path} cannot be read: {reason}") from error
-    if Path(path).is_file() and Path(path).read_bytes() == data:
-        return path
+        raise AuthenticationError(f"Kerberos: {path} cannot be read: {reason}") from error
+    is_here = Path(path).is_file() and Path(path).read_bytes() == data
+    return f"FILE:{path if is_here else _copy(data)}"
+
+
+def _copy(data: bytes) -> str:
     if data not in _copies:
-        handle, copy = tempfile.mkstemp(prefix="sparkmirror-", suffix=".keytab")  # mode 600
+        handle, copy = tempfile.mkstemp(prefix="sparkmirror-", suffix=".krb5")  # mode 600
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         atexit.register(Path(copy).unlink, missing_ok=True)
