@@ -37,6 +37,7 @@ OPTIONS = {
     "equals in quotes": ('a="b=c,d"', {"a": "b=c,d"}),
     "no options": ("", {}),
     "comments": ('/* a="1" */ a="b" // c="d"\n e="f"', {"a": "b", "e": "f"}),
+    "a slash alone": ('a="b" /\n c="d"\n e="f"', {"a": "b", "e": "f"}),
     "a slash is a comment too": ('a="b" /c="d"\n e="f"', {"a": "b", "e": "f"}),
     "slashes in quotes": (
         'keyTab="/etc/x.keytab" u="https://h/p"',
@@ -74,6 +75,7 @@ BAD = {
     "unclosed quote": ('a.B required password="SECRET;', "no semicolon"),
     "second line": ('a.B required\n user="u"\n pass=1;', "(line 3, column 7)"),
     "odd sign": ('a.B required ,a="SECRET";', "the name of an option is missing"),
+    "empty name of a module": ('"" required;', "class of a login module is missing"),
     "number for a module": ("1a required;", "class of a login module is missing"),
 }  # fmt: skip
 

@@ -79,7 +79,7 @@ class _Parser:
             yield self._module(token)
 
     def _module(self, name: Token) -> LoginModule:
-        if name.kind is not Kind.TEXT:
+        if name.kind is not Kind.TEXT or not name.text:
             raise self._bad("the class of a login module is missing", name)
         flag = next(self._tokens)
         if flag.kind is not Kind.TEXT or flag.text.lower() not in FLAGS:
@@ -159,11 +159,14 @@ def _after(text: str, at: int, belongs: Callable[[str], bool]) -> int:
 
 
 def _after_comment(text: str, at: int) -> int:
-    """`/* ... */`, or from any other slash to the end of the line."""
+    """`/* ... */`, or from any other slash to the end of the line.
+
+    Java has read the character after the slash then: if that is the end of a line, the next counts.
+    """
     if text.startswith("/*", at):
         end = text.find("*/", at + 2)
         return len(text) if end < 0 else end + 2
-    return _after(text, at, lambda each: each not in LINE_ENDS)
+    return _after(text, at + 2, lambda each: each not in LINE_ENDS)
 
 
 def _quoted(text: str, at: int) -> tuple[str, int]:
