@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from sparkmirror.config.masking import mask
 from sparkmirror.errors import AuthenticationError
 from sparkmirror.wire.sasl.aws_credentials import Chain
 from sparkmirror.wire.sasl.aws_signing import (
@@ -109,6 +110,12 @@ def test_published_signature_in_a_query() -> None:
     assert query["X-Amz-Signature"] == (
         "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
     )
+
+
+def test_keys_are_never_shown() -> None:
+    keys = Keys("AKID", "se/cret+key", token="session+token/1")
+    assert "cret" not in repr(keys)
+    assert mask("AKID se/cret+key session+token/1") == "AKID [hidden] [hidden]"
 
 
 def test_the_message_for_a_broker() -> None:

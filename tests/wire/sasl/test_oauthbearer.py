@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sparkmirror.config.masking import mask
 from sparkmirror.errors import AuthenticationError
 from sparkmirror.wire.sasl import jwt
 from sparkmirror.wire.sasl.jwt import Token, read_token, unsecured_token
@@ -67,6 +68,7 @@ def test_a_tokens_life_is_what_it_claims() -> None:
     token = read_token(text, NOW, "here")
     assert (token.subject, token.starts_at, token.expires_at) == ("alice", NOW - 10, NOW + 50)
     assert text not in repr(token)
+    assert mask(f"sent {text} to a broker") == "sent [hidden] to a broker"
 
 
 @pytest.mark.parametrize(

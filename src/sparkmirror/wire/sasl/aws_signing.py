@@ -12,6 +12,8 @@ import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sparkmirror.config.masking import remember
+
 ALGORITHM = "AWS4-HMAC-SHA256"
 NO_BODY = hashlib.sha256(b"").hexdigest()
 
@@ -25,6 +27,10 @@ class Keys:
     token: str = field(default="", repr=False)
     starts_at: float = 0.0
     expires_at: float = float("inf")
+
+    def __post_init__(self) -> None:
+        remember(self.secret_key)
+        remember(self.token)
 
 
 @dataclass(frozen=True, slots=True)

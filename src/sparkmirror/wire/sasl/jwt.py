@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sparkmirror.config.masking import remember
 from sparkmirror.errors import AuthenticationError
 
 # Of a token that does not say when it expires: it is read again after this time.
@@ -44,6 +45,7 @@ def read_token(
     text = text.strip()
     if not text or not all("!" <= char <= "~" for char in text):
         raise AuthenticationError(f"{where} gave no token that could be sent to a broker")
+    remember(text)
     claims = _claims(text)
     starts_at = _number(claims, "iat", now)
     expires_at = _number(claims, "exp", now + UNKNOWN_LIFE_SECONDS)
