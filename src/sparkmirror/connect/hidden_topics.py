@@ -30,8 +30,12 @@ class HiddenTopics:
         self._source = source
         self._complaints = Complaints(str(config.flow))
 
-    def look(self, seen: Collection[str], gone: Iterable[str]) -> None:
-        """Of the topics to copy some are `seen`; those that are `gone` were until now."""
+    def look(self, seen: Collection[str], gone: Iterable[str]) -> set[str]:
+        """Of the topics to copy some are `seen`; those that are `gone` were until now.
+
+        Returns:
+            Those that may not be seen (any more).
+        """
         named = filter(self._wants, plain_names(self._config.topics))
         missing = {*gone, *named} - set(seen)
         errors = self._source.find_topics(sorted(missing)) if missing else {}
@@ -41,9 +45,9 @@ class HiddenTopics:
             for topic, error in errors.items()
             if isinstance(error, DeniedError)
         }
-        if not seen and not wrong:
-            wrong[""] = self._nothing()
-        self._complaints.report(wrong)
+        nothing = {} if seen or wrong else {"": self._nothing()}
+        self._complaints.report(wrong | nothing)
+        return set(wrong)
 
     def _nothing(self) -> str:
         client = self._config.source_client

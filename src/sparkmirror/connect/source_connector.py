@@ -252,8 +252,7 @@ class SourceConnector:
         self._note_ids(source)
         counts = {name: view.partitions for name, view in source.items()}
         gone = self._remotes.keys() - counts.keys()
-        self._say_gone(gone)
-        self._hidden.look(counts, gone)
+        self._say_gone(gone - self._hidden.look(counts, gone))
         target = self._remote_topics.bring_up(counts)
         self._remotes = topics_to_sync(counts, target, self._policy, self.config.source_alias)
         self._ask_for_remotes()
@@ -269,10 +268,9 @@ class SourceConnector:
             self._records.ask_for_topics(self._remotes.values())
 
     def _say_gone(self, topics: Set[str]) -> None:
-        """A cluster does not list topics that may not be described: the two look alike."""
         if topics:
             log.warning(
-                "[%s] not copied from '%s' any more: %s; deleted, filtered out, or DESCRIBE denied",
+                "[%s] not copied from '%s' any more: %s; deleted, or filtered out",
                 self.flow.name,
                 self.config.source_alias,
                 some_names(topics),
