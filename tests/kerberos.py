@@ -95,7 +95,7 @@ def _unpack(home: Path, root: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
     try:
-        _run(["apt-get", "download", *_PACKAGES], part)
+        _download(part)
         for package in part.glob("*.deb"):
             _run(["dpkg", "-x", str(package), str(part / "root")], part)
     except (OSError, subprocess.SubprocessError) as error:
@@ -104,6 +104,20 @@ def _unpack(home: Path, root: Path) -> None:
             "install krb5-kdc and krb5-admin-server"
         ) from error
     (part / "root").rename(root)
+
+
+def _download(folder: Path) -> None:
+    """By this machine's lists of packages; by fresh ones if it has none, or old ones."""
+    try:
+        _run(["apt-get", "download", *_PACKAGES], folder)
+    except subprocess.CalledProcessError:
+        for name in ("lists/partial", "archives/partial"):
+            (folder / name).mkdir(parents=True)
+        places = {"State::lists": "lists", "Cache::archives": "archives"}
+        options = [f"-oDir::{key}={folder / name}" for key, name in places.items()]
+        apt = ["apt-get", "-oDebug::NoLocking=1", *options]
+        _run([*apt, "update"], folder)
+        _run([*apt, "download", *_PACKAGES], folder)
 
 
 def _run(words: list[str], folder: Path, environment: dict[str, str] | None = None) -> None:
