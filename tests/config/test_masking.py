@@ -117,3 +117,10 @@ def test_log_lines_and_their_traces_have_no_secret() -> None:
     )
     line = MaskingFormatter("%(levelname)s %(message)s").format(record)
     assert line == f"ERROR with {HIDDEN}\nValueError: {HIDDEN}"
+
+
+@pytest.mark.timeout(20)
+def test_a_token_of_a_megabyte_is_one_word() -> None:
+    remember("x" * 1_000_000)
+    remember('module required token="a-b-c-d-1" ' + "x." * 500_000)
+    assert mask("x" * 1_000_000 + " a-b-c-d-1") == f"{HIDDEN} {HIDDEN}"

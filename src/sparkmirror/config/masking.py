@@ -26,9 +26,11 @@ _PLAIN_KEY = re.compile(
     r"|seconds)$",
     re.IGNORECASE,
 )
-# Options of a login module, or pairs of a query: name="value", name='value', name=value.
+# Options of a login module, or pairs of a query: name="value", name='value', name=value. It tries
+# no word twice: tokens are one long word.
 _OPTION = re.compile(
-    r"""([\w.-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s;&"']+))"""
+    r"""(?<![\w.-])([\w.-]++)\s*+=\s*+"""
+    r"""(?:"((?:[^"\\]|\\.)*+)"|'((?:[^'\\]|\\.)*+)'|([^\s;&"']++))"""
 )
 # Shorter ones, words and numbers would make a log unreadable, and are no secrets to anybody.
 _SHORTEST = 6
