@@ -14,7 +14,7 @@ from sparkmirror.connect.checked_file import load_checked
 from sparkmirror.connect.cluster_check import check_file
 from sparkmirror.connect.needed_rights import Wanted, wanted_by_source, wanted_by_worker
 from sparkmirror.embedded.ports import ReservedPort
-from sparkmirror.mirror.permissions import NEW_BROKERS
+from sparkmirror.mirror.permissions import EITHER, NEW_BROKERS
 from sparkmirror.wire.access import Operation
 from sparkmirror.wire.principal import principal_of
 from tests.permissions.guarded import Grant, Guarded, grants_of
@@ -57,6 +57,20 @@ def test_it_finds_exactly_what_is_missing(world: World) -> None:
             states = {each.state for each in report.rights if each.denied}
             assert states <= {State.NO, State.WITHOUT}, right
             assert report.is_ok == (State.NO not in states), right
+
+
+def test_of_syncs_and_map_one_must_be_readable(world: World) -> None:
+    either = {
+        Grant(principal_of(row.client), right)
+        for row in world.wanted()
+        if row.need.unless in EITHER
+        for right in row.rights
+    }
+    assert len(either) == len(EITHER)
+    world.allow(either)
+    report = check_file(load_checked(world.path), "mm2")
+    assert not report.is_ok
+    assert {row.state for row in report.rights if row.denied} == {State.NO}
 
 
 def test_an_mm2_file_that_may_do_everything(

@@ -42,8 +42,8 @@ from tests.permissions.guarded import Grant, Guarded, grants_of
 RECORDS = 3
 SOMEBODY = "User:ann"
 RETENTION = {"retention.ms": "7777777"}
-COPY_SECONDS = 3.0
-FLUSH_SECONDS = 2.0
+COPY_SECONDS = 2.0
+FLUSH_SECONDS = 1.0
 
 
 class Mirror(SourceConnector):
@@ -67,7 +67,7 @@ class World:
         create_topic(kafka, self.remote(self.cut))
         for topic in (self.kept, self.cut):
             produce(kafka, topic, [b"%d" % at for at in range(RECORDS)])
-            self._commit(topic)
+        self._commit()
         self._alter(self.cut)
         self.flow, self.pair = self._load(folder / "mm2.properties")
         self.messages: list[str] = []
@@ -248,10 +248,11 @@ class World:
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
         self.guarded.admin.incremental_alter_configs([resource])[resource].result(30.0)
 
-    def _commit(self, topic: str) -> None:
+    def _commit(self) -> None:
         consumer = self._consumer()
+        offsets = [TopicPartition(topic, 0, RECORDS) for topic in (self.kept, self.cut)]
         try:
-            consumer.commit(offsets=[TopicPartition(topic, 0, RECORDS)], asynchronous=False)
+            consumer.commit(offsets=offsets, asynchronous=False)
         finally:
             consumer.close()
 

@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.connectors import CheckpointConfig, SourceConfig
@@ -28,7 +28,7 @@ from sparkmirror.connect.needed_rights import (
 )
 from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.mirror.filters import make_topic_filter
-from sparkmirror.mirror.permissions import EXISTS, NEW_BROKERS, REMOTE_EXISTS, Place
+from sparkmirror.mirror.permissions import EITHER, EXISTS, NEW_BROKERS, REMOTE_EXISTS, Place
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.wire.access import Resource, Right, grant_command
@@ -251,8 +251,22 @@ def _rights(flow: str, rows: Sequence[Wanted], logins: Logins) -> Iterable[Right
         by_login.setdefault(_key(row.client), []).extend(row.rights)
     answers = {key: _ask(logins[key], rights) for key, rights in by_login.items()}
     remotes = _remotes_there(wanted, logins)
-    for row in wanted:
-        yield _judge(flow, row, answers[_key(row.client)], logins[_key(row.client)], remotes)
+    found = [
+        _judge(flow, row, answers[_key(row.client)], logins[_key(row.client)], remotes)
+        for row in wanted
+    ]
+    return _one_of_both(found)
+
+
+def _one_of_both(reports: Sequence[RightReport]) -> list[RightReport]:
+    """Of two rights that can each be done without, one is needed."""
+    lacking = [row for row in reports if row.need.unless in EITHER and row.state is State.WITHOUT]
+    if len({row.need.unless for row in lacking}) < len(EITHER):
+        return list(reports)
+    return [
+        replace(row, state=State.NO, detail="one of both is needed") if row in lacking else row
+        for row in reports
+    ]
 
 
 def _is_for_old_brokers(row: Wanted, logins: Logins) -> bool:

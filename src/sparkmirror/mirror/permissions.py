@@ -90,6 +90,8 @@ class Need:
 
 EXISTS = "the topic exists"
 REMOTE_EXISTS = "the remote topic exists"
+# Of these two, one is needed.
+EITHER = ("the offset map may be read", "offset syncs may be read")
 NEW_BROKERS = "brokers are of 2.8 or later"
 NO_SYNCS = "copying goes on without offset syncs, which only MirrorMaker 2's own tools miss"
 NO_MAP = "copying goes on; offsets of groups are translated as coarsely as by MirrorMaker 2"
@@ -191,12 +193,12 @@ NEEDS: tuple[Need, ...] = (
     Need(
         Feature.CHECKPOINTS, Side.SOURCE, Place.SYNCS, READ,
         "translate offsets", "offsets are translated with the offset map alone",
-        "the offset map may be read",
+        EITHER[0],
     ),
     Need(
         Feature.CHECKPOINTS, Side.TARGET, Place.OFFSET_MAP, READ,
         "translate offsets exactly", "offsets are translated as coarsely as by MirrorMaker 2",
-        "offset syncs may be read",
+        EITHER[1],
     ),
     *_internal(
         Feature.CHECKPOINTS, Side.TARGET, Place.CHECKPOINTS, NO_CHECKPOINTS,
