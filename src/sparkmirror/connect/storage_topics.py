@@ -74,8 +74,9 @@ def _create(admin: Admin, topic: StorageTopic) -> None:
     wanted = NewTopic(topic.name, topic.partitions, topic.replication_factor, {CLEANUP: "compact"})
     error = admin.create_topics([wanted])[topic.name]
     if isinstance(error, DeniedError):
-        partitions = f"{topic.partitions} partitions" if topic.partitions > 0 else "its partitions"
-        advice = f"an administrator may create it too: {partitions}, {CLEANUP}=compact"
+        advice = f"an administrator may create it too, with {CLEANUP}=compact"
+        if topic.partitions > 0:
+            advice += f" and partitions={topic.partitions}"
         raise KafkaError(told(error, f"{NO_STORE}; {advice}")) from error
     if error is not None:
         setting = f"{topic.kind}.storage.replication.factor"
