@@ -26,7 +26,8 @@ LOCATION, PASSWORD, KEY_PASSWORD, TYPE = "location", "password", "key password",
 
 _JCEKS_MAGIC = b"\xce\xce\xce\xce"
 _DER_SEQUENCE = b"\x30"
-_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+# The text up to the next dashes, whatever they begin or end.
+_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]++)-----((?:[^-]|-(?!----))*+)-----END \1-----")
 _CERTIFICATES = ("CERTIFICATE", "X509 CERTIFICATE")
 _TO_PKCS12 = "convert it with keytool -importkeystore -deststoretype PKCS12"
 
