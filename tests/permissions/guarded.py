@@ -124,7 +124,7 @@ def _binding(grant: Grant) -> AclBinding:
     return AclBinding(
         KINDS[right.resource],
         right.name,
-        ResourcePatternType.LITERAL,
+        ResourcePatternType.PREFIXED if right.is_prefix else ResourcePatternType.LITERAL,
         principal,
         "*",
         AclOperation[right.operation.name],

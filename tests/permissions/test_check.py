@@ -195,6 +195,14 @@ def test_certificates(
     check = next(each for each in report.clusters[0].checks if each.what.startswith("TLS "))
     assert check.state is state
     assert words in check.detail
+    # A cluster without an authorizer lets everybody do everything.
+    assert report.is_ok == (state is State.YES)
+
+
+def test_a_client_certificate_is_a_name(secure_cluster: SecureCluster, tmp_path: Path) -> None:
+    report = _check_client(tmp_path, secure_cluster.client("MTLS"))
+    assert report.is_ok
+    assert report.clusters[0].principal == "User:CN=client"
 
 
 def _check_client(folder: Path, client: dict[str, str]) -> Report:

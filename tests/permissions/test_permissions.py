@@ -6,7 +6,10 @@ SPARKMIRROR_RIGHTS=all: also those whose lack nobody notices, and the same ones 
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -31,13 +34,21 @@ from sparkmirror.mirror.permissions import (
     Place,
     meanwhile,
 )
-from sparkmirror.wire.access import Operation, Right, describe_lack, grant_command
+from sparkmirror.wire.access import (
+    CLUSTER_NAME,
+    Operation,
+    Resource,
+    Right,
+    describe_lack,
+    grant_command,
+)
 from sparkmirror.wire.principal import principal_of
 from tests.permissions.guarded import Grant, Guarded
 from tests.permissions.worlds import World, warnings_of
 
 pytestmark = pytest.mark.kafka
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "security.md"
 ALL = os.environ.get("SPARKMIRROR_RIGHTS") == "all"
 
 SOURCE = frozenset({"kept", "cut", "growth", "settings", "syncs", "map", "positions", "acls"})
@@ -92,6 +103,42 @@ def test_everything_works_with_exactly_the_documented_rights(
     assert world.checkpoints() >= 2
     assert world.synced() == {world.kept, world.cut}
     assert world.heartbeats() > 0
+
+
+def test_everything_works_with_the_commands_of_the_document(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.guarded.allow_only(grant for line in commands() for grant in granted(line, world))
+    world.run_source()
+    world.run_checkpoints()
+    world.run_heartbeats()
+    assert world.messages == []
+    assert warnings_of(caplog.records) == []
+    assert world.outcome() == SOURCE - {"acls"}  # those of prefixes are not copied
+    assert world.synced() == {world.kept, world.cut}
+
+
+def commands() -> list[list[str]]:
+    """The words of each line with `acl` in the document."""
+    text = DOCUMENT.read_text().replace("\\\n", "")
+    found = [shlex.split(line) for line in text.splitlines() if line.startswith("acl ")]
+    assert len(found) > 5
+    return found
+
+
+def granted(words: list[str], world: World) -> Iterator[Grant]:
+    """What a line grants, in the world's names instead of the document's."""
+    principal, is_prefix = words[2], "prefixed" in words
+    pairs = list(pairwise(words))
+    names = [(kind, name) for kind, name in pairs if kind in ("--topic", "--group")]
+    names += [("--cluster", CLUSTER_NAME)] if "--cluster" in words else []
+    for kind, name in names:
+        own = name.replace(".b.", f".{world.target}.").replace(".a.", f".{world.source}.")
+        own = f"{world.source}." if own == "a." else own
+        for option, operation in pairs:
+            if option == "--operation":
+                right = Right(Resource(kind[2:]), own, Operation(operation), is_prefix)
+                yield Grant(principal, right)
 
 
 def named(need: Need) -> str:

@@ -60,9 +60,9 @@ class World:
         self.guarded = guarded
         kafka = guarded.kafka
         self.source, self.target = unique_name("s"), unique_name("t")
-        self.kept = create_topic(kafka, unique_name("kept"))
-        self.cut = create_topic(kafka, unique_name("cut"), partitions=2)
-        self.group = unique_name("group")
+        self.kept = create_topic(kafka, unique_name("orders-kept"))
+        self.cut = create_topic(kafka, unique_name("orders-cut"), partitions=2)
+        self.group = unique_name("shop")
         # One that is there already, with too few partitions and other settings.
         create_topic(kafka, self.remote(self.cut))
         for topic in (self.kept, self.cut):
