@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from sparkmirror.config.clients import ClientConfig
@@ -240,7 +241,8 @@ def _groups(connector: CheckedConnector, config: CheckpointConfig, login: Login)
     """Groups to follow: the same."""
     followed = FollowedGroups(connector.flow, config, make_topic_filter(config))
     if login.probe is not None:
-        followed.refresh(login.probe)
+        with suppress(KafkaError):  # the answers about rights will show it
+            followed.refresh(login.probe)
     return sorted({*followed.names, *plain_names(config.groups)})
 
 

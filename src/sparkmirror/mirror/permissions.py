@@ -97,6 +97,7 @@ NO_SYNCS = "copying goes on without offset syncs, which only MirrorMaker 2's own
 NO_MAP = "copying goes on; offsets of groups are translated as coarsely as by MirrorMaker 2"
 NO_CHECKPOINTS = "copying goes on, but no checkpoints are made"
 NO_HEARTBEATS = "copying goes on without heartbeats"
+NO_WRITING = "nothing is written there before that"
 NO_STORE = "nothing that needs it starts before that"
 NO_START = "nothing is copied before that"
 NO_POSITIONS = "copying goes on, but a restart copies again what came since positions were stored"
@@ -160,13 +161,11 @@ NEEDS: tuple[Need, ...] = (
     ),
     Need(
         Feature.COPY, Side.TARGET, Place.CLUSTER, IDEMPOTENT_WRITE,
-        "write without duplicates", "nothing is copied: the tasks fail and are tried again",
-        NEW_BROKERS,
+        "write without duplicates", NO_WRITING, NEW_BROKERS,
     ),
     Need(
         Feature.COPY, Side.SOURCE, Place.CLUSTER, IDEMPOTENT_WRITE,
-        "write offset syncs", "nothing is copied: the tasks fail and are tried again",
-        NEW_BROKERS,
+        "write offset syncs", NO_WRITING, NEW_BROKERS,
     ),
     Need(
         Feature.CONFIGS, Side.SOURCE, Place.COPIED, DESCRIBE_CONFIGS,
