@@ -58,6 +58,12 @@ def test_listeners(text: str, expected: list[tuple[str, str, int]]) -> None:
         ("rest.port", "x", "not a number of type INT"),
         ("response.http.headers.config", "set X-Frame-Options", "'set X-Frame-Options' is not"),
         ("response.http.headers.config", "put A: b", "'put A: b' is not a rule for a header"),
+        ("response.http.headers.config", "set A: b\rc, set D: e", "no list of rules"),
+        ("response.http.headers.config", "set A: \u20ac", "'set A: \u20ac' has characters"),
+        ("response.http.headers.config", "set A\xe9: b", "'set A\xe9: b' has characters"),
+        ("response.http.headers.config", "setDate A: soon", "'setDate A: soon' has no time"),
+        ("access.control.allow.origin", "https://a, *.b", "'*.b' is no pattern"),
+        ("listeners", "http://h:" + "1" * 5000, "'http://h:1"),
     ],
 )
 def test_bad_value_is_an_error(key: str, value: str, reason: str) -> None:

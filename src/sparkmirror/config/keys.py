@@ -162,7 +162,8 @@ class Key:
         return text.lower() if self.ignore_case else text
 
 
-NUMBER = re.compile(r"[+-]?[0-9]+")
+# Zeros may stand before it, but Python does not read thousands of digits.
+NUMBER = re.compile(r"[+-]?[0-9]{1,100}")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
 COMMA = re.compile(r"\s*,\s*", re.ASCII)
 BITS = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}

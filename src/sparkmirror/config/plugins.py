@@ -182,7 +182,8 @@ def _within(asked: str) -> bool:
 
 def _numbers(version: str) -> list[int]:
     """The parts of a version; trailing zeros mean nothing."""
-    parts = [int(part) if part.isdecimal() else -1 for part in version.strip().split(".")]
+    texts = version.strip().split(".")
+    parts = [int(part) if part.isdecimal() and len(part) < 10 else -1 for part in texts]
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
     return parts

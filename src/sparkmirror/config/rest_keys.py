@@ -28,10 +28,13 @@ from sparkmirror.config.rest_security import (
     rest_tls,
 )
 
-URL = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)", re.ASCII)
+URL = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,9})", re.ASCII)
 DEFAULT_PORT = 8083
 SCHEMES = ("http", "https")
 HEADER_ACTIONS = ("set", "add", "setDate", "addDate")
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
+MILLISECONDS = re.compile(r"-?[0-9]{1,13}")
 LISTENERS, ADMIN_LISTENERS = "listeners", "admin.listeners"
 OLD_PORT, OLD_HOST = "rest.port", "rest.host.name"
 
@@ -151,7 +154,10 @@ def _headers(text: str) -> tuple[HeaderRule, ...]:
     """`[action] [name]:[value]`, with commas between rules; a rule with a comma is in quotes."""
     if not text.strip():
         return ()
-    rules = next(csv.reader([text], skipinitialspace=True))
+    try:
+        rules = next(csv.reader([text], skipinitialspace=True))
+    except csv.Error as error:
+        raise BadValue(f"no list of rules: {error}", "write them in one line") from None
     return tuple(_header(rule.strip()) for rule in rules)
 
 
@@ -164,7 +170,21 @@ def _header(rule: str) -> HeaderRule:
             f"'{rule}' is not a rule for a header",
             f"use '<action> <header>: <value>' with one of {', '.join(HEADER_ACTIONS)}",
         )
+    if not HEADER_NAME.fullmatch(name.strip()) or not HEADER_VALUE.fullmatch(value.strip()):
+        raise BadValue(f"'{rule}' has characters that no header has", "use ASCII")
+    if known.endswith("Date") and not MILLISECONDS.fullmatch(value.strip()):
+        raise BadValue(f"'{rule}' has no time", "give it in milliseconds from now")
     return HeaderRule(known, name.strip(), value.strip())
+
+
+def _origins(text: str) -> str:
+    """Patterns with commas between them, or *."""
+    for part in map(str.strip, text.split(",")):
+        try:
+            re.compile("" if part == "*" else part)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise BadValue(f"'{part}' is no pattern: {error}", "write * alone for all") from None
+    return text
 
 
 REST_KEYS = Definition(
@@ -216,6 +236,7 @@ REST_KEYS = Definition(
         type=Type.STRING,
         default="",
         attribute="allow_origin",
+        convert=_origins,
         doc="Origins whose pages may call the REST API from a browser; `*`: all.",
     ),
     Key(
