@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import logging
 import sys
 import traceback
 from collections.abc import Callable
@@ -47,6 +48,7 @@ def _kind(error: BaseException) -> str:
 
 def main() -> None:
     """Arguments: target, seconds, folder of the corpus, folder for cases."""
+    logging.getLogger("sparkmirror").setLevel(logging.CRITICAL)  # millions of warnings
     atheris = importlib.import_module("atheris")  # it is not a requirement
     name, seconds, corpus, cases = sys.argv[1:]
     with atheris.instrument_imports(include=["sparkmirror", "kafka.protocol", "javaproperties"]):

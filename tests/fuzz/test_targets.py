@@ -5,6 +5,7 @@ A case that was found becomes a file in found/<target>/, named after what it is 
 
 from __future__ import annotations
 
+import math
 import random
 import tracemalloc
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.repeats import find_slow
 from tests.fuzz.targets import TARGETS
 
 FOUND = Path(__file__).with_name("found")
@@ -32,6 +34,12 @@ def test_found_case(case: Path) -> None:
     finally:
         tracemalloc.stop()
     assert peak < MOST_MEMORY_BYTES
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", TARGETS)
+def test_repeated_bytes_raise_nothing(name: str) -> None:
+    assert [*find_slow(TARGETS[name], size=500, seconds=math.inf)] == []
 
 
 @pytest.mark.parametrize("name", TARGETS)

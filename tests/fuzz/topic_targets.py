@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Iterator, Sequence
 
 from sparkmirror.batches.records import Record
@@ -34,7 +33,6 @@ POSITIONS = (0, 1, 5, 1000, 1 << 40, (1 << 63) - 1)
 
 def run_topics(data: bytes) -> None:
     """A few records of one of the topics."""
-    logging.getLogger("sparkmirror.connect").setLevel(logging.ERROR)
     choices = Choices(data)
     read = choices.pick(READERS)
     records: list[Record] = []
