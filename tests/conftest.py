@@ -57,6 +57,8 @@ def log_is_whole() -> Iterator[None]:
     for name, logger in logging.root.manager.loggerDict.items():
         if name.startswith("sparkmirror") and isinstance(logger, logging.Logger):
             logger.disabled = False
+            if logger is not ours:
+                logger.setLevel(logging.NOTSET)
     yield
     ours.setLevel(level)
 
