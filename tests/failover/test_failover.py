@@ -13,7 +13,7 @@ from tests.failover.figures import Figures
 from tests.failover.groups import GROUPS, Offsets, read_on
 from tests.failover.worlds import NAMES, Worlds, mirrored_worlds, remote
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
 
 REAL_GROUPS = GROUPS[::5]
 

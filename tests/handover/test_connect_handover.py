@@ -199,6 +199,7 @@ def handover(
         yield HandOver(flow, topics, source_cluster, target_cluster, watch, first)
 
 
+@pytest.mark.long
 def test_workers_take_over_connectors_and_ours_leaves_nothing_to_copy_twice(
     handover: HandOver, workers: dict[str, ConnectWorker | Worker]
 ) -> None:

@@ -1,6 +1,6 @@
 """kill -9 of the whole program while it copies: at least once, in order, nothing left behind.
 
-SPARKMIRROR_KILLS: how often; 4 times without it.
+SPARKMIRROR_KILLS: how often; 3 times without it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.kafka.records import Feeder, count_seams, end_of, new_topic, wait_for
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
-KILLS = int(os.environ.get("SPARKMIRROR_KILLS", "4"))
+KILLS = int(os.environ.get("SPARKMIRROR_KILLS", "3"))
 PARTITIONS = 3
 # Between the positions' commits, somewhere else every time.
 COMMIT_SECONDS = 0.5

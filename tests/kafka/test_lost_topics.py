@@ -75,6 +75,7 @@ def test_a_topic_that_comes_back_later_is_copied_from_its_start(
         assert found == [number(at) for at in (*range(50), *range(1000, 1080))]
 
 
+@pytest.mark.long
 def test_records_that_retention_deleted_are_said_and_counted(
     source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:

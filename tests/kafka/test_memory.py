@@ -30,6 +30,7 @@ def peak_bytes(process: psutil.Process) -> int:
     return int(found.group(1)) * 1024
 
 
+@pytest.mark.long
 def test_a_backlog_and_a_paused_target_stay_within_the_memory_of_a_task(
     source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ def behind(line: CutLine, name: str) -> Iterator[KafkaCluster]:
         yield cluster
 
 
+@pytest.mark.long
 def test_lines_of_both_sides_are_cut_many_times_and_stall_once(tmp_path: Path) -> None:
     chance = random.Random(SEED)
     with (

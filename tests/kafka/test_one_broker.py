@@ -23,6 +23,7 @@ pytestmark = pytest.mark.kafka
 PARTITIONS = 2
 
 
+@pytest.mark.long
 def test_nothing_is_missing_or_twice_when_the_broker_comes_back(
     source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:

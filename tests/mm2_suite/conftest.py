@@ -40,7 +40,11 @@ def _warm_up(cluster: KafkaCluster) -> None:
     consume_all(cluster, "consumer-group-dummy", [WARM_UP])
 
 
-@pytest.fixture(scope="package", params=POLICIES)
+# The other policy is in tests/users and tests/failover too; a suite of its own takes long.
+OTHERS = [pytest.param(name, marks=pytest.mark.long) for name in POLICIES if name != "default"]
+
+
+@pytest.fixture(scope="package", params=["default", *OTHERS])
 def world(
     request: pytest.FixtureRequest, clusters: Clusters, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[World]:

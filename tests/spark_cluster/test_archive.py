@@ -46,6 +46,7 @@ def test_document_packs_what_a_task_imports() -> None:
     assert f"--no-deps . {' '.join(NEEDED)}" in document.read_text()
 
 
+@pytest.mark.long
 def test_packed_package_runs_on_executors_that_lack_it(
     source_cluster: KafkaCluster,
     target_cluster: KafkaCluster,

@@ -215,6 +215,7 @@ def test_tasks_of_a_killed_executor_run_again_and_nothing_is_missing(
     assert sum(twice for _, twice in seams) <= written
 
 
+@pytest.mark.long
 def test_attempt_behind_a_broken_network_is_cut_off_by_the_next(
     mirror: Mirror, spark_cluster: SparkCluster
 ) -> None:

@@ -111,7 +111,13 @@ def test_a_leader_that_is_killed_is_followed_by_the_other(scene: Scene) -> None:
     scene.wait_until_runs_on(follower, asked=leader)
 
 
-@pytest.mark.parametrize("with_tasks", [False, True], ids=["the worker alone", "and its tasks"])
+@pytest.mark.parametrize(
+    "with_tasks",
+    [
+        pytest.param(False, id="the worker alone"),
+        pytest.param(True, id="and its tasks", marks=pytest.mark.long),
+    ],
+)
 def test_a_leader_that_was_frozen_follows_the_other(scene: Scene, with_tasks: bool) -> None:
     leader, follower = scene.leader_and_follower()
     frozen = [leader.process, *(leader.descendants if with_tasks else [])]
