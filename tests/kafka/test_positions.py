@@ -67,6 +67,7 @@ def test_positions_are_byte_for_byte_those_of_mirror_maker_2(
         assert {(at, key, value) for (at, key), value in newest.items()} == wanted
 
 
+@pytest.mark.long
 def test_the_end_that_auto_offset_reset_latest_chose_outlives_a_kill(
     source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:

@@ -69,6 +69,7 @@ def test_console_has_only_our_lines_and_sparks_page_reads_well(
     }
 
 
+@pytest.mark.long
 def test_missing_slots_are_said_and_do_not_hinder_the_others(
     source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
@@ -88,6 +89,7 @@ def test_missing_slots_are_said_and_do_not_hinder_the_others(
         assert mirror.stop() < STOP_SECONDS
 
 
+@pytest.mark.long
 def test_failing_task_is_restarted_with_growing_waits_until_it_works(
     source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
