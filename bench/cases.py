@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SPARKMIRROR = "sparkmirror"
 MM2_DEFAULT = "mm2-default"
@@ -96,25 +96,17 @@ _FULL_BATCHES: dict[str, str | int] = {
     "linger.ms": 100,
 }
 
+_KILOBYTES = CopyCase(
+    "1k-none",
+    value_bytes=1024,
+    records=1_000_000,
+    compressible=False,
+    producer={**_FULL_BATCHES, "compression.type": "none"},
+    records_per_batch=(100, 130),
+)
 _COPY_CASES = (
-    CopyCase(
-        "1k-none",
-        value_bytes=1024,
-        records=1_000_000,
-        compressible=False,
-        producer={**_FULL_BATCHES, "compression.type": "none"},
-        records_per_batch=(100, 130),
-    ),
-    CopyCase(
-        "1k-tls",
-        value_bytes=1024,
-        records=1_000_000,
-        compressible=False,
-        producer={**_FULL_BATCHES, "compression.type": "none"},
-        records_per_batch=(100, 130),
-        tls=True,
-        systems=(SPARKMIRROR, MM2_TUNED),
-    ),
+    _KILOBYTES,
+    replace(_KILOBYTES, name="1k-tls", tls=True, systems=(SPARKMIRROR, MM2_TUNED)),
     CopyCase(
         "100b-lz4",
         value_bytes=100,

@@ -136,6 +136,12 @@ def told(error: MirrorError, meanwhile: str) -> str:
     return f"{error}; {meanwhile}"
 
 
+def told_if_denied(error: MirrorError, without: str, otherwise: str = "") -> str:
+    """The error and, of a denial, what happens `without` the right; of others, `otherwise`."""
+    meanwhile = without if isinstance(error, DeniedError) else otherwise
+    return told(error, meanwhile) if meanwhile else str(error)
+
+
 class BatchError(MirrorError):
     """Record-batch bytes that cannot be read, or records that cannot be written as a batch."""
 

@@ -14,6 +14,7 @@ from typing import Any
 from sparkmirror.config.clients import BOOTSTRAP_SERVERS, CLUSTER_KEYS
 from sparkmirror.config.connector_file import ConnectorConfig, parse_connector
 from sparkmirror.config.expansion import CLUSTERS
+from sparkmirror.config.foreign_json import read_json_object
 from sparkmirror.config.mm2 import load_mm2
 from sparkmirror.config.plugins import CONNECTOR_CLASS
 from sparkmirror.config.properties import load_properties
@@ -119,16 +120,9 @@ def _some_worker(props: Mapping[str, str | None]) -> WorkerFile:
 
 def _load_json(path: Path) -> dict[str, str | None]:
     """The settings, or the body of POST /connectors that has them inside."""
-    try:
-        members = json.loads(path.read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError("", None, f"cannot be read: {error}", where=str(path)) from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError("", None, f"no JSON: {error}", where=str(path)) from error
-    if isinstance(members, dict) and isinstance(members.get("config"), dict):
+    _, members = read_json_object(path)
+    if isinstance(members.get("config"), dict):
         members = {"name": members.get("name"), **members["config"]}
-    if not isinstance(members, dict):
-        raise ConfigError("", None, "no JSON object", "write the settings as {...}", str(path))
     if CONNECTOR_CLASS not in members:
         remedy = "check takes mm2 files, workers' files and connectors' settings"
         raise ConfigError(CONNECTOR_CLASS, None, "is missing", remedy, str(path))

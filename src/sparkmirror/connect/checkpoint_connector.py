@@ -31,7 +31,7 @@ from sparkmirror.connect.source_offsets import SourceOffsets, own_writer
 from sparkmirror.connect.ticker import Ticker
 from sparkmirror.connect.topic_follower import TopicFollower
 from sparkmirror.connect.translator import Translator, make_translator
-from sparkmirror.errors import DeniedError, KafkaError, MirrorError, told
+from sparkmirror.errors import KafkaError, MirrorError, told_if_denied
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
 from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.permissions import (
@@ -274,7 +274,7 @@ class CheckpointConnector:
             log.warning(
                 "[%s] earlier checkpoints cannot be read, which may degrade offset translation: %s",
                 self._flow,
-                told(error, EARLIER) if isinstance(error, DeniedError) else error,
+                told_if_denied(error, EARLIER),
             )
             return False
         return True

@@ -21,6 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparkmirror.config.foreign_json import parse_json
+
 log = logging.getLogger(__name__)
 
 Settings = Mapping[str, str | None]
@@ -213,8 +215,8 @@ def _read(key: str, value: bytes | None) -> Mapping[str, Any] | None:
     if value is None:
         return None
     try:
-        document = json.loads(value)
-    except (ValueError, RecursionError):
+        document = parse_json(value)
+    except ValueError:
         document = value
     if document is None or isinstance(document, dict):
         return document

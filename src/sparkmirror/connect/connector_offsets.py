@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sparkmirror.config.clients import ClientConfig, ProducerConfig
+from sparkmirror.config.foreign_json import parse_json
 from sparkmirror.connect.followed_topic import now_ms
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.topic_reader import TopicReader
@@ -143,6 +144,6 @@ def _canonical(partition: Mapping[str, Any]) -> str:
 def _parse(data: bytes | None) -> Any:
     """The JSON; None for anything else: connectors of all kinds share the topic."""
     try:
-        return None if data is None else json.loads(data)
-    except (ValueError, RecursionError):
+        return None if data is None else parse_json(data)
+    except ValueError:
         return None

@@ -12,7 +12,7 @@ from typing import Protocol
 from sparkmirror.config.connectors import CheckpointConfig
 from sparkmirror.connect.hidden_topics import ALL, plain_names
 from sparkmirror.connect.naming import some_names
-from sparkmirror.errors import DeniedError, KafkaError, told
+from sparkmirror.errors import KafkaError, told_if_denied
 from sparkmirror.mirror.checkpoints import CommittedOffset
 from sparkmirror.mirror.filters import GroupFilter, TopicFilter, make_group_filter
 from sparkmirror.mirror.group_offsets import GroupListing, select_consuming, select_groups
@@ -117,6 +117,4 @@ class FollowedGroups:
 
 def _why(error: KafkaError) -> str:
     """Why a group cannot be asked; if a right is missing, what goes on."""
-    if not isinstance(error, DeniedError):
-        return str(error)
-    return told(error, meanwhile(Feature.CHECKPOINTS, Place.GROUPS, DESCRIBE))
+    return told_if_denied(error, meanwhile(Feature.CHECKPOINTS, Place.GROUPS, DESCRIBE))

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.errors import BrokerError, DeniedError, KafkaError, RemoteProtocolError
+from sparkmirror.config.foreign_json import parse_json
+from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError, told_if_denied
 from sparkmirror.mirror.permissions import NO_CONNECTORS
 from sparkmirror.spark.lease import boot_clock
 from sparkmirror.wire.calls import Call, Calls
@@ -300,7 +301,7 @@ class Membership:
             callback()
 
     def _complain(self, error: KafkaError) -> None:
-        text = str(error.during(NO_CONNECTORS) if isinstance(error, DeniedError) else error)
+        text = told_if_denied(error, NO_CONNECTORS)
         if isinstance(error, BrokerError) and error.code == INCONSISTENT_GROUP_PROTOCOL:
             text += "; Kafka Connect workers use this group.id: stop them first, or name another"
         if text != self.last_error and not self._stopping.is_set():
@@ -324,8 +325,8 @@ def _read_assignment(assignment: bytes) -> tuple[str, tuple[str, ...]]:
 
 def _read(data: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(data)
+    except ValueError as error:
         raise RemoteProtocolError(f"read what a worker says of itself: {data[:100]!r}") from error
     if not isinstance(document, dict):
         raise RemoteProtocolError(f"read what a worker says of itself: {data[:100]!r}")

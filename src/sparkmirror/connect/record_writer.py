@@ -26,7 +26,7 @@ from sparkmirror.errors import (
     KafkaError,
     MirrorError,
     TransportError,
-    told,
+    told_if_denied,
 )
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
@@ -190,7 +190,7 @@ class RecordWriter:
     def say_of(self, topic: str, error: KafkaError) -> None:
         """Log an answer of the cluster; of a denial also what happens meanwhile."""
         without = self._without.get(topic, "trying again")
-        self.say(told(error, without) if isinstance(error, DeniedError) else str(error))
+        self.say(told_if_denied(error, without))
 
     def say(self, error: str) -> None:
         """Log what is in the way, once until something else is or records are stored again."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.connect.complaints import Complaints
 from sparkmirror.connect.config_sync import config_entries
-from sparkmirror.errors import BrokerError, DeniedError, told
+from sparkmirror.errors import BrokerError, told_if_denied
 from sparkmirror.mirror.filters import ConfigPropertyFilter
 from sparkmirror.mirror.permissions import (
     ALTER,
@@ -103,5 +103,4 @@ class RemoteTopics:
 
 def _told(error: BrokerError, place: Place, operation: Operation, otherwise: str) -> str:
     """The error and what happens meanwhile: what the table of rights says, if one is missing."""
-    is_denied = isinstance(error, DeniedError)
-    return told(error, meanwhile(Feature.COPY, place, operation) if is_denied else otherwise)
+    return told_if_denied(error, meanwhile(Feature.COPY, place, operation), otherwise)

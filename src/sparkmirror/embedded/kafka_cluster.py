@@ -193,7 +193,7 @@ class KafkaCluster:
             self.brokers = self._prepare(jars)
             for broker in self.brokers:
                 broker.start(detached=self._detached)
-        except BaseException:
+        except BaseException:  # also Ctrl-C: no process is left behind
             self.stop()
             raise
 
@@ -203,7 +203,7 @@ class KafkaCluster:
             for broker in self.brokers:
                 broker.wait_ready(within)
             wait_for(self._is_complete, within=within, describe=f"all of '{self.name}' complete")
-        except BaseException:
+        except BaseException:  # also Ctrl-C: no process is left behind
             self.stop()
             raise
 

@@ -107,7 +107,7 @@ class SparkCluster:
             for index in range(self._worker_count):
                 self._workers.append(self._start_worker(self._folder, index + 1))
             wait_for(self._is_complete, within=READY_SECONDS, describe=self._describe)
-        except BaseException:
+        except BaseException:  # also Ctrl-C: no process is left behind
             self.stop()
             raise
         return self

@@ -19,11 +19,11 @@ Bytes after the last field are ignored, as Java's schema reader does.
 
 from __future__ import annotations
 
-import json
 import struct
 from dataclasses import dataclass
 from typing import Any, Self
 
+from sparkmirror.config.foreign_json import parse_json
 from sparkmirror.errors import MirrorError
 
 _VERSION = 0
@@ -166,8 +166,8 @@ def decode_offset_key(key: bytes | None) -> OffsetKey | None:
     Returns None for anything else: connectors of all kinds share the topic.
     """
     try:
-        document = json.loads(key) if key is not None else None
-    except (ValueError, RecursionError):
+        document = parse_json(key) if key is not None else None
+    except ValueError:
         return None
     match document:
         case [
@@ -195,8 +195,8 @@ def decode_offset_value(value: bytes | None) -> int | None:
     if value is None:
         return None
     try:
-        document = json.loads(value)
-    except (ValueError, RecursionError) as exc:
+        document = parse_json(value)
+    except ValueError as exc:
         raise _not_a_position(value) from exc
     if document is None:
         return None

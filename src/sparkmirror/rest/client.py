@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import httpx
 
+from sparkmirror.config.foreign_json import parse_json
 from sparkmirror.config.masking import HIDDEN
 from sparkmirror.connect.answers import Json, RequestError
 from sparkmirror.errors import ConfigError, MirrorError
@@ -219,8 +220,8 @@ class ConnectClient:
         if not response.content:
             return None
         try:
-            return response.json()
-        except (ValueError, RecursionError) as error:
+            return parse_json(response.content)
+        except ValueError as error:
             raise self._no_worker(f"its answer is no JSON: {error}") from error
 
     @contextmanager
@@ -284,8 +285,8 @@ def _path(collection: str, name: str, rest: str = "") -> str:
 
 def _message(response: httpx.Response) -> str:
     try:
-        return str(response.json()["message"])
-    except (ValueError, RecursionError, KeyError, TypeError):
+        return str(parse_json(response.content)["message"])
+    except (ValueError, KeyError, TypeError):
         return f"HTTP {response.status_code} {response.reason_phrase}"
 
 

@@ -5,7 +5,6 @@ Runs on: anywhere. What is wrong with any of the files is told at once.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkmirror.config.classes import MIRROR
+from sparkmirror.config.foreign_json import read_json_object
 from sparkmirror.config.plugins import CONNECTOR_CLASS, connector_class
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 from sparkmirror.rest.bodies import parse_config
@@ -76,7 +76,7 @@ def read_names(folder: Path, cluster: str) -> list[str]:
     errors: list[ConfigError] = []
     for path in file_paths(folder, cluster).values():
         try:
-            names.append(_name(path, _load(path)[1]) if path.is_file() else path.stem)
+            names.append(_name(path, read_json_object(path)[1]) if path.is_file() else path.stem)
         except ConfigError as error:
             errors.append(error)
     if errors:
@@ -101,9 +101,10 @@ def _read(
 
 def _parse(path: Path, wanted: str) -> ConnectorFile:
     try:
-        body, members = _load(path)
+        text, members = read_json_object(path)
     except ConfigError as error:
         raise ConfigErrors([error]) from error
+    body = text.encode()
     errors = list(_mistakes(path, members, wanted))
     if errors:
         raise ConfigErrors(errors)
@@ -116,22 +117,6 @@ def _config(path: Path, body: bytes) -> Mapping[str, str | None]:
     except JsonError as error:
         reason = f"no JSON for a worker: {str(error).splitlines()[0]}"
         raise ConfigErrors([ConfigError("", None, reason, where=str(path))]) from error
-
-
-def _load(path: Path) -> tuple[bytes, dict[str, Any]]:
-    """The bytes to send, and the JSON object that they are."""
-    try:
-        text = path.read_text("utf-8-sig")
-        members = json.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError("", None, f"cannot be read: {error}", where=str(path)) from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError("", None, f"no JSON: {error}", where=str(path)) from error
-    if not isinstance(members, dict):
-        raise ConfigError(
-            "", None, "no JSON object", "write the settings as {...}", where=str(path)
-        )
-    return text.encode(), members
 
 
 def _mistakes(path: Path, members: Mapping[str, Any], wanted: str) -> Iterator[ConfigError]:

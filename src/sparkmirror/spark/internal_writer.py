@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sparkmirror.batches.forward import stamp
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ProducerConfig
-from sparkmirror.errors import BrokerError, DeniedError, KafkaError, told
+from sparkmirror.errors import BrokerError, DeniedError, KafkaError, told_if_denied
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.producer import Parcel, Producer
@@ -76,8 +76,7 @@ class InternalWriter:
     def _say(self, topic: str, error: KafkaError) -> None:
         if topic not in self._refused:
             self._refused.add(topic)
-            is_denied = isinstance(error, DeniedError)
-            log.warning("%s", told(error, self._without[topic] if is_denied else MEANWHILE))
+            log.warning("%s", told_if_denied(error, self._without[topic], MEANWHILE))
 
     @staticmethod
     def _done(parcel: Parcel) -> None:

@@ -19,6 +19,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from sparkmirror.config.foreign_json import parse_json
 from sparkmirror.errors import AuthenticationError, RemoteProtocolError, TransportError
 
 Message = dict[str, Any]
@@ -52,8 +53,8 @@ def encode_message(message: Mapping[str, Any]) -> bytes:
 def decode_message(body: bytes | bytearray | memoryview) -> Message:
     """The object of one frame's body."""
     try:
-        message = json.loads(bytes(body))
-    except (ValueError, RecursionError) as error:
+        message = parse_json(bytes(body))
+    except ValueError as error:
         raise RemoteProtocolError(f"control link: not JSON: {error}") from error
     if not isinstance(message, dict):
         raise RemoteProtocolError("control link: not an object")

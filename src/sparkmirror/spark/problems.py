@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sparkmirror.errors import DeniedError, KafkaError, told
+from sparkmirror.errors import KafkaError, told_if_denied
 from sparkmirror.mirror.permissions import READ, WRITE, Feature, Place, meanwhile
 from sparkmirror.types import TopicPartition
 
@@ -53,7 +53,8 @@ class Problems(dict[TopicPartition, Problem]):
         is_of_positions: bool = False,
     ) -> None:
         """`tp` waits, for this reason now."""
-        text = _text(error, COPIED if is_of_source else OFFSETS if is_of_positions else REMOTE)
+        without = COPIED if is_of_source else OFFSETS if is_of_positions else REMOTE
+        text = told_if_denied(error, without)
         known = self.get(tp)
         if known is None:
             self[tp] = Problem(text, self._clock(), is_of_source)
@@ -88,8 +89,3 @@ class Problems(dict[TopicPartition, Problem]):
             log.warning("%d more partitions wait", len(new) - MOST_LINES)
         for _, problem in new:
             problem.said = True
-
-
-def _text(error: KafkaError, without: str) -> str:
-    """The error; of a denial also what goes on."""
-    return told(error, without) if isinstance(error, DeniedError) else str(error)

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
+from sparkmirror.config.foreign_json import parse_json
 from sparkmirror.errors import AuthenticationError
 from sparkmirror.wire.sasl.jwt import encode_part
 from sparkmirror.wire.secret_files import read_file
@@ -66,7 +67,7 @@ def _template(setting: Callable[[str], Any]) -> tuple[dict[str, Any], dict[str, 
     if not path:
         return {}, {}
     try:
-        found = json.loads(_read(key, path))
+        found = parse_json(_read(key, path))
         return dict(found.get("header") or {}), dict(found.get("payload") or {})
     except (ValueError, AttributeError, TypeError) as error:
         raise AuthenticationError(

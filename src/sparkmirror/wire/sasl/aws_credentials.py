@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import configparser
 import hashlib
-import json
 import math
 import time
 import urllib.parse
@@ -21,6 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from sparkmirror.config.foreign_json import parse_json
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.wire.sasl import web
 from sparkmirror.wire.sasl.aws_signing import Keys, Scope, Signable, authorization
@@ -201,9 +201,9 @@ class Chain:
                 f"{what}: {web.address(url)} answers {answer.status}{_sts_error(answer.body)}"
             )
         try:
-            found = json.loads(answer.body)[f"{form['Action']}Response"]
+            found = parse_json(answer.body)[f"{form['Action']}Response"]
             row = dict(found[f"{form['Action']}Result"]["Credentials"])
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise AuthenticationError(f"{what}: an answer that cannot be read") from error
         return _keys({**row, "Token": row.get("SessionToken", "")})
 
@@ -269,8 +269,8 @@ def _signed(
 
 def _keys_of(body: bytes) -> Keys:
     try:
-        row = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        row = parse_json(body)
+    except ValueError as error:
         raise AuthenticationError("AWS credentials that cannot be read") from error
     return _keys(row)
 
@@ -290,7 +290,7 @@ def _keys(row: Any) -> Keys:
 
 def _sts_error(body: bytes) -> str:
     try:
-        code = json.loads(body)["Error"]["Code"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        code = parse_json(body)["Error"]["Code"]
+    except (ValueError, KeyError, TypeError):
         return ""
     return f" ({code})" if isinstance(code, str) and code.isalnum() else ""

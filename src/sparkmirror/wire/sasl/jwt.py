@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sparkmirror.config.foreign_json import parse_json
 from sparkmirror.config.masking import remember
 from sparkmirror.errors import AuthenticationError
 
@@ -82,8 +83,8 @@ def _claims(text: str) -> dict[str, Any]:
         return {}
     padding = "=" * (-len(parts[1]) % 4)
     try:
-        claims = json.loads(base64.urlsafe_b64decode(parts[1] + padding))
-    except (ValueError, RecursionError):
+        claims = parse_json(base64.urlsafe_b64decode(parts[1] + padding))
+    except ValueError:
         return {}
     return claims if isinstance(claims, dict) else {}
 

@@ -10,6 +10,7 @@ import base64
 import json
 import re
 import time
+from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
 
@@ -82,8 +83,9 @@ class IamLogin(Login):
             "a signature is good for minutes"
         )
 
+    @abstractmethod
     def _exchange(self, host: str, keys: Keys, scope: Scope) -> Mechanism:
-        raise NotImplementedError
+        """The exchange with the broker `host`."""
 
 
 class MskIamLogin(IamLogin):

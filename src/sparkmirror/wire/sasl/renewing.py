@@ -92,7 +92,7 @@ class Renewing(Generic[Item]):
             item = self._fetch()
         except MirrorError as error:
             failure = error
-        except BaseException:
+        except BaseException:  # whoever waits must hear of it; the thread ends as it would
             self._tell(None, AuthenticationError(f"{self._name}: failed, see the log"))
             raise
         if item is not None:

@@ -7,7 +7,6 @@ OAuthBearerUnsecuredLoginCallbackHandler, FileJwtRetriever, ClientCredentialsJwt
 from __future__ import annotations
 
 import base64
-import json
 import re
 import ssl
 import time
@@ -16,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sparkmirror.config.foreign_json import parse_json
 from sparkmirror.errors import AuthenticationError, TransportError
 from sparkmirror.wire.sasl import web
 from sparkmirror.wire.sasl.jwt import Token, read_token, unsecured_token
@@ -144,9 +144,9 @@ class EndpointTokens:
 
     def _token(self, answer: web.Answer) -> str:
         try:
-            found = json.loads(answer.body)
+            found = parse_json(answer.body)
             token = found.get("access_token") or found.get("id_token")
-        except (ValueError, AttributeError, RecursionError) as error:
+        except (ValueError, AttributeError) as error:
             raise self._error("its answer is not the JSON of a token server") from error
         if not isinstance(token, str):
             raise self._error("its answer has neither access_token nor id_token")
@@ -170,8 +170,8 @@ def client_credentials(client_id: str, secret: str, *, urlencode: bool) -> Mappi
 def _error_of(body: bytes) -> str:
     """The code of RFC 6749, which has no secrets; the description may have."""
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        found = parse_json(body)
+    except ValueError:
         return ""
     code = found.get("error") if isinstance(found, dict) else None
     return code if isinstance(code, str) and re.fullmatch(r"[\w.-]{1,60}", code) else ""
