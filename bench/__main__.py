@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException
 
 from bench.cases import (
     CASES,
+    NO_MIRROR,
     SYSTEMS,
     Case,
     CopyCase,
@@ -101,7 +102,9 @@ def run(options: Options) -> Results:
 
 
 def systems_of(case: Case, asked: list[str]) -> list[str]:
-    """Those of the systems asked for that the case is about."""
+    """Those of the systems asked for that the case is about, and what it compares them with."""
+    if isinstance(case, LatencyCase):
+        return [*asked, NO_MIRROR]
     return [each for each in asked if not isinstance(case, CopyCase) or each in case.systems]
 
 

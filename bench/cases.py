@@ -9,6 +9,8 @@ SPARKMIRROR = "sparkmirror"
 MM2_DEFAULT = "mm2-default"
 MM2_TUNED = "mm2-tuned"
 SYSTEMS = (SPARKMIRROR, MM2_DEFAULT, MM2_TUNED)
+# Not one of them: what `latency` measures when records are read where they were written.
+NO_MIRROR = "no-mirror"
 
 DATA_PARTITIONS = 8
 LATENCY_PARTITIONS = 4
@@ -46,6 +48,7 @@ class LatencyCase:
     name: str
     records_per_second: int
     value_bytes: int
+    brokers_warm_up_seconds: float
     warm_up_seconds: float
     measured_seconds: float
 
@@ -124,7 +127,14 @@ _COPY_CASES = (
         records_per_batch=(1, 1),
     ),
 )
-_LATENCY_CASE = LatencyCase("latency", 1_000, 200, warm_up_seconds=20.0, measured_seconds=30.0)
+_LATENCY_CASE = LatencyCase(
+    "latency",
+    records_per_second=1_000,
+    value_bytes=200,
+    brokers_warm_up_seconds=180.0,
+    warm_up_seconds=20.0,
+    measured_seconds=30.0,
+)
 _SCALE_CASES = tuple(
     ScaleCase(f"scale-{partitions}", partitions, settle_seconds=8.0, idle_seconds=15.0)
     for partitions in (10, 100, 1_000)

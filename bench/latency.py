@@ -4,7 +4,8 @@
 
 Two processes, so that neither waits for the other's turn in the interpreter; both read the
 same clock of the same machine. The first eight bytes of a value are the time it was produced,
-the next four the phase: 0 warm-up, then the number of the round.
+the next four the phase: 0 warm-up, then the number of the round. The same without a mirror, from
+producer to consumer through the source alone, tells what the machine and a broker take of it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import struct
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing.context import SpawnProcess
 
+import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bench.cases import LATENCY_PARTITIONS, SPARKMIRROR, LatencyCase
+from bench.cases import LATENCY_PARTITIONS, NO_MIRROR, SPARKMIRROR, LatencyCase
 from bench.filling import produce
 from bench.progress import say
 from bench.results import Measures, RunSystem
@@ -35,6 +38,8 @@ _TICK_SECONDS = 0.001
 _CONSUMER_SETTLE_SECONDS = 2.0
 # Records still on their way when the producer has ended.
 _DRAIN_SECONDS = 60.0
+# A look takes some 2 ms of a core, and whatever is on its way then waits: not more than a few.
+_LOOK_SECONDS = 10.0
 _SPAWN = multiprocessing.get_context("spawn")
 
 Latencies = dict[int, list[float]]
@@ -47,31 +52,41 @@ def prepared_latency(stage: Stage, case: LatencyCase) -> Iterator[RunSystem]:
     Their code for these is compiled over the first minutes, at the cost of whoever runs then.
     """
     say(f"{case.name}: warming up the brokers")
-    run_latency(stage, case, SPARKMIRROR)
+    run_latency(stage, replace(case, warm_up_seconds=case.brokers_warm_up_seconds), SPARKMIRROR)
     yield lambda system: run_latency(stage, case, system)
 
 
 def run_latency(stage: Stage, case: LatencyCase, system: str) -> list[Measures]:
     """Run one system: a warm-up, then the rounds without a pause between them."""
     topic = f"{DATA_PREFIX}{case.name}"
+    try:
+        _create_topic(stage, case, topic)
+        latencies, others = _send_through(stage, case, topic, system)
+    finally:
+        Topics(stage.source).delete({topic})
+        clean_up(stage)
+    return [
+        {**latency_measures(latencies[phase]), **others} for phase in range(1, stage.rounds + 1)
+    ]
+
+
+def _send_through(
+    stage: Stage, case: LatencyCase, topic: str, system: str
+) -> tuple[Latencies, Measures]:
+    """Start the system, if it is one, and time the records at its other end."""
+    if system == NO_MIRROR:
+        return _probe(stage, case, (stage.source.bootstrap_servers, topic), None)
     flow = Flow(
         alias=f"{system}-{case.name}",
         source_bootstrap=stage.source.bootstrap_servers,
         target_bootstrap=stage.target.bootstrap_servers,
         topics=topic,
     )
-    try:
-        _create_topic(stage, case, topic)
-        with running_mirror(system, flow, stage.log_folder(case.name, system)) as mirror:
-            start_seconds = _wait_for_start(stage, mirror, flow.remote_topic(topic))
-            latencies, memory = _probe(stage, case, flow.remote_topic(topic), mirror)
-    finally:
-        Topics(stage.source).delete({topic})
-        clean_up(stage)
-    return [
-        {**latency_measures(latencies[phase]), **memory, "start_s": start_seconds}
-        for phase in range(1, stage.rounds + 1)
-    ]
+    with running_mirror(system, flow, stage.log_folder(case.name, system)) as mirror:
+        start_seconds = _wait_for_start(stage, mirror, flow.remote_topic(topic))
+        place = (stage.target.bootstrap_servers, flow.remote_topic(topic))
+        latencies, others = _probe(stage, case, place, mirror)
+    return latencies, {**others, "start_s": start_seconds}
 
 
 def _create_topic(stage: Stage, case: LatencyCase, topic: str) -> None:
@@ -88,8 +103,9 @@ def _wait_for_start(stage: Stage, mirror: Mirror, remote: str) -> float:
 
 
 def _probe(
-    stage: Stage, case: LatencyCase, remote: str, mirror: Mirror
+    stage: Stage, case: LatencyCase, place: tuple[str, str], mirror: Mirror | None
 ) -> tuple[Latencies, Measures]:
+    """Produce to the source, consume at `place`: bootstrap servers and topic."""
     topic = f"{DATA_PREFIX}{case.name}"
     warm_up_seconds, round_seconds = case.seconds(stage.scale)
     phases = [warm_up_seconds, *([round_seconds] * stage.rounds)]
@@ -98,7 +114,7 @@ def _probe(
     deadline = sum(phases) + _CONSUMER_SETTLE_SECONDS + _DRAIN_SECONDS
     consumer = _SPAWN.Process(
         target=run_consumer,
-        args=(stage.target.bootstrap_servers, remote, expected, deadline, sender),
+        args=(*place, expected, deadline, sender),
     )
     producer = _SPAWN.Process(
         target=run_producer, args=(stage.source.bootstrap_servers, topic, case, phases)
@@ -108,10 +124,10 @@ def _probe(
         sender.close()
         receiver.recv()  # the consumer stands at the end of every partition
         producer.start()
-        memory = _watch_memory(producer, mirror)
+        others = _watch(producer, mirror)
         latencies: Latencies = receiver.recv()
-    _require_all(latencies, expected, remote, producer)
-    return latencies, memory
+    _require_all(latencies, expected, place[1], producer)
+    return latencies, others
 
 
 @contextmanager
@@ -125,19 +141,24 @@ def _ended(process: SpawnProcess) -> Iterator[None]:
             process.join()
 
 
-def _watch_memory(producer: SpawnProcess, mirror: Mirror) -> Measures:
-    """The highest memory of the mirror while records are produced."""
+def _watch(producer: SpawnProcess, mirror: Mirror | None) -> Measures:
+    """While records are produced: the mirror's highest memory, and what the host took away."""
     peak_rss_bytes = peak_task_rss_bytes = 0
+    stolen_seconds, started_at = psutil.cpu_times().steal, time.monotonic()
     while producer.exitcode is None:
-        producer.join(1.0)
-        mirror.require_running()
-        usage = mirror.tree.sample()
-        peak_rss_bytes = max(peak_rss_bytes, usage.rss_bytes)
-        peak_task_rss_bytes = max(peak_task_rss_bytes, usage.largest_task_rss_bytes)
-    memory = {"rss_mb": peak_rss_bytes / 1e6}
+        producer.join(_LOOK_SECONDS)
+        if mirror is not None:
+            mirror.require_running()
+            usage = mirror.tree.sample()
+            peak_rss_bytes = max(peak_rss_bytes, usage.rss_bytes)
+            peak_task_rss_bytes = max(peak_task_rss_bytes, usage.largest_task_rss_bytes)
+    stolen_seconds = psutil.cpu_times().steal - stolen_seconds
+    others = {"steal_percent": 100 * stolen_seconds / (time.monotonic() - started_at)}
+    if peak_rss_bytes:
+        others["rss_mb"] = peak_rss_bytes / 1e6
     if peak_task_rss_bytes:
-        memory["task_rss_mb"] = peak_task_rss_bytes / 1e6
-    return memory
+        others["task_rss_mb"] = peak_task_rss_bytes / 1e6
+    return others
 
 
 def _require_all(latencies: Latencies, expected: int, remote: str, producer: SpawnProcess) -> None:

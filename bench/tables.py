@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.cases import SPARKMIRROR, SYSTEMS
+from bench.cases import NO_MIRROR, SPARKMIRROR, SYSTEMS
 from bench.results import Measures, Results
 from bench.targets import Outcome
 
@@ -17,6 +17,7 @@ _HEADINGS = {
     "p50_ms": "p50 ms",
     "p99_ms": "p99 ms",
     "max_ms": "max ms",
+    "steal_percent": "CPU % taken by the host",
     "idle_cpu_percent": "idle CPU % of a core",
     "start_s": "start s",
     "topics_s": "topics s",
@@ -29,6 +30,8 @@ _HEADINGS = {
     "rss_mb": "RSS MB",
     "task_rss_mb": "largest copy task MB",
 }
+# Not a property of the system.
+_NOT_COMPARED = {"steal_percent"}
 
 
 def render(results: Results, outcomes: Sequence[Outcome]) -> str:
@@ -59,7 +62,7 @@ def render_case(systems: dict[str, Measures]) -> str:
     ours = systems.get(SPARKMIRROR, {})
     rows = [
         [system, *(_cell(systems[system], ours, name) for name in names)]
-        for system in SYSTEMS
+        for system in (*SYSTEMS, NO_MIRROR)
         if system in systems
     ]
     return render_table(head, rows)
@@ -69,7 +72,7 @@ def _cell(row: Measures, ours: Measures, name: str) -> str:
     if name not in row:
         return ""
     shown = format_number(row[name])
-    if row is ours or not ours.get(name):
+    if row is ours or not ours.get(name) or name in _NOT_COMPARED:
         return shown
     return f"{shown} ({row[name] / ours[name]:.2g}x)"
 

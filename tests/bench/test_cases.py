@@ -9,6 +9,7 @@ from bench.cases import (
     CASES,
     DATA_PARTITIONS,
     MM2_TUNED,
+    NO_MIRROR,
     SPARKMIRROR,
     SYSTEMS,
     CopyCase,
@@ -29,7 +30,7 @@ def test_tls_is_measured_against_tuned_mm2_only() -> None:
     assert systems_of(CASES["1k-tls"], list(SYSTEMS)) == [SPARKMIRROR, MM2_TUNED]
     assert systems_of(CASES["1k-tls"], [SPARKMIRROR]) == [SPARKMIRROR]
     assert systems_of(CASES["1k-none"], list(SYSTEMS)) == list(SYSTEMS)
-    assert systems_of(CASES["latency"], list(SYSTEMS)) == list(SYSTEMS)
+    assert systems_of(CASES["latency"], list(SYSTEMS)) == [*SYSTEMS, NO_MIRROR]
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,17 @@ def test_case_table_has_ours_first_and_ratios_to_it() -> None:
     assert theirs == ["mm2-tuned", "100 (0.25x)", "900 (1x)", ""]
 
 
+def test_what_the_host_took_is_shown_and_not_compared() -> None:
+    rows = {
+        "sparkmirror": {"p99_ms": 4.0, "steal_percent": 0.5},
+        "no-mirror": {"p99_ms": 2.0, "steal_percent": 1.0},
+    }
+    lines = render_case(rows).splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert cells[0] == ["system", "p99 ms", "CPU % taken by the host"]
+    assert cells[2:] == [["sparkmirror", "4.00", "0.50"], ["no-mirror", "2.00 (0.5x)", "1.00"]]
+
+
 def test_table_columns_line_up() -> None:
     lines = render_table(["a", "long head"], [["wide cell", "1"]]).splitlines()
     assert len({len(line) for line in lines}) == 1
