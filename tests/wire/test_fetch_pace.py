@@ -39,3 +39,36 @@ def test_a_backlog_is_not_slowed_down(rig: FetcherRig, monkeypatch: pytest.Monke
     rig.wait_for(large)
     rig.brokers.write(TP, large)
     rig.wait_for(large * 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "next_step"),
+    [
+        pytest.param(b"small", "round", id="of a trickle what has come goes on first"),
+        pytest.param(bytes(100_000), "ask", id="in a backlog the next request leaves first"),
+    ],
+)
+def test_what_comes_first_after_an_answer(
+    rig: FetcherRig, monkeypatch: pytest.MonkeyPatch, value: bytes, next_step: str
+) -> None:
+    monkeypatch.setattr("sparkmirror.wire.fetcher.PACE_SECONDS", 0.0)
+    steps: list[str] = []
+    note(monkeypatch, rig, "on_records", steps, "records")
+    note(monkeypatch, rig, "on_round", steps, "round")
+    note(monkeypatch, rig.fetcher, "_send", steps, "ask")
+    rig.brokers.write(TP, [value])
+    rig.wait_for([value])
+    assert steps[steps.index("records") + 1] == next_step
+
+
+def note(
+    monkeypatch: pytest.MonkeyPatch, place: object, name: str, steps: list[str], step: str
+) -> None:
+    """Note a step whenever the method is called."""
+    method = getattr(place, name)
+
+    def noting(*words: object) -> object:
+        steps.append(step)
+        return method(*words)
+
+    monkeypatch.setattr(place, name, noting)

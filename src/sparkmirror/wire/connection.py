@@ -267,7 +267,11 @@ class Connection:
             self._wake_at(1)
             self._deliver(answer, lease)
         else:
-            self._wake_at(min(left, LARGE_READ_BYTES))
+            self._wake_for(left)
+
+    def _wake_for(self, left: int) -> None:
+        """Little comes with the next packet; asking for it would cost more than it saves."""
+        self._wake_at(min(left, LARGE_READ_BYTES) if left > SCRATCH_BYTES else 1)
 
     def _wake_at(self, size: int) -> None:
         if size != self._wake_size:
@@ -307,7 +311,7 @@ class Connection:
         self._answer = memoryview(self._lease.buffer)[:size]
         self._answer[: len(start)] = start
         self._answer_size = len(start)
-        self._wake_at(min(size - len(start), LARGE_READ_BYTES))
+        self._wake_for(size - len(start))
 
     def _deliver_small(self, answer: memoryview) -> None:
         if not self._waiting[0].keep:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.messages import parsing
+from sparkmirror.wire.messages import UNREADABLE, unreadable
 
 FETCH_KEY = 1
 BY_NAME = 12
@@ -28,6 +28,8 @@ ABORTED = struct.Struct(">qqb")
 # The session epoch of a request that opens a session, and the one that wants none.
 NEW_SESSION = 0
 MOST_VARINT_BITS = 35
+# An array without elements.
+NONE = b"\1"
 
 
 class Wanted(NamedTuple):
@@ -73,6 +75,8 @@ class Answer(NamedTuple):
 
 def encode_unsigned(value: int) -> bytes:
     """UNSIGNED_VARINT."""
+    if value < 128:
+        return bytes((value,))
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -83,6 +87,8 @@ def encode_unsigned(value: int) -> bytes:
 
 def decode_unsigned(view: memoryview, at: int) -> tuple[int, int]:
     """(value, position after it)."""
+    if view[at] < 128:
+        return view[at], at + 1
     value = shift = 0
     while shift < MOST_VARINT_BITS:
         byte = view[at]
@@ -131,7 +137,7 @@ def encode_fetch(
     gone: dict[str, list[bytes]] = {}
     for topic, partition in forgotten:
         gone.setdefault(topic, []).append(struct.pack(">i", partition))
-    out += _encode_topics(gone, topic_ids)
+    out += _encode_topics(gone, topic_ids) if gone else (NONE,)
     rack = limits.rack.encode()
     out.append(encode_unsigned(len(rack) + 1) + rack + b"\0")
     return b"".join(out)
@@ -154,14 +160,16 @@ def _encode_topics(
 
 def decode_fetch(view: memoryview, version: int) -> Answer:
     """Walk an answer; nothing is copied."""
-    with parsing("fetch answer"):
+    rows: list[Fetched] = []
+    try:
         at = skip_tags(view, 0)
         code, session_id = struct.unpack_from(">hi", view, at + 4)
         topics, at = decode_unsigned(view, at + 10)
-        rows: list[Fetched] = []
         for _ in range(topics - 1):
             at = _decode_topic(view, at, version, rows)
-        return Answer(code, session_id, rows)
+    except UNREADABLE as error:
+        raise unreadable("fetch answer", error) from error
+    return Answer(code, session_id, rows)
 
 
 def _decode_topic(view: memoryview, at: int, version: int, rows: list[Fetched]) -> int:

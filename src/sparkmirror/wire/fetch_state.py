@@ -5,7 +5,7 @@ Runs on: executor and worker, on the event loop's thread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -15,6 +15,9 @@ from sparkmirror.wire import fetch_messages as fetch
 from sparkmirror.wire.access import DENIALS, Operation, answer_error, topic_right
 from sparkmirror.wire.buffers import Lease
 from sparkmirror.wire.cluster import Cluster
+
+# The answers of all brokers may come at once: together they shall not be larger than this.
+ANSWERS_BYTES = 64 << 20
 
 
 class Records(NamedTuple):
@@ -37,7 +40,7 @@ class Consumer(Protocol):
         """Take the records (hold the lease to keep them); returns the offset to fetch next."""
 
     def on_round(self) -> None:
-        """All partitions of an answer were handed over and the next request has left."""
+        """All partitions of an answer were handed over."""
 
     def on_out_of_range(
         self, tp: TopicPartition, position: int | None, start: int, end: int
@@ -76,7 +79,11 @@ class Lane:
     wanted: dict[TopicPartition, Partition] = field(default_factory=dict)
     # What the broker's side of the session holds: the offset it was last told.
     told: dict[TopicPartition, int] = field(default_factory=dict)
+    # What the next request has to say: other offsets, and what is not wanted any more. Kept at
+    # hand, like the names: a request is about few of the partitions, and there may be thousands.
     changed: set[TopicPartition] = field(default_factory=set)
+    left: set[TopicPartition] = field(default_factory=set)
+    names: dict[str | bytes | None, str] | None = None
     session_id: int = 0
     epoch: int = fetch.NEW_SESSION
     waiting: bool = False
@@ -86,12 +93,52 @@ class Lane:
     version: int = fetch.BY_NAME
     resets: int = 0
 
+    def join(self, partition: Partition) -> None:
+        """Fetch it with the next request."""
+        partition.lane, self.names = self, None
+        self.wanted[partition.tp] = partition
+        self.changed.add(partition.tp)
+        self.left.discard(partition.tp)
+
+    def leave(self, partition: Partition) -> None:
+        """Fetch it no more."""
+        partition.lane, self.names = None, None
+        self.wanted.pop(partition.tp, None)
+        self.changed.discard(partition.tp)
+        if partition.tp in self.told:
+            self.left.add(partition.tp)
+
     def reset(self) -> None:
         """Start a new session with the next request; an answer under way is of the old one."""
         self.resets += 1
         self.session_id, self.epoch = 0, fetch.NEW_SESSION
         self.told.clear()
+        self.left.clear()
         self.changed = set(self.wanted)
+
+    def take_left(self) -> list[TopicPartition]:
+        """What the broker is to forget; from now on it has."""
+        left = list(self.left)
+        self.left.clear()
+        for tp in left:
+            del self.told[tp]
+        return left
+
+    def topic_names(self) -> dict[str | bytes | None, str]:
+        """What an answer calls a topic (name or id), and its name."""
+        if self.names is None:
+            by_id = self.version >= fetch.BY_ID
+            self.names = {
+                partition.topic_id if by_id else tp.topic: tp.topic
+                for tp, partition in self.wanted.items()
+            }
+        return self.names
+
+
+def shared_limits(limits: fetch.Limits, lanes: Iterable[Lane]) -> fetch.Limits:
+    """What one broker of all these may answer with."""
+    most = ANSWERS_BYTES // max(1, sum(bool(lane.wanted) for lane in lanes))
+    return limits if limits.max_bytes <= most else limits._replace(max_bytes=most)
 
 
 def fetch_error(cluster: Cluster, tp: TopicPartition, code: int) -> BrokerError:

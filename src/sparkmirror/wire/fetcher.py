@@ -2,8 +2,8 @@
 
 Runs on: executor and worker, on the event loop's thread. For every broker that leads (or, with
 client.rack, follows) a wanted partition there is a lane with at most one request on its way. An
-answer is handed to the consumer partition by partition; then the next request leaves, before the
-consumer starts producing.
+answer is handed to the consumer partition by partition. Then, in a backlog, the next request leaves
+before the consumer starts producing; of a trickle what has come goes on first.
 """
 
 from __future__ import annotations
@@ -20,20 +20,26 @@ from sparkmirror.wire.error_codes import (
     OFFSET_OUT_OF_RANGE,
     error_code,
 )
-from sparkmirror.wire.fetch_state import Consumer, Lane, Partition, Records, denial, fetch_error
+from sparkmirror.wire.fetch_state import (
+    Consumer,
+    Lane,
+    Partition,
+    Records,
+    denial,
+    fetch_error,
+    shared_limits,
+)
 from sparkmirror.wire.ranges import Range, RangeFinder
 
 __all__ = ["Consumer", "Fetcher", "Records"]
 
 # Errors that metadata does not cure (a missing permission, say) are tried again this often.
 SLOW_RETRY_SECONDS = 10.0
-# The answers of all brokers may come at once: together they shall not be larger than this.
-ANSWERS_BYTES = 64 << 20
 # A broker answers as soon as it has one record. Of a trickle that would be one record per request:
-# after a small answer the next request waits until so long after the last one. Measured, 1,000
-# records/s take a third less CPU, also of the brokers, and the slowest arrive in half the time.
+# after a small answer the next request waits until so long after the last one. Measured with 1,000
+# records/s, in turns: 0.5 and 1 ms have a higher p90 and p99, from 1.25 ms on also the median.
 SMALL_ANSWER_BYTES = 16 << 10
-PACE_SECONDS = 0.001
+PACE_SECONDS = 0.00075
 LOST_SESSION = (FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH)
 
 
@@ -155,6 +161,8 @@ class Fetcher:
         topic_id = self._cluster.topic_ids.get(partition.tp.topic)
         if partition.topic_id is None or topic_id in (None, partition.topic_id):
             partition.topic_id = topic_id
+            if partition.lane is not None:
+                partition.lane.names = None
             return True
         partition.topic_id = topic_id
         self._lost.pop(partition.tp, None)
@@ -171,16 +179,13 @@ class Fetcher:
         lane = self._lanes.get(node)
         if lane is None:
             lane = self._lanes[node] = Lane(node)
-        lane.wanted[partition.tp] = partition
-        lane.changed.add(partition.tp)
-        partition.lane = lane
+        lane.join(partition)
         self._pump(lane)
 
-    def _leave(self, partition: Partition) -> None:
-        lane, partition.lane = partition.lane, None
-        if lane is not None:
-            lane.wanted.pop(partition.tp, None)
-            lane.changed.discard(partition.tp)
+    @staticmethod
+    def _leave(partition: Partition) -> None:
+        if partition.lane is not None:
+            partition.lane.leave(partition)
 
     def _retry(self, partition: Partition, seconds: float) -> None:
         """Take the partition out of its lane and place it again later."""
@@ -241,10 +246,8 @@ class Fetcher:
         lane.sent_at = self._cluster.loop.clock()
         ids = self._cluster.topic_ids
         self._choose_version(lane)
-        forgotten = [tp for tp in lane.told if tp not in lane.wanted]
+        forgotten = lane.take_left()
         wanted = [self._wanted(lane.wanted[tp]) for tp in lane.changed]
-        for tp in forgotten:
-            del lane.told[tp]
         for row in wanted:
             lane.told[row.tp] = row.next_offset
         lane.changed.clear()
@@ -254,7 +257,7 @@ class Fetcher:
             wanted,
             [tp for tp in forgotten if tp.topic in ids or lane.version < fetch.BY_ID],
             ids if lane.version >= fetch.BY_ID else None,
-            self._limits._replace(max_bytes=self._max_bytes()),
+            shared_limits(self._limits, self._lanes.values()),
         )
         resets = lane.resets
         connection.send(
@@ -276,11 +279,7 @@ class Fetcher:
             lane.reset()
         knows_ids = self._cluster.supports(lane.node, fetch.FETCH_KEY) >= fetch.BY_ID
         has_ids = knows_ids and all(tp.topic in ids for tp in lane.wanted)
-        lane.version = fetch.BY_ID if has_ids else fetch.BY_NAME
-
-    def _max_bytes(self) -> int:
-        busy = sum(bool(lane.wanted) for lane in self._lanes.values())
-        return min(self._limits.max_bytes, ANSWERS_BYTES // max(1, busy))
+        lane.version, lane.names = fetch.BY_ID if has_ids else fetch.BY_NAME, None
 
     @staticmethod
     def _wanted(partition: Partition) -> fetch.Wanted:
@@ -311,8 +310,11 @@ class Fetcher:
             lease.release()
         if len(view) < SMALL_ANSWER_BYTES:
             lane.not_before = lane.sent_at + PACE_SECONDS
-        self._pump(lane)
-        self._consumer.on_round()
+            self._consumer.on_round()
+            self._pump(lane)
+        else:
+            self._pump(lane)
+            self._consumer.on_round()
 
     def _session_failed(self, lane: Lane, code: int) -> None:
         lane.reset()
@@ -327,7 +329,7 @@ class Fetcher:
         lane.epoch = lane.epoch % 0x7FFFFFFF + 1 if answer.session_id else fetch.NEW_SESSION
         if self.troubled:
             self.troubled -= lane.told.keys() & lane.wanted.keys()
-        names = self._names(lane)
+        names = lane.topic_names()
         is_strange = False
         for row in answer.rows:
             tp = TopicPartition(names.get(row.topic, ""), row.partition)
@@ -340,13 +342,6 @@ class Fetcher:
         # that is gone, or another one under its name. Its error would come at once, for ever.
         if is_strange or not answer.session_id:
             lane.reset()
-
-    @staticmethod
-    def _names(lane: Lane) -> dict[str | bytes | None, str]:
-        """What an answer calls a topic (name or id), and its name."""
-        if lane.version < fetch.BY_ID:
-            return {tp.topic: tp.topic for tp in lane.wanted}
-        return {partition.topic_id: tp.topic for tp, partition in lane.wanted.items()}
 
     def _take_partition(
         self, lane: Lane, partition: Partition, row: fetch.Fetched, lease: Lease
