@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from confluent_kafka import KafkaException
-
 from bench.cases import (
     CASES,
     NO_MIRROR,
@@ -29,12 +27,11 @@ from bench.latency import prepared_latency
 from bench.machine import describe_machine
 from bench.progress import say
 from bench.refreshing import prepared_refresh
-from bench.results import Results, RunSystem, as_json, store_text
+from bench.results import FAILURES, Results, RunSystem, as_json, store_text
 from bench.scaling import prepared_scale
 from bench.stage import Stage, running_stage
 from bench.tables import format_number, render
 from bench.targets import judge
-from sparkmirror.errors import MirrorError
 
 _HERE = Path(__file__).parent
 
@@ -94,8 +91,9 @@ def run(options: Options) -> Results:
     with running_stage(options.json_path.parent, options.scale, options.rounds) as stage:
         for case in options.cases:
             say(f"{case.name}: preparing")
-            with prepared_case(stage, case) as run_system:
-                for system in systems_of(case, options.systems):
+            systems = systems_of(case, options.systems)
+            with prepared_case(stage, case, systems) as run_system:
+                for system in systems:
                     measure(results, case.name, system, run_system)
                     store(results, options)
     return results
@@ -108,12 +106,14 @@ def systems_of(case: Case, asked: list[str]) -> list[str]:
     return [each for each in asked if not isinstance(case, CopyCase) or each in case.systems]
 
 
-def prepared_case(stage: Stage, case: Case) -> AbstractContextManager[RunSystem]:
+def prepared_case(
+    stage: Stage, case: Case, systems: list[str]
+) -> AbstractContextManager[RunSystem]:
     """The data of a case on the source, and the function that runs a system on it."""
     if isinstance(case, CopyCase):
         return prepared_copy(stage, case)
     if isinstance(case, LatencyCase):
-        return prepared_latency(stage, case)
+        return prepared_latency(stage, case, systems)
     if isinstance(case, RefreshCase):
         return prepared_refresh(stage, case)
     return prepared_scale(stage, case)
@@ -123,7 +123,7 @@ def measure(results: Results, case: str, system: str, run_system: RunSystem) -> 
     """Run one system; one that fails must not cost the figures of the others."""
     try:
         results.add(case, system, run_system(system))
-    except (MirrorError, TimeoutError, EOFError, KafkaException) as error:
+    except FAILURES as error:
         results.add_failure(case, system, str(error))
         say(f"{case} {system}: FAILED: {error}")
         return

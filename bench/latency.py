@@ -1,92 +1,145 @@
 """The latency case: 1,000 records a second, each timed from `produce` to its arrival.
 
-    producer process --> source --> mirror --> target --> consumer process
+    producer --> source --+--> sparkmirror -+--> target --> consumer
+                          +--> MM2 ---------+
+                          +--> consumer
 
-Two processes, so that neither waits for the other's turn in the interpreter; both read the
-same clock of the same machine. The first eight bytes of a value are the time it was produced,
-the next four the phase: 0 warm-up, then the number of the round. The same without a mirror, from
-producer to consumer through the source alone, tells what the machine and a broker take of it.
+All systems are up, and the records go to one after the other in turns of a few seconds: the host of
+a virtual machine is busy now and quiet then, and what it does to one system it so does to all.
+Those that have no records to copy wait. The same without a mirror, from producer to consumer
+through the source alone, tells what the machine and a broker take of it.
 """
 
 from __future__ import annotations
 
 import math
 import multiprocessing
-import multiprocessing.connection
-import struct
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
 import psutil
-from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bench.cases import LATENCY_PARTITIONS, NO_MIRROR, SPARKMIRROR, LatencyCase
+from bench.cases import LATENCY_PARTITIONS, NO_MIRROR, LatencyCase
 from bench.filling import produce
 from bench.progress import say
-from bench.results import Measures, RunSystem
+from bench.results import FAILURES, Measures, RunSystem
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
 from bench.starting import wait_until_copied
 from bench.systems import Flow, Mirror, running_mirror
+from bench.trickle import Latencies, Turns, run_consumer, run_producer
 from sparkmirror.errors import MirrorError
-from sparkmirror.types import TopicPartition as Partition
+from sparkmirror.types import TopicPartition
 
-_STAMP = struct.Struct(">qi")
-_TICK_SECONDS = 0.001
-_CONSUMER_SETTLE_SECONDS = 2.0
+# A p99 depends on the host more than any other figure does: more chances to meet it quiet.
+_ROUNDS_FACTOR = 2
 # Records still on their way when the producer has ended.
 _DRAIN_SECONDS = 60.0
 # A look takes some 2 ms of a core, and whatever is on its way then waits: not more than a few.
 _LOOK_SECONDS = 10.0
 _SPAWN = multiprocessing.get_context("spawn")
 
-Latencies = dict[int, list[float]]
+
+@dataclass(slots=True)
+class Runner:
+    """One system, ready for its turns: where its records come out, and its memory so far."""
+
+    system: str
+    topic: str
+    bootstrap: str
+    arrival_topic: str
+    mirror: Mirror | None = None
+    start_seconds: float = 0.0
+    peak_rss_bytes: int = 0
+    peak_task_rss_bytes: int = 0
+
+    def look(self) -> None:
+        """Sample the memory; one that ended is found out by its missing records."""
+        if self.mirror is not None:
+            usage = self.mirror.tree.sample()
+            self.peak_rss_bytes = max(self.peak_rss_bytes, usage.rss_bytes)
+            self.peak_task_rss_bytes = max(self.peak_task_rss_bytes, usage.largest_task_rss_bytes)
+
+    def measures(self) -> Measures:
+        """What is not latency; a system has what it has."""
+        found = {
+            "start_s": self.start_seconds,
+            "rss_mb": self.peak_rss_bytes / 1e6,
+            "task_rss_mb": self.peak_task_rss_bytes / 1e6,
+        }
+        return {name: value for name, value in found.items() if value}
 
 
 @contextmanager
-def prepared_latency(stage: Stage, case: LatencyCase) -> Iterator[RunSystem]:
-    """Warm the brokers up for many small requests; every system gets a topic of its own.
-
-    Their code for these is compiled over the first minutes, at the cost of whoever runs then.
-    """
-    say(f"{case.name}: warming up the brokers")
-    run_latency(stage, replace(case, warm_up_seconds=case.brokers_warm_up_seconds), SPARKMIRROR)
-    yield lambda system: run_latency(stage, case, system)
-
-
-def run_latency(stage: Stage, case: LatencyCase, system: str) -> list[Measures]:
-    """Run one system: a warm-up, then the rounds without a pause between them."""
-    topic = f"{DATA_PREFIX}{case.name}"
+def prepared_latency(
+    stage: Stage, case: LatencyCase, systems: Sequence[str]
+) -> Iterator[RunSystem]:
+    """Run all systems in turns; what is given then tells the figures of each."""
+    topics = {system: f"{DATA_PREFIX}{case.name}-{system}" for system in systems}
     try:
-        _create_topic(stage, case, topic)
-        latencies, others = _send_through(stage, case, topic, system)
+        for topic in topics.values():
+            _create_topic(stage, case, topic)
+        outcomes = run_in_turns(stage, case, topics)
     finally:
-        Topics(stage.source).delete({topic})
+        Topics(stage.source).delete(set(topics.values()))
         clean_up(stage)
-    return [
-        {**latency_measures(latencies[phase]), **others} for phase in range(1, stage.rounds + 1)
-    ]
+
+    def tell(system: str) -> list[Measures]:
+        outcome = outcomes[system]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    yield tell
 
 
-def _send_through(
-    stage: Stage, case: LatencyCase, topic: str, system: str
-) -> tuple[Latencies, Measures]:
-    """Start the system, if it is one, and time the records at its other end."""
-    if system == NO_MIRROR:
-        return _probe(stage, case, (stage.source.bootstrap_servers, topic), None)
-    flow = Flow(
-        alias=f"{system}-{case.name}",
-        source_bootstrap=stage.source.bootstrap_servers,
-        target_bootstrap=stage.target.bootstrap_servers,
-        topics=topic,
+def run_in_turns(
+    stage: Stage, case: LatencyCase, topics: dict[str, str]
+) -> dict[str, list[Measures] | Exception]:
+    """The rounds of every system, or why it has none."""
+    outcomes: dict[str, list[Measures] | Exception] = {}
+    runners = []
+    with ExitStack() as mirrors:
+        for system, topic in topics.items():
+            try:
+                runners.append(_start(stage, mirrors, system, topic))
+            except FAILURES as error:
+                outcomes[system] = error
+        turns = _turns(stage, case, [runner.topic for runner in runners])
+        say(f"{case.name}: {turns.total_seconds:,.0f} s of records, the warm-up first")
+        try:
+            latencies, steal_percent = _send_and_time(stage, runners, turns)
+        except FAILURES as error:
+            return {**dict.fromkeys(topics, error), **outcomes}
+        for runner in runners:
+            outcomes[runner.system] = _outcome(runner, latencies, turns, steal_percent)
+    return outcomes
+
+
+def _outcome(
+    runner: Runner, latencies: Latencies, turns: Turns, steal_percent: float
+) -> list[Measures] | Exception:
+    try:
+        rounds = rounds_of(runner, latencies, turns)
+    except MirrorError as error:
+        return error
+    others = {**runner.measures(), "steal_percent": steal_percent}
+    return [{**each, **others} for each in rounds]
+
+
+def _turns(stage: Stage, case: LatencyCase, topics: Sequence[str]) -> Turns:
+    warm_up_seconds, round_seconds = case.seconds(stage.scale)
+    return Turns(
+        topics=tuple(topics),
+        phase_seconds=(warm_up_seconds, *([round_seconds] * stage.rounds * _ROUNDS_FACTOR)),
+        turn_seconds=case.turn_seconds,
+        rest_seconds=case.rest_seconds,
+        records_per_second=case.records_per_second,
+        value_bytes=case.value_bytes,
     )
-    with running_mirror(system, flow, stage.log_folder(case.name, system)) as mirror:
-        start_seconds = _wait_for_start(stage, mirror, flow.remote_topic(topic))
-        place = (stage.target.bootstrap_servers, flow.remote_topic(topic))
-        latencies, others = _probe(stage, case, place, mirror)
-    return latencies, {**others, "start_s": start_seconds}
 
 
 def _create_topic(stage: Stage, case: LatencyCase, topic: str) -> None:
@@ -96,43 +149,81 @@ def _create_topic(stage: Stage, case: LatencyCase, topic: str) -> None:
     produce(stage, topic, first, {})
 
 
+def _start(stage: Stage, mirrors: ExitStack, system: str, topic: str) -> Runner:
+    """Start a system, if it is one, and wait until it copies."""
+    if system == NO_MIRROR:
+        return Runner(system, topic, stage.source.bootstrap_servers, topic)
+    flow = Flow(
+        alias=f"{system}-latency",
+        source_bootstrap=stage.source.bootstrap_servers,
+        target_bootstrap=stage.target.bootstrap_servers,
+        topics=topic,
+    )
+    with ExitStack() as starting:
+        folder = stage.log_folder("latency", system)
+        mirror = starting.enter_context(running_mirror(system, flow, folder))
+        seconds = _wait_for_start(stage, mirror, flow.remote_topic(topic))
+        mirrors.push(starting.pop_all())
+    target = stage.target.bootstrap_servers
+    return Runner(system, topic, target, flow.remote_topic(topic), mirror, seconds)
+
+
 def _wait_for_start(stage: Stage, mirror: Mirror, remote: str) -> float:
-    partitions = [Partition(remote, number) for number in range(LATENCY_PARTITIONS)]
+    partitions = [TopicPartition(remote, number) for number in range(LATENCY_PARTITIONS)]
     with stage.target_offsets() as target:
         return wait_until_copied(mirror, target, partitions, 1)
 
 
-def _probe(
-    stage: Stage, case: LatencyCase, place: tuple[str, str], mirror: Mirror | None
-) -> tuple[Latencies, Measures]:
-    """Produce to the source, consume at `place`: bootstrap servers and topic."""
-    topic = f"{DATA_PREFIX}{case.name}"
-    warm_up_seconds, round_seconds = case.seconds(stage.scale)
-    phases = [warm_up_seconds, *([round_seconds] * stage.rounds)]
-    expected = sum(int(seconds * case.records_per_second) for seconds in phases)
+def _send_and_time(
+    stage: Stage, runners: Sequence[Runner], turns: Turns
+) -> tuple[Latencies, float]:
+    """The latencies of all topics, and how much of a core the host took away meanwhile."""
+    producer = _SPAWN.Process(target=run_producer, args=(stage.source.bootstrap_servers, turns))
+    with ExitStack() as processes:
+        reports = [
+            _start_consumer(processes, bootstrap, arrivals, turns)
+            for bootstrap, arrivals in _arrivals(runners).items()
+        ]
+        for report in reports:
+            report.recv()  # the consumer stands at the end of every partition
+        processes.enter_context(_ended(producer))
+        producer.start()
+        steal_percent = _watch(producer, runners)
+        latencies: Latencies = {}
+        for report in reports:
+            latencies.update(report.recv())
+    if producer.exitcode != 0:
+        raise MirrorError(f"measure latency: the producer ended with {producer.exitcode}")
+    return latencies, steal_percent
+
+
+def _arrivals(runners: Sequence[Runner]) -> dict[str, list[str]]:
+    """Topics to consume, by bootstrap servers."""
+    found: dict[str, list[str]] = {}
+    for runner in runners:
+        found.setdefault(runner.bootstrap, []).append(runner.arrival_topic)
+    return found
+
+
+def _start_consumer(
+    processes: ExitStack, bootstrap: str, topics: Sequence[str], turns: Turns
+) -> Connection:
     receiver, sender = _SPAWN.Pipe(duplex=False)
-    deadline = sum(phases) + _CONSUMER_SETTLE_SECONDS + _DRAIN_SECONDS
+    expected = len(topics) * turns.records_per_topic
     consumer = _SPAWN.Process(
         target=run_consumer,
-        args=(*place, expected, deadline, sender),
+        args=(bootstrap, topics, expected, turns.total_seconds + _DRAIN_SECONDS, sender),
     )
-    producer = _SPAWN.Process(
-        target=run_producer, args=(stage.source.bootstrap_servers, topic, case, phases)
-    )
-    with receiver, _ended(consumer), _ended(producer):
-        consumer.start()
-        sender.close()
-        receiver.recv()  # the consumer stands at the end of every partition
-        producer.start()
-        others = _watch(producer, mirror)
-        latencies: Latencies = receiver.recv()
-    _require_all(latencies, expected, place[1], producer)
-    return latencies, others
+    processes.enter_context(receiver)
+    processes.enter_context(_ended(consumer))
+    consumer.start()
+    sender.close()
+    return receiver
 
 
 @contextmanager
 def _ended(process: SpawnProcess) -> Iterator[None]:
-    """See to it that a process is gone at the end, also when the mirror has failed."""
+    """See to it that a process is gone at the end, also when another one has failed."""
     try:
         yield
     finally:
@@ -141,91 +232,28 @@ def _ended(process: SpawnProcess) -> Iterator[None]:
             process.join()
 
 
-def _watch(producer: SpawnProcess, mirror: Mirror | None) -> Measures:
-    """While records are produced: the mirror's highest memory, and what the host took away."""
-    peak_rss_bytes = peak_task_rss_bytes = 0
+def _watch(producer: SpawnProcess, runners: Sequence[Runner]) -> float:
+    """While records are produced: the mirrors' memory, and what the host took away."""
     stolen_seconds, started_at = psutil.cpu_times().steal, time.monotonic()
     while producer.exitcode is None:
         producer.join(_LOOK_SECONDS)
-        if mirror is not None:
-            mirror.require_running()
-            usage = mirror.tree.sample()
-            peak_rss_bytes = max(peak_rss_bytes, usage.rss_bytes)
-            peak_task_rss_bytes = max(peak_task_rss_bytes, usage.largest_task_rss_bytes)
+        for runner in runners:
+            runner.look()
     stolen_seconds = psutil.cpu_times().steal - stolen_seconds
-    others = {"steal_percent": 100 * stolen_seconds / (time.monotonic() - started_at)}
-    if peak_rss_bytes:
-        others["rss_mb"] = peak_rss_bytes / 1e6
-    if peak_task_rss_bytes:
-        others["task_rss_mb"] = peak_task_rss_bytes / 1e6
-    return others
+    return 100 * stolen_seconds / (time.monotonic() - started_at)
 
 
-def _require_all(latencies: Latencies, expected: int, remote: str, producer: SpawnProcess) -> None:
-    got = sum(len(values) for values in latencies.values())
-    if producer.exitcode != 0 or got < expected:
-        raise MirrorError(
-            f"measure latency of {remote}: {got} of {expected} records arrived, "
-            f"the producer ended with {producer.exitcode}"
-        )
-
-
-def run_producer(bootstrap: str, topic: str, case: LatencyCase, phases: Sequence[float]) -> None:
-    """Runs in a process of its own: produce at a steady rate, phase after phase."""
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
-    padding = bytes(case.value_bytes - _STAMP.size)
-    for phase, seconds in enumerate(phases):
-        total = int(seconds * case.records_per_second)
-        started_at = time.monotonic()
-        sent = 0
-        while sent < total:
-            due = min(total, int((time.monotonic() - started_at) * case.records_per_second))
-            for number in range(sent, due):
-                stamp = _STAMP.pack(time.time_ns(), phase)
-                producer.produce(topic, stamp + padding, partition=number % LATENCY_PARTITIONS)
-            sent = due
-            producer.poll(0)
-            time.sleep(_TICK_SECONDS)
-    producer.flush()
-
-
-def run_consumer(
-    bootstrap: str,
-    topic: str,
-    expected: int,
-    deadline_seconds: float,
-    report: multiprocessing.connection.Connection,
-) -> None:
-    """Runs in a process of its own: collect latencies in ms by phase until all have arrived."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "bench",
-            "enable.auto.commit": False,
-            "fetch.wait.max.ms": 100,
-            "fetch.queue.backoff.ms": 1,
-        }
-    )
-    partitions = [TopicPartition(topic, number) for number in range(LATENCY_PARTITIONS)]
-    for partition in partitions:
-        partition.offset = consumer.get_watermark_offsets(partition)[1]
-    consumer.assign(partitions)
-    consumer.poll(_CONSUMER_SETTLE_SECONDS)
-    report.send("ready")
-    report.send(_collect(consumer, expected, time.monotonic() + deadline_seconds))
-    consumer.close()
-
-
-def _collect(consumer: Consumer, expected: int, deadline: float) -> Latencies:
-    latencies: Latencies = {}
-    got = 0
-    while got < expected and time.monotonic() < deadline:
-        message = consumer.poll(0.2)
-        if message is not None and message.error() is None:
-            produced_ns, phase = _STAMP.unpack_from(message.value())
-            latencies.setdefault(phase, []).append((time.time_ns() - produced_ns) / 1e6)
-            got += 1
-    return latencies
+def rounds_of(runner: Runner, latencies: Latencies, turns: Turns) -> list[Measures]:
+    """The figures of all rounds; MirrorError if records are missing."""
+    phases = range(len(turns.phase_seconds))
+    found = [latencies.get((runner.arrival_topic, phase), []) for phase in phases]
+    got, expected = sum(map(len, found)), turns.records_per_topic
+    if got < expected:
+        if runner.mirror is not None:
+            runner.mirror.require_running()
+        name = runner.arrival_topic
+        raise MirrorError(f"measure latency of {name}: {got} of {expected} records arrived")
+    return [latency_measures(values) for values in found[1:]]
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:

@@ -15,9 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import KafkaException
+
+from sparkmirror.errors import MirrorError
+
 Measures = dict[str, float]
 # Runs one system on data that is ready; the figures of each measured round.
 RunSystem = Callable[[str], list[Measures]]
+
+# What ends the run of one system, and must not cost the figures of the others.
+FAILURES = (MirrorError, TimeoutError, EOFError, KafkaException)
 
 _DIGITS = 3
 
