@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import threading
 import uuid
 from collections.abc import Iterator
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from sparkmirror.embedded import KafkaCluster
+from sparkmirror.embedded.kafka_jars import kafka_jars
 from sparkmirror.embedded.process import end_processes, wait_gone
 from tests.clusters import start_cluster
 from tests.secure_cluster import SecureCluster, start_secure_cluster
@@ -26,6 +28,23 @@ settings.load_profile("repeatable")
 
 # Processes that run tests side by side ignore Ctrl-C, and what they start would ignore it too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# On a new machine the brokers' jars are fetched while tests are collected and those that need no
+# broker run. Whoever needs them waits for the lock; if it fails, they try themselves and say why.
+_fetching = threading.Thread(target=kafka_jars, name="fetching jars")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """In the process that deals out the tests; those that run them are told by it what to run."""
+    deals_out = getattr(session.config.option, "numprocesses", None)
+    if deals_out and not session.config.option.collectonly:
+        _fetching.start()
+
+
+def pytest_sessionfinish() -> None:
+    """Nothing is left behind."""
+    if _fetching.ident is not None:
+        _fetching.join()
 
 
 @pytest.fixture(scope="session")
