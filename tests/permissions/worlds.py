@@ -116,11 +116,16 @@ class World:
     def prepare(self, missing: Right) -> None:
         """See that the right is needed: a topic to create is not there, one to read not empty."""
         kafka, internal = self.guarded.kafka, missing.name.endswith((".internal", "heartbeats"))
-        if missing.operation is Operation.CREATE and self._partitions(missing.name):
-            delete_topic(kafka, missing.name)
+        if missing.operation is Operation.CREATE:
+            self.delete(missing.name)
         if missing.operation is Operation.READ and internal:
             create_topic(kafka, missing.name, config={"cleanup.policy": "compact"})
             produce(kafka, missing.name, [Record(None, b"a tombstone")])
+
+    def delete(self, topic: str) -> None:
+        """If it is there, from a world before this one."""
+        if self._partitions(topic):
+            delete_topic(self.guarded.kafka, topic)
 
     # -- steps -------------------------------------------------------------------------------------
 
