@@ -19,7 +19,7 @@ from bench import tls
 from bench.cases import DATA_PARTITIONS, SPARKMIRROR, CopyCase
 from bench.end_offsets import EndOffsets
 from bench.filling import fill_topic, write_back
-from bench.process_tree import Usage
+from bench.process_tree import PeakMemory, Usage
 from bench.progress import say
 from bench.results import Measures, RunSystem
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
@@ -173,8 +173,7 @@ class Copy:
     seconds: float
     before: Usage
     after: Usage
-    peak_rss_bytes: int
-    peak_task_rss_bytes: int
+    peak: PeakMemory
 
 
 def watch_copy(
@@ -209,7 +208,7 @@ class _Watch:
         self._started_at = time.monotonic()
         self._before = self._mirror.tree.sample()
         self._sampled_at = self._started_at
-        self._peak_rss = self._peak_task_rss = 0
+        self._peak = PeakMemory()
 
     def poll(self) -> None:
         """Wait for the next look and count what has arrived."""
@@ -223,18 +222,14 @@ class _Watch:
         self._require_progress(now)
         if now - self._sampled_at > _SAMPLE_SECONDS:
             self._sampled_at = now
-            self._note_memory(self._mirror.tree.sample())
+            self._peak.note(self._mirror.tree.sample())
 
     def finish(self) -> Copy:
         """All has arrived."""
         after = self._mirror.tree.sample()
-        self._note_memory(after)
+        self._peak.note(after)
         seconds = self._polled_at - self._started_at
-        return Copy(seconds, self._before, after, self._peak_rss, self._peak_task_rss)
-
-    def _note_memory(self, usage: Usage) -> None:
-        self._peak_rss = max(self._peak_rss, usage.rss_bytes)
-        self._peak_task_rss = max(self._peak_task_rss, usage.largest_task_rss_bytes)
+        return Copy(seconds, self._before, after, self._peak)
 
     def _require_progress(self, now: float) -> None:
         self._mirror.require_running()
@@ -254,9 +249,8 @@ def copy_measures(copy: Copy, records: int, payload_bytes: int) -> Measures:
         "mb_per_s": payload_bytes / 1e6 / copy.seconds,
         "records_per_s": records / copy.seconds,
         "cpu_s_per_gb": cpu_seconds / gigabytes,
-        "rss_mb": copy.peak_rss_bytes / 1e6,
+        **copy.peak.measures(),
     }
-    if copy.peak_task_rss_bytes:
+    if copy.peak.task_rss_bytes:
         measures["task_cpu_s_per_gb"] = task_cpu_seconds / gigabytes
-        measures["task_rss_mb"] = copy.peak_task_rss_bytes / 1e6
     return measures

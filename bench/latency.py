@@ -17,7 +17,7 @@ import multiprocessing
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
@@ -25,6 +25,7 @@ import psutil
 
 from bench.cases import LATENCY_PARTITIONS, NO_MIRROR, LatencyCase
 from bench.filling import produce
+from bench.process_tree import PeakMemory
 from bench.progress import say
 from bench.results import FAILURES, Measures, RunSystem
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
@@ -53,24 +54,17 @@ class Runner:
     arrival_topic: str
     mirror: Mirror | None = None
     start_seconds: float = 0.0
-    peak_rss_bytes: int = 0
-    peak_task_rss_bytes: int = 0
+    peak: PeakMemory = field(default_factory=PeakMemory)
 
     def look(self) -> None:
         """Sample the memory; one that ended is found out by its missing records."""
         if self.mirror is not None:
-            usage = self.mirror.tree.sample()
-            self.peak_rss_bytes = max(self.peak_rss_bytes, usage.rss_bytes)
-            self.peak_task_rss_bytes = max(self.peak_task_rss_bytes, usage.largest_task_rss_bytes)
+            self.peak.note(self.mirror.tree.sample())
 
     def measures(self) -> Measures:
         """What is not latency; a system has what it has."""
-        found = {
-            "start_s": self.start_seconds,
-            "rss_mb": self.peak_rss_bytes / 1e6,
-            "task_rss_mb": self.peak_task_rss_bytes / 1e6,
-        }
-        return {name: value for name, value in found.items() if value}
+        started = {"start_s": self.start_seconds} if self.mirror is not None else {}
+        return {**started, **self.peak.measures()}
 
 
 @contextmanager
@@ -105,7 +99,7 @@ def run_in_turns(
     with ExitStack() as mirrors:
         for system, topic in topics.items():
             try:
-                runners.append(_start(stage, mirrors, system, topic))
+                runners.append(_start(stage, case, mirrors, system, topic))
             except FAILURES as error:
                 outcomes[system] = error
         turns = _turns(stage, case, [runner.topic for runner in runners])
@@ -149,18 +143,18 @@ def _create_topic(stage: Stage, case: LatencyCase, topic: str) -> None:
     produce(stage, topic, first, {})
 
 
-def _start(stage: Stage, mirrors: ExitStack, system: str, topic: str) -> Runner:
+def _start(stage: Stage, case: LatencyCase, mirrors: ExitStack, system: str, topic: str) -> Runner:
     """Start a system, if it is one, and wait until it copies."""
     if system == NO_MIRROR:
         return Runner(system, topic, stage.source.bootstrap_servers, topic)
     flow = Flow(
-        alias=f"{system}-latency",
+        alias=f"{system}-{case.name}",
         source_bootstrap=stage.source.bootstrap_servers,
         target_bootstrap=stage.target.bootstrap_servers,
         topics=topic,
     )
     with ExitStack() as starting:
-        folder = stage.log_folder("latency", system)
+        folder = stage.log_folder(case.name, system)
         mirror = starting.enter_context(running_mirror(system, flow, folder))
         seconds = _wait_for_start(stage, mirror, flow.remote_topic(topic))
         mirrors.push(starting.pop_all())

@@ -44,6 +44,24 @@ class Usage:
     largest_task_rss_bytes: int
 
 
+@dataclass(slots=True)
+class PeakMemory:
+    """The highest memory of the samples seen."""
+
+    rss_bytes: int = 0
+    task_rss_bytes: int = 0
+
+    def note(self, usage: Usage) -> None:
+        """One more sample."""
+        self.rss_bytes = max(self.rss_bytes, usage.rss_bytes)
+        self.task_rss_bytes = max(self.task_rss_bytes, usage.largest_task_rss_bytes)
+
+    def measures(self) -> dict[str, float]:
+        """In MB (10^6 bytes); a system without copy tasks has no figure of theirs."""
+        found = {"rss_mb": self.rss_bytes / 1e6, "task_rss_mb": self.task_rss_bytes / 1e6}
+        return {name: value for name, value in found.items() if value}
+
+
 class ProcessTree:
     """A process and its descendants, including those whose parent has ended since."""
 

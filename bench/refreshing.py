@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from confluent_kafka import Producer
 
 from bench.cases import SPARKMIRROR, RefreshCase
-from bench.process_tree import Usage
+from bench.process_tree import PeakMemory
 from bench.progress import say
 from bench.refresh_looks import (
     COMMITTED,
@@ -156,22 +156,17 @@ def watch(mirror: Mirror, chains: Sequence[Chain]) -> Measures:
     """Look at the target until all is there."""
     left = [list(chain) for chain in chains]
     found: dict[str, Milestone] = {}
-    largest = Usage(0.0, 0.0, 0, 0)
+    peak = PeakMemory()
     while any(left):
         mirror.require_running()
-        usage = mirror.tree.sample()
-        largest = max(largest, usage, key=_rss)
+        peak.note(mirror.tree.sample())
         for chain in left:
             while chain and chain[0][1]():
                 seconds = time.monotonic() - mirror.started_at
                 found[chain.pop(0)[0]] = Milestone(seconds, mirror.tree.sample().cpu_seconds)
         _require_time(mirror, [chain[0][0] for chain in left if chain])
         time.sleep(_LOOK_SECONDS if any(left) else 0.0)
-    return refresh_measures(found, largest)
-
-
-def _rss(usage: Usage) -> int:
-    return usage.rss_bytes
+    return refresh_measures(found, peak)
 
 
 def _require_time(mirror: Mirror, missing: Sequence[str]) -> None:
@@ -182,15 +177,12 @@ def _require_time(mirror: Mirror, missing: Sequence[str]) -> None:
         )
 
 
-def refresh_measures(found: Mapping[str, Milestone], largest: Usage) -> Measures:
+def refresh_measures(found: Mapping[str, Milestone], peak: PeakMemory) -> Measures:
     """The figures of one run; the first sync of topics is their records and settings, too."""
     topics = max(found[name].cpu_seconds for name in ("topics_s", "configs_s", "records_s"))
-    measures = {
+    return {
         **{name: milestone.seconds for name, milestone in found.items()},
         "topics_cpu_s": topics,
         "cpu_s": max(milestone.cpu_seconds for milestone in found.values()),
-        "rss_mb": largest.rss_bytes / 1e6,
+        **peak.measures(),
     }
-    if largest.largest_task_rss_bytes:
-        measures["task_rss_mb"] = largest.largest_task_rss_bytes / 1e6
-    return measures

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from bench.cases import ScaleCase
 from bench.filling import produce
-from bench.process_tree import ProcessTree, Usage
+from bench.process_tree import PeakMemory, ProcessTree, Usage
 from bench.results import Measures, RunSystem
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
 from bench.starting import wait_until_copied
@@ -80,11 +80,10 @@ def scale_measures(
 ) -> Measures:
     """The figures of one run; 100 % is one core."""
     cpu_seconds = after.cpu_seconds - before.cpu_seconds
-    measures = {
+    memory = PeakMemory()
+    memory.note(after)
+    return {
         "start_s": start_seconds,
         "idle_cpu_percent": 100.0 * cpu_seconds / idle_seconds,
-        "rss_mb": after.rss_bytes / 1e6,
+        **memory.measures(),
     }
-    if after.largest_task_rss_bytes:
-        measures["task_rss_mb"] = after.largest_task_rss_bytes / 1e6
-    return measures

@@ -7,7 +7,7 @@ import pytest
 from bench.cases import CASES, CopyCase
 from bench.copying import Copy, copy_measures, copy_topics
 from bench.latency import latency_measures, percentile
-from bench.process_tree import Usage
+from bench.process_tree import PeakMemory, Usage
 from bench.scaling import scale_measures
 
 
@@ -44,7 +44,7 @@ def usage(cpu: float, task_cpu: float, rss: int = 0, task_rss: int = 0) -> Usage
 
 
 def test_copy_measures_count_only_what_was_used_meanwhile() -> None:
-    copy = Copy(4.0, usage(10.0, 2.0), usage(13.0, 3.0), 900_000_000, 120_000_000)
+    copy = Copy(4.0, usage(10.0, 2.0), usage(13.0, 3.0), PeakMemory(900_000_000, 120_000_000))
     assert copy_measures(copy, records=1_000_000, payload_bytes=2_000_000_000) == {
         "mb_per_s": 500.0,
         "records_per_s": 250_000.0,
@@ -56,7 +56,7 @@ def test_copy_measures_count_only_what_was_used_meanwhile() -> None:
 
 
 def test_copy_measures_of_a_system_without_spark_have_no_task_figures() -> None:
-    copy = Copy(4.0, usage(10.0, 0.0), usage(13.0, 0.0), 900_000_000, 0)
+    copy = Copy(4.0, usage(10.0, 0.0), usage(13.0, 0.0), PeakMemory(900_000_000, 0))
     measures = copy_measures(copy, records=10, payload_bytes=1_000)
     assert set(measures) == {"mb_per_s", "records_per_s", "cpu_s_per_gb", "rss_mb"}
 

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from bench.cases import CASES, RefreshCase
-from bench.process_tree import ProcessTree, Usage
+from bench.process_tree import PeakMemory, ProcessTree, Usage
 from bench.refresh_looks import drop_found
 from bench.refreshing import Milestone, refresh_measures, refresh_names, watch
 from bench.systems import Mirror
@@ -129,7 +129,7 @@ def test_figures_have_times_and_the_cpu_until_then() -> None:
         "checkpoints_s": Milestone(6.0, 11.5),
         "group_offsets_s": Milestone(9.0, 15.0),
     }
-    assert refresh_measures(found, Usage(0.0, 0.0, 500_000_000, 90_000_000)) == {
+    assert refresh_measures(found, PeakMemory(500_000_000, 90_000_000)) == {
         "topics_s": 5.0,
         "configs_s": 5.5,
         "records_s": 7.0,
@@ -144,4 +144,4 @@ def test_figures_have_times_and_the_cpu_until_then() -> None:
 
 def test_a_system_without_spark_has_no_task_memory() -> None:
     found = dict.fromkeys(("topics_s", "configs_s", "records_s"), Milestone(1.0, 1.0))
-    assert "task_rss_mb" not in refresh_measures(found, Usage(0.0, 0.0, 5, 0))
+    assert "task_rss_mb" not in refresh_measures(found, PeakMemory(5, 0))

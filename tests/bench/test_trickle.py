@@ -37,7 +37,7 @@ def test_the_whole_takes_the_turns_and_rests_of_all_topics() -> None:
     assert TURNS.total_seconds == 2 * (17.0 + 4 * 1.0)
 
 
-def test_therounds_of_are_those_after_the_warm_up() -> None:
+def test_the_rounds_are_those_after_the_warm_up() -> None:
     latencies = {("x.a", 0): [9.0] * 1_200, ("x.a", 1): [1.0] * 500, ("b", 1): [7.0]}
     (found,) = rounds_of(Runner("sparkmirror", "a", "", "x.a"), latencies, TURNS)
     assert found == {"p50_ms": 1.0, "p99_ms": 1.0, "max_ms": 1.0}
