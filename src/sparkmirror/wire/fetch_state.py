@@ -115,6 +115,7 @@ class Lane:
         self.told.clear()
         self.left.clear()
         self.changed = set(self.wanted)
+        self.names = None  # the next session may be of the other kind
 
     def take_left(self) -> list[TopicPartition]:
         """What the broker is to forget; from now on it has."""

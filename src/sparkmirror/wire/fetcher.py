@@ -279,7 +279,7 @@ class Fetcher:
             lane.reset()
         knows_ids = self._cluster.supports(lane.node, fetch.FETCH_KEY) >= fetch.BY_ID
         has_ids = knows_ids and all(tp.topic in ids for tp in lane.wanted)
-        lane.version, lane.names = fetch.BY_ID if has_ids else fetch.BY_NAME, None
+        lane.version = fetch.BY_ID if has_ids else fetch.BY_NAME
 
     @staticmethod
     def _wanted(partition: Partition) -> fetch.Wanted:
