@@ -50,9 +50,6 @@ class LatencyCase:
     value_bytes: int
     warm_up_seconds: float
     measured_seconds: float
-    # Systems take turns of this length, with a rest for what is still on its way.
-    turn_seconds: float
-    rest_seconds: float
 
     def seconds(self, scale: float) -> tuple[float, float]:
         """Of every system: length of the warm-up and of one measured round."""
@@ -133,11 +130,8 @@ _LATENCY_CASE = LatencyCase(
     "latency",
     records_per_second=1_000,
     value_bytes=200,
-    # Of all systems together that is four minutes, which the compilers of the brokers need too.
     warm_up_seconds=60.0,
     measured_seconds=20.0,
-    turn_seconds=5.0,
-    rest_seconds=1.0,
 )
 _SCALE_CASES = tuple(
     ScaleCase(f"scale-{partitions}", partitions, settle_seconds=8.0, idle_seconds=15.0)
