@@ -18,6 +18,7 @@ from sparkmirror.embedded.kafka_jars import kafka_jars
 from sparkmirror.embedded.process import end_processes, wait_gone
 from tests.clusters import start_cluster
 from tests.secure_cluster import SecureCluster, start_secure_cluster
+from tests.spark_classes import make_spark_archive, use_spark_archive
 
 _SESSION_VARIABLE = "SPARKMIRROR_TEST_SESSION"
 _GRACE_SECONDS = 5.0
@@ -29,22 +30,30 @@ settings.load_profile("repeatable")
 # Processes that run tests side by side ignore Ctrl-C, and what they start would ignore it too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+use_spark_archive()
+
+
+def _prepare() -> None:
+    kafka_jars()
+    make_spark_archive()
+
+
 # On a new machine the brokers' jars are fetched while tests are collected and those that need no
 # broker run. Whoever needs them waits for the lock; if it fails, they try themselves and say why.
-_fetching = threading.Thread(target=kafka_jars, name="fetching jars")
+_preparing = threading.Thread(target=_prepare, name="fetching jars")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """In the process that deals out the tests; those that run them are told by it what to run."""
     deals_out = getattr(session.config.option, "numprocesses", None)
     if deals_out and not session.config.option.collectonly:
-        _fetching.start()
+        _preparing.start()
 
 
 def pytest_sessionfinish() -> None:
     """Nothing is left behind."""
-    if _fetching.ident is not None:
-        _fetching.join()
+    if _preparing.ident is not None:
+        _preparing.join()
 
 
 @pytest.fixture(scope="session")

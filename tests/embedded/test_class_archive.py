@@ -1,7 +1,9 @@
-"""The class archive is made once, and brokers start with it."""
+"""Class archives are made once, and the tests' brokers and Spark start with them."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -9,7 +11,9 @@ import psutil
 import pytest
 
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.embedded.class_archive import class_archive_args
+from sparkmirror.embedded.class_archive import class_archive_args, make_once
+from tests.clusters import wait_for
+from tests.spark_classes import make_spark_archive, spark_archive
 
 pytestmark = pytest.mark.kafka
 
@@ -28,3 +32,33 @@ def test_archive_is_not_made_again() -> None:
     assert class_archive_args() == (argument,)
     assert archive.stat().st_mtime_ns == made
     assert time.monotonic() - began < 1
+
+
+def test_one_that_could_not_be_made_is_tried_again(tmp_path: Path) -> None:
+    archive = tmp_path / "classes.jsa"
+    runs: list[Path] = []
+    make_once(archive, runs.append)
+    assert not archive.exists()
+    make_once(archive, Path.touch)
+    make_once(archive, runs.append)
+    assert archive.exists()
+    assert len(runs) == 1
+
+
+def test_spark_of_tests_maps_the_archive() -> None:
+    make_spark_archive()
+    with subprocess.Popen([sys.executable, "-m", "tests.spark_classes"]) as spark:
+        root = psutil.Process(spark.pid)
+        wait_for(
+            lambda: any(_maps(child, spark_archive()) for child in root.children(recursive=True)),
+            within=60,
+            describe="Spark has mapped its classes",
+        )
+    assert spark.returncode == 0
+
+
+def _maps(process: psutil.Process, path: Path) -> bool:
+    try:
+        return str(path) in {entry.path for entry in process.memory_maps()}
+    except psutil.NoSuchProcess:
+        return False

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from sparkmirror.embedded import machine
@@ -25,27 +26,37 @@ _DUMP_SECONDS = 60.0
 
 def class_archive_args(version: str = KAFKA_VERSION) -> tuple[str, ...]:
     """JVM arguments for a quick start; the first call of a machine runs a broker to earn them."""
-    archive = kafka_jars(version).folder / f"classes-{_java_fingerprint()}.jsa"
-    if not archive.exists():
-        with archive.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not archive.exists():
-                _create(archive, version)
+    archive = kafka_jars(version).folder / f"classes-{java_fingerprint()}.jsa"
+    make_once(archive, lambda part: _run_broker(part, version))
     return (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
 
 
-def _java_fingerprint() -> str:
+def java_fingerprint(*more: str) -> str:
+    """Tells this Java, and whatever else an archive is good for, from others."""
     program = machine.java_program().resolve()
-    return hashlib.sha256(f"{program} {program.stat().st_mtime_ns}".encode()).hexdigest()[:12]
+    words = " ".join([str(program), str(program.stat().st_mtime_ns), *more])
+    return hashlib.sha256(words.encode()).hexdigest()[:12]
 
 
-def _create(archive: Path, version: str) -> None:
-    part = archive.with_suffix(".part")
-    part.unlink(missing_ok=True)
+def make_once(archive: Path, run: Callable[[Path], None]) -> None:
+    """`run` a JVM that writes the archive at its end; whoever else wants it waits."""
+    if archive.exists():
+        return
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with archive.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if archive.exists():
+            return
+        part = archive.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        run(part)
+        if part.exists():
+            part.rename(archive)
+        else:
+            log.warning("%s wrote no class archive: slow starts", machine.java_program())
+
+
+def _run_broker(part: Path, version: str) -> None:
     jvm_args = (*QUICK_JVM_ARGS, f"-XX:ArchiveClassesAtExit={part}")
     with KafkaCluster("classes", version=version, jvm_args=jvm_args) as cluster:
         cluster.brokers[0].stop(_DUMP_SECONDS)
-    if part.exists():
-        part.rename(archive)
-    else:
-        log.warning("%s wrote no class archive: brokers start slowly", machine.java_program())
