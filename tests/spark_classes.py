@@ -3,7 +3,7 @@
 From start to the end of a first job 5 instead of 9 seconds (Java 17, two cores), some dozens of
 times in a run of all tests. A JVM that does not find the file starts without it.
 
-    python -m tests.spark_classes FILE    runs the JVM that writes the file
+    python -m tests.spark_classes    runs Spark once, with the JVM options of the environment
 """
 
 from __future__ import annotations
@@ -43,11 +43,10 @@ def use_spark_archive() -> None:
 
 def _run_in_a_process(part: Path) -> None:
     subprocess.run(
-        [sys.executable, "-m", __name__, str(part)],
+        [sys.executable, "-m", __name__],
         cwd=_ROOT,
         env={**os.environ, OPTIONS: f"-XX:ArchiveClassesAtExit={part}"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,  # the JVM tells there which classes it leaves out
         timeout=_RUN_SECONDS,
         check=True,
     )

@@ -8,7 +8,6 @@ file fits and goes on without it if not.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from pathlib import Path
 from sparkmirror.embedded import machine
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.kafka_cluster import KafkaCluster
-from sparkmirror.embedded.kafka_jars import KAFKA_VERSION, kafka_jars
+from sparkmirror.embedded.kafka_jars import KAFKA_VERSION, kafka_jars, locked
 
 log = logging.getLogger(__name__)
 
@@ -42,9 +41,7 @@ def make_once(archive: Path, run: Callable[[Path], None]) -> None:
     """`run` a JVM that writes the archive at its end; whoever else wants it waits."""
     if archive.exists():
         return
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    with archive.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(archive.with_suffix(".lock")):
         if archive.exists():
             return
         part = archive.with_suffix(".part")

@@ -67,14 +67,15 @@ def kafka_jars(version: str = KAFKA_VERSION, cache: Path | None = None) -> Kafka
     home = cache or machine.cache_folder()
     jars = KafkaJars(version, home / f"kafka-{version}")
     if not jars.folder.is_dir():
-        with _locked(home / f"kafka-{version}.lock"):
+        with locked(home / f"kafka-{version}.lock"):
             if not jars.folder.is_dir():
                 _install(jars, home)
     return jars
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Held by one process of the machine at a time; `path` is in the cache."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = path.open("w")
