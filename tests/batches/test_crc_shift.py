@@ -7,12 +7,15 @@ import os
 import pytest
 from crc32c import crc32c
 
-from sparkmirror.batches.crc_shift import shift
-from sparkmirror.batches.forward import SHIFT_FROM_BYTES, stamp
+from sparkmirror.batches.crc_shift import difference
+from sparkmirror.batches.forward import DERIVE_FROM_BYTES, stamp
 from sparkmirror.batches.header import ATTRIBUTES_AT, CRC, CRC_AT
 from sparkmirror.batches.records import Record, encode
 
-SIZES = [0, 1, 15, 16, 17, 255, 256, 4095, 65_536, 131_011, 1_048_588, 3_000_001]
+SIZES = [
+    *(0, 1, 15, 16, 17, 255, 256, 4095, 4096, 4097, 65_536, 131_011),
+    *(1_048_575, 1_048_576, 1_048_588, 3_000_001),
+]
 
 
 def batch_of(size: int) -> bytearray:
@@ -25,13 +28,19 @@ def fits(batch: bytearray) -> bool:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_shift_is_what_the_bytes_behind_a_change_make_of_it(size: int) -> None:
-    old, new, rest = os.urandom(40), os.urandom(40), os.urandom(size)
-    expected = crc32c(old + rest) ^ crc32c(new + rest)
-    assert shift(crc32c(old) ^ crc32c(new), size) == expected
+def test_what_a_change_does_to_the_crc_depends_on_the_bytes_behind_it(size: int) -> None:
+    old, new, rest = os.urandom(14), os.urandom(14), os.urandom(size)
+    assert difference(old, new, size) == crc32c(old + rest) ^ crc32c(new + rest)
 
 
-@pytest.mark.parametrize("size", [10, 1_000, SHIFT_FROM_BYTES + 1, 131_000, 900_000])
+def test_the_bytes_before_a_change_do_not_matter() -> None:
+    old, new = os.urandom(14), os.urandom(14)
+    front, rest = os.urandom(22), os.urandom(100_000)
+    expected = crc32c(front + old + rest) ^ crc32c(front + new + rest)
+    assert difference(old, new, len(rest)) == expected
+
+
+@pytest.mark.parametrize("size", [10, 1_000, DERIVE_FROM_BYTES + 1, 131_000, 900_000])
 @pytest.mark.parametrize("knows_crc", [True, False])
 def test_a_batch_can_be_stamped_again_and_again(size: int, knows_crc: bool) -> None:
     batch = batch_of(size)
@@ -43,7 +52,7 @@ def test_a_batch_can_be_stamped_again_and_again(size: int, knows_crc: bool) -> N
 
 
 def test_a_batch_that_is_damaged_in_our_memory_is_not_made_to_look_right() -> None:
-    batch = batch_of(2 * SHIFT_FROM_BYTES)
+    batch = batch_of(2 * DERIVE_FROM_BYTES)
     stamp(batch, 1, 0, 0)
     batch[5_000] ^= 1
     stamp(batch, 2, 0, 7)

@@ -1,16 +1,18 @@
 """The CRC of a batch whose header changed, without reading its records again. Runs on: executor.
 
-CRC-32C is linear: for two headers A and B of the same length in front of the same `size` bytes,
+CRC-32C is linear: for two fields A and B of the same length in front of the same `size` bytes,
 
-    crc(A + bytes) xor crc(B + bytes) = shift(crc(A) xor crc(B), size)
+    crc(A + bytes) xor crc(B + bytes) = crc(A + zeros) xor crc(B + zeros)
 
-where `shift` is what `size` zero bytes do to the CRC register, which depends on the size alone. So
-a batch whose CRC was checked when it came gets its new one in some 4 us when it leaves; by then a
-batch of 128 KB has left the processor's cache, and reading it again takes 12 us. And a batch that
-is damaged in between keeps a CRC that does not fit: the target refuses it.
+with `size` zeros, and what comes before the field does not matter either. So a batch whose CRC was
+checked when it came gets its new one in 2 us when it leaves; by then a batch of 128 KB has left the
+processor's cache, and reading it again takes 12 us. And a batch that is damaged in between keeps a
+CRC that does not fit: the target refuses it.
 
-`shift` is a 32x32 matrix of bits. Those for 1 to 15 times every power of 16 are enough for all
-sizes; each is kept as four tables of 256 numbers, one for every byte of the register.
+Up to 4,095 zeros are really there, behind the field: the processor has an instruction for that.
+What 4,096 and multiples of it do is a 32x32 matrix of bits, kept as four tables of 256 numbers, one
+for every byte of the CRC. Batches up to 1 MB need one of them, larger ones one for each further 8
+bits of their size.
 """
 
 from __future__ import annotations
@@ -20,24 +22,37 @@ from array import array
 
 from crc32c import crc32c
 
+from sparkmirror.batches.header import Buffer
+
 Matrix = list[int]
 Tables = tuple["array[int]", "array[int]", "array[int]", "array[int]"]
 
+STEP_BITS = 12
+ZEROS = memoryview(bytes(1 << STEP_BITS))
+DIGIT_BITS = 8
+DIGITS = 1 << DIGIT_BITS
 IDENTITY: Matrix = [1 << bit for bit in range(32)]
 
-# By 16 * place + digit. Arrays, not lists: a number takes 4 bytes of the cache instead of 40.
+# By DIGITS * place + digit. Arrays, not lists: a number takes 4 bytes of the cache instead of 40.
 _known: dict[int, Tables] = {}
 
 
-def shift(crc: int, size: int) -> int:
-    """What `size` zero bytes make of the difference of two CRCs."""
+def difference(old: Buffer, new: Buffer, size: int) -> int:
+    """Between the CRCs of a batch with the one or the other field, and `size` bytes behind it."""
+    zeros = ZEROS[: size % len(ZEROS)]
+    crcs = crc32c(zeros, crc32c(old)) ^ crc32c(zeros, crc32c(new))
+    return _shift(crcs, size >> STEP_BITS)
+
+
+def _shift(crc: int, steps: int) -> int:
+    """What so many times 4,096 zeros make of the difference of two CRCs."""
     place = 0
-    while size:
-        digit = size & 15
+    while steps:
+        digit = steps % DIGITS
         if digit:
             tables = _known.get(place + digit)
             if tables is None:
-                tables = _known[place + digit] = _tables(place // 16, digit)
+                tables = _known[place + digit] = _tables(place // DIGITS, digit)
             first, second, third, fourth = tables
             crc = (
                 first[crc & 255]
@@ -45,30 +60,29 @@ def shift(crc: int, size: int) -> int:
                 ^ third[crc >> 16 & 255]
                 ^ fourth[crc >> 24]
             )
-        size >>= 4
-        place += 16
+        steps >>= DIGIT_BITS
+        place += DIGITS
     return crc
 
 
 def _tables(place: int, digit: int) -> Tables:
-    """The tables for digit * 16**place zero bytes."""
+    """The tables for digit * 256**place steps."""
     matrix = IDENTITY
-    for _ in range(digit):
-        matrix = _times(_power(place), matrix)
+    for bit in range(DIGIT_BITS):
+        if digit >> bit & 1:
+            matrix = _times(_power(STEP_BITS + DIGIT_BITS * place + bit), matrix)
     first, second, third, fourth = (_table(matrix[at : at + 8]) for at in (0, 8, 16, 24))
     return first, second, third, fourth
 
 
 @functools.cache
-def _power(place: int) -> Matrix:
-    """The matrix of 16**place zero bytes."""
-    if place == 0:
+def _power(exponent: int) -> Matrix:
+    """The matrix of 2**exponent zeros."""
+    if exponent == 0:
         # A zero byte after each register; the first crc32c takes away its inversions at both ends.
         return [crc32c(b"\0") ^ crc32c(b"\0", bit) for bit in IDENTITY]
-    matrix = _power(place - 1)
-    for _ in range(4):
-        matrix = _times(matrix, matrix)
-    return matrix
+    matrix = _power(exponent - 1)
+    return _times(matrix, matrix)
 
 
 def _times(left: Matrix, right: Matrix) -> Matrix:

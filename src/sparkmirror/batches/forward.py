@@ -17,12 +17,13 @@ import numpy as np
 from crc32c import crc32c
 
 from sparkmirror.batches import merger, singles
-from sparkmirror.batches.crc_shift import shift
+from sparkmirror.batches.crc_shift import difference
 from sparkmirror.batches.header import (
     ATTRIBUTES,
     ATTRIBUTES_AT,
     CODEC_MASK,
     CONTROL,
+    COUNT_AT,
     CRC,
     CRC_AT,
     HEADER_BYTES,
@@ -54,7 +55,7 @@ __all__ = ["ForwardRules", "Outgoing", "Plan", "Reason", "plan", "split", "stamp
 Slow = MutableMapping[Reason, int]
 
 # The CRC of a smaller batch is computed faster than it is derived from the old one.
-SHIFT_FROM_BYTES = 64 << 10
+DERIVE_FROM_BYTES = 32 << 10
 
 
 def stamp(view: memoryview | bytearray, producer_id: int, epoch: int, sequence: int) -> None:
@@ -63,14 +64,13 @@ def stamp(view: memoryview | bytearray, producer_id: int, epoch: int, sequence: 
     A CRC other than 0 fits the bytes as they are: then the new one is made from it.
     """
     (crc,) = CRC.unpack_from(view, CRC_AT)
-    if crc == 0 or len(view) < SHIFT_FROM_BYTES:
+    if crc == 0 or len(view) < DERIVE_FROM_BYTES:
         PRODUCER.pack_into(view, PRODUCER_AT, producer_id, epoch, sequence)
         crc = crc32c(memoryview(view)[ATTRIBUTES_AT:])
     else:
-        header = memoryview(view)[ATTRIBUTES_AT:HEADER_BYTES]
-        before = crc32c(header)
-        PRODUCER.pack_into(view, PRODUCER_AT, producer_id, epoch, sequence)
-        crc ^= shift(before ^ crc32c(header), len(view) - HEADER_BYTES)
+        producer = PRODUCER.pack(producer_id, epoch, sequence)
+        crc ^= difference(view[PRODUCER_AT:COUNT_AT], producer, len(view) - COUNT_AT)
+        view[PRODUCER_AT:COUNT_AT] = producer
     CRC.pack_into(view, CRC_AT, crc)
 
 
