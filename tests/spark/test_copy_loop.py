@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.errors import DataLossError, RefusedError
-from sparkmirror.spark.copy_loop import WAITING_BYTES
+from sparkmirror.spark import copy_loop
+from sparkmirror.spark.copy_loop import REST_SECONDS, WAITING_BYTES
 from tests.spark.copies import OFFSETS, T0, T1, Copy, assign
 from tests.wire.fake_broker import PRODUCE, Do, FakeCluster, once
 
@@ -41,6 +42,35 @@ def test_records_are_copied_and_their_positions_stored_at_the_end(copy: Copy) ->
     copy.stop()
     assert loop.is_clean
     assert copy.stored() == {T0: 2, T1: 0}
+
+
+@pytest.fixture
+def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long the loop has rested, each time."""
+    taken: list[float] = []
+    monkeypatch.setattr(copy_loop, "sleep", taken.append)
+    return taken
+
+
+def test_the_loop_rests_while_the_target_has_much_to_do(
+    copy: Copy, rests: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copy_loop, "BUSY_BYTES", 100)
+    values = [bytes([number]) * 1_000 for number in range(50)]
+    for value in values:
+        copy.source.write(T0, [value])
+    copy.start({T0: None})
+    assert copy.wait_for(50) == values
+    assert set(rests) == {REST_SECONDS}
+    copy.stop()
+
+
+def test_a_trickle_is_not_kept_waiting(copy: Copy, rests: list[float]) -> None:
+    copy.start({T0: None})
+    for number in range(20):
+        copy.source.write(T0, [b"%d" % number])
+        copy.wait_for(number + 1)
+    assert rests == []
 
 
 def test_a_copy_goes_on_at_its_position(copy: Copy) -> None:
@@ -180,7 +210,7 @@ def test_a_target_topic_that_is_missing_is_told_and_waited_for(copy: Copy) -> No
     copy.target.delete_topic("a.t")
     copy.source.write(T0, [b"0"])
     loop = copy.start({T0: None})
-    copy.run_until(lambda: loop.missing_topics == {"a.t"})
+    copy.run_until(lambda: loop.missing.topics == {"a.t"})
     assert "UNKNOWN_TOPIC_OR_PARTITION" in loop.problems[T0].text
     copy.target.create_topic("a.t", partitions=2)
     assert copy.wait_for(1) == [b"0"]

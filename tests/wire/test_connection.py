@@ -117,6 +117,25 @@ def test_requests_are_framed_with_header_and_client_id(rig: Rig) -> None:
     assert rig.connection.in_flight == 2
 
 
+def test_requests_that_others_follow_leave_with_the_flush(rig: Rig) -> None:
+    rig.open()
+    for body in (b"first", b"second"):
+        rig.connection.send(API, [body], lambda *_: None, rig.failures.append, 1.0, more=True)
+    rig.peer.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        rig.peer.recv(1)
+    rig.connection.flush()
+    assert [rig.read_request().body, rig.read_request().body] == [b"first", b"second"]
+
+
+def test_a_closed_connection_has_nothing_to_flush(rig: Rig) -> None:
+    rig.open()
+    rig.connection.send(API, [b"body"], lambda *_: None, rig.failures.append, 1.0, more=True)
+    rig.connection.fail(TransportError("gone"))
+    rig.connection.flush()
+    assert [str(failure) for failure in rig.failures] == ["gone"]
+
+
 def test_a_flexible_header_has_tags(rig: Rig) -> None:
     rig.open()
     rig.connection.send(API, [b"a", b"b"], lambda *_: None, rig.failures.append, 1.0, flexible=True)

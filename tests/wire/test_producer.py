@@ -74,9 +74,10 @@ def test_at_most_five_requests_are_under_way(rig: ProducerRig) -> None:
     assert connection.in_flight == 5
     assert rig.producer.pending(TP) == 11
     assert not rig.producer.idle
+    assert rig.producer.sent_bytes == sum(len(batch(*each)) for each in batches[1:6])
     released.set()
     rig.finish()
-    assert rig.producer.pending(TP) == 0
+    assert (rig.producer.pending(TP), rig.producer.sent_bytes) == (0, 0)
     assert rig.brokers.log("t").values() == flat(batches)
 
 

@@ -74,4 +74,5 @@ def test_every_record_arrives_once_and_in_order(seed: int, monkeypatch: pytest.M
         assert {tp: brokers.log(*tp).values() for tp in PARTITIONS} == expected
         assert told == expected
         assert len(brokers.sent(INIT_PRODUCER_ID)) == 1
-        assert (rig.producer.waiting_bytes, rig.producer.stuck_bytes) == (0, 0)
+        producer = rig.producer
+        assert (producer.waiting_bytes, producer.sent_bytes, producer.stuck_bytes) == (0, 0, 0)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable
+from time import sleep
 
 from sparkmirror.batches.forward import Outgoing, Reason, plan, stamp
 from sparkmirror.errors import (
@@ -34,7 +35,7 @@ from sparkmirror.spark.copy_partition import (
 from sparkmirror.spark.copy_settings import Assigned, CopySettings
 from sparkmirror.spark.positions import Commit, Positions
 from sparkmirror.spark.positions_writer import PositionsWriter
-from sparkmirror.spark.problems import Problems
+from sparkmirror.spark.problems import Missing, Problems
 from sparkmirror.spark.refusals import TOO_LARGE, Refusals, refuse_positions
 from sparkmirror.spark.translations import Translations
 from sparkmirror.types import TopicPartition
@@ -49,6 +50,10 @@ log = logging.getLogger(__name__)
 # Bytes that may wait for the target before fetching pauses. Small enough to stay in the processor's
 # cache, large enough to keep five requests under way.
 WAITING_BYTES = 8 << 20
+# While the target has so much to do, answers are let to gather for so long: a turn of the loop for
+# each costs more, because what the kernel copies in between drives our own data out of the cache.
+BUSY_BYTES = 3 << 20
+REST_SECONDS = 0.002
 # Connections to every target broker: see wire/lanes.
 TARGET_LINES = 2
 # Receive buffers in use, whatever holds them: with the interpreter this keeps a task below 300 MB.
@@ -57,10 +62,8 @@ LEASED_BYTES = 96 << 20
 STUCK_BYTES = 32 << 20
 # A damaged batch is fetched again this often before it is taken for damaged on the source's disk.
 DAMAGED_RETRIES = 5
-# A partition just created is not known at once. Then the worker is told that it is missing, and
-# again this often.
+# A partition just created is not known at once. Then the worker is told that it is missing.
 NEW_SECONDS = 1.0
-MISSING_SECONDS = 5.0
 
 
 class CopyLoop:
@@ -113,7 +116,6 @@ class CopyLoop:
         # Those that are to come back once they have left, and all that ever left.
         self._returning: dict[TopicPartition, Assigned] = {}
         self._left: set[TopicPartition] = set()
-        self._missing_told: dict[str, float] = {}
         self._stopping = False
         self._fetch_held = False
         self.records = 0
@@ -121,7 +123,7 @@ class CopyLoop:
         self.lost_records = 0
         self._refusals = Refusals(connector.errors_tolerance)
         self.slow: Counter[Reason] = Counter()
-        self.missing_topics: set[str] = set()
+        self.missing = Missing(loop.clock)
         self.assign(settings.assigned)
 
     # -- orders ------------------------------------------------------------------------------------
@@ -174,6 +176,8 @@ class CopyLoop:
 
     def turn(self) -> None:
         """One turn of the loop."""
+        if self._producer.sent_bytes >= BUSY_BYTES:
+            sleep(REST_SECONDS)
         self._loop.run_once(1.0)
         if self._fetch_held and self.may_fetch():
             self._fetch_held = False
@@ -330,7 +334,7 @@ class CopyLoop:
         self.problems.note(source, error, is_of_positions=partition is None)
         is_missing = type(error) is BrokerError and tp not in self._target.leaders  # nor hidden
         if is_missing and self.problems.seconds(source) > NEW_SECONDS:
-            self._miss(tp.topic)
+            self.missing.note(tp.topic)
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -359,13 +363,6 @@ class CopyLoop:
         self._fetcher.pause(partition.source)
         self._loop.call_later(1.0, lambda: self._fetcher.resume(partition.source))
         return next_offset
-
-    def _miss(self, topic: str) -> None:
-        """Tell the worker, now and then, that a target topic is not there."""
-        now = self._loop.clock()
-        if now >= self._missing_told.get(topic, 0.0):
-            self._missing_told[topic] = now + MISSING_SECONDS
-            self.missing_topics.add(topic)
 
     def say_problems(self) -> None:
         """Log what does not pass by itself; called about once a second."""

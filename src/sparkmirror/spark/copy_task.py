@@ -143,7 +143,6 @@ class CopyTask:
 
     def _numbers(self) -> Message:
         copy = self._copy
-        missing, copy.missing_topics = sorted(copy.missing_topics), set()
         problems = list(copy.problems.items())[:MOST_PROBLEMS]
         return {
             "type": "numbers",
@@ -156,7 +155,7 @@ class CopyTask:
             "skipped_records": copy.skipped_records,
             "slow": {reason.value: count for reason, count in copy.slow.items()},
             "problems": {str(tp): problem.text for tp, problem in problems},
-            "missing_topics": missing,
+            "missing_topics": copy.missing.take(),
             "active_topics": copy.take_active_topics(),
             "cpu_seconds": time.process_time(),
             "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 PASSING_SECONDS = 3.0
 # A broker that is gone lets thousands of partitions wait.
 MOST_LINES = 5
+# The worker is told of a missing topic this often.
+MISSING_SECONDS = 5.0
 
 
 # What happens while a right is missing for a topic on either side, or for the offsets topic.
@@ -89,3 +91,24 @@ class Problems(dict[TopicPartition, Problem]):
             log.warning("%d more partitions wait", len(new) - MOST_LINES)
         for _, problem in new:
             problem.said = True
+
+
+class Missing:
+    """Target topics that are not there, and of which the worker is to be told now."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._not_before: dict[str, float] = {}
+        self.topics: set[str] = set()
+
+    def note(self, topic: str) -> None:
+        """It is missing; called again and again while it is."""
+        now = self._clock()
+        if now >= self._not_before.get(topic, 0.0):
+            self._not_before[topic] = now + MISSING_SECONDS
+            self.topics.add(topic)
+
+    def take(self) -> list[str]:
+        """What the worker is told."""
+        topics, self.topics = self.topics, set()
+        return sorted(topics)

@@ -109,7 +109,7 @@ class Lanes:
             partition.node, partition.known = node, False
         partition.line = line
         self._lanes.setdefault((node, line), Lane(node, line))
-        self._cluster.loop.call_later(0.0, self._on_moved)
+        self._on_moved()
         return True
 
     def _wait_for_leader(self, partition: Partition) -> None:

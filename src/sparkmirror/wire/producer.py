@@ -88,11 +88,13 @@ class Producer:
         # Producer id, epoch and next sequence of removed partitions. To begin again at 0 would be
         # to repeat batches that the broker has: it would acknowledge them and store nothing.
         self._retired: dict[TopicPartition, tuple[int, int, int]] = {}
-        self._lanes = Lanes(cluster, lines, self._mark_stuck, self.pump)
+        self._lanes = Lanes(cluster, lines, self._mark_stuck, self._pump_soon)
         self._identity = IdentityAsker(
             cluster, request_timeout_ms / 1000, self.pump, self._on_denied
         )
+        self._is_pump_due = False
         self.waiting_bytes = 0
+        self.sent_bytes = 0  # of these, in requests without an answer
         self.stuck_bytes = 0
         self.retries = 0
         cluster.listeners.append(self)
@@ -134,8 +136,15 @@ class Producer:
 
     def pump(self) -> None:
         """Send every request that may leave."""
+        self._is_pump_due = False
         for lane in self._lanes.with_work():
             self._pump(lane)
+
+    def _pump_soon(self) -> None:
+        """Once, after all that this turn of the loop brings: in a backlog several answers."""
+        if not self._is_pump_due:
+            self._is_pump_due = True
+            self._cluster.loop.call_later(0.0, self.pump)
 
     # -- what the cluster tells ------------------------------------------------------------------
 
@@ -154,8 +163,7 @@ class Producer:
 
     def _new_partition(self, tp: TopicPartition) -> Partition:
         self._cluster.track([tp.topic])
-        line = self._lanes.choose_line()
-        return Partition(tp, line, *self._retired.pop(tp, ()))
+        return Partition(tp, self._lanes.choose_line(), *self._retired.pop(tp, ()))
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -168,13 +176,13 @@ class Producer:
         connection = self._cluster.connection(lane.node, lane.line)
         if connection is None:
             return
-        while lane.ready and lane.in_flight < self._max_in_flight:
+        # All are made and then written: what the kernel copies takes our data's place in the cache.
+        while lane.ready and lane.in_flight < self._max_in_flight and not connection.closed:
             batches = self._collect(lane)
             if not batches:
-                return
+                break
             self._send(lane, connection, batches)
-            if connection.closed:
-                return
+        connection.flush()
 
     def _collect(self, lane: Lane) -> Sent:
         """One batch of each ready partition, until the request is large enough."""
@@ -213,12 +221,11 @@ class Producer:
             partition.producer_id, partition.epoch = self._identity.current
         parcel.sequence = partition.next_sequence
         self._stamp(parcel.view, partition.producer_id, partition.epoch, parcel.sequence)
-        after = partition.next_sequence + parcel.count
-        partition.next_sequence = after if after <= LAST_SEQUENCE else after - LAST_SEQUENCE - 1
+        partition.next_sequence = (parcel.sequence + parcel.count) % (LAST_SEQUENCE + 1)
 
     def _send(self, lane: Lane, connection: Connection, batches: Sent) -> None:
-        lane.in_flight += 1
         rows = [(partition.tp, parcel.view) for partition, parcel in batches]
+        self._count_request(lane, batches, 1)
         connection.send(
             produce_messages.PRODUCE,
             produce_messages.encode_produce(rows, self._acks, self._timeout_ms),
@@ -226,6 +233,7 @@ class Producer:
             lambda error: self._on_failure(lane, batches, error),
             # The broker answers REQUEST_TIMED_OUT after its own wait; we hang up a little later.
             self._timeout_ms / 1000 + 2.0,
+            more=True,
         )
 
     # -- answers ---------------------------------------------------------------------------------
@@ -236,7 +244,7 @@ class Producer:
             fates = [rows[partition.tp] for partition, _ in batches]
         except KeyError as error:
             raise RemoteProtocolError(f"a produce answer without {error.args[0]}") from error
-        lane.in_flight -= 1
+        self._count_request(lane, batches, -1)
         # What failed comes last: a refusal may end the task, and then the others are settled.
         failed: list[tuple[Partition, Parcel, BrokerError]] = []
         for (partition, parcel), (code, offset, detail) in zip(batches, fates, strict=True):
@@ -248,11 +256,12 @@ class Producer:
                 failed.append((partition, parcel, self._lanes.error(partition, code, detail)))
         for partition, parcel, refusal in failed:
             self._on_error(partition, parcel, refusal)
-        self._pump(lane)
+        if lane.ready:
+            self._pump_soon()
 
     def _on_failure(self, lane: Lane, batches: Sent, error: KafkaError) -> None:
         """The connection died: nobody knows whether these were stored. Same sequence again."""
-        lane.in_flight -= 1
+        self._count_request(lane, batches, -1)
         for partition, _ in batches:
             partition.in_flight -= 1
             partition.failed = partition.failed or error
@@ -385,3 +394,7 @@ class Producer:
         self.waiting_bytes += size
         if partition.stuck:
             self.stuck_bytes += size
+
+    def _count_request(self, lane: Lane, batches: Sent, requests: int) -> None:
+        lane.in_flight += requests
+        self.sent_bytes += requests * sum(len(parcel.view) for _, parcel in batches)
