@@ -16,7 +16,7 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 
 from sparkmirror.embedded import machine
-from sparkmirror.embedded.class_archive import java_fingerprint, make_once
+from sparkmirror.embedded.class_archive import archive_name, make_once
 from sparkmirror.spark.session import complete_settings
 
 # What Spark adds to the options of a driver's JVM.
@@ -26,9 +26,8 @@ _ROOT = Path(__file__).parents[1]
 
 
 def spark_archive() -> Path:
-    """Where it is, or will be: it is good for this Java and the jars of this pyspark."""
-    name = f"spark-classes-{java_fingerprint(str(machine.pyspark_folder()))}.jsa"
-    return machine.cache_folder() / name
+    """Where it is, or will be: with the environment whose pyspark it is good for."""
+    return Path(sys.prefix) / f"spark-{archive_name(machine.pyspark_folder() / 'jars')}"
 
 
 def make_spark_archive() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ import psutil
 import pytest
 
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.embedded.class_archive import class_archive_args, make_once
+from sparkmirror.embedded.class_archive import archive_name, class_archive_args, make_once
 from tests.clusters import wait_for
 from tests.spark_classes import make_spark_archive, spark_archive
 
@@ -43,6 +44,18 @@ def test_one_that_could_not_be_made_is_tried_again(tmp_path: Path) -> None:
     make_once(archive, runs.append)
     assert archive.exists()
     assert len(runs) == 1
+
+
+def test_jars_that_were_installed_anew_get_another_archive(tmp_path: Path) -> None:
+    jar = tmp_path / "some.jar"
+    jar.write_bytes(b"classes")
+    os.utime(jar, (1_000, 1_000))
+    first = archive_name(tmp_path)
+    assert archive_name(tmp_path) == first
+    os.utime(jar, (2_000, 2_000))
+    second = archive_name(tmp_path)
+    (tmp_path / "other.jar").touch()
+    assert len({first, second, archive_name(tmp_path)}) == 3
 
 
 def test_spark_of_tests_maps_the_archive() -> None:

@@ -25,16 +25,22 @@ _DUMP_SECONDS = 60.0
 
 def class_archive_args(version: str = KAFKA_VERSION) -> tuple[str, ...]:
     """JVM arguments for a quick start; the first call of a machine runs a broker to earn them."""
-    archive = kafka_jars(version).folder / f"classes-{java_fingerprint()}.jsa"
+    jars = kafka_jars(version).folder
+    archive = jars / archive_name(jars)
     make_once(archive, lambda part: _run_broker(part, version))
     return (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
 
 
-def java_fingerprint(*more: str) -> str:
-    """Tells this Java, and whatever else an archive is good for, from others."""
-    program = machine.java_program().resolve()
-    words = " ".join([str(program), str(program.stat().st_mtime_ns), *more])
-    return hashlib.sha256(words.encode()).hexdigest()[:12]
+def archive_name(jars: Path) -> str:
+    """Another one for another Java and for other jars, be they installed anew at the same place.
+
+    The JVM refuses an archive whose jars have another date, and says so on the console.
+    """
+    hasher = hashlib.sha256()
+    for path in (machine.java_program().resolve(), *sorted(jars.glob("*.jar"))):
+        state = path.stat()
+        hasher.update(f"{path} {state.st_size} {state.st_mtime_ns}\n".encode())
+    return f"classes-{hasher.hexdigest()[:12]}.jsa"
 
 
 def make_once(archive: Path, run: Callable[[Path], None]) -> None:
