@@ -131,7 +131,7 @@ _LATENCY_CASE = LatencyCase(
     records_per_second=1_000,
     value_bytes=200,
     warm_up_seconds=60.0,
-    measured_seconds=20.0,
+    measured_seconds=10.0,
 )
 _SCALE_CASES = tuple(
     ScaleCase(f"scale-{partitions}", partitions, settle_seconds=8.0, idle_seconds=15.0)

@@ -93,9 +93,9 @@ def test_record_count_follows_the_scale(scale: float, records: int) -> None:
 @pytest.mark.parametrize(
     ("name", "scale", "seconds"),
     [
-        pytest.param("latency", 1.0, (60.0, 20.0), id="latency, full"),
-        pytest.param("latency", 5.0, (60.0, 20.0), id="latency, never longer"),
-        pytest.param("latency", 0.2, (12.0, 4.0), id="latency, shorter"),
+        pytest.param("latency", 1.0, (60.0, 10.0), id="latency, full"),
+        pytest.param("latency", 5.0, (60.0, 10.0), id="latency, never longer"),
+        pytest.param("latency", 0.5, (30.0, 5.0), id="latency, shorter"),
         pytest.param("scale-10", 0.0, (3.0, 3.0), id="scale, never too short"),
     ],
 )
