@@ -18,7 +18,7 @@ demo: java $(INSTALLED)
 	@$(BIN)/sparkmirror demo $(if $(KEEP),--keep) $(ARGS)
 
 test: java $(INSTALLED)
-	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -50,6 +50,33 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         _preparing.start()
 
 
+# Of those with brokers the first: none of them is to run alone when all others have ended.
+LONGEST = (
+    "worker_cluster/test_takeover.py",
+    "users/test_connect_mode.py",
+    "worker_cluster/test_one_worker.py",
+    "kafka/test_three_brokers.py",
+    "mm2_suite/test_offset_translation.py",
+    "spark_cluster/test_standalone.py",
+    "parity/test_same_input.py",
+    "failover/test_runbook.py",
+    "handover/test_handover.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that need no broker first: meanwhile the jars are fetched."""
+    with_brokers = {item.path for item in items if item.get_closest_marker("kafka")}
+
+    def rank(item: pytest.Item) -> int:
+        if item.path not in with_brokers:
+            return 0
+        name = "/".join(item.path.parts[-2:])
+        return 1 + (LONGEST.index(name) if name in LONGEST else len(LONGEST))
+
+    items.sort(key=rank)
+
+
 def pytest_sessionfinish() -> None:
     """Nothing is left behind."""
     if _preparing.ident is not None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
+from tests.conftest import LONGEST
+
 ROOT = Path(__file__).parent.parent
 PROJECT = ROOT / "pyproject.toml"
 MOST_LINES = 400
@@ -52,3 +54,8 @@ def test_every_package_says_what_it_is(folder: str) -> None:
         if not (package / "__init__.py").is_file() or not (package / "__init__.py").read_text()
     ]
     assert silent == []
+
+
+def test_files_that_run_early_exist() -> None:
+    missing = [name for name in LONGEST if not (ROOT / "tests" / name).exists()]
+    assert missing == []
