@@ -32,7 +32,8 @@ from sparkmirror.types import TopicPartition
 
 # A p99 depends on the host more than any other figure does: more chances to meet it quiet.
 _VISITS = 2
-_ROUNDS_PER_ROUND = 2
+# Rounds are short: in each visit so many for each one that is asked for.
+_SHORT_ROUNDS = 2
 # Records still on their way when the producer has ended.
 _DRAIN_SECONDS = 60.0
 # A look takes some 2 ms of a core, and whatever is on its way then waits: not more than a few.
@@ -68,7 +69,7 @@ def run_latency(stage: Stage, case: LatencyCase, system: str, visit: int) -> lis
     """Run one system: a warm-up, then the rounds without a pause between them."""
     topic = f"{DATA_PREFIX}{case.name}"
     warm_up_seconds, round_seconds = case.seconds(stage.scale)
-    phases = (warm_up_seconds, *([round_seconds] * stage.rounds * _ROUNDS_PER_ROUND))
+    phases = (warm_up_seconds, *([round_seconds] * stage.rounds * _SHORT_ROUNDS))
     trickle = Trickle(topic, phases, case.records_per_second, case.value_bytes)
     try:
         _create_topic(stage, case, topic)

@@ -60,10 +60,11 @@ def test_jars_that_were_installed_anew_get_another_archive(tmp_path: Path) -> No
 
 def test_spark_of_tests_maps_the_archive() -> None:
     make_spark_archive()
+    archive = spark_archive()
     with subprocess.Popen([sys.executable, "-m", "tests.spark_classes"]) as spark:
         root = psutil.Process(spark.pid)
         wait_for(
-            lambda: any(_maps(child, spark_archive()) for child in root.children(recursive=True)),
+            lambda: any(_maps(child, archive) for child in root.children(recursive=True)),
             within=60,
             describe="Spark has mapped its classes",
         )
