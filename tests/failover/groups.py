@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
-from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka import Consumer
 
-from sparkmirror.demo.client import ANSWER_SECONDS, admin_client, client_settings
+from sparkmirror.demo.client import client_settings
 from sparkmirror.demo.reading import Content, EndOffsets, Partitions, partition_counts
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.types import TopicPartition
 from tests.clusters import wait_for
+from tests.group_offsets import commit_offsets, committed_offsets
 
 SEED = 20261115
 HEAD = "head"
@@ -61,26 +61,13 @@ def _draw(group: str) -> Draw:
 
 def commit_all(cluster: KafkaCluster, offsets: Offsets) -> None:
     """Commit for groups that nobody is a member of."""
-    admin = admin_client(cluster.bootstrap_servers)
     for group, places in offsets.items():
-        rows = [ClientPartition(*tp, offset) for tp, offset in places.items()]
-        asked = [ConsumerGroupTopicPartitions(group, rows)]
-        answer = admin.alter_consumer_group_offsets(asked)[group].result(ANSWER_SECONDS)
-        for row in answer.topic_partitions:
-            # An error of this client cannot be compared with None.
-            assert row.error is None or row.error.code() == 0, (row, row.error)
+        commit_offsets(cluster, group, places)
 
 
 def fetch_all(cluster: KafkaCluster, groups: Iterable[str] = GROUPS) -> Offsets:
     """What each group has committed."""
-    admin = admin_client(cluster.bootstrap_servers)
-    found: Offsets = {}
-    for group in groups:
-        asked = [ConsumerGroupTopicPartitions(group)]
-        answer = admin.list_consumer_group_offsets(asked)[group].result(ANSWER_SECONDS)
-        rows = answer.topic_partitions or ()
-        found[group] = {TopicPartition(row.topic, row.partition): row.offset for row in rows}
-    return found
+    return {group: committed_offsets(cluster, group) for group in groups}
 
 
 # -- what a move costs -----------------------------------------------------------------------------

@@ -8,24 +8,17 @@ from contextlib import ExitStack, closing, contextmanager
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import Consumer, KafkaException
-from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka import Consumer
 
-from sparkmirror.demo.client import ANSWER_SECONDS, client_settings
+from sparkmirror.demo.client import client_settings
 from sparkmirror.demo.reading import read_topics
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.types import TopicPartition
-from tests.clusters import wait_for
+from tests.group_offsets import ask_offsets, group_client
 from tests.kafka.records import Feeder
 
 _JOIN_SECONDS = 30.0
 _COMMIT_SECONDS = 0.2
-_COORDINATOR_COMES = (
-    "NOT_COORDINATOR",
-    "COORDINATOR_NOT_AVAILABLE",
-    "COORDINATOR_LOAD_IN_PROGRESS",
-    "_WAIT_COORD",
-)
 
 
 @contextmanager
@@ -96,27 +89,14 @@ class GroupWatch:
         self, cluster: KafkaCluster, group: str, partitions: Iterable[TopicPartition]
     ) -> None:
         self._group = group
-        # Not an admin client: librdkafka's crashes when a coordinator has just been elected.
-        self._consumer = Consumer(client_settings(cluster.bootstrap_servers, group_id=group))
-        self._asked = [ClientPartition(*tp) for tp in partitions]
+        self._client = group_client(cluster, group)
+        self._partitions = list(partitions)
         self._seen: dict[TopicPartition, int] = {}
-        wait_for(self._has_coordinator, within=ANSWER_SECONDS, describe=f"who leads {group}")
-
-    def _has_coordinator(self) -> bool:
-        """The first question about any group makes a new cluster create its offsets topic."""
-        try:
-            self._consumer.committed(self._asked, ANSWER_SECONDS)
-        except KafkaException as error:
-            if error.args[0].name() not in _COORDINATOR_COMES:
-                raise
-            return False
-        return True
+        self.look()
 
     def look(self) -> Mapping[TopicPartition, int]:
         """Its offset in every partition where it has one."""
-        rows = self._consumer.committed(self._asked, ANSWER_SECONDS)
-        found = {TopicPartition(row.topic, row.partition): row.offset for row in rows}
-        now = {tp: offset for tp, offset in found.items() if offset >= 0}
+        now = ask_offsets(self._client, self._partitions)
         back = {
             tp: (offset, now.get(tp))
             for tp, offset in self._seen.items()
@@ -128,4 +108,4 @@ class GroupWatch:
 
     def close(self) -> None:
         """Close its client."""
-        self._consumer.close()
+        self._client.close()

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
 from sparkmirror.config.mm2 import FlowConfig, load_mm2
@@ -23,9 +23,10 @@ from sparkmirror.connect.checkpoint_connector import CheckpointConnector
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
-from sparkmirror.types import TopicPartition as Partition
+from sparkmirror.types import TopicPartition
 from sparkmirror.wire.group_admin import GroupAdmin
 from tests.clusters import Record, create_topic, produce, read_partition, unique_name, wait_for
+from tests.group_offsets import commit_offsets, committed_offsets
 from tests.kafka.topics import delete_topic, topic_shape
 
 pytestmark = pytest.mark.kafka
@@ -145,18 +146,12 @@ def consumer(cluster: KafkaCluster, group: str) -> Consumer:
 
 def commit(cluster: KafkaCluster, group: str, topic: str, offsets: Mapping[int, int]) -> None:
     """As a consumer that has left."""
-    member = consumer(cluster, group)
-    rows = [TopicPartition(topic, at, offset) for at, offset in offsets.items()]
-    done = member.commit(offsets=rows, asynchronous=False)
-    member.close()
-    assert [row.error for row in done] == [None] * len(rows)
+    commit_offsets(cluster, group, {TopicPartition(topic, at): to for at, to in offsets.items()})
 
 
 def committed(cluster: KafkaCluster, group: str, topic: str) -> dict[int, int]:
-    reader = consumer(cluster, group)
-    rows = reader.committed([TopicPartition(topic, at) for at in range(2)], SECONDS)
-    reader.close()
-    return {row.partition: row.offset for row in rows if row.offset >= 0}
+    found = committed_offsets(cluster, group)
+    return {where.partition: offset for where, offset in found.items() if where.topic == topic}
 
 
 def test_checkpoints_are_exact_with_a_map_and_mirror_maker_2s_without(flow: Flow) -> None:
@@ -166,7 +161,10 @@ def test_checkpoints_are_exact_with_a_map_and_mirror_maker_2s_without(flow: Flow
     flow.sync(1, 10, 510)
     # confluent-kafka would add a NUL to the metadata.
     admin = GroupAdmin(flow.config.checkpoint.source_client, 10_000)
-    offsets = {Partition(flow.topic, 0): (37, "note"), Partition(flow.topic, 1): (99, "note")}
+    offsets = {
+        TopicPartition(flow.topic, 0): (37, "note"),
+        TopicPartition(flow.topic, 1): (99, "note"),
+    }
     assert set(admin.alter_offsets(group, offsets).values()) == {None}
     admin.close()
     began_ms = time.time() * 1000

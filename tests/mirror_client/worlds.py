@@ -22,8 +22,8 @@ from sparkmirror.embedded.java import store_properties
 from sparkmirror.mirror.records import Checkpoint, Heartbeat
 from sparkmirror.types import TopicPartition
 from tests.clusters import Record, produce, start_cluster, wait_for
+from tests.group_offsets import commit_offsets
 from tests.mirror_client.internal_records import KEYED, last_by_key
-from tests.mm2_suite.groups import commit_offsets
 from tests.mm2_suite.topics import create_topics, write
 
 ORDERS = "orders"

@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
+from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
-from sparkmirror.demo.client import ANSWER_SECONDS, admin_client, client_settings
+from sparkmirror.demo.client import client_settings
 from sparkmirror.demo.reading import partition_counts, read_topic
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import TopicPartition
+from tests.group_offsets import committed_offsets
 from tests.mm2_suite.flows import WAIT_SECONDS, Flow
 from tests.mm2_suite.topics import ends, wait_for_topics
 
@@ -60,31 +61,6 @@ def consume_all(
         rows = [ClientPartition(*where, offset) for where, offset in positions.items()]
         consumer.commit(offsets=rows, asynchronous=False)
     return seen
-
-
-def commit_offsets(
-    cluster: KafkaCluster,
-    group: str,
-    offsets: Mapping[TopicPartition, int],
-    metadata: str | None = None,
-) -> None:
-    """Commit for a group that nobody is a member of."""
-    settings = client_settings(cluster.bootstrap_servers, group_id=group)
-    rows = [
-        ClientPartition(*where, offset, *(() if metadata is None else (metadata,)))
-        for where, offset in offsets.items()
-    ]
-    with closing(Consumer(settings)) as consumer:
-        consumer.commit(offsets=rows, asynchronous=False)
-
-
-def committed_offsets(cluster: KafkaCluster, group: str) -> dict[TopicPartition, int]:
-    """Where a group stands."""
-    admin = admin_client(cluster.bootstrap_servers)
-    asked = [ConsumerGroupTopicPartitions(group)]
-    answer = admin.list_consumer_group_offsets(asked)[group].result(ANSWER_SECONDS)
-    rows = answer.topic_partitions or []
-    return {TopicPartition(row.topic, row.partition): row.offset for row in rows}
 
 
 # -- group offset sync -----------------------------------------------------------------------------

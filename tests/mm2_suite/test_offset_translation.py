@@ -8,12 +8,12 @@ import pytest
 
 from sparkmirror.demo.reading import read_topics
 from sparkmirror.types import TopicPartition
+from tests.group_offsets import commit_offsets
 from tests.mm2_suite.flows import Flow, unique_group
 from tests.mm2_suite.groups import (
     Checkpoints,
     assert_few_redeliveries,
     assert_monotonic_checkpoints,
-    commit_offsets,
     consume_all,
     wait_for_checkpoints,
     wait_for_full_sync,

@@ -9,11 +9,11 @@ import pytest
 
 from sparkmirror.demo.reading import partition_counts
 from sparkmirror.types import TopicPartition
+from tests.group_offsets import committed_offsets
 from tests.mirror_client.answers import ask_mirror_client
 from tests.mm2_suite.flows import Flow, unique_group
 from tests.mm2_suite.groups import (
     assert_monotonic_checkpoints,
-    committed_offsets,
     consume_all,
     wait_for_checkpoints,
 )

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -86,14 +85,6 @@ class Guarded:
         """Whether there is a rule about the topic for this user."""
         rules = self.admin.describe_acls(ANY).result(SECONDS)
         return any((rule.principal, rule.name) == (principal, topic) for rule in rules)
-
-    def wait_for_coordinator(self, group: str) -> None:
-        """A cluster that never had a group takes its time to become the coordinator of one."""
-        consumer = Consumer({"bootstrap.servers": self.kafka.bootstrap_servers, "group.id": group})
-        try:
-            consumer.committed([TopicPartition("none", 0)], SECONDS)
-        finally:
-            consumer.close()
 
     def allow_only(self, grants: Iterable[Grant]) -> None:
         """Exactly these rules, and no others."""

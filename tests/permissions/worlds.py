@@ -9,7 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
@@ -32,10 +31,12 @@ from sparkmirror.spark.copy_loop import CopyLoop
 from sparkmirror.spark.copy_settings import parse_start
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
+from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import Operation, Right, topic_right
 from sparkmirror.wire.loop import Loop
 from tests.clusters import Record, create_topic, end_offset, produce, unique_name
 from tests.connect.fakes import FakeTask
+from tests.group_offsets import commit_offsets, committed_offsets
 from tests.kafka.topics import delete_topic
 from tests.permissions.guarded import Grant, Guarded, grants_of
 
@@ -225,12 +226,8 @@ class World:
     def synced(self) -> set[str]:
         """Topics in which the group has an offset on the target."""
         topics = {self.remote(topic): topic for topic in (self.kept, self.cut)}
-        consumer = self._consumer()
-        try:
-            found = consumer.committed([TopicPartition(name, 0) for name in topics], 30.0)
-        finally:
-            consumer.close()
-        return {topics[row.topic] for row in found if row.offset >= 0}
+        found = committed_offsets(self.guarded.kafka, self.group)
+        return {topics[where.topic] for where in found if where.topic in topics}
 
     def _count(self, topic: str) -> int:
         return end_offset(self.guarded.kafka, topic) if self._partitions(topic) else 0
@@ -254,16 +251,8 @@ class World:
         self.guarded.admin.incremental_alter_configs([resource])[resource].result(30.0)
 
     def _commit(self) -> None:
-        consumer = self._consumer()
-        offsets = [TopicPartition(topic, 0, RECORDS) for topic in (self.kept, self.cut)]
-        try:
-            consumer.commit(offsets=offsets, asynchronous=False)
-        finally:
-            consumer.close()
-
-    def _consumer(self) -> Consumer:
-        servers = self.guarded.kafka.bootstrap_servers
-        return Consumer({"bootstrap.servers": servers, "group.id": self.group})
+        offsets = {TopicPartition(topic, 0): RECORDS for topic in (self.kept, self.cut)}
+        commit_offsets(self.guarded.kafka, self.group, offsets)
 
 
 def warnings_of(records: Iterable[logging.LogRecord]) -> list[str]:

@@ -26,10 +26,10 @@ from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import TopicPartition
 from tests.certificates import PASSWORD, Certificates
 from tests.clusters import Record, create_topic, produce, start_cluster, wait_for
+from tests.group_offsets import commit_offsets, committed_offsets
 from tests.kafka import guarded_clusters
 from tests.kafka.guarded_clusters import AUTHORIZER, WORKER, rule
 from tests.mirror_client.internal_records import last_by_key
-from tests.mm2_suite.groups import commit_offsets, committed_offsets
 from tests.mm2_suite.heartbeats import aliases_of_heartbeats
 from tests.mm2_suite.topics import ends, own_configs, topic_names
 from tests.secure_cluster import (
