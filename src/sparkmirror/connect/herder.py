@@ -254,12 +254,22 @@ class WorkerHerder:
         self._restart_now(name, Restart(connector=False, tasks=frozenset({task})))
 
     def _restart_now(self, name: str, restart: Restart) -> None:
-        """A connector that was created a moment ago may not be looked after yet."""
-        is_asked = _becomes_true(lambda: self._crew.restart(name, restart), KEEPER_SECONDS)
-        if not is_asked or not restart.done.wait(WAIT_SECONDS):
+        """Nobody may look after it yet: it was created a moment ago, maybe in place of another."""
+        if not _becomes_true(lambda: self._is_tried(name, restart), KEEPER_SECONDS):
             raise RequestError(409, CONFLICT)
         if restart.error:
             raise RequestError(500, f"Failed to start connector: {name}: {restart.error}")
+
+    def _is_tried(self, name: str, restart: Restart) -> bool:
+        restart.is_missed = False
+        restart.done.clear()
+        if not self._crew.restart(name, restart):
+            return False
+        if not restart.done.wait(WAIT_SECONDS):
+            raise RequestError(409, CONFLICT)
+        if restart.is_missed:
+            self._check_known(name, f"Unknown connector: {name}")
+        return not restart.is_missed
 
     def _plan(self, name: str, include_tasks: bool, only_failed: bool) -> RestartPlan | None:
         try:

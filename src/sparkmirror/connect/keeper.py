@@ -39,12 +39,16 @@ class Desired:
 
 @dataclass(slots=True, eq=False)
 class Restart:
-    """Somebody asked for a restart; `done` is set when it was tried, `error` says how it failed."""
+    """Somebody asked for a restart; `done` is set when it was tried, `error` says how it failed.
+
+    `is_missed`: it was not tried, for the connector was deleted; another of its name may be there.
+    """
 
     connector: bool
     tasks: frozenset[int] = frozenset()
     done: threading.Event = field(default_factory=threading.Event)
     error: str = ""
+    is_missed: bool = False
 
 
 class ConnectorKeeper:
@@ -137,7 +141,7 @@ class ConnectorKeeper:
             with self._lock:
                 self._has_ended = True
                 restarts, self._restarts = self._restarts, []
-            self._answer(restarts, "it does not run here any more")
+            self._miss(restarts)
 
     def _step(self) -> bool:
         """Whether to go on."""
@@ -149,7 +153,7 @@ class ConnectorKeeper:
             self._leave(desired)
             return False
         if desired is None:
-            self._answer(restarts, "it was deleted")
+            self._miss(restarts)
             return self._remove()
         if desired is not self._seen:
             self._seen = desired
@@ -244,6 +248,12 @@ class ConnectorKeeper:
     def _answer(restarts: Sequence[Restart], failure: str) -> None:
         for restart in restarts:
             restart.error = restart.error or failure
+            restart.done.set()
+
+    @staticmethod
+    def _miss(restarts: Sequence[Restart]) -> None:
+        for restart in restarts:
+            restart.is_missed = True
             restart.done.set()
 
     # -- what others see ---------------------------------------------------------------------------
