@@ -66,7 +66,9 @@ class Committer:
         left = min(self._timeout, max(1.0, deadline - self._loop.clock()))
         if not self._loop.run_until(lambda: self._positions.is_committed, left):
             log.warning("stopping before the positions were stored: the next start copies again")
-        if not self._loop.run_until(lambda: self._translations.idle, SYNCS_SECONDS):
+        # Where positions were waited for to the end, syncs were under way as long.
+        left = min(SYNCS_SECONDS, max(0.1, deadline - self._loop.clock()))
+        if not self._loop.run_until(lambda: self._translations.idle, left):
             log.warning("stopping before all offset syncs were stored")
 
     def commit_failing(self) -> None:

@@ -63,7 +63,7 @@ STUCK_BYTES = 32 << 20
 # A damaged batch is fetched again this often before it is taken for damaged on the source's disk.
 DAMAGED_RETRIES = 5
 # A partition just created is not known at once. Then the worker is told that it is missing.
-NEW_SECONDS = 1.0
+NEW_SECONDS = 3.0
 
 
 class CopyLoop:
