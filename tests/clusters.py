@@ -8,13 +8,14 @@ own cluster with `start_cluster`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from sparkmirror.demo.reading import BEING_CREATED, EndOffsets
 from sparkmirror.embedded import KAFKA_VERSION, KafkaCluster
 from sparkmirror.embedded.class_archive import class_archive_args
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
@@ -24,6 +25,7 @@ __all__ = [
     "Record",
     "create_topic",
     "end_offset",
+    "patiently",
     "produce",
     "read_partition",
     "start_cluster",
@@ -42,6 +44,9 @@ _TEST_PROPERTIES = {
     "broker.session.timeout.ms": "4000",
     "broker.heartbeat.interval.ms": "500",
 }
+
+
+Answer = TypeVar("Answer")
 
 
 class Record(NamedTuple):
@@ -90,22 +95,19 @@ def create_topic(
     replication_factor: int = 1,
     config: Mapping[str, str] | None = None,
 ) -> str:
-    """Create a topic, wait until every partition has a leader, return its name."""
+    """Create a topic, wait until every partition has a leader that answers, return its name."""
     topic = name or unique_name()
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     wanted = NewTopic(topic, partitions, replication_factor, config=dict(config or {}))
     admin.create_topics([wanted])[topic].result(_TIMEOUT_SECONDS)
+    # Metadata names a leader a moment before it answers as one.
+    end_offsets = EndOffsets(cluster.bootstrap_servers)
     wait_for(
-        lambda: _leaders(admin, topic) == partitions,
+        lambda: len(end_offsets.list_end_offsets([topic])) == partitions,
         within=_TIMEOUT_SECONDS,
         describe=f"{partitions} leaders of {topic}",
     )
     return topic
-
-
-def _leaders(admin: AdminClient, topic: str) -> int:
-    found = admin.list_topics(topic, timeout=_TIMEOUT_SECONDS).topics[topic].partitions
-    return sum(partition.leader >= 0 for partition in found.values())
 
 
 def produce(
@@ -145,8 +147,7 @@ def end_offset(cluster: KafkaCluster, topic: str, partition: int = 0) -> int:
     """The offset the next record will get."""
     consumer = _consumer(cluster)
     try:
-        _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), _TIMEOUT_SECONDS)
-        return int(end)
+        return _range(consumer, TopicPartition(topic, partition))[1]
     finally:
         consumer.close()
 
@@ -162,7 +163,7 @@ def read_partition(
     consumer = _consumer(cluster, read_committed)
     try:
         where = TopicPartition(topic, partition)
-        start, end = consumer.get_watermark_offsets(where, _TIMEOUT_SECONDS)
+        start, end = _range(consumer, where)
         consumer.assign([TopicPartition(topic, partition, start)])
         records: list[Record] = []
         # The position, not the last record: what lies before the end may be invisible.
@@ -174,6 +175,32 @@ def read_partition(
         return records
     finally:
         consumer.close()
+
+
+def _range(consumer: Consumer, where: TopicPartition) -> tuple[int, int]:
+    """Start and end, also of a partition whose leader has just been elected."""
+    start, end = patiently(
+        lambda: consumer.get_watermark_offsets(where, _TIMEOUT_SECONDS), BEING_CREATED
+    )
+    return start, end
+
+
+def patiently(ask: Callable[[], Answer], passing: Container[str]) -> Answer:
+    """The answer; an error whose name is among `passing` is one that librdkafka hands on."""
+    answers: list[Answer] = []
+    refusals: list[KafkaException] = []
+
+    def is_answered() -> bool:
+        try:
+            answers.append(ask())
+        except KafkaException as error:
+            if error.args[0].name() not in passing:
+                raise
+            refusals.append(error)
+        return bool(answers)
+
+    wait_for(is_answered, within=_TIMEOUT_SECONDS, describe=lambda: f"an answer: {refusals[-1]}")
+    return answers[0]
 
 
 def _consumer(cluster: KafkaCluster, read_committed: bool = False) -> Consumer:

@@ -21,7 +21,7 @@ from tests.secure_cluster import SecureCluster, start_secure_cluster
 from tests.spark_classes import make_spark_archive, use_spark_archive
 
 _SESSION_VARIABLE = "SPARKMIRROR_TEST_SESSION"
-_GRACE_SECONDS = 5.0
+_GRACE_SECONDS = 20.0
 
 # The same examples on every run; machines that run several brokers are too slow for deadlines.
 settings.register_profile("repeatable", derandomize=True, deadline=None)

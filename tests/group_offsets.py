@@ -1,51 +1,29 @@
 """What groups have committed, by an independent client that is not a member of them.
 
 A cluster that never had a group makes its topic for them when it is first asked about one. Until
-that topic is led and loaded somebody answers that he is not the group's coordinator, and librdkafka
-hands that on instead of asking again: `patiently`.
+that topic is led and loaded, brokers say that they are not the group's coordinator, and librdkafka
+hands that on instead of asking again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
-from typing import TypeVar
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from sparkmirror.demo.client import ANSWER_SECONDS, client_settings
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.types import TopicPartition
-from tests.clusters import wait_for
+from tests.clusters import patiently
 
-_WITHIN_SECONDS = 30.0
 _COORDINATOR_COMES = (
     "NOT_COORDINATOR",
     "COORDINATOR_NOT_AVAILABLE",
     "COORDINATOR_LOAD_IN_PROGRESS",
     "_WAIT_COORD",
 )
-
-Answer = TypeVar("Answer")
-
-
-def patiently(ask: Callable[[], Answer]) -> Answer:
-    """The answer about a group, also of a cluster that has yet to find its coordinator."""
-    answers: list[Answer] = []
-    refusals: list[KafkaException] = []
-
-    def is_answered() -> bool:
-        try:
-            answers.append(ask())
-        except KafkaException as error:
-            if error.args[0].name() not in _COORDINATOR_COMES:
-                raise
-            refusals.append(error)
-        return bool(answers)
-
-    wait_for(is_answered, within=_WITHIN_SECONDS, describe=lambda: f"an answer: {refusals[-1]}")
-    return answers[0]
 
 
 def group_client(cluster: KafkaCluster, group: str) -> Consumer:
@@ -66,7 +44,9 @@ def commit_offsets(
         for where, offset in offsets.items()
     ]
     with closing(group_client(cluster, group)) as client:
-        done = patiently(lambda: client.commit(offsets=rows, asynchronous=False))
+        done = patiently(
+            lambda: client.commit(offsets=rows, asynchronous=False), _COORDINATOR_COMES
+        )
     assert [row.error for row in done] == [None] * len(rows)
 
 
@@ -86,6 +66,6 @@ def ask_offsets(
 ) -> dict[TopicPartition, int]:
     """The same of some partitions, by a client that goes on."""
     asked = [ClientPartition(*where) for where in partitions]
-    rows = patiently(lambda: client.committed(asked, ANSWER_SECONDS))
+    rows = patiently(lambda: client.committed(asked, ANSWER_SECONDS), _COORDINATOR_COMES)
     found = {TopicPartition(row.topic, row.partition): row.offset for row in rows}
     return {where: offset for where, offset in found.items() if offset >= 0}

@@ -32,7 +32,7 @@ CONFIG: dict[str, str | None] = {
     "target.cluster.bootstrap.servers": "127.0.0.1:1",
     "tasks.max": "1",
 }
-SECONDS = 5.0
+SECONDS = 20.0
 
 
 @dataclass(slots=True)

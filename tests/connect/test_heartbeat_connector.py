@@ -99,7 +99,7 @@ def test_heartbeats_say_who_and_when(bench: Bench) -> None:
     beats = [Heartbeat.decode(record.key or b"", record.value or b"") for record in records]
     assert {(beat.source_alias, beat.target_alias) for beat in beats} == {("a", "b")}
     assert [beat.timestamp_ms for beat in beats] == [record.timestamp for record in records]
-    assert all(before.timestamp_ms < after.timestamp_ms for before, after in pairwise(beats))
+    assert all(before.timestamp_ms <= after.timestamp_ms for before, after in pairwise(beats))
     assert beats[0].timestamp_ms >= began_ms
     assert {record.key for record in records} == {bytes.fromhex("0001 61 0001 62")}
 
@@ -155,7 +155,7 @@ def test_stop_ends_it_and_stores_the_offset(bench: Bench) -> None:
 
 
 def test_offsets_are_stored_at_their_own_rate(bench: Bench) -> None:
-    bench.start({FLUSH: "200"})
+    bench.start({FLUSH: "1000"})
     wait_for(
         lambda: len(bench.offset_rows()) >= 2,
         within=WAIT_SECONDS,
@@ -253,6 +253,7 @@ def test_a_target_that_is_away_does_not_fill_the_memory(
     bench.wait_for_beats(1)
     bench.target.stop_node(1)
     time.sleep(0.3)  # some thirty heartbeats
+    wait_for(lambda: connector._writer.waiting, within=WAIT_SECONDS)
     stored = bench.log.end_offset
     connector.stop()
     bench.target.start_node(1)

@@ -110,10 +110,7 @@ def test_a_connection_that_breaks_is_survived(store: OffsetStore, target: FakeCl
     assert store.load() == {T0: 1}
 
 
-def test_a_topic_that_cannot_be_read_says_why(
-    store: OffsetStore, target: FakeCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sparkmirror.connect.offset_store.READ_SECONDS", 0.2)
+def test_a_topic_that_cannot_be_read_says_why(store: OffsetStore, target: FakeCluster) -> None:
     write(target, 0, (key(T0), value(1)))
     target.intercept(FETCH, lambda _: Do(code=29))
     with pytest.raises(KafkaError, match=f"read topic '{TOPIC}' on 'b'.*TOPIC_AUTHORIZATION"):

@@ -24,7 +24,7 @@ from tests.wire.fake_broker import FETCH, METADATA, Do, FakeCluster, Request, on
 TOPIC = "followed"
 T0, T1 = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
 SECONDS = 10.0
-TOO_SHORT = 0.4
+TOO_SHORT = 2.0
 
 
 @pytest.fixture

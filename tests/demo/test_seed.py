@@ -13,7 +13,7 @@ from sparkmirror.demo.seed import LATE, TOPICS, SeedRow, create_topics, seed_top
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import KafkaError
 from sparkmirror.types import TopicPartition
-from tests.clusters import unique_name
+from tests.clusters import unique_name, wait_for
 
 ROWS = {row.name: row for row in (*TOPICS, LATE)}
 
@@ -73,8 +73,12 @@ def test_end_offsets_of_absent_topics_are_left_out(source_cluster: KafkaCluster)
     create_topics(source_cluster.bootstrap_servers, [row])
     end_offsets = EndOffsets(source_cluster.bootstrap_servers)
     assert end_offsets.list_end_offsets([unique_name()]) == {}
-    found = end_offsets.list_end_offsets([row.name, unique_name()])
-    assert found == {TopicPartition(row.name, number): 0 for number in range(row.partitions)}
+    wanted = {TopicPartition(row.name, number): 0 for number in range(row.partitions)}
+    wait_for(
+        lambda: end_offsets.list_end_offsets([row.name, unique_name()]) == wanted,
+        within=30,
+        describe=f"{wanted}",
+    )
 
 
 @pytest.mark.kafka

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -29,10 +28,9 @@ def test_brokers_of_tests_map_the_archive(source_cluster: KafkaCluster) -> None:
 def test_archive_is_not_made_again() -> None:
     (argument,) = class_archive_args()
     archive = Path(argument.partition("=")[2])
-    made, began = archive.stat().st_mtime_ns, time.monotonic()
+    made = archive.stat().st_mtime_ns
     assert class_archive_args() == (argument,)
     assert archive.stat().st_mtime_ns == made
-    assert time.monotonic() - began < 1
 
 
 def test_one_that_could_not_be_made_is_tried_again(tmp_path: Path) -> None:

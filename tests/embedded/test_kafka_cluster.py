@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.embedded.probe import ask
 from sparkmirror.embedded.process import pid_is_alive
 from sparkmirror.errors import ConfigError
 from tests.clusters import (
@@ -54,11 +53,18 @@ def test_killed_broker_has_its_address_and_data_when_started_again(tmp_path: Pat
     assert not (tmp_path / "killed").exists()
 
 
+def _known_nodes(cluster: KafkaCluster) -> list[tuple[int, ...]]:
+    answers = [broker.ask() for broker in cluster.brokers]
+    return [answer.node_ids if answer else () for answer in answers]
+
+
 def test_three_brokers_form_one_cluster_and_outlive_the_loss_of_one() -> None:
     with start_cluster("three", brokers=3) as cluster:
-        assert [ask("127.0.0.1", broker.port).node_ids for broker in cluster.brokers] == [
-            (1, 2, 3)
-        ] * 3
+        wait_for(
+            lambda: _known_nodes(cluster) == [(1, 2, 3)] * 3,
+            within=30,
+            describe=lambda: f"three that know each other: {_known_nodes(cluster)}",
+        )
         topic = create_topic(cluster, replication_factor=3)
         cluster.brokers[0].kill()
         produce(cluster, topic, [b"still accepted"])

@@ -19,12 +19,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sparkmirror.demo.mirror_process import ENGINES, MirrorProcess
+from sparkmirror.demo.mirror_process import MirrorProcess
 from sparkmirror.demo.reading import EndOffsets
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.java import store_properties
 from sparkmirror.embedded.process import log_tail, start_child
 from tests.clusters import create_topic, wait_for
+from tests.engines import mirror_process
 from tests.failover.application import Reader, Writer
 from tests.failover.groups import fetch_all
 
@@ -125,7 +126,7 @@ def make_mirror(folder: Path, source: KafkaCluster, target: KafkaCluster) -> Mir
         }
     store_properties(folder / "mm2.properties", settings)
     store_properties(folder / "target.properties", {"bootstrap.servers": target.bootstrap_servers})
-    return MirrorProcess(ENGINES["sparkmirror"], folder / "mm2.properties", detached=False)
+    return mirror_process("sparkmirror", folder / "mm2.properties")
 
 
 class Runbook:
@@ -221,6 +222,8 @@ class Runbook:
         command += ["--group", self._case.group, "--json"]
         command += ["-pfp", str(self._clusters.folder / "mm2.properties")]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        if done.returncode:
+            return False
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         committed = fetch_all(self._clusters.source, [self._case.group])[self._case.group]
         assert {row["partition"]: row["source_offset"] for row in rows} == {

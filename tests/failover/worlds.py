@@ -22,6 +22,7 @@ from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.java import store_properties
 from sparkmirror.types import TopicPartition
 from tests.clusters import create_topic, start_cluster, wait_for
+from tests.engines import mirror_process
 from tests.failover.groups import (
     GROUPS,
     HEAD,
@@ -170,7 +171,7 @@ def _mirror(engine: str, folder: Path, source: KafkaCluster, target: KafkaCluste
     }
     file = folder / "mm2.properties"
     store_properties(file, settings)
-    return MirrorProcess(ENGINES[engine], file, detached=False)
+    return mirror_process(engine, file)
 
 
 def _wait_synced(

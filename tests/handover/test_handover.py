@@ -24,6 +24,7 @@ from sparkmirror.demo.mirror_process import (
 from sparkmirror.embedded.class_archive import class_archive_args
 from sparkmirror.types import TopicPartition
 from tests.clusters import start_clusters, wait_for
+from tests.engines import mirror_process
 from tests.handover.seams import last_offsets, repeated_at_seams
 from tests.handover.traffic import GroupMember, GroupWatch, numbers_of, steady_load
 from tests.kafka.records import last_value
@@ -31,7 +32,7 @@ from tests.mm2_suite.flows import DEFAULT, Flow
 from tests.mm2_suite.groups import assert_monotonic_checkpoints, checkpoints_of
 from tests.mm2_suite.topics import create_topics, ends
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 TURNS = ("mm2", "sparkmirror", "mm2", "sparkmirror")
 TOPICS = ("orders", "payments", "clicks")
@@ -70,9 +71,9 @@ REMOTES = sorted({tp.topic for tp in REMOTE_PARTITIONS})
 
 def make_mirror(engine: str, file: Path) -> MirrorProcess:
     """MirrorMaker 2 starts sooner with the classes that brokers have parsed."""
-    program = ENGINES[engine]
-    if engine == "mm2":
-        program = replace(program, command=_quick_mm2_command)
+    if engine != "mm2":
+        return mirror_process(engine, file)
+    program = replace(ENGINES[engine], command=_quick_mm2_command)
     return MirrorProcess(program, file, detached=False)
 
 

@@ -40,18 +40,22 @@ class Cluster:
         self.kafka = cluster
         self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
 
-    def alter(self, topic: str, *changes: Change) -> None:
-        """Set settings of a topic; None deletes."""
+    def alter(self, topic: str, *changes: Change, known_by: str | None = None) -> None:
+        """Set settings of a topic, all at once; None deletes.
+
+        Known to the broker when all are there; or `known_by` alone, if somebody undoes the others.
+        """
         entries = [
             ConfigEntry(name, value or "", incremental_operation=_operation(value))
             for name, value in changes
         ]
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
         self._admin.incremental_alter_configs([resource])[resource].result(SECONDS)
+        looked_at = {name: value for name, value in changes if known_by in (None, name)}
         wait_for(
             lambda: (
-                dict(changes).items()
-                <= {**dict.fromkeys(dict(changes)), **self.own_settings(topic)}.items()
+                looked_at.items()
+                <= {**dict.fromkeys(looked_at), **self.own_settings(topic)}.items()
             ),
             within=SECONDS,
             describe=f"{changes} of {topic} are known to the broker",

@@ -32,7 +32,7 @@ from tests.mm2_suite.groups import checkpoints_of, consume_all, wait_for_checkpo
 from tests.mm2_suite.heartbeats import wait_for_heartbeat
 from tests.mm2_suite.topics import create_topics, ends, topic_names, write
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 FLOWS = ("a->b", "b->a", "b->c", "c->b")
 START_SECONDS = 90.0

@@ -271,10 +271,10 @@ def test_a_restart_reads_its_checkpoints_past_malformed_ones_and_repeats_nothing
         time.sleep(1.5)  # a round in which it could come again
         commit(flow.source, group, flow.topic, {0: 20})
         rows = flow.wait_for_checkpoints(3)
+        flow.wait_for_offsets(group, {0: 20})
         assert connector.last_error == ""
     ours = [Checkpoint.decode(r.key or b"", r.value or b"") for r in (rows[0], *rows[2:])]
     assert [c.upstream_offset for c in ours] == [10, 20]
-    assert committed(flow.target, group, flow.remote) == {0: 20}
     skipped = [line for line in caplog.messages if "cannot be read and is skipped" in line]
     assert [line.partition(" cannot")[0] for line in skipped] == [
         f"offset 1 of '{flow.checkpoints_topic}'",

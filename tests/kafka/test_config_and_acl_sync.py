@@ -129,6 +129,7 @@ def test_settings_of_a_running_flow_follow_the_source(
             ("cleanup.policy", "delete"),
             ("max.message.bytes", "3333333"),
             ("unclean.leader.election.enable", "true"),
+            known_by="unclean.leader.election.enable",
         )
         source.alter(topic, ("retention.ms", "4444444"), ("segment.bytes", None))
         wanted = {

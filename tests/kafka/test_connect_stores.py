@@ -75,8 +75,7 @@ def test_what_the_leader_writes_is_there_at_once_and_soon_everywhere(client: Cli
         wanted = leader.snapshot()
         assert wanted.tasks == {"c": ({"n": "0"}, {"n": "1"})}
         assert wanted.target_states == {"c": "STOPPED"}
-        wait_for(lambda: follower.snapshot() == wanted, within=5)
-        assert changes
+        wait_for(lambda: follower.snapshot() == wanted and changes, within=30)
         with pytest.raises(FencedError, match="do not lead"):
             follower.put_connector("e", {})
     with config_store(client, topic) as later:
@@ -211,8 +210,8 @@ def test_statuses_come_back(client: ClientConfig) -> None:
         writer.put_task("c-1", 0, "RUNNING", "w:1", 7)
         writer.put_topic("t.x", "c-1", 0, 1700000000000)
         writer.flush(10)
-        wait_for(lambda: reader.topics("c-1") and len(reader.tasks("c-1")) == 2, within=5)
-        wait_for(lambda: reader.connector("c-1") is not None, within=5)
+        wait_for(lambda: reader.topics("c-1") and len(reader.tasks("c-1")) == 2, within=30)
+        wait_for(lambda: reader.connector("c-1") is not None, within=30)
         for store in (writer, reader):
             assert store.topics("c-1") == {"t.x"}
             assert store.connector("c-1") == StoredStatus("RUNNING", "w:1", 7, None, "4.3.1")
@@ -228,7 +227,7 @@ def test_statuses_come_back(client: ClientConfig) -> None:
             {},
             set(),
         )
-        wait_for(lambda: reader.connector("c-1") is None, within=5)
+        wait_for(lambda: reader.connector("c-1") is None, within=30)
 
 
 def test_topics_are_reset_that_were_not_read_back_yet(client: ClientConfig) -> None:

@@ -37,7 +37,7 @@ def test_kills_lose_nothing_and_leave_nothing_running(
                 time.sleep(pause)
                 if at % 2:
                     # Only the worker: the JVM and the tasks have to notice by themselves.
-                    assert_gone(mirror.kill_worker())
+                    assert_gone(mirror.kill_worker(), within=30)
                 else:
                     processes = mirror.processes()
                     mirror.kill_tree()

@@ -169,6 +169,8 @@ def test_a_session_is_renewed_on_the_connection_that_is_in_use(
     monkeypatch.setattr(authenticators, "LATEST", 0.6)
     with Asking(logins.config("short")) as asking:
         asking.ask_for(1.5 * SESSION_MS / 1000)
+        while made[0].logins < 3 and asking.answers < 1_000_000:
+            asking.ask_for(0.5)
         assert asking.answers > 100
         assert asking.errors == []
     (authenticator,) = made
@@ -314,7 +316,7 @@ def refused(config: ClientConfig) -> str:
     began = time.monotonic()
     with pytest.raises(AuthenticationError) as caught:
         check_reachable(config)
-    assert time.monotonic() - began < 10.0
+    assert time.monotonic() - began < 20.0
     told = str(caught.value)
     assert told.startswith(f"cluster '{config.alias}', broker 127.0.0.1:")
     assert "\n" not in told

@@ -20,7 +20,7 @@ from tests.group_members import member
 pytestmark = pytest.mark.kafka
 
 # The least that brokers accept.
-SESSION_MS = 6000
+SESSION_MS = 10_000
 
 
 class Worker(Membership):
@@ -98,7 +98,7 @@ def workers(cluster: KafkaCluster, group: str, *names: str) -> Iterator[list[Wor
             stack.callback(worker.stop)
             worker.start()
             found.append(worker)
-            wait_for(lambda: is_whole(found), within=20, describe=lambda: describe(found))
+            wait_for(lambda: is_whole(found), within=40, describe=lambda: describe(found))
         yield found
 
 
@@ -132,7 +132,7 @@ def test_a_leader_that_stops_is_followed_at_once(target_cluster: KafkaCluster, g
         two.on_change(lambda: changes.append(two.is_leader))
         one.stop()
         wait_for(lambda: two.is_leader, within=SESSION_MS / 1000)
-        wait_for(lambda: changes[-1:] == [True], within=5)
+        wait_for(lambda: changes[-1:] == [True], within=20)
         assert two.members == (two.own_url,)
     assert watch.most == 1
 
@@ -158,9 +158,9 @@ def test_a_frozen_leader_has_lost_its_lease_before_another_leads(
         with Watch(one, two) as watch:
             one.freeze()
             frozen_at = boot_clock()
-            wait_for(lambda: led_since, within=SESSION_MS / 1000 + 10)
+            wait_for(lambda: led_since, within=SESSION_MS / 1000 + 20)
             assert one._lease_end < led_since[0]
-            assert led_since[0] - frozen_at < SESSION_MS / 1000 + 5
+            assert led_since[0] - frozen_at < SESSION_MS / 1000 + 10
             stores[1].claim()
             with pytest.raises(FencedError):
                 stores[0].put_connector("c", {"of": "the frozen one"})
@@ -180,8 +180,8 @@ def test_a_leader_leads_on_while_the_group_waits_for_a_dead_member(
             three = Worker(target_cluster, group, "three")
             stack.callback(three.stop)
             three.start()
-            wait_for(lambda: three.leader_url == one.own_url, within=20)
-            assert one.members == (one.own_url, three.own_url)
+            wait_for(lambda: three.leader_url == one.own_url, within=40)
+            wait_for(lambda: one.members == (one.own_url, three.own_url), within=40)
     assert watch.most == 1
     assert not watch.without
 

@@ -139,7 +139,9 @@ def test_every_kind_of_store_is_a_source_and_a_target(
             wait_for_end(mirror, f"{prefix}-{alias}", RECORDS)
             assert_identical(mirror, f"{prefix}-{alias}")
         mirror.stop()
-    assert "WARN" not in mirror.log()
+    # On a busy machine a partition may wait for its leader.
+    said = [line for line in mirror.log().splitlines() if " waits: " not in line]
+    assert [line for line in said if "WARN" in line] == []
     assert "key-word" not in mirror.log()
 
 

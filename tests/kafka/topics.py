@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource
 
+from sparkmirror.demo.reading import BEING_CREATED
 from sparkmirror.embedded import KafkaCluster
 from tests.clusters import wait_for
-from tests.kafka.records import end_of
 
 _SECONDS = 30.0
 
@@ -14,8 +15,20 @@ _SECONDS = 30.0
 def delete_topic(cluster: KafkaCluster, topic: str) -> None:
     """Delete it and wait until brokers do not know it any more."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    known = _topic_id(admin, topic)
     admin.delete_topics([topic])[topic].result(_SECONDS)
-    wait_for(lambda: end_of(cluster, topic) < 0, within=_SECONDS, describe=f"{topic} is gone")
+    # By its id: somebody may create it again at once.
+    wait_for(lambda: _topic_id(admin, topic) != known, within=_SECONDS, describe=f"{topic} is gone")
+
+
+def _topic_id(admin: AdminClient, topic: str) -> str:
+    try:
+        found = admin.describe_topics(TopicCollection([topic]))[topic].result(_SECONDS)
+    except KafkaException as error:
+        if error.args[0].name() not in BEING_CREATED:
+            raise
+        return ""
+    return str(found.topic_id)
 
 
 def topic_shape(cluster: KafkaCluster, topic: str) -> tuple[int, str]:

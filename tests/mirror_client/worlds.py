@@ -15,13 +15,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparkmirror.demo.mirror_process import ENGINES, MirrorProcess
+from sparkmirror.demo.mirror_process import MirrorProcess
 from sparkmirror.demo.reading import read_topics
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.java import store_properties
-from sparkmirror.mirror.records import Checkpoint, Heartbeat
+from sparkmirror.mirror.records import Checkpoint, Heartbeat, OffsetSync
 from sparkmirror.types import TopicPartition
 from tests.clusters import Record, produce, start_cluster, wait_for
+from tests.engines import mirror_process
 from tests.group_offsets import commit_offsets
 from tests.mirror_client.internal_records import KEYED, last_by_key
 from tests.mm2_suite.topics import create_topics, write
@@ -52,6 +53,13 @@ _ONE_COPY = (
     "status.storage.replication.factor",
     "config.storage.replication.factor",
 )
+
+# All partitions of the source that have records.
+_COPIED = [
+    TopicPartition("heartbeats", 0),
+    TopicPartition("far.heartbeats", 0),
+    *(TopicPartition(topic, at) for topic in (ORDERS, PAYMENTS) for at in range(PARTITIONS)),
+]
 
 # (group, remote partition) -> the offset on both clusters, the second one exact
 Places = dict[tuple[str, TopicPartition], tuple[int, int]]
@@ -140,7 +148,7 @@ def _mirror(engine: str, folder: Path, source: KafkaCluster, target: KafkaCluste
         **dict.fromkeys(_ONE_COPY, "1"),
     }
     store_properties(folder / "mm2.properties", settings)
-    return MirrorProcess(ENGINES[engine], folder / "mm2.properties", detached=False)
+    return mirror_process(engine, folder / "mm2.properties")
 
 
 def _wait_settled(
@@ -173,8 +181,11 @@ def _lacking(
         for each in (Checkpoint.decode(*row) for row in found[KEYED.checkpoints].items())
     }
     absent = [f"records in {topic}" for topic in KEYED if not found[topic]]
-    partitions = {tp for _, tp in places}
-    absent += [f"syncs of {len(partitions)}"] * (len(found[KEYED.offset_syncs]) < len(partitions))
+    syncs = {
+        (each.topic, each.partition)
+        for each in (OffsetSync.decode(*row) for row in found[KEYED.offset_syncs].items())
+    }
+    absent += [f"the sync of {tp}" for tp in _COPIED if tp not in syncs]
     return absent + [
         f"checkpoint {key}"
         for key, (_, exact) in places.items()

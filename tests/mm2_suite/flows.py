@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparkmirror.demo.mirror_process import ENGINES, MirrorProcess
+from sparkmirror.demo.mirror_process import MirrorProcess
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.java import store_properties
 from tests.clusters import unique_name, wait_for
+from tests.engines import mirror_process
 
 DEFAULT = "DefaultReplicationPolicy"
 IDENTITY = "IdentityReplicationPolicy"
-WAIT_SECONDS = 30.0
+# Some waits begin with the start of a mirror and its Spark.
+WAIT_SECONDS = 90.0
 _EVERY_SECOND = (
     "refresh.topics.interval.seconds",
     "refresh.groups.interval.seconds",
@@ -92,7 +94,7 @@ class Flow:
 def make_mirror(folder: Path) -> MirrorProcess:
     """A mirror that is not started, and has no file yet."""
     folder.mkdir(parents=True, exist_ok=True)
-    return MirrorProcess(ENGINES["sparkmirror"], folder / "mm2.properties", detached=False)
+    return mirror_process("sparkmirror", folder / "mm2.properties")
 
 
 def write_file(

@@ -17,7 +17,7 @@ from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import TopicPartition
 from tests.group_offsets import committed_offsets
 from tests.mm2_suite.flows import WAIT_SECONDS, Flow
-from tests.mm2_suite.topics import ends, wait_for_topics
+from tests.mm2_suite.topics import PARTITIONS, ends, wait_for_topics
 
 Checkpoints = Mapping[TopicPartition, Checkpoint]
 
@@ -91,7 +91,8 @@ def wait_for_full_sync(
         ahead = [lag for lag in found if lag is not None and lag < 0]
         assert not ahead, f"{group} is ahead of the records: {lags()}"
         # As far behind the last record's offset as the bound allows, not one more.
-        return all(lag is not None and lag <= lag_max for lag in found)
+        are_all_there = len(found) == PARTITIONS * len(remotes)
+        return are_all_there and all(lag is not None and lag <= lag_max for lag in found)
 
     flow.wait_for(is_synced, lambda: f"{group} synced; its lags on the target are {lags()}")
 

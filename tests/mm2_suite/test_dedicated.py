@@ -31,7 +31,7 @@ from tests.mm2_suite.topics import (
 )
 from tests.mm2_suite.worlds import POLICIES, Clusters
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 FULL = dict.fromkeys(range(PARTITIONS), RECORDS)
 NO_HEARTBEATS = {"heartbeats_replication_enabled": "false"}

@@ -29,7 +29,7 @@ from tests.mm2_suite.topics import (
 )
 from tests.mm2_suite.worlds import LAG_MAX, World
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 ALL_PARTITIONS = range(PARTITIONS)
 # Enough for MirrorMaker 2's own translation to be coarse in the middle.

@@ -31,7 +31,7 @@ from tests.mm2_suite.topics import (
 )
 from tests.mm2_suite.worlds import World
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 FULL = dict.fromkeys(range(PARTITIONS), RECORDS)
 COMPACT = {"cleanup.policy": "compact"}

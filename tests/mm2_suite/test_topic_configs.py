@@ -15,7 +15,7 @@ from tests.mm2_suite.topics import (
 )
 from tests.mm2_suite.worlds import World
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 EXCLUDED = "delete.retention.ms"
 SYNCED = "retention.bytes"

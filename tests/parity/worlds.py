@@ -13,12 +13,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sparkmirror.demo.mirror_process import ENGINES, MirrorProcess
+from sparkmirror.demo.mirror_process import MirrorProcess
 from sparkmirror.demo.reading import read_topics
 from sparkmirror.demo.seed import TOPICS, SeedRow, seed_topics
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.types import TopicPartition
 from tests.clusters import start_cluster
+from tests.engines import mirror_process
 from tests.parity.arriving import wait_for_ends
 
 ROWS = [row for row in TOPICS if row.name != "bulk"]
@@ -96,7 +97,7 @@ def _mirror(engine: str, folder: Path, source: KafkaCluster, target: KafkaCluste
     folder.mkdir()
     file = folder / "mm2.properties"
     file.write_text("".join(f"{key} = {value}\n" for key, value in _keys(source, target).items()))
-    return MirrorProcess(ENGINES[engine], file, detached=False)
+    return mirror_process(engine, file)
 
 
 def _keys(source: KafkaCluster, target: KafkaCluster) -> Mapping[str, str]:

@@ -77,7 +77,12 @@ class Worker:
         self.done.add("leads")
         self._try("changes", lambda: worker.configs.put_logger("kafka", "INFO"))
         worker.statuses.put_connector("c", "RUNNING", "w", 1)
-        if worker.statuses._writer.flush(2.0) and not worker.statuses.last_error:
+        wait_for(
+            lambda: worker.statuses._writer.flush(0.1) or worker.statuses.last_error,
+            within=SECONDS,
+            describe="its states are written, or it says why they cannot be",
+        )
+        if not worker.statuses.last_error:
             self.done.add("states")
         offsets = worker.herder._offsets
         self._try("shows", lambda: offsets.list("c"))

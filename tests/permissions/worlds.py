@@ -43,8 +43,10 @@ from tests.permissions.guarded import Grant, Guarded, grants_of
 RECORDS = 3
 SOMEBODY = "User:ann"
 RETENTION = {"retention.ms": "7777777"}
-COPY_SECONDS = 2.0
-FLUSH_SECONDS = 1.0
+# How long a refusal is waited for that would come beside one that has come; and anything else.
+REFUSED_SECONDS = 2.0
+COPY_SECONDS = 15.0
+FLUSH_SECONDS = 5.0
 
 
 class Mirror(SourceConnector):
@@ -147,18 +149,26 @@ class World:
             mirror.join(1.0)
 
     def _copy(self, mirror: Mirror) -> None:
-        """Until all that can be is copied and committed, or for some seconds."""
+        """Until all is copied and committed; where something was refused, for some seconds."""
         orders = []
         if not self._try(lambda: orders.append(mirror._orders(0))):
             return
         loop = Loop()
         copy = CopyLoop(parse_start(orders[0]), loop)
-        deadline = time.monotonic() + COPY_SECONDS
+        began = time.monotonic()
+
+        def is_over() -> bool:
+            # Somebody may just not be known as a leader yet.
+            denied = [each for each in copy.problems.values() if " lacks " in each.text]
+            limit = REFUSED_SECONDS if self.messages or denied else COPY_SECONDS
+            return (copy.behind() == 0 and copy.is_clean) or time.monotonic() - began > limit
+
         try:
-            while time.monotonic() < deadline and not (copy.behind() == 0 and copy.is_clean):
+            while not is_over():
                 copy.turn()
             copy._translations.commit()
-            loop.run_until(lambda: copy._translations.idle, 1.0)
+            limit = REFUSED_SECONDS if self.messages else COPY_SECONDS
+            loop.run_until(lambda: copy._translations.idle, limit)
             self.messages += [problem.text for problem in copy.problems.values()]
         finally:
             copy.close()

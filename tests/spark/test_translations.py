@@ -11,7 +11,7 @@ from sparkmirror.mirror.offset_map import OffsetMap
 from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey, offset_map_topic
 from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.types import TopicPartition
-from tests.spark.copies import OFFSETS, T0, T1, Copy
+from tests.spark.copies import OFFSETS, T0, T1, WAIT_SECONDS, Copy
 from tests.wire.fake_broker import FakeCluster
 
 ON_SOURCE = "mm2-offset-syncs.b.internal"
@@ -60,6 +60,13 @@ def test_syncs_go_to_the_source_unless_told_otherwise(copy: Copy) -> None:
     assert syncs(copy.target, ON_TARGET) == []
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop waits until all is stored, however slow the machine."""
+    monkeypatch.setattr("sparkmirror.spark.committer.SYNCS_SECONDS", WAIT_SECONDS)
+
+
+@pytest.mark.usefixtures("patient")
 def test_syncs_on_the_target_and_of_every_partition(copy: Copy) -> None:
     copy.source.write(T0, [b"0", b"1", b"2"])
     copy.source.write(T1, [b"x"])
@@ -75,6 +82,7 @@ def test_syncs_on_the_target_and_of_every_partition(copy: Copy) -> None:
     }
 
 
+@pytest.mark.usefixtures("patient")
 def test_what_needs_no_sync_yet_is_synced_with_the_positions(copy: Copy) -> None:
     copy.source.write(T0, [b"0"])
     copy.start({T0: None}, offset_syncs_topic=ON_SOURCE)
@@ -87,6 +95,7 @@ def test_what_needs_no_sync_yet_is_synced_with_the_positions(copy: Copy) -> None
     assert syncs(copy.source, ON_SOURCE)[-1] == OffsetSync("t", 0, 3, 3)
 
 
+@pytest.mark.usefixtures("patient")
 def test_the_map_knows_every_record_after_a_restart_too(copy: Copy) -> None:
     copy.source.write(T0, [b"0", b"1", b"2"])
     copy.start({T0: None}, offset_map_topic=MAP)

@@ -15,6 +15,8 @@ SETTINGS = {
     "spark.executor.cores": str(CORES),
     "spark.executor.memory": "512m",
     "spark.cores.max": str(2 * CORES),
+    # How long the driver waits for what the worker says of an executor whose connection has ended.
+    "spark.standalone.executorRemoveDelayOnDisconnection": "30s",
 }
 _DAEMON = "pyspark.daemon"
 
@@ -30,7 +32,7 @@ def copying(executor_pid: int) -> list[psutil.Process]:
         children = psutil.Process(executor_pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
-    return [child for child in children if _is_daemon(child) and _is_daemon(child.parent())]
+    return [child for child in children if _is_forked(child)]
 
 
 def wait_for_tasks(cluster: SparkCluster, count: int, *, within: float = 60.0) -> dict[int, int]:
@@ -47,8 +49,12 @@ def _tasks(cluster: SparkCluster) -> dict[int, int]:
     return {pid: len(copying(pid)) for pid in cluster.executor_pids}
 
 
-def _is_daemon(process: psutil.Process | None) -> bool:
+def _is_forked(child: psutil.Process) -> bool:
     try:
-        return process is not None and _DAEMON in process.cmdline()
+        return _is_daemon(child) and _is_daemon(child.parent())
     except (psutil.NoSuchProcess, psutil.ZombieProcess):
         return False
+
+
+def _is_daemon(process: psutil.Process | None) -> bool:
+    return process is not None and _DAEMON in process.cmdline()

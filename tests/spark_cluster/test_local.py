@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
 )
 
 from sparkmirror.embedded import KafkaCluster
+from sparkmirror.embedded.ports import ReservedPort
 from tests.clusters import create_topic, end_offset, produce, wait_for
 from tests.kafka.mirror_process import STOP_SECONDS, Mirror, assert_gone
 from tests.kafka.records import assert_identical, fill, new_topic, wait_for_end, wait_until_copied
@@ -31,9 +32,11 @@ LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARNING|ERROR
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+@pytest.fixture
+def port() -> Iterator[int]:
+    """For Spark's page."""
+    with ReservedPort() as reserved:
+        yield reserved.number
 
 
 def ask(port: int, path: str) -> Any:
@@ -43,11 +46,10 @@ def ask(port: int, path: str) -> Any:
 
 
 def test_console_has_only_our_lines_and_sparks_page_reads_well(
-    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path, port: int
 ) -> None:
     topic = new_topic(source_cluster, partitions=2)
     fill(source_cluster, topic, 100)
-    port = free_port()
     settings = {
         "spark.ui.enabled": "true",
         "spark.ui.port": str(port),
@@ -91,10 +93,9 @@ def test_missing_slots_are_said_and_do_not_hinder_the_others(
 
 @pytest.mark.long
 def test_failing_task_is_restarted_with_growing_waits_until_it_works(
-    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path, port: int
 ) -> None:
     topic = new_topic(source_cluster)
-    port = free_port()
     settings = {"spark.ui.port": str(port), "errors.tolerance": "none"}
     mirror = Mirror(tmp_path, source_cluster, target_cluster, topic, settings)
     create_topic(target_cluster, mirror.remote(topic), config={"max.message.bytes": "1000"})

@@ -9,9 +9,9 @@ from pathlib import Path
 MIRROR = "org.apache.kafka.connect.mirror."
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 SAME_NAME_POLICY = "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy"
-# A lost worker is missed soon.
-QUICK_GROUP = """
-session.timeout.ms=6000
+# None is lost: none is to be missed, also if all stand still for some seconds.
+PATIENT_GROUP = """
+session.timeout.ms=30000
 heartbeat.interval.ms=2000
 """
 
@@ -80,7 +80,7 @@ def write_worker(
 ) -> Path:
     """A worker's file, of the cluster at `bootstrap`; `more` are further lines."""
     lines = "".join(f"{key}={value}\n" for key, value in (more or {}).items())
-    path.write_text(text.format(bootstrap=bootstrap, port=port) + lines + QUICK_GROUP, "ascii")
+    path.write_text(text.format(bootstrap=bootstrap, port=port) + lines + PATIENT_GROUP, "ascii")
     return path
 
 

@@ -14,7 +14,7 @@ from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster, Leader
 from sparkmirror.wire.loop import Loop
 from tests.wire.fake_broker import API_VERSIONS, FETCH, METADATA, Do, FakeCluster, once
-from tests.wire.rigs import TP, Rig, client_config
+from tests.wire.rigs import TP, WAIT_SECONDS, Rig, client_config
 
 
 class Listener:
@@ -117,7 +117,7 @@ def test_one_address_of_several_is_enough(brokers: FakeCluster) -> None:
     loop = Loop()
     cluster = Cluster(loop, config, BufferPool(0))
     cluster.track(["t"])
-    assert loop.run_until(lambda: TP in cluster.leaders, 5.0)
+    assert loop.run_until(lambda: TP in cluster.leaders, WAIT_SECONDS)
     cluster.close()
     loop.close()
 
@@ -174,6 +174,7 @@ def test_asking_often_does_not_send_often(rig: Rig) -> None:
     before = len(rig.brokers.sent(METADATA))
     for _ in range(100):
         rig.cluster.refresh()
+    rig.run_until(lambda: len(rig.brokers.sent(METADATA)) > before, lambda: rig.brokers.requests)
     rig.run_for(0.1)
     assert 1 <= len(rig.brokers.sent(METADATA)) - before <= 30
 

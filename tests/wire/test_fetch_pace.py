@@ -7,14 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.wire.fake_broker import FETCH, FakeCluster
-from tests.wire.rigs import TP, FetcherRig
+from tests.wire.rigs import LIMITS, TP, FetcherRig
 
 
 @pytest.fixture
 def rig() -> Iterator[FetcherRig]:
     with FakeCluster() as brokers:
         brokers.create_topic("t", partitions=1)
-        with FetcherRig(brokers) as rig:
+        # Nothing comes back empty while a test is held up.
+        with FetcherRig(brokers, LIMITS._replace(max_wait_ms=10_000)) as rig:
             rig.fetcher.add(TP, 0)
             yield rig
 
@@ -22,7 +23,7 @@ def rig() -> Iterator[FetcherRig]:
 def test_a_trickle_is_fetched_a_few_records_at_a_time(
     rig: FetcherRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sparkmirror.wire.fetcher.PACE_SECONDS", 0.3)
+    monkeypatch.setattr("sparkmirror.wire.fetcher.PACE_SECONDS", 2.0)
     rig.brokers.write(TP, [b"0"])
     rig.wait_for([b"0"])
     before = len(rig.brokers.sent(FETCH))

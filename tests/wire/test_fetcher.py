@@ -369,7 +369,8 @@ def test_a_partition_that_comes_back_starts_at_its_new_position(rig: FetcherRig)
 def test_nothing_is_fetched_after_stop(rig: FetcherRig) -> None:
     begin(rig)
     rig.fetcher.stopped = True
-    rig.run_for(0.15)
+    lanes = rig.fetcher._lanes.values()
+    rig.run_until(lambda: not any(lane.waiting for lane in lanes), lambda: rig.errors)
     sent = len(rig.brokers.sent(FETCH))
     rig.brokers.write(TP, [b"2"])
     rig.run_for(0.15)

@@ -13,7 +13,7 @@ from sparkmirror.wire import producer_id
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.producer import LAST_SEQUENCE, Parcel
 from tests.wire.fake_broker import INIT_PRODUCER_ID, PRODUCE, Do, FakeCluster, Request, once
-from tests.wire.rigs import TP, ProducerRig, batch, flat, numbered
+from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, batch, flat, numbered
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 COORDINATOR_LOAD_IN_PROGRESS = 14
@@ -40,7 +40,7 @@ def hold(brokers: FakeCluster, api: int) -> threading.Event:
     released = threading.Event()
 
     def wait(_: Request) -> None:
-        assert released.wait(5.0)
+        assert released.wait(WAIT_SECONDS)
 
     brokers.intercept(api, wait)
     return released

@@ -19,7 +19,7 @@ from tests.wire.fake_broker import (
     is_number,
     once,
 )
-from tests.wire.rigs import TP, ProducerRig, flat, numbered
+from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, flat, numbered
 
 NOT_LEADER = 6
 REQUEST_TIMED_OUT = 7
@@ -147,7 +147,7 @@ def test_a_leader_that_moves_with_batches_under_way(rig: ProducerRig) -> None:
 
     def hold(request: Request) -> None:
         if request.node == 1:
-            assert released.wait(5.0)
+            assert released.wait(WAIT_SECONDS)
 
     rig.brokers.intercept(PRODUCE, hold)
     batches = numbered(8)

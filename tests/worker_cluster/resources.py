@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,15 +48,23 @@ def held_by(worker: Worker, clusters: Sequence[KafkaCluster]) -> Held:
         files=process.num_fds(),
         children=len(children),
         task_connections=sum(_connections(child, ports) for child in children),
-        jvm_threads=sum(_lasting_threads(child) for child in children if child.name() == "java"),
+        jvm_threads=sum(_lasting_threads(child) for child in children),
         memory_bytes=process.memory_info().rss,
     )
 
 
-def _lasting_threads(jvm: psutil.Process) -> int:
+def _lasting_threads(process: psutil.Process) -> int:
     """Without those of Spark's pools, which end when they were idle for a minute."""
-    names = Path(f"/proc/{jvm.pid}/task").glob("*/comm")
-    return sum(not name.read_text().startswith(_POOLS) for name in names)
+    return sum(not name.startswith(_POOLS) for name in _thread_names(process))
+
+
+def _thread_names(jvm: psutil.Process) -> Iterator[str]:
+    """None if it is no JVM; threads and processes may end at any time."""
+    with suppress(psutil.NoSuchProcess):
+        if jvm.name() == "java":
+            for path in Path(f"/proc/{jvm.pid}/task").glob("*/comm"):
+                with suppress(FileNotFoundError, ProcessLookupError):
+                    yield path.read_text()
 
 
 def _connections(process: psutil.Process, ports: set[int]) -> int:

@@ -18,9 +18,12 @@ from tests.worker_cluster.copies import assert_positions_only_grow, positions, r
 from tests.worker_cluster.workers import Flow, Worker, Workers
 
 PARTITIONS = 3
+# A worker that says nothing for so long is lost: Connect's own default.
+SESSION_SECONDS = 10
 RUNNING = "RUNNING"
 # How often a condition that must go on holding is looked at.
 _LOOK_SECONDS = 0.25
+_MOST_STARTS = 4
 
 
 class Scene:
@@ -31,18 +34,32 @@ class Scene:
         self.workers = Workers(folder, source, target)
         topic = create_topic(source, partitions=PARTITIONS)
         self.flow = Flow(self.workers, topic, unique_name("group"))
-        self.pair = self.workers.new_worker("first"), self.workers.new_worker("second")
+        settings = {"session.timeout.ms": str(SESSION_SECONDS * 1000)}
+        self.pair = (
+            self.workers.new_worker("first", settings),
+            self.workers.new_worker("second", settings),
+        )
         self._seams_seen = 0
+        self._start_seconds = 0.0
 
     def close(self) -> None:
         for worker in self.pair:
             worker.close()
 
-    def create_connectors(self) -> None:
-        """By request to a worker that does not lead, or not yet."""
+    def start_connectors(self) -> None:
+        """By request to a worker that does not lead; all that they do has begun."""
+        leader, follower = self.pair
+        began = time.monotonic()
         for name, config in self.flow.configs().items():
-            answer = self.pair[1].ask("POST", "/connectors", {"name": name, "config": config})
+            answer = follower.ask("POST", "/connectors", {"name": name, "config": config})
             assert answer.status_code == 201, answer.text
+        self.wait_until_runs_on(leader)
+        self._start_seconds = self.wait_until_moves(leader) - began
+
+    @property
+    def most_takeover_seconds(self) -> float:
+        """Until a session is over, and then a start: on the same machine, if under more load."""
+        return SESSION_SECONDS + _MOST_STARTS * self._start_seconds
 
     def leader_and_follower(self) -> tuple[Worker, Worker]:
         first, second = sorted(self.pair, key=self.leads, reverse=True)

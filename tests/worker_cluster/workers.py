@@ -22,7 +22,8 @@ from tests.rest.requests import request
 MIRROR = "org.apache.kafka.connect.mirror."
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 KINDS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
-SESSION_TIMEOUT_MS = 6000
+# Where none is lost, none is to be missed, also if all stand still for some seconds.
+SESSION_TIMEOUT_MS = 30_000
 OFFSETS_PARTITIONS = 3
 # A loaded machine: how long anything may take that has no limit of its own.
 WAIT_SECONDS = 90.0

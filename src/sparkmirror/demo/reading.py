@@ -19,7 +19,7 @@ from sparkmirror.types import TopicPartition
 _SILENCE_SECONDS = 30.0
 _MOST_PER_CALL = 20_000
 # What a broker says about a partition of a topic that was created a moment ago.
-_BEING_CREATED = (
+BEING_CREATED = (
     "UNKNOWN_TOPIC_OR_PART",
     "LEADER_NOT_AVAILABLE",
     "NOT_LEADER_FOR_PARTITION",
@@ -115,7 +115,7 @@ class EndOffsets:
             try:
                 end_offset = answer.result(ANSWER_SECONDS).offset
             except KafkaException as error:
-                if error.args[0].name() not in _BEING_CREATED:
+                if error.args[0].name() not in BEING_CREATED:
                     raise
             else:
                 found[TopicPartition(partition.topic, partition.partition)] = end_offset

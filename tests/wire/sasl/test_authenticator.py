@@ -31,7 +31,7 @@ def login(mechanism: str, line: str, **others: Any) -> dict[str, Any]:
     return {**values, "sasl.jaas.config": Secret(line), **others}
 
 
-SESSION_MS = 2000
+SESSION_MS = 6000
 ALICE = login("PLAIN", f'{PLAIN} username="alice" password="hush";')
 BOB = login("PLAIN", f'{PLAIN} username="bob" password="hush";')
 
@@ -44,9 +44,9 @@ def knows_alice(message: bytes) -> bytes:
 
 @pytest.fixture
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Renew at half-time, because a busy machine may be late: a second after the last login."""
-    monkeypatch.setattr(authenticator, "EARLIEST", 0.5)
-    monkeypatch.setattr(authenticator, "LATEST", 0.55)
+    """Renew a second after the last login, long before the end: a busy machine may be late."""
+    monkeypatch.setattr(authenticator, "EARLIEST", 0.17)
+    monkeypatch.setattr(authenticator, "LATEST", 0.19)
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_refused(brokers: FakeCluster, security: dict[str, Any], told: str) -> N
     began = time.monotonic()
     with pytest.raises(AuthenticationError, match=told) as caught:
         check_reachable(config)
-    assert time.monotonic() - began < 3.0
+    assert time.monotonic() - began < 15.0
     text = str(caught.value)
     assert text.startswith("cluster 'fake', broker 127.0.0.1:")
     assert "\n" not in text

@@ -153,7 +153,7 @@ def test_a_wrong_secret_is_told_at_once(server: TokenServer) -> None:
 
 def test_a_server_that_is_not_well_is_asked_again(server: TokenServer) -> None:
     server.failures = 2
-    assert endpoint(server).fetch().subject == "alice"
+    assert endpoint(server, backoff_max_seconds=20.0).fetch().subject == "alice"
     server.failures = 1000
     with pytest.raises(AuthenticationError, match="HTTP status 503"):
         endpoint(server).fetch()
