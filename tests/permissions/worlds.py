@@ -25,6 +25,7 @@ from sparkmirror.connect.needed_rights import (
     wanted_by_heartbeat,
     wanted_by_source,
 )
+from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.errors import MirrorError
 from sparkmirror.spark.copy_loop import CopyLoop
@@ -34,7 +35,7 @@ from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import Operation, Right, topic_right
 from sparkmirror.wire.loop import Loop
-from tests.clusters import Record, create_topic, end_offset, produce, unique_name
+from tests.clusters import Record, create_topic, end_offset, produce, unique_name, wait_for
 from tests.connect.fakes import FakeTask
 from tests.group_offsets import commit_offsets, committed_offsets
 from tests.kafka.topics import delete_topic
@@ -47,6 +48,7 @@ RETENTION = {"retention.ms": "7777777"}
 REFUSED_SECONDS = 2.0
 COPY_SECONDS = 15.0
 FLUSH_SECONDS = 5.0
+FLUSH_PART_SECONDS = 0.1
 
 
 class Mirror(SourceConnector):
@@ -167,8 +169,7 @@ class World:
             while not is_over():
                 copy.turn()
             copy._translations.commit()
-            limit = REFUSED_SECONDS if self.messages else COPY_SECONDS
-            loop.run_until(lambda: copy._translations.idle, limit)
+            loop.run_until(lambda: copy._translations.idle, FLUSH_SECONDS)
             self.messages += [problem.text for problem in copy.problems.values()]
         finally:
             copy.close()
@@ -183,10 +184,10 @@ class World:
         self._try(connector._prepare)
         self._try(connector.refresh)
         self._try(connector.emit)
-        connector._writer.flush(FLUSH_SECONDS)
+        _flush(connector._writer)
         self._try(connector.sync)
         self._try(connector._commit)
-        connector._writer.flush(FLUSH_SECONDS)
+        _flush(connector._writer)
         connector.stop()
         connector.join(1.0)
 
@@ -197,9 +198,9 @@ class World:
         connector._writer.start()
         self._try(connector._create_topics)
         self._try(connector._emit)
-        connector._writer.flush(FLUSH_SECONDS)
+        _flush(connector._writer)
         self._try(connector._commit)
-        connector._writer.flush(FLUSH_SECONDS)
+        _flush(connector._writer)
         connector.stop()
         connector.join(1.0)
 
@@ -263,6 +264,15 @@ class World:
     def _commit(self) -> None:
         offsets = {TopicPartition(topic, 0): RECORDS for topic in (self.kept, self.cut)}
         commit_offsets(self.guarded.kafka, self.group, offsets)
+
+
+def _flush(writer: RecordWriter) -> None:
+    """Until all is stored, or something was refused."""
+    wait_for(
+        lambda: writer.flush(FLUSH_PART_SECONDS) or writer.last_error,
+        within=COPY_SECONDS,
+        describe="what was written is stored, or refused",
+    )
 
 
 def warnings_of(records: Iterable[logging.LogRecord]) -> list[str]:
