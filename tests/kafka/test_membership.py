@@ -19,7 +19,7 @@ from tests.group_members import member
 
 pytestmark = pytest.mark.kafka
 
-# The least that brokers accept.
+# Connect's own default.
 SESSION_MS = 10_000
 
 

@@ -18,7 +18,7 @@ from sparkmirror.wire.principal import principal_of
 from tests.clusters import Record, create_topic, produce, unique_name, wait_for
 from tests.group_offsets import committed_offsets
 from tests.permissions.guarded import Grant, Guarded, grants_of
-from tests.permissions.worlds import warnings_of
+from tests.permissions.worlds import flush, warnings_of
 
 pytestmark = pytest.mark.kafka
 
@@ -77,11 +77,7 @@ class Worker:
         self.done.add("leads")
         self._try("changes", lambda: worker.configs.put_logger("kafka", "INFO"))
         worker.statuses.put_connector("c", "RUNNING", "w", 1)
-        wait_for(
-            lambda: worker.statuses._writer.flush(0.1) or worker.statuses.last_error,
-            within=SECONDS,
-            describe="its states are written, or it says why they cannot be",
-        )
+        flush(worker.statuses._writer)
         if not worker.statuses.last_error:
             self.done.add("states")
         offsets = worker.herder._offsets

@@ -39,7 +39,7 @@ from tests.clusters import Record, create_topic, end_offset, produce, unique_nam
 from tests.connect.fakes import FakeTask
 from tests.group_offsets import commit_offsets, committed_offsets
 from tests.kafka.topics import delete_topic
-from tests.permissions.guarded import Grant, Guarded, grants_of
+from tests.permissions.guarded import SECONDS, Grant, Guarded, grants_of
 
 RECORDS = 3
 SOMEBODY = "User:ann"
@@ -184,10 +184,10 @@ class World:
         self._try(connector._prepare)
         self._try(connector.refresh)
         self._try(connector.emit)
-        _flush(connector._writer)
+        flush(connector._writer)
         self._try(connector.sync)
         self._try(connector._commit)
-        _flush(connector._writer)
+        flush(connector._writer)
         connector.stop()
         connector.join(1.0)
 
@@ -198,9 +198,9 @@ class World:
         connector._writer.start()
         self._try(connector._create_topics)
         self._try(connector._emit)
-        _flush(connector._writer)
+        flush(connector._writer)
         self._try(connector._commit)
-        _flush(connector._writer)
+        flush(connector._writer)
         connector.stop()
         connector.join(1.0)
 
@@ -266,11 +266,11 @@ class World:
         commit_offsets(self.guarded.kafka, self.group, offsets)
 
 
-def _flush(writer: RecordWriter) -> None:
+def flush(writer: RecordWriter) -> None:
     """Until all is stored, or something was refused."""
     wait_for(
         lambda: writer.flush(FLUSH_PART_SECONDS) or writer.last_error,
-        within=COPY_SECONDS,
+        within=SECONDS,
         describe="what was written is stored, or refused",
     )
 

@@ -41,7 +41,7 @@ class Desired:
 class Restart:
     """Somebody asked for a restart; `done` is set when it was tried, `error` says how it failed.
 
-    `is_missed`: it was not tried, for the connector was deleted; another of its name may be there.
+    `is_missed`: it was not tried, for whom it met had ended; another of its name may be there.
     """
 
     connector: bool
