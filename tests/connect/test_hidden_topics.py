@@ -8,6 +8,7 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError
+from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import Operation, answer_error, group_right, topic_right
 from tests.connect.fakes import Connector
 from tests.connect.group_fakes import Checkpoints
@@ -56,8 +57,16 @@ def test_a_topic_that_was_copied_and_is_hidden_now(
 def test_nothing_to_copy_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     connector = Connector(tmp_path, {"a->b.topics": "t.*"})
     connector.refresh()
-    (warning,) = caplog.messages
-    assert "nothing to copy: of the topics of 'a' that User:ANONYMOUS may READ, none" in warning
+    connector.source.add("other")
+    for _ in range(2):
+        connector.refresh()
+    at_first, then = caplog.messages
+    assert at_first == "[a->b] nothing to copy: 'a' lists no topics for User:ANONYMOUS"
+    assert then == (
+        "[a->b] nothing to copy: of the topics that 'a' lists for User:ANONYMOUS, the topic "
+        r"filter accepts none (topics=t.*; topics.exclude=mm2.*\.internal,.*\.replica,__.*)"
+    )
+    assert "kafka-acls" not in caplog.text
 
 
 def test_a_named_group_that_may_not_be_seen_is_told(
@@ -73,12 +82,26 @@ def test_a_named_group_that_may_not_be_seen_is_told(
     assert "; the group gets no checkpoints; the others do; to allow it: " in warning
 
 
-def test_a_cluster_that_shows_no_group_is_told_of(
+def test_why_no_group_is_followed_is_told_without_a_command(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    connector = Checkpoints(tmp_path, {})
+    connector = Checkpoints(tmp_path, {"a->b.groups": "shop.*", "a->b.topics": "t"})
+    connector.refresh()
+    connector.source.set("other", {TopicPartition("t", 0): 1})
+    connector.refresh()
+    connector.source.set("shop-1", {TopicPartition("u", 0): 1})
     for _ in range(2):
         connector.refresh()
-    (text,) = [text for text in caplog.messages if "no groups" in text]
-    assert "[a->b] no groups: 'a' shows User:ANONYMOUS none; to allow all: kafka-acls.sh" in text
+    none_listed, none_accepted, none_consuming = [
+        text for text in caplog.messages if "no groups" in text
+    ]
+    assert none_listed == "[a->b] no groups to follow: 'a' lists no groups for User:ANONYMOUS"
+    assert "for User:ANONYMOUS, the group filter accepts none (groups=shop.*; groups.exclude=" in (
+        none_accepted
+    )
+    assert "none has committed an offset in a topic that the topic filter accepts (topics=t;" in (
+        none_consuming
+    )
+    # A first ACL would take access away from everybody else.
+    assert "kafka-acls" not in caplog.text

@@ -92,7 +92,7 @@ def _print_missing(right: RightReport) -> None:
     )
     for grant in right.grants:
         typer.echo(f"  {grant}")
-    if right.grants and len(right.grants) < len(right.denied) and "prefixed" not in right.grants[0]:
+    if right.grants and len(right.grants) < len(right.denied):
         typer.echo(f"  ... and so on for {len(right.denied) - len(right.grants)} more")
     typer.echo("")
 

@@ -317,27 +317,13 @@ def _judge(
     elif denied and not strict:
         detail = f"not needed if {row.need.unless}"
     principal = login.report.principal
-    grants = tuple(grant_command(row.client, right) for right in _to_grant(denied, row))
+    # Each names one resource: a rule for a prefix would also apply to topics that are open to
+    # everyone as long as no ACL is about them (allow.everyone.if.no.acl.found).
+    grants = tuple(grant_command(row.client, right) for right in denied[:MOST_GRANTS])
     alias = row.client.alias
     return RightReport(
         flow, alias, principal, row.need, state, tuple(row.rights), denied, grants, detail
     )
-
-
-def _to_grant(denied: Sequence[Right], row: Wanted) -> Sequence[Right]:
-    """The rights to grant: of many remote topics the one on all that begin like them."""
-    prefix = _common_prefix([right.name for right in denied])
-    if row.need.place is Place.REMOTE and len(denied) > 1 and prefix:
-        return [Right(Resource.TOPIC, prefix, row.need.operation, is_prefix=True)]
-    return denied[:MOST_GRANTS]
-
-
-def _common_prefix(names: Sequence[str]) -> str:
-    """The source's alias and the separator, if all of them begin with the same."""
-    first = names[0] if names else ""
-    alias, dot, _ = first.partition(".")
-    prefix = f"{alias}{dot}"
-    return prefix if dot and all(name.startswith(prefix) for name in names) else ""
 
 
 def describe_names(rights: Sequence[Right]) -> str:

@@ -6,20 +6,25 @@ Runs on: worker, in the checkpoint connector's thread.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from sparkmirror.config.connectors import CheckpointConfig
-from sparkmirror.connect.hidden_topics import ALL, plain_names
+from sparkmirror.connect.hidden_topics import plain_names
 from sparkmirror.connect.naming import some_names
 from sparkmirror.errors import KafkaError, told_if_denied
 from sparkmirror.mirror.checkpoints import CommittedOffset
-from sparkmirror.mirror.filters import GroupFilter, TopicFilter, make_group_filter
+from sparkmirror.mirror.filters import (
+    GroupFilter,
+    TopicFilter,
+    describe_group_filter,
+    describe_topic_filter,
+    make_group_filter,
+)
 from sparkmirror.mirror.group_offsets import GroupListing, select_consuming, select_groups
 from sparkmirror.mirror.permissions import DESCRIBE, Feature, Place, meanwhile
 from sparkmirror.types import FlowName, TopicPartition
 from sparkmirror.wire import group_admin
-from sparkmirror.wire.access import Resource, Right, grant_command
 from sparkmirror.wire.principal import principal_of
 
 log = logging.getLogger(__name__)
@@ -70,7 +75,7 @@ class FollowedGroups:
         consuming = select_consuming(committed, self._topic_filter)
         # Of a group that cannot be asked now, the last answer holds.
         kept = [group for group in self.names if group in errors]
-        self._say_none(bool(listed), bool(errors))
+        self._say_none(None if consuming.groups or errors else self._why_none(listed, wanted))
         self._follow((*consuming.groups, *kept))
 
     def committed(
@@ -103,16 +108,28 @@ class FollowedGroups:
             log.warning("[%s] %d groups are left out, %s", self._flow, len(errors), text)
         self._said_of_left_out = text
 
-    def _say_none(self, has_any: bool, has_errors: bool) -> None:
-        """A cluster that shows no group may have none, or show none to us."""
-        client = self._config.source_client
-        text = (
-            "" if has_any or has_errors else f"'{client.alias}' shows {principal_of(client)} none"
+    def _why_none(self, listed: Collection[str], wanted: Collection[str]) -> str:
+        """Why no group is followed although no broker denied anything.
+
+        A group that we may not describe is not listed. Still no command is suggested: the first ACL
+        of a group takes access away from all others where `allow.everyone.if.no.acl.found` is true.
+        """
+        client, config = self._config.source_client, self._config
+        who = principal_of(client)
+        if not listed:
+            return f"'{client.alias}' lists no groups for {who}"
+        lists = f"of the groups that '{client.alias}' lists for {who}"
+        if not wanted:
+            return f"{lists}, the group filter accepts none ({describe_group_filter(config)})"
+        return (
+            f"{lists} and the group filter accepts, none has committed an offset in a topic that "
+            f"the topic filter accepts ({describe_topic_filter(config)})"
         )
-        if text and text != self._said_of_none:
-            grant = grant_command(client, Right(Resource.GROUP, ALL, DESCRIBE))
-            log.info("[%s] no groups: %s; to allow all: %s", self._flow, text, grant)
-        self._said_of_none = text
+
+    def _say_none(self, why: str | None) -> None:
+        if why is not None and why != self._said_of_none:
+            log.info("[%s] no groups to follow: %s", self._flow, why)
+        self._said_of_none = why or ""
 
 
 def _why(error: KafkaError) -> str:

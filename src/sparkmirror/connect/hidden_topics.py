@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Iterable
 from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.connect.complaints import Complaints
 from sparkmirror.errors import DeniedError, told
+from sparkmirror.mirror.filters import describe_topic_filter
 from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
-from sparkmirror.wire.access import Resource, Right, grant_command, needing
+from sparkmirror.wire.access import needing
 from sparkmirror.wire.admin import Admin
 from sparkmirror.wire.principal import principal_of
 
 PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)
-ALL = "*"
 
 
 class HiddenTopics:
@@ -30,8 +30,12 @@ class HiddenTopics:
         self._source = source
         self._complaints = Complaints(str(config.flow))
 
-    def look(self, seen: Collection[str], gone: Iterable[str]) -> set[str]:
+    def look(
+        self, seen: Collection[str], gone: Iterable[str], shown: Collection[str] = ()
+    ) -> set[str]:
         """Of the topics to copy some are `seen`; those that are `gone` were until now.
+
+        `shown` are all topics that the source lists, also those that are not to be copied.
 
         Returns:
             Those that may not be seen (any more).
@@ -45,16 +49,21 @@ class HiddenTopics:
             for topic, error in errors.items()
             if isinstance(error, DeniedError)
         }
-        nothing = {} if seen or wrong else {"": self._nothing()}
+        nothing = {} if seen or wrong else {"": self._nothing(bool(shown))}
         self._complaints.report(wrong | nothing)
         return set(wrong)
 
-    def _nothing(self) -> str:
+    def _nothing(self, has_any: bool) -> str:
+        """No broker denied anything, so no command is suggested: the first ACL of a topic takes
+        access away from all others where `allow.everyone.if.no.acl.found` is true.
+        """
         client = self._config.source_client
-        grant = grant_command(client, Right(Resource.TOPIC, ALL, READ))
+        who = principal_of(client)
+        if not has_any:
+            return f"nothing to copy: '{client.alias}' lists no topics for {who}"
         return (
-            f"nothing to copy: of the topics of '{client.alias}' that {principal_of(client)} may "
-            f"READ, none is accepted by the topic filter; to allow all topics: {grant}"
+            f"nothing to copy: of the topics that '{client.alias}' lists for {who}, the topic "
+            f"filter accepts none ({describe_topic_filter(self._config)})"
         )
 
 

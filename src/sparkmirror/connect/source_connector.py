@@ -246,13 +246,12 @@ class SourceConnector:
 
     def refresh(self) -> None:
         """Look at both clusters, create and grow remote topics, adjust the tasks."""
-        source = {
-            name: view for name, view in self._source.list_topics().items() if self._wants(name)
-        }
+        shown = self._source.list_topics()
+        source = {name: view for name, view in shown.items() if self._wants(name)}
         self._note_ids(source)
         counts = {name: view.partitions for name, view in source.items()}
         gone = self._remotes.keys() - counts.keys()
-        self._say_gone(gone - self._hidden.look(counts, gone))
+        self._say_gone(gone - self._hidden.look(counts, gone, shown))
         target = self._remote_topics.bring_up(counts)
         self._remotes = topics_to_sync(counts, target, self._policy, self.config.source_alias)
         self._ask_for_remotes()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -158,6 +158,26 @@ def make_topic_filter(config: SourceConfig | CheckpointConfig) -> TopicFilter:
     wanted = _Wanted(_TOPIC_FILTER_KEY, config.topic_filter_class, TopicFilter, built_in)
     made: TopicFilter = _make(wanted, config.settings)
     return made
+
+
+def describe_topic_filter(config: SourceConfig | CheckpointConfig) -> str:
+    """The settings that choose topics, for messages."""
+    if config.topic_filter_class != DEFAULT_TOPIC_FILTER:
+        return f"{_TOPIC_FILTER_KEY}={config.topic_filter_class}"
+    return _lists(TOPIC_FILTER_KEYS, (config.topics, config.topics_exclude))
+
+
+def describe_group_filter(config: CheckpointConfig) -> str:
+    """The settings that choose groups, for messages."""
+    if config.group_filter_class != DEFAULT_GROUP_FILTER:
+        return f"{_GROUP_FILTER_KEY}={config.group_filter_class}"
+    return _lists(_GROUP_KEYS, (config.groups, config.groups_exclude))
+
+
+def _lists(keys: Definition, values: Iterable[tuple[str, ...]]) -> str:
+    return "; ".join(
+        f"{key.name}={','.join(patterns)}" for key, patterns in zip(keys, values, strict=True)
+    )
 
 
 def make_group_filter(config: CheckpointConfig) -> GroupFilter:
