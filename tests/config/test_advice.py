@@ -59,7 +59,14 @@ def advice(key: str, flows: list[FlowName] | None = None) -> list[str]:
         ("topcs", "unknown key, ignored; did you mean topics?"),
         ("A.bootstrap.server", "unknown key, ignored; did you mean A.bootstrap.servers?"),
         ("C.bootstrap.servers", "ignored: clusters does not name 'C'"),
-        ("offset.storage.topik", "unknown key, ignored; did you mean offset.storage.topic?"),
+        (
+            "offset.storage.topik",
+            "is used as a setting of that topic; did you mean offset.storage.topic?",
+        ),
+        (
+            "B.status.storage.partition",
+            "is used as a setting of that topic; did you mean status.storage.partitions?",
+        ),
         ("whatever.this.is", "unknown key, ignored"),
         ("A->B.offset.flush.interval.ms", f"{WORKER}B.offset.flush.interval.ms"),
         (

@@ -72,3 +72,28 @@ def test_worker_key_without_effect_is_accepted(name: str) -> None:
     parse_worker(settings, "B")
     assert settings.findings.errors == ()
     assert settings.findings.warnings[0].startswith(f"{name}: has no effect: ")
+
+
+def test_other_storage_keys_are_settings_of_that_topic() -> None:
+    props = PROPS | {
+        "offset.storage.min.insync.replicas": "2",
+        "offset.storage.partitions": "7",
+        "status.storage.replication.factor": "1",
+        "status.storage.segment.bytes": "1000",
+    }
+    settings = Settings(props, Findings())
+    worker = parse_worker(settings, "B")
+    assert worker.storage_settings == {
+        "offset": {"min.insync.replicas": "2"},
+        "config": {},
+        "status": {"segment.bytes": "1000"},
+    }
+    assert settings.findings.warnings == ()
+
+
+@pytest.mark.parametrize("name", ["offset.storage.cleanup.policy", "config.storage.partitions"])
+def test_storage_key_that_would_break_the_topic_is_explained(name: str) -> None:
+    settings = Settings(PROPS | {name: "3"}, Findings())
+    worker = parse_worker(settings, "B")
+    assert settings.findings.warnings[0].startswith(f"{name}: has no effect: ")
+    assert not any(worker.storage_settings.values())

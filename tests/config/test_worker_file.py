@@ -155,7 +155,7 @@ def test_bad_setting_is_an_error(key: str, value: str, reason: str) -> None:
     [
         ("plugin.path", "has no effect: there are no Java plugins to load"),
         ("scheduled.rebalance.max.delay.ms", "has no effect: all connectors run on the worker"),
-        ("config.storage.min.insync.replicas", "has no effect: internal topics are created with"),
+        ("config.storage.topics", "is used as a setting of that topic; did you mean config.st"),
         ("group.idd", "unknown key, ignored; is group.id meant?"),
         ("frobnicate", "unknown key, ignored"),
     ],
@@ -167,7 +167,13 @@ def test_key_without_effect_is_told(key: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["consumer.fetch.min.bytes", "admin.retries", "metrics.context.x", "ssl.truststore.password"],
+    [
+        "consumer.fetch.min.bytes",
+        "admin.retries",
+        "metrics.context.x",
+        "ssl.truststore.password",
+        "config.storage.min.insync.replicas",
+    ],
 )
 def test_known_families_are_not_told(key: str) -> None:
     assert worker_with({key: "1"}).warnings == ()

@@ -11,10 +11,16 @@ import pytest
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.storage_topics import (
+    bring_up_storage_topic,
+    configs_topic,
+    offsets_topic,
+    statuses_topic,
+)
 from sparkmirror.errors import ConfigError, KafkaError
 from sparkmirror.mirror.records import encode_offset_key, encode_offset_value
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.admin import Admin, TopicSetting
+from sparkmirror.wire.admin import Admin, NewTopic, TopicSetting
 from sparkmirror.wire.error_codes import broker_error
 from tests.connect.fakes import FakeAdmin
 from tests.flows import NOWHERE, make_flow
@@ -127,6 +133,29 @@ def test_a_missing_topic_is_created_compacted(store: OffsetStore) -> None:
     assert (created.name, created.partitions, created.replication_factor) == (TOPIC, 25, 3)
     assert created.configs == {"cleanup.policy": "compact"}
     assert store.partitions == 25
+
+
+def test_internal_topics_are_created_as_the_worker_keys_say(tmp_path: Path) -> None:
+    settings = {
+        "b.offset.storage.partitions": "4",
+        "b.offset.storage.min.insync.replicas": "2",
+        "b.config.storage.topic": "configs",
+        "b.config.storage.replication.factor": "1",
+        "b.status.storage.topic": "statuses",
+        "b.status.storage.partitions": "2",
+        "b.status.storage.segment.ms": "1000",
+        "b.status.storage.replication.factor": "-1",
+    }
+    worker = make_flow(tmp_path, settings).worker
+    admin = FakeAdmin()
+    for topic in (offsets_topic(worker), configs_topic(worker), statuses_topic(worker)):
+        bring_up_storage_topic(cast(Admin, admin), topic)
+    compact = {"cleanup.policy": "compact"}
+    assert admin.created == [
+        NewTopic(TOPIC, 4, 3, {"min.insync.replicas": "2"} | compact),
+        NewTopic("configs", 1, 1, compact),
+        NewTopic("statuses", 2, -1, {"segment.ms": "1000"} | compact),
+    ]
 
 
 def test_the_topic_is_on_the_workers_own_cluster(

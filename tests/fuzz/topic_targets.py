@@ -10,6 +10,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect import config_records as configs
 from sparkmirror.connect import connector_offsets, membership
 from sparkmirror.connect.status_store import StatusStore
+from sparkmirror.connect.storage_topics import StorageTopic
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.offset_map import OffsetMap
 from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
@@ -61,7 +62,7 @@ def _read_configs(records: Sequence[Record]) -> None:
 
 @functools.cache
 def _status_store() -> StatusStore:
-    return StatusStore(ClientConfig("t", ("none:9092",)), "status", 1, 1)
+    return StatusStore(ClientConfig("t", ("none:9092",)), StorageTopic("status", "status", 1, 1))
 
 
 def _read_statuses(records: Sequence[Record]) -> None:

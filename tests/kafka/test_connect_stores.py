@@ -12,6 +12,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.config_store import ConfigStore, _batch
 from sparkmirror.connect.connector_offsets import ConnectorOffsets
 from sparkmirror.connect.status_store import StatusStore, StoredStatus
+from sparkmirror.connect.storage_topics import StorageTopic
 from sparkmirror.connect.topic_reader import TopicReader
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import BrokerError, ConfigError
@@ -36,7 +37,9 @@ def config_store(
     group: str = "g",
     term: Callable[[], int | None] = lambda: 0,
 ) -> Iterator[ConfigStore]:
-    store = ConfigStore(client, topic, 1, group_id=f"{topic}-{group}", term=term)
+    store = ConfigStore(
+        client, StorageTopic("config", topic, 1, 1), group_id=f"{topic}-{group}", term=term
+    )
     try:
         store.start()
         yield store
@@ -46,7 +49,7 @@ def config_store(
 
 @contextmanager
 def status_store(client: ClientConfig, topic: str) -> Iterator[StatusStore]:
-    store = StatusStore(client, topic, 3, 1)
+    store = StatusStore(client, StorageTopic("status", topic, 3, 1))
     try:
         store.start()
         yield store
@@ -91,7 +94,7 @@ def test_restarts_and_levels_are_told_once(client: ClientConfig) -> None:
         leader.put_logger("org.x", "DEBUG")
         assert asked == [("c", True, False)]
         assert leader.snapshot().loggers == {"org.x": "DEBUG"}
-    later = ConfigStore(client, topic, 1, group_id="g")
+    later = ConfigStore(client, StorageTopic("config", topic, 1, 1), group_id="g")
     later.on_restart(lambda *restart: asked.append(restart))
     try:
         later.start()
@@ -111,7 +114,7 @@ def test_a_topic_that_would_lose_state_is_refused(
 ) -> None:
     config = {"cleanup.policy": policy}
     topic = create_topic(target_cluster, partitions=partitions, config=config)
-    store = ConfigStore(client, topic, 1, group_id="g")
+    store = ConfigStore(client, StorageTopic("config", topic, 1, 1), group_id="g")
     with pytest.raises(ConfigError, match=reason):
         store.start()
     store.stop()

@@ -14,6 +14,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.config_store import ConfigStore
 from sparkmirror.connect.connector_offsets import ConnectorOffsets
 from sparkmirror.connect.status_store import StatusStore
+from sparkmirror.connect.storage_topics import StorageTopic
 from sparkmirror.embedded import ConnectWorker, KafkaCluster
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.process import log_tail
@@ -35,8 +36,10 @@ class World:
         self.config_topic, self.status_topic = unique_name("config"), unique_name("status")
         compacted = {"cleanup.policy": "compact"}
         self.offset_topic = create_topic(cluster, partitions=OFFSET_PARTITIONS, config=compacted)
-        self.configs = ConfigStore(client, self.config_topic, 1, group_id=self.group)
-        self.statuses = StatusStore(client, self.status_topic, 2, 1)
+        self.configs = ConfigStore(
+            client, StorageTopic("config", self.config_topic, 1, 1), group_id=self.group
+        )
+        self.statuses = StatusStore(client, StorageTopic("status", self.status_topic, 2, 1))
         self.offsets = ConnectorOffsets(client, self.offset_topic, OFFSET_PARTITIONS)
         self.common = {
             "source.cluster.alias": "a",

@@ -11,6 +11,7 @@ import pytest
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.config_store import ConfigStore
 from sparkmirror.connect.membership import LEASE_MARGIN_SECONDS, Membership
+from sparkmirror.connect.storage_topics import StorageTopic
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.spark.lease import boot_clock
 from sparkmirror.wire.fenced_writer import FencedError
@@ -148,7 +149,9 @@ def test_a_frozen_leader_has_lost_its_lease_before_another_leads(
         for worker in (one, two):
             # The first one's clock is wrong, so to say: it writes without looking at its lease.
             term = (lambda: 0) if worker is one else (lambda: two.term)
-            store = ConfigStore(client, topic, 1, group_id=group, term=term)
+            store = ConfigStore(
+                client, StorageTopic("config", topic, 1, 1), group_id=group, term=term
+            )
             stack.callback(store.stop)
             store.start()
             stores.append(store)

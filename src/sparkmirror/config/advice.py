@@ -18,7 +18,7 @@ from sparkmirror.config.expansion import CLUSTERS, WORKER_PREFIXES, pairs
 from sparkmirror.config.findings import Findings
 from sparkmirror.config.mm2_keys import MM2_KEYS, SPARK
 from sparkmirror.config.providers import CONFIG_PROVIDERS
-from sparkmirror.config.worker import WORKER_KEYS
+from sparkmirror.config.worker import STORAGE_PREFIXES, WORKER_KEYS
 from sparkmirror.types import FlowName
 
 # Keys of older releases, and what stands for them since 4.0.
@@ -109,7 +109,7 @@ def _at_top(name: str, context: Context) -> str | None:
     if name in MM2_KEYS or name in MIRROR_KEYS or name in CLUSTER_KEYS:
         return None
     if name.startswith(WORKER_PREFIXES):
-        return None if _is_worker_key(name) else _unknown(name, WORKER_KEYS.names)
+        return topic_setting(name) if _is_worker_key(name) else _unknown(name, WORKER_KEYS.names)
     if name in REMOVED:
         return removed_key(name)
     if spellings := _spellings(name, context.example):
@@ -128,7 +128,7 @@ def _in_cluster(alias: str, name: str, context: Context) -> str | None:
     is_of_worker = _is_worker_key(name) or name in COMMON_CLIENT_KEYS
     has_worker = context.is_target(alias) or not context.is_source(alias)
     if is_of_worker and has_worker:
-        return None
+        return topic_setting(name)
     if is_of_worker and (pairs_here := context.heartbeats_into(alias)):
         return _only_for_heartbeats(name, pairs_here, context)
     return _misplaced_in_cluster(alias, name.removeprefix("cluster."), context)
@@ -272,7 +272,16 @@ def _is_flow_key(name: str) -> bool:
 
 def _is_worker_key(name: str) -> bool:
     from_connectors = name.startswith(WORKER_PREFIXES) and name in MIRROR_KEYS
-    return name in WORKER_KEYS or from_connectors or name.startswith(CONVERTER_PREFIXES)
+    known_prefixes = (*CONVERTER_PREFIXES, *STORAGE_PREFIXES)
+    return name in WORKER_KEYS or from_connectors or name.startswith(known_prefixes)
+
+
+def topic_setting(name: str) -> str | None:
+    """What to say of `offset.storage.X`, which sets X of that topic, if it looks misspelt."""
+    if name in WORKER_KEYS or not name.startswith(STORAGE_PREFIXES):
+        return None
+    close = get_close_matches(name, WORKER_KEYS.names, 1, 0.9)
+    return f"is used as a setting of that topic; did you mean {close[0]}?" if close else None
 
 
 def _flow_of(alias: str, context: Context, name: str) -> str:

@@ -155,7 +155,9 @@ SECTIONS = (
     Section(
         "Worker keys",
         "In an mm2 file as `B.key`, where B is the target; in a worker file as `key`. What has no "
-        "effect here has none in an mm2 file.",
+        "effect here has none in an mm2 file. Any other `offset.storage.X`, `config.storage.X` or "
+        "`status.storage.X` sets X of that topic when it is created, for example "
+        "`offset.storage.min.insync.replicas`; `cleanup.policy` is always `compact`.",
         tuple(WORKER_KEYS),
     ),
     Section(

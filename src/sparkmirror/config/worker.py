@@ -6,7 +6,8 @@ A worker with a file of its own (`worker_file`) reads SHARED_KEYS and more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sparkmirror.config.client_keys import no_effect
@@ -24,6 +25,11 @@ from sparkmirror.config.not_yet import check_not_yet
 INT, SHORT, LONG, STRING, LIST = Type.INT, Type.SHORT, Type.LONG, Type.STRING, Type.LIST
 BOOLEAN, CLASS = Type.BOOLEAN, Type.CLASS
 HIGH = Importance.HIGH
+# What follows `offset.storage.` and its like and is no setting of the topic in Kafka itself.
+STORAGE_KINDS = ("offset", "config", "status")
+STORAGE_PREFIXES = tuple(f"{kind}.storage." for kind in STORAGE_KINDS)
+NO_TOPIC_SETTING = ("topic", "replication.factor", "partitions")
+CLEANUP_POLICY = "cleanup.policy"
 
 
 def _topic(kind: str, default: str, doc: str) -> tuple[Key, Key]:
@@ -145,7 +151,10 @@ WORKER_KEYS = SHARED_KEYS + Definition(
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """What the worker of a flow is told. `client` reaches its internal topics, on the target."""
+    """What the worker of a flow is told. `client` reaches its internal topics, on the target.
+
+    `storage_settings` has, by kind (offset, config, status), what else that topic is created with.
+    """
 
     bootstrap_servers: tuple[str, ...]
     client_id: str
@@ -164,6 +173,7 @@ class WorkerConfig:
     offset_flush_timeout_ms: int = 5000
     task_shutdown_graceful_timeout_ms: int = 5000
     exactly_once_source_support: str = "disabled"
+    storage_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
 
 
 def parse_worker(settings: Settings, alias: str, keys: Definition = WORKER_KEYS) -> WorkerConfig:
@@ -182,4 +192,25 @@ def parse_worker(settings: Settings, alias: str, keys: Definition = WORKER_KEYS)
         client_id=client.client_id,
         client=client,
         producer=parse_producer(producer_settings(settings), alias),
+        storage_settings={kind: _topic_settings(settings, kind) for kind in STORAGE_KINDS},
     )
+
+
+def _topic_settings(settings: Settings, kind: str) -> dict[str, str]:
+    """`offset.storage.min.insync.replicas=2` and its like: settings of the topic, as in Connect.
+
+    Mirrors: org.apache.kafka.connect.runtime.distributed.DistributedConfig.topicSettings (4.3).
+    """
+    prefix = f"{kind}.storage."
+    given = {
+        key.removeprefix(prefix): value
+        for key, value in settings.values.items()
+        if key.startswith(prefix)
+    }
+    if given.pop(CLEANUP_POLICY, None) is not None:
+        why = "has no effect: the topic is always compacted, or state would be deleted in time"
+        settings.findings.warn_key(prefix + CLEANUP_POLICY, why)
+    if kind == "config" and "partitions" in given:
+        why = "has no effect: the topic has one partition, which keeps its records in order"
+        settings.findings.warn_key(f"{prefix}partitions", why)
+    return {name: value for name, value in given.items() if name not in NO_TOPIC_SETTING}

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from sparkmirror.config.advice import topic_setting
 from sparkmirror.config.classes import BYTE_ARRAY_CONVERTER
 from sparkmirror.config.client_keys import ADMIN_KEYS, CLIENT_KEYS, no_effect
 from sparkmirror.config.findings import Findings, Settings
@@ -23,13 +24,17 @@ from sparkmirror.config.properties import load_properties
 from sparkmirror.config.providers import CONFIG_PROVIDERS, Provider, load_providers, resolve
 from sparkmirror.config.rest_keys import REST_KEYS, RestConfig, rest_config
 from sparkmirror.config.rest_security import ADMIN_HTTPS_PREFIX, HTTPS_PREFIX
-from sparkmirror.config.worker import SHARED_KEYS, WorkerConfig, parse_worker
+from sparkmirror.config.worker import (
+    SHARED_KEYS,
+    STORAGE_PREFIXES,
+    WorkerConfig,
+    parse_worker,
+)
 
 # The worker's own cluster has no alias; this one stands in messages.
 OWN_CLUSTER = "worker"
 SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "session.timeout.ms", "heartbeat.interval.ms"
 NO_CONVERSION = "records are forwarded byte for byte, as with ByteArrayConverter"
-TOPIC_PREFIXES = ("offset.storage.", "config.storage.", "status.storage.")
 # Families of keys that others check, or that need no check.
 KNOWN_PREFIXES = (
     f"{SPARK}.",
@@ -246,7 +251,7 @@ def _advice(key: str) -> str | None:
     """What to say of a key that nobody reads."""
     if key in WORKER_FILE_KEYS or key in ADMIN_KEYS or key.startswith(KNOWN_PREFIXES):
         return None
-    if key.startswith(TOPIC_PREFIXES):
-        return "has no effect: internal topics are created with Connect's settings only"
+    if key.startswith(STORAGE_PREFIXES):
+        return topic_setting(key)
     close = get_close_matches(key, (*WORKER_FILE_KEYS.names, *ADMIN_KEYS.names), 1, 0.85)
     return "unknown key, ignored" + (f"; is {close[0]} meant?" if close else "")

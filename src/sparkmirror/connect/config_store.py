@@ -52,16 +52,15 @@ class ConfigStore:
     def __init__(
         self,
         client: ClientConfig,
-        topic: str,
-        replication_factor: int,
+        topic: StorageTopic,
         *,
         group_id: str,
         term: Callable[[], int | None] = lambda: 0,
     ) -> None:
-        self.topic = topic
-        self._tp = TopicPartition(topic, 0)
+        self.topic = topic.name
+        self._wanted = topic
+        self._tp = TopicPartition(topic.name, 0)
         self._client = client
-        self._replication_factor = replication_factor
         self._term = term
         # The last term in which we claimed. Whoever was fenced in it must see that it still leads,
         # and call `claim`, before it writes again.
@@ -84,8 +83,7 @@ class ConfigStore:
             ConfigError: the topic cannot be used.
             KafkaError: it can neither be created nor read.
         """
-        wanted = StorageTopic("config", self.topic, 1, self._replication_factor)
-        prepare_storage_topic(self._client, wanted)
+        prepare_storage_topic(self._client, self._wanted)
         self._followed = FollowedTopic(self._client, self.topic, 1, self)
         self._followed.start()
         self._started = True

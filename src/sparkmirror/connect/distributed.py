@@ -18,12 +18,16 @@ from sparkmirror.connect.connector_offsets import ConnectorOffsets
 from sparkmirror.connect.crew import Crew
 from sparkmirror.connect.herder import WorkerHerder
 from sparkmirror.connect.membership import Membership
-from sparkmirror.connect.offset_store import offsets_topic
 from sparkmirror.connect.publisher import Identity
 from sparkmirror.connect.running import Running, make_running
 from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.connect.status_store import StatusStore
-from sparkmirror.connect.storage_topics import prepare_storage_topic
+from sparkmirror.connect.storage_topics import (
+    configs_topic,
+    offsets_topic,
+    prepare_storage_topic,
+    statuses_topic,
+)
 from sparkmirror.connect.stores import Settings, Stores
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.admin import Admin
@@ -60,17 +64,11 @@ class DistributedWorker:
         )
         self.configs = ConfigStore(
             worker.client,
-            worker.config_storage_topic,
-            worker.config_storage_replication_factor,
+            configs_topic(worker),
             group_id=group.group_id,
             term=lambda: self.membership.term,
         )
-        self.statuses = StatusStore(
-            worker.client,
-            worker.status_storage_topic,
-            worker.status_storage_partitions,
-            worker.status_storage_replication_factor,
-        )
+        self.statuses = StatusStore(worker.client, statuses_topic(worker))
         self._spark = SparkHost(file.spark, self.membership.lease_seconds)
         stores = Stores(self.configs, self.statuses, _offsets(file), self.membership)
         self.crew = Crew(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.storage_topics import (
-    StorageTopic,
     bring_up_storage_topic,
+    offsets_topic,
     prepare_storage_topic,
 )
 from sparkmirror.connect.topic_reader import TopicReader
@@ -63,13 +63,3 @@ class OffsetStore:
             else:
                 found[tp] = last_offset
         return found
-
-
-def offsets_topic(worker: WorkerConfig) -> StorageTopic:
-    """What it is to be, if it has to be created."""
-    return StorageTopic(
-        "offset",
-        worker.offset_storage_topic,
-        worker.offset_storage_partitions,
-        worker.offset_storage_replication_factor,
-    )

@@ -54,14 +54,11 @@ class StoredStatus:
 class StatusStore:
     """The status topic. For any thread; writes do not wait."""
 
-    def __init__(
-        self, client: ClientConfig, topic: str, partitions: int, replication_factor: int
-    ) -> None:
-        """`partitions` and `replication_factor` are for creating the topic."""
-        self.topic = topic
+    def __init__(self, client: ClientConfig, topic: StorageTopic) -> None:
+        self.topic = topic.name
         self._client = client
-        self._wanted = StorageTopic("status", topic, partitions, replication_factor)
-        self._partitions = partitions
+        self._wanted = topic
+        self._partitions = topic.partitions
         self._lock = threading.Lock()
         self._connectors: dict[str, StoredStatus] = {}
         self._tasks: dict[str, dict[int, StoredStatus]] = {}
@@ -69,8 +66,8 @@ class StatusStore:
         # Written from here, and maybe not read back yet.
         self._put_topics: dict[str, set[str]] = {}
         self._followed: FollowedTopic | None = None
-        without = {topic: meanwhile(Feature.WORKER, Place.STATUS, WRITE)}
-        self._writer = RecordWriter(ProducerConfig(client), f"'{topic}'", without)
+        without = {topic.name: meanwhile(Feature.WORKER, Place.STATUS, WRITE)}
+        self._writer = RecordWriter(ProducerConfig(client), f"'{topic.name}'", without)
 
     def start(self) -> None:
         """Create or check the topic, read it to its end, and follow it.

@@ -6,12 +6,15 @@ Runs on: worker, at its start.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.errors import ConfigError, DeniedError, KafkaError, told
+from sparkmirror.config.worker import WorkerConfig
+from sparkmirror.errors import BrokerError, ConfigError, DeniedError, KafkaError, told
 from sparkmirror.mirror.permissions import NO_STORE
 from sparkmirror.wire.admin import Admin, NewTopic
+from sparkmirror.wire.error_codes import error_code
 
 log = logging.getLogger(__name__)
 
@@ -23,17 +26,52 @@ ADMIN_TIMEOUT_MS = 60_000
 class StorageTopic:
     """A topic that Connect keeps state in; `kind` is config, status or offset.
 
-    `partitions` and `replication_factor` are for creating it; -1 is the cluster's default.
+    `partitions`, `replication_factor` and `settings` are for creating it; -1 is the cluster's
+    default.
     """
 
     kind: str
     name: str
     partitions: int
     replication_factor: int
+    settings: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def setting(self) -> str:
         return f"{self.kind}.storage.topic"
+
+
+def offsets_topic(worker: WorkerConfig) -> StorageTopic:
+    """The topic for the positions of the copy."""
+    return StorageTopic(
+        "offset",
+        worker.offset_storage_topic,
+        worker.offset_storage_partitions,
+        worker.offset_storage_replication_factor,
+        worker.storage_settings.get("offset", {}),
+    )
+
+
+def configs_topic(worker: WorkerConfig) -> StorageTopic:
+    """The topic for the settings of connectors; the order of its records must be one."""
+    return StorageTopic(
+        "config",
+        worker.config_storage_topic,
+        1,
+        worker.config_storage_replication_factor,
+        worker.storage_settings.get("config", {}),
+    )
+
+
+def statuses_topic(worker: WorkerConfig) -> StorageTopic:
+    """The topic for the states of connectors and tasks."""
+    return StorageTopic(
+        "status",
+        worker.status_storage_topic,
+        worker.status_storage_partitions,
+        worker.status_storage_replication_factor,
+        worker.storage_settings.get("status", {}),
+    )
 
 
 def prepare_storage_topic(client: ClientConfig, topic: StorageTopic) -> int:
@@ -71,7 +109,8 @@ def bring_up_storage_topic(admin: Admin, topic: StorageTopic) -> int:
 
 
 def _create(admin: Admin, topic: StorageTopic) -> None:
-    wanted = NewTopic(topic.name, topic.partitions, topic.replication_factor, {CLEANUP: "compact"})
+    settings = {**topic.settings, CLEANUP: "compact"}
+    wanted = NewTopic(topic.name, topic.partitions, topic.replication_factor, settings)
     error = admin.create_topics([wanted])[topic.name]
     if isinstance(error, DeniedError):
         advice = f"an administrator may create it too, with {CLEANUP}=compact"
@@ -79,9 +118,14 @@ def _create(admin: Admin, topic: StorageTopic) -> None:
             advice += f" and partitions={topic.partitions}"
         raise KafkaError(told(error, f"{NO_STORE}; {advice}")) from error
     if error is not None:
-        setting = f"{topic.kind}.storage.replication.factor"
-        raise KafkaError(f"{error}; set {setting} to at most the number of brokers") from error
+        raise KafkaError(f"{error}; {_advice(error, topic)}") from error
     log.info("created '%s'", topic.name)
+
+
+def _advice(error: BrokerError, topic: StorageTopic) -> str:
+    if error_code(error.code).name == "INVALID_CONFIG":
+        return f"check {', '.join(f'{topic.kind}.storage.{name}' for name in topic.settings)}"
+    return f"set {topic.kind}.storage.replication.factor to at most the number of brokers"
 
 
 def _check_cleanup(admin: Admin, topic: StorageTopic) -> None:
