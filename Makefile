@@ -5,20 +5,31 @@ INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean requirements java
+.PHONY: help demo test test-long check ci bench clean requirements java
+
+# Two processes run the tests, a file at a time.
+IN_TWO_PROCESSES := -n 2 --dist loadfile --no-loadscope-reorder
 
 help:
-	@echo "make demo    copy topics between two real Kafka clusters, and show it (KEEP=1: leave it running)"
-	@echo "make test    run all tests; they start real Kafka brokers (ARGS=... goes to pytest)"
-	@echo "make check   lint, formatting, types, import rules, documents, known holes in packages"
-	@echo "make bench   measure sparkmirror and MirrorMaker 2 on the same brokers (ARGS=...)"
-	@echo "make clean   delete what the others made"
+	@echo "make demo       copy topics between two real Kafka clusters, and show it (KEEP=1: leave it running)"
+	@echo "make test       run the tests except those marked long, on real Kafka brokers (ARGS=... goes to pytest)"
+	@echo "make test-long  run the tests marked long, which make test leaves out"
+	@echo "make check      lint, formatting, types, import rules, documents, known vulnerabilities in packages"
+	@echo "make ci         what CI runs: check, then all tests; reruns each failed test once, alone"
+	@echo "make bench      measure sparkmirror and MirrorMaker 2 on the same brokers (ARGS=...)"
+	@echo "make clean      delete what the others made"
 
 demo: java $(INSTALLED)
 	@$(BIN)/sparkmirror demo $(if $(KEEP),--keep) $(ARGS)
 
 test: java $(INSTALLED)
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest $(IN_TWO_PROCESSES) $(ARGS)
+
+test-long: java $(INSTALLED)
+	$(BIN)/pytest $(IN_TWO_PROCESSES) -m long $(ARGS)
+
+ci: check java
+	$(BIN)/python tools/ci_tests.py $(IN_TWO_PROCESSES) --- $(IN_TWO_PROCESSES) -m long
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .
