@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,13 @@ from starlette.types import Receive, Scope, Send
 
 from sparkmirror.connect.answers import RequestError
 from sparkmirror.rest.errors import NO_LEADER, OTHER_USERS, TOO_MANY_HOPS
-from sparkmirror.rest.forwarding import next_hop
+from sparkmirror.rest.forwarding import (
+    Address,
+    Outgoing,
+    leader_address,
+    next_hop,
+    target_url,
+)
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.users import Users
 from tests.rest.conftest import Serve
@@ -76,6 +83,88 @@ def test_two_hops_are_enough_for_nobody_else(serve: Serve) -> None:
     assert answer.status_code == 409
     assert answer.json() == {"error_code": 409, "message": TOO_MANY_HOPS}
     assert [herder.asked for herder in (first, second, third)] == [["delete"]] * 3
+
+
+@pytest.fixture
+def stranger() -> Iterator[tuple[int, list[str]]]:
+    """The port of a server that is no worker, and the paths it was asked for."""
+    asked: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        asked.append(scope["raw_path"].decode())
+        await Response(status_code=204)(scope, receive, send)
+
+    with RestServer([("127.0.0.1", 0)]).start(app) as server:
+        yield server.ports[0], asked
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "connectors;@127.0.0.1:{}/x/pause",
+        "@127.0.0.1:{}/x/pause",
+        ".127.0.0.1:{}/connectors/x/pause",
+        "http://127.0.0.1:{}/connectors/x/pause",
+        "/connectors;@127.0.0.1:{}/x/pause",
+        "//127.0.0.1:{}/connectors/x/pause",
+    ],
+)
+def test_no_path_leads_to_another_host(
+    serve: Serve, herder: FakeHerder, stranger: tuple[int, list[str]], target: str
+) -> None:
+    port, asked = stranger
+    follower = serve(FakeHerder(serve(herder)))
+    status = _status_of_raw(follower, "PUT", target.format(port))
+    assert asked == []
+    # A leading slash makes it a path, with a parameter that no resource looks at.
+    assert status == (404 if target.startswith("/c") else 400)
+
+
+def _status_of_raw(url: str, method: str, target: str) -> int:
+    """Sends the target as it is, which no HTTP library does."""
+    host, _, port = url.removeprefix("http://").rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        lines = f"{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        connection.sendall(lines.encode())
+        return int(connection.makefile("rb").readline().split()[1])
+
+
+@pytest.mark.parametrize(
+    "leader_url",
+    [
+        "ftp://127.0.0.1:{}/",
+        "http://user@127.0.0.1:{}/",
+        "http://127.0.0.1:{}/path",
+        "http://127.0.0.1:{}/?query",
+        "http://127.0.0.1:{}/#fragment",
+        "http://127.0.0.1:notaport/",
+        "http://127.0.0.1/",
+        "127.0.0.1:{}",
+    ],
+)
+def test_leader_is_asked_only_at_a_plain_address(
+    serve: Serve, stranger: tuple[int, list[str]], leader_url: str
+) -> None:
+    port, asked = stranger
+    follower = serve(FakeHerder(leader_url.format(port)))
+    answer = request(follower, "DELETE", "/connectors/x")
+    assert (answer.status_code, asked) == (500, [])
+    assert "http://host:port/" in answer.json()["message"]
+
+
+def test_request_over_https_is_not_sent_on_in_the_clear() -> None:
+    sent = Outgoing("DELETE", "/connectors/x", "", {}, b"", is_https=True)
+    with pytest.raises(RequestError, match="https") as caught:
+        leader_address("http://leader:8083/", sent)
+    assert caught.value.status == 500
+    assert leader_address("https://[::1]:8443/", sent) == Address("https", "::1", 8443)
+
+
+def test_path_without_a_leading_slash_is_not_sent_on() -> None:
+    sent = Outgoing("DELETE", "connectors/x", "", {}, b"")
+    with pytest.raises(RequestError) as caught:
+        target_url(Address("http", "leader", 8083), sent, "forward=true")
+    assert caught.value.status == 400
 
 
 def test_conflict_while_nobody_leads(serve: Serve) -> None:

@@ -14,7 +14,6 @@ from sparkmirror.rest.uris import check_path, match_path, parse_query, split_pat
     ("path", "expected"),
     [
         ("/", ()),
-        ("", ()),
         ("/connectors", ("connectors",)),
         ("/connectors/", ("connectors",)),
         ("/connectors/a-%3Eb.x/status", ("connectors", "a->b.x", "status")),
@@ -38,6 +37,9 @@ def test_paths_are_split_and_decoded(path: str, expected: tuple[str, ...]) -> No
         ("/a/.%2e", "Ambiguous URI path segment"),
         ("/%ff", "Bad UTF-8 encoding"),
         ("/a%", "Bad Request"),
+        ("", "Bad Request"),
+        ("*", "Bad Request"),
+        ("connectors;@host:80/x/pause", "Bad Request"),
         ("/a<b", "Illegal Path Character"),
         ("/a\\b", "Suspicious Path Character, Illegal Path Character"),
     ],

@@ -207,7 +207,14 @@ def _base_url(request: Request) -> str:
 
 
 def _outgoing(request: Request, body: bytes) -> Outgoing:
-    return Outgoing(request.method, _raw_path(request), _query(request), request.headers, body)
+    return Outgoing(
+        request.method,
+        _raw_path(request),
+        _query(request),
+        request.headers,
+        body,
+        is_https=request.scope["scheme"] == "https",
+    )
 
 
 def _failure(error: Exception, what: str) -> Answer:

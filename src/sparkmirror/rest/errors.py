@@ -28,6 +28,15 @@ NO_LEADER = (
 TOO_MANY_HOPS = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 NOT_FORWARDED = "IO Error trying to forward REST request: %s"
 OTHER_USERS = "The worker that leads refuses this user: give all workers the same file of users."
+ODD_LEADER = (
+    "Cannot forward the request: the leader's URL '%s' is not of the form http://host:port/ or "
+    "https://host:port/; correct rest.advertised.* in the leader's file."
+)
+PLAIN_LEADER = (
+    "Cannot forward a request that came over https to the leader at '%s', which would send it "
+    "unencrypted; give all workers https listeners, or set rest.advertised.listener=https."
+)
+BAD_TARGET = "Cannot forward the request: its path does not start with a single slash."
 ODD_FORWARD = "Unexpected status code when handling forwarded request: %s"
 
 

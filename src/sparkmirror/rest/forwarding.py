@@ -11,20 +11,24 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx
 
 from sparkmirror.connect.answers import RequestError
 from sparkmirror.rest.errors import (
+    BAD_TARGET,
     NO_LEADER,
     NOT_FORWARDED,
     ODD_FORWARD,
+    ODD_LEADER,
     OTHER_USERS,
+    PLAIN_LEADER,
     TOO_MANY_HOPS,
 )
 
 _CONNECT_TIMEOUT_SECONDS = 5.0
+_SCHEMES = ("http", "https")
 
 ClientTls = Callable[[], ssl.SSLContext]
 
@@ -38,6 +42,16 @@ class Outgoing:
     query: str
     headers: Mapping[str, str]
     body: bytes
+    is_https: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a worker listens; the host of an IPv6 address has no brackets."""
+
+    scheme: str
+    host: str
+    port: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +76,11 @@ async def forward(
     query = next_hop(request.query)
     if not leader_url:
         raise RequestError(409, NO_LEADER)
-    url = f"{leader_url.rstrip('/')}{request.raw_path}?{query}"
+    leader = leader_address(leader_url, request)
+    url = target_url(leader, request, query)
     timeout = httpx.Timeout(timeout_seconds, connect=_CONNECT_TIMEOUT_SECONDS)
     # No settings of the environment: a proxy between workers would be a surprise.
-    client = httpx.AsyncClient(
-        timeout=timeout, trust_env=False, verify=_verify(leader_url, client_tls)
-    )
+    client = httpx.AsyncClient(timeout=timeout, trust_env=False, verify=_verify(leader, client_tls))
     try:
         async with client:
             response = await client.request(
@@ -79,9 +92,37 @@ async def forward(
     return _read(response)
 
 
-def _verify(leader_url: str, client_tls: ClientTls | None) -> ssl.SSLContext | bool:
+def leader_address(leader_url: str, request: Outgoing) -> Address:
+    """The parts of the URL that the leader told the group.
+
+    Only an address is taken from it, so that it cannot name a user, a path or another protocol.
+    A request that came encrypted, maybe with a password, is not sent on in the clear.
+    """
+    parts = urlsplit(leader_url)
+    try:
+        address = Address(parts.scheme, parts.hostname or "", parts.port or 0)
+    except ValueError:  # the port is no number
+        raise RequestError(500, ODD_LEADER % leader_url) from None
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    is_plain = leader_url.rstrip("/").lower() == f"{address.scheme}://{host}:{address.port}"
+    if address.scheme not in _SCHEMES or not address.host or not is_plain:
+        raise RequestError(500, ODD_LEADER % leader_url)
+    if request.is_https and address.scheme != "https":
+        raise RequestError(500, PLAIN_LEADER % leader_url)
+    return address
+
+
+def target_url(leader: Address, request: Outgoing, query: str) -> httpx.URL:
+    """The request's path at the leader: built from parts, so no path can name another host."""
+    if not request.raw_path.startswith("/") or request.raw_path.startswith("//"):
+        raise RequestError(400, BAD_TARGET)
+    raw_path = f"{request.raw_path}?{query}".encode("latin-1")
+    return httpx.URL(scheme=leader.scheme, host=leader.host, port=leader.port, raw_path=raw_path)
+
+
+def _verify(leader: Address, client_tls: ClientTls | None) -> ssl.SSLContext | bool:
     """Certificates take long to load, so they are not where nobody needs them."""
-    is_https = leader_url.startswith("https:")
+    is_https = leader.scheme == "https"
     return client_tls() if is_https and client_tls is not None else is_https
 
 

@@ -26,7 +26,13 @@ _VIOLATIONS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def check_path(raw_path: str) -> None:
-    """Raises BadUri."""
+    """Raises BadUri.
+
+    A path starts with a slash (RFC 9112, origin-form). Other forms are for proxies, and would
+    become part of the host's name where a path is appended to an address.
+    """
+    if not raw_path.startswith("/"):
+        raise BadUri("Bad Request", BAD_MESSAGE)
     if _UTF_16.search(raw_path):
         raise BadUri("UTF-16 encoding")
     if _BAD_PERCENT.search(raw_path):
