@@ -92,6 +92,8 @@ class Answers:
     def __init__(self, changed: threading.Condition, newest: Mapping[int, int]) -> None:
         self.topics: dict[str, Topic] = {}
         self.ports: dict[int, int] = {}
+        # Of brokers that tell clients to come to another address.
+        self.advertised: dict[int, tuple[str, int]] = {}
         self.sessions: dict[tuple[int, int], Session] = {}
         self.keeps_sessions = True
         self.running: set[int] = set()
@@ -138,11 +140,10 @@ class Answers:
         )
 
     def _metadata(self, request: Request, action: Do) -> Any:
+        places = {node: ("127.0.0.1", port) for node, port in self.ports.items()}
         brokers = [
-            MetadataResponse.MetadataResponseBroker(
-                node_id=node, host="127.0.0.1", port=port, rack=None
-            )
-            for node, port in self.ports.items()
+            MetadataResponse.MetadataResponseBroker(node_id=node, host=host, port=port, rack=None)
+            for node, (host, port) in (places | self.advertised).items()
         ]
         topics = [self._metadata_topic(asked.name, action) for asked in request.body.topics]
         return MetadataResponse(

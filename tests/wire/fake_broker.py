@@ -131,6 +131,10 @@ class FakeCluster:
             thread.join(5.0)
             assert not thread.is_alive(), f"{thread.name} does not end"
 
+    def advertise(self, node: int, host: str, port: int) -> None:
+        """Let a broker tell clients to come to another address than it listens on."""
+        self._answers.advertised[node] = (host, port)
+
     # -- what a test looks at ----------------------------------------------------------------------
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -59,9 +60,12 @@ def _print(report: Report) -> None:
         typer.echo(f"warning: {warning}", err=True)
     for cluster in report.clusters:
         _print_cluster(cluster)
-    if report.rights:
-        print_table(RIGHT_HEADER, [_cells(right) for right in report.rights])
+    if asked := [right for right in report.rights if not right.is_unasked]:
+        print_table(RIGHT_HEADER, [_cells(right) for right in asked])
         typer.echo("")
+    unasked = Counter(right.alias for right in report.rights if right.is_unasked)
+    for alias, count in unasked.items():
+        typer.echo(f"cluster '{alias}' cannot be asked about {count} rights: no connection\n")
     missing = [right for right in report.rights if right.denied and not right.is_ok]
     for right in missing:
         _print_missing(right)

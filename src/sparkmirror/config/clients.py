@@ -33,7 +33,10 @@ OVERRIDE = "override."
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """How to reach one cluster. `security` has only what was set, passwords as Secret."""
+    """How to reach one cluster. `security` has only what was set, passwords as Secret.
+
+    `servers_key` is the key of `bootstrap_servers` in the user's file, for messages.
+    """
 
     alias: str
     bootstrap_servers: tuple[str, ...]
@@ -52,6 +55,11 @@ class ClientConfig:
     receive_buffer_bytes: int = -1
     send_buffer_bytes: int = -1
     client_rack: str = ""
+    servers_key: str = field(default=BOOTSTRAP_SERVERS, compare=False)
+
+    def key(self, name: str) -> str:
+        """Where the user sets `name` for this cluster: beside its addresses."""
+        return f"{self.servers_key.removesuffix(BOOTSTRAP_SERVERS)}{name}"
 
     def is_same_cluster(self, other: ClientConfig) -> bool:
         """Whether the addresses have one in common; a broker of two names looks like two."""
@@ -185,7 +193,15 @@ def _client(values: Mapping[str, Any], settings: Settings, alias: str) -> Client
     if values[JAAS] is not None:
         security[JAAS] = values[JAAS]
     security[SECURITY_PROTOCOL.name] = values[SECURITY_PROTOCOL.name]
-    return fill(ClientConfig, COMMON_CLIENT_KEYS, values, alias=alias, security=security)
+    servers_key = settings.findings.origin(BOOTSTRAP_SERVERS).key
+    return fill(
+        ClientConfig,
+        COMMON_CLIENT_KEYS,
+        values,
+        alias=alias,
+        security=security,
+        servers_key=servers_key,
+    )
 
 
 def _within_promises(config: ProducerConfig, findings: Findings) -> ProducerConfig:

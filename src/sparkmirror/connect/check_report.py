@@ -12,6 +12,9 @@ from typing import Any
 from sparkmirror.mirror.permissions import Need
 from sparkmirror.wire.access import Right
 
+# Why nothing is known of the rights on a cluster; its own checks say more.
+NO_CONNECTION = "no connection"
+
 
 class State(StrEnum):
     """`WITHOUT`: it is not there, and what is asked for works all the same."""
@@ -77,6 +80,11 @@ class RightReport:
     @property
     def is_ok(self) -> bool:
         return self.state in (State.YES, State.WITHOUT)
+
+    @property
+    def is_unasked(self) -> bool:
+        """Whether the cluster could not be asked at all."""
+        return self.state is State.UNKNOWN and self.detail == NO_CONNECTION
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -5,7 +5,6 @@ Runs on: wherever `sparkmirror check` is called; changes nothing anywhere.
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,14 @@ from dataclasses import dataclass, replace
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.connectors import CheckpointConfig, SourceConfig
 from sparkmirror.config.worker import WorkerConfig
-from sparkmirror.connect.check_report import Check, ClusterReport, Report, RightReport, State
+from sparkmirror.connect.check_report import (
+    NO_CONNECTION,
+    Check,
+    ClusterReport,
+    Report,
+    RightReport,
+    State,
+)
 from sparkmirror.connect.checked_file import CheckedConnector, CheckedFile
 from sparkmirror.connect.followed_groups import FollowedGroups
 from sparkmirror.connect.hidden_topics import plain_names
@@ -34,6 +40,13 @@ from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.wire.access import Resource, Right, grant_command
 from sparkmirror.wire.principal import principal_of
+from sparkmirror.wire.reaching import (
+    AdvertisedError,
+    ask_for_brokers,
+    connect_to,
+    describe_unreachable,
+    find_unreachable,
+)
 from sparkmirror.wire.rights_probe import RightsProbe
 from sparkmirror.wire.security import Security
 from sparkmirror.wire.tls_probe import fetch_certificate
@@ -41,7 +54,6 @@ from sparkmirror.wire.tls_probe import fetch_certificate
 TIMEOUT_MS = 15_000
 # Brokers from this release on do not ask writers for a right on the cluster.
 CONTENT_VERSION = (2, 8)
-REACH_SECONDS = 5.0
 EXPIRES_SOON_DAYS = 30
 # Of commands that grant the same right on several resources.
 MOST_GRANTS = 3
@@ -118,7 +130,7 @@ def _log_in(client: ClientConfig) -> Login:
         if _reach(client, checks) and _check_tls(client, checks):
             probe = _authenticate(client, checks)
         if probe is not None:
-            topics = _look_around(probe, checks)
+            topics = _look_around(client, probe, checks)
     except MirrorError as error:
         checks.append(Check("connection", State.NO, str(error)))
     principal = principal_of(client)
@@ -128,20 +140,16 @@ def _log_in(client: ClientConfig) -> Login:
 
 def _reach(client: ClientConfig, checks: list[Check]) -> bool:
     """Whether any of the addresses accepts connections; those that do not are named."""
-    problems = [problem for server in client.bootstrap_servers if (problem := _connect(server))]
+    problems = [
+        f"{server}: {problem}"
+        for server in client.bootstrap_servers
+        if (problem := connect_to(server))
+    ]
     is_any = len(problems) < len(client.bootstrap_servers)
+    if not is_any:
+        problems.append(f"check {client.servers_key} and that the brokers are up")
     checks.append(Check("reachable", State.YES if is_any else State.NO, "; ".join(problems)))
     return is_any
-
-
-def _connect(server: str) -> str:
-    """Why nobody answers there; empty if somebody does."""
-    host, _, port = server.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS).close()
-    except OSError as error:
-        return f"{server}: {error.strerror or error}"
-    return ""
 
 
 def _check_tls(client: ClientConfig, checks: list[Check]) -> bool:
@@ -171,7 +179,10 @@ def _check_certificate(client: ClientConfig, server: str) -> Check:
 def _authenticate(client: ClientConfig, checks: list[Check]) -> RightsProbe | None:
     began = time.monotonic()
     try:
-        probe = RightsProbe(client, TIMEOUT_MS)
+        probe: RightsProbe | None = RightsProbe(client, TIMEOUT_MS)
+        unreachable = None
+    except AdvertisedError as error:  # which only those learn that have logged in
+        probe, unreachable = None, Check("brokers", State.NO, str(error))
     except MirrorError as error:
         checks.append(Check("authenticated", State.NO, str(error)))
         return None
@@ -179,15 +190,17 @@ def _authenticate(client: ClientConfig, checks: list[Check]) -> RightsProbe | No
     how = security.setting("sasl.mechanism") if security.is_sasl else security.protocol
     detail = f"{principal_of(client)} ({how}), {time.monotonic() - began:.1f} s"
     checks.append(Check("authenticated", State.YES, detail))
+    checks += [] if unreachable is None else [unreachable]
     return probe
 
 
-def _look_around(probe: RightsProbe, checks: list[Check]) -> frozenset[str]:
-    cluster_id, brokers = probe.describe_brokers()
-    problems = [problem for server in brokers if (problem := _connect(server))]
-    state = State.NO if problems else State.YES
-    detail = "; ".join(problems) or f"{len(brokers)}, all of which can be reached"
-    checks.append(Check("brokers", state, f"{detail}; cluster id {cluster_id}"))
+def _look_around(client: ClientConfig, probe: RightsProbe, checks: list[Check]) -> frozenset[str]:
+    answered = ask_for_brokers(client)
+    problems = find_unreachable(answered.brokers)
+    state, detail = State.YES, f"{len(answered.brokers)}, all of which can be reached"
+    if problems:
+        state, detail = State.NO, describe_unreachable(client, answered, problems)
+    checks.append(Check("brokers", state, f"{detail}; cluster id {probe.cluster_id()}"))
     version = ".".join(map(str, probe.broker_version))
     checks.append(Check("version", State.YES, f"Kafka {version} or what behaves so"))
     topics = frozenset(probe.list_topics())
@@ -279,7 +292,7 @@ def _is_for_old_brokers(row: Wanted, logins: Logins) -> bool:
 
 def _ask(login: Login, rights: Sequence[Right]) -> Mapping[Right, bool | KafkaError]:
     if login.probe is None:
-        return dict.fromkeys(rights, KafkaError("no connection"))
+        return dict.fromkeys(rights, KafkaError(NO_CONNECTION))
     return login.probe.ask(rights)
 
 

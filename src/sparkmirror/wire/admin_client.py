@@ -16,7 +16,13 @@ from kafka import KafkaAdminClient
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
 from sparkmirror.wire.access import Right, answer_error
-from sparkmirror.wire.reaching import check_reachable
+from sparkmirror.wire.reaching import (
+    AdvertisedError,
+    ask_for_brokers,
+    check_reachable,
+    describe_unreachable,
+    find_unreachable,
+)
 from sparkmirror.wire.security import Security
 
 # kafka-python logs every reconnect; what matters of it comes back as an error here.
@@ -40,7 +46,7 @@ def _silent(config: ClientConfig, timeout_ms: int) -> TransportError:
     return TransportError(
         f"cluster '{config.alias}' cannot be reached ({', '.join(config.bootstrap_servers)}: "
         f"somebody listens, but does not answer as a Kafka broker within {timeout_ms / 1000:g} s); "
-        f"check {config.alias}.bootstrap.servers and {config.alias}.security.protocol"
+        f"check {config.servers_key} and {config.key('security.protocol')}"
     )
 
 
@@ -102,12 +108,23 @@ class AdminClient:
         try:
             yield
         except kafka.errors.KafkaError as error:
-            if isinstance(error, UNCLEAR) and Security.of(self._config).protocol != "PLAINTEXT":
-                check_reachable(self._config)  # says why, if it is TLS or the login
             text = f"{what} on '{self._alias}': {type(error).__name__}: {error}"
+            if isinstance(error, UNCLEAR):
+                self._say_why(text)
             if getattr(error, "retriable", False):
                 raise TransportError(text) from error
             raise KafkaError(text) from error
+
+    def _say_why(self, text: str) -> None:
+        """Raise why the connection broke, if that can be found out: kafka-python does not know.
+
+        Raises:
+            AuthenticationError, TransportError: it is TLS, the login, or an address.
+        """
+        answered = ask_for_brokers(self._config)
+        if problems := find_unreachable(answered.brokers):
+            why = describe_unreachable(self._config, answered, problems)
+            raise AdvertisedError(f"{text}: {why}")
 
 
 def in_parts(items: Sequence[T]) -> Iterator[Sequence[T]]:

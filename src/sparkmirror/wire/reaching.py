@@ -2,12 +2,18 @@
 
 Runs on: worker. kafka-python would try until its time is over and then say that nobody answered;
 the event loop's connections know whether it was the name, the port, TLS or the login.
+
+A bootstrap server only tells where the brokers are: each advertises an address of its own
+(advertised.listeners), which may be one that does not exist on this side of a firewall.
 """
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import NamedTuple
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
@@ -15,14 +21,36 @@ from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import BOOTSTRAP, Cluster
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.loop import Loop
+from sparkmirror.wire.messages import decode_metadata
+from sparkmirror.wire.stream import connect_problem
 
 REACH_SECONDS = 5.0
 # A login may wait for a token server or a KDC, which are asked again when they are not well.
 LOGIN_SECONDS = 20.0
 # A broker that is starting may drop the first connections.
 MOST_FAILURES = 3
+# Of brokers that are tried together, and of those that an error names.
+MOST_AT_ONCE = 16
+MOST_SHOWN = 5
 # Version 1, which every broker knows, about no topic at all.
 METADATA, NO_TOPICS = (3, 1), bytes(4)
+ADVERTISED_REMEDY = (
+    "set advertised.listeners of the brokers to addresses that this machine can reach and resolve"
+)
+
+
+class Answered(NamedTuple):
+    """The bootstrap server that answered, and the address of each broker, as it advertises it."""
+
+    server: str
+    brokers: Mapping[int, str]
+
+
+class AdvertisedError(TransportError):
+    """Brokers advertise addresses that cannot be reached from here.
+
+    Operator action: change advertised.listeners of these brokers, or this machine's name service.
+    """
 
 
 def check_reachable(config: ClientConfig) -> None:
@@ -30,38 +58,85 @@ def check_reachable(config: ClientConfig) -> None:
 
     Raises:
         AuthenticationError: certificates or login; names cluster, address, cause and remedy.
+        AdvertisedError: a bootstrap server answers, but no broker can be reached where it told.
         TransportError: names every address and what is wrong with it.
+    """
+    answered = ask_for_brokers(config)
+    problems = find_unreachable(answered.brokers)
+    if problems and len(problems) == len(answered.brokers):
+        raise AdvertisedError(describe_unreachable(config, answered, problems))
+
+
+def ask_for_brokers(config: ClientConfig) -> Answered:
+    """The first bootstrap server that lets us in, and which brokers it names.
+
+    Raises:
+        AuthenticationError, TransportError: as `check_reachable` does.
     """
     unreachable, refused = [], []
     for server in config.bootstrap_servers:
+        if problem := connect_to(server):
+            unreachable.append(f"{server}: {problem}")
+            continue
         try:
-            _check_listening(server)
-            _check_answering(replace(config, bootstrap_servers=(server,)))
-        except OSError as error:
-            unreachable.append(f"{server}: {error.strerror or error}")
+            return Answered(server, _ask(replace(config, bootstrap_servers=(server,))))
         except KafkaError as error:
             refused.append(error)
-        else:
-            return
     if refused:
         raise refused[0]
     raise TransportError(
         f"cluster '{config.alias}' cannot be reached ({'; '.join(unreachable)}); check "
-        f"{config.alias}.bootstrap.servers and that its brokers are up"
+        f"{config.servers_key} and that its brokers are up"
     )
 
 
-def _check_listening(server: str) -> None:
+def find_unreachable(brokers: Mapping[int, str]) -> dict[int, str]:
+    """Why no connection can be made to these brokers; those that accept one are left out."""
+    if not brokers:
+        return {}
+    with ThreadPoolExecutor(min(len(brokers), MOST_AT_ONCE)) as pool:
+        problems = zip(brokers, pool.map(connect_to, brokers.values()), strict=True)
+        return {node: problem for node, problem in problems if problem}
+
+
+def describe_unreachable(
+    config: ClientConfig, answered: Answered, problems: Mapping[int, str]
+) -> str:
+    """Which cluster, who told the addresses, which of them are wrong, and what to change."""
+    return (
+        f"cluster '{config.alias}': {answered.server} answers, but "
+        f"{_advertised(answered.brokers, problems)} cannot be reached from here; "
+        f"{ADVERTISED_REMEDY}"
+    )
+
+
+def _advertised(brokers: Mapping[int, str], problems: Mapping[int, str]) -> str:
+    def row(node: int) -> str:
+        return f"{brokers[node]} of broker {node} ({problems[node]})"
+
+    shown = [row(node) for node in sorted(problems)[:MOST_SHOWN]]
+    more = len(problems) - len(shown)
+    addresses = "address" if len(problems) == 1 else "addresses"
+    return f"the advertised {addresses} {', '.join(shown)}" + (f" and {more} more" if more else "")
+
+
+def connect_to(server: str) -> str:
+    """Why nobody listens there; empty if somebody does."""
     host, _, port = server.rpartition(":")
-    socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS).close()
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS).close()
+    except OSError as error:
+        return connect_problem(error)
+    return ""
 
 
-def _check_answering(config: ClientConfig) -> None:
+def _ask(config: ClientConfig) -> dict[int, str]:
     trial = _Trial(config)
     try:
         trial.run()
     finally:
         trial.close()
+    return trial.brokers
 
 
 class _Trial:
@@ -73,6 +148,8 @@ class _Trial:
     def __init__(self, config: ClientConfig) -> None:
         self._loop = Loop()
         self._cluster = Cluster(self._loop, config, BufferPool(keep_bytes=0), is_trial=True)
+        # Addresses by broker; empty while there is no answer.
+        self.brokers: dict[int, str] = {}
         self._asked: Connection | None = None
         self._is_answered = False
         self._unanswered: list[KafkaError] = []
@@ -100,8 +177,14 @@ class _Trial:
         failures = self._cluster.failures(BOOTSTRAP) + len(self._unanswered)
         return is_refused or failures >= MOST_FAILURES or self._is_answered
 
-    def _answered(self, _: object, __: object) -> None:
+    def _answered(self, answer: memoryview, _: object) -> None:
+        nodes = decode_metadata(answer, METADATA[1]).nodes
+        self.brokers = {node: _address(host, port) for node, (host, port) in nodes.items()}
         self._is_answered = True
 
     def _failed(self, error: KafkaError) -> None:
         self._unanswered.append(self._cluster.last_error or error)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

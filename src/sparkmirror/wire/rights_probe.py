@@ -59,13 +59,6 @@ class RightsProbe(GroupAdmin):
         with self._during("ask for the version"):
             return tuple(self._manager.broker_version)
 
-    def describe_brokers(self) -> tuple[str, list[str]]:
-        """The cluster's id, and the addresses that its brokers advertise."""
-        with self._during("describe the cluster"):
-            found = self._client.describe_cluster()
-        addresses = [f"{row['host']}:{row['port']}" for row in found["brokers"]]
-        return str(found["cluster_id"] or ""), addresses
-
     def ask(self, rights: Iterable[Right]) -> Answers:
         """Whether we have each of these rights, or why that cannot be found out."""
         answers: Answers = {}

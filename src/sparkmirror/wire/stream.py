@@ -23,6 +23,13 @@ class HungUp(TransportError):
     """The other side closed the connection."""
 
 
+def connect_problem(error: OSError) -> str:
+    """Why no connection could be made, in words."""
+    if isinstance(error, socket.gaierror):
+        return f"the name does not resolve ({error.strerror})"
+    return error.strerror or str(error)
+
+
 class Stream(Protocol):
     """What a connection needs of its transport; none of the methods blocks."""
 
@@ -68,7 +75,7 @@ class PlainStream:
             family, kind, proto, _, place = places[attempt % len(places)]
             self._socket = socket.socket(family, kind, proto)
         except OSError as error:
-            raise TransportError(f"connect to {self.address}: {error}") from error
+            raise TransportError(f"connect to {self.address}: {connect_problem(error)}") from error
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -1,0 +1,49 @@
+"""`sparkmirror check` of clusters that cannot be reached: the keys that it names exist."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.cli import main as cli
+from sparkmirror.embedded.ports import ReservedPort
+
+MM2 = "clusters=a,b\na.bootstrap.servers={at}\nb.bootstrap.servers={at}\na->b.enabled=true\n"
+WORKER = (
+    "bootstrap.servers={at}\ngroup.id=g\noffset.storage.topic=o\nconfig.storage.topic=c\n"
+    "status.storage.topic=s\n"
+)
+CONNECTOR = json.dumps(
+    {
+        "name": "n",
+        "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+        "source.cluster.alias": "a",
+        "target.cluster.alias": "b",
+        "source.cluster.bootstrap.servers": "{at}",
+        "target.cluster.bootstrap.servers": "{at}",
+    }
+)
+KEYS = [
+    pytest.param("mm2.properties", MM2, "a.bootstrap.servers", id="mm2 file"),
+    pytest.param("worker.properties", WORKER, "bootstrap.servers", id="worker file"),
+    pytest.param("n.json", CONNECTOR, "source.cluster.bootstrap.servers", id="connector"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "key"), KEYS)
+def test_an_unreachable_cluster_is_told_with_the_key_of_the_file(
+    name: str, text: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / name
+    with ReservedPort() as port:
+        file.write_text(text.replace("{at}", f"127.0.0.1:{port.number}"))
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["check", str(file)])
+    out = capsys.readouterr().out
+    assert ended.value.code == 1
+    reachable = next(line for line in out.splitlines() if line.startswith("reachable"))
+    assert f"Connection refused; check {key} and that the brokers are up" in reachable
+    assert "?: no connection" not in out
+    assert "cannot be asked about" in out
