@@ -32,6 +32,18 @@ def test_secret_value_is_hidden(key: str) -> None:
     assert str(findings.errors[0]) == f"{key}=[hidden]: bad"
 
 
+def test_provided_values_are_in_no_part_of_an_error_however_short() -> None:
+    top = Findings("f")
+    top.note_provided("a.x", "${env:X}", frozenset({"7", "abc"}))
+    view = top.within({"x": "a.x"})
+    view.error("x", "7", "7 is less than 17", "not abc, but abcd")
+    view.warn_key("x", "is 7")
+    assert str(top.errors[0]) == "f: a.x=${env:X}: [hidden] is less than 17; not [hidden], but abcd"
+    assert top.warnings == ("f: a.x: is [hidden]",)
+    top.error("b.x", "7", "7 is odd")
+    assert str(top.errors[1]) == "f: b.x=7: 7 is odd"
+
+
 def test_views_share_what_they_find() -> None:
     top = Findings()
     view = top.renamed({})

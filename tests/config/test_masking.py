@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -14,10 +15,15 @@ from sparkmirror.config.keys import Key, Secret, Type
 from sparkmirror.config.masking import (
     HIDDEN,
     MaskingFormatter,
+    forget_owner,
     is_secret,
     mask,
+    owned_by,
+    provisional,
     remember,
+    remember_provided,
     remember_secrets,
+    remember_token,
 )
 from sparkmirror.config.providers import resolve
 from sparkmirror.config.security_keys import SECURITY_KEYS
@@ -124,3 +130,72 @@ def test_a_token_of_a_megabyte_is_one_word() -> None:
     remember("x" * 1_000_000)
     remember('module required token="a-b-c-d-1" ' + "x." * 500_000)
     assert mask("x" * 1_000_000 + " a-b-c-d-1") == f"{HIDDEN} {HIDDEN}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "shown"),
+    [
+        ("hunter", "is hunter, not hunters", f"is {HIDDEN}, not hunters"),
+        ("sales-eu", "topic xsales-eux", f"topic x{HIDDEN}x"),
+        ("from-a-file\n", "is from-a-file!", f"is {HIDDEN}!"),
+        ("pin-123456", "'pin-123456'", f"'{HIDDEN}'"),
+        ("4711234", "number 4711234", f"number {HIDDEN}"),
+        ("true", "is true", "is true"),
+        ("9092", "at h:9092", "at h:9092"),
+        ("abc", "is abc", "is abc"),
+        ("kafka", "kafka-longer-1", f"{HIDDEN}-longer-1"),
+    ],
+)
+def test_what_a_provider_gave_is_hidden_whatever_its_key(value: str, text: str, shown: str) -> None:
+    with provisional() as hide:
+        remember_provided(value)
+        assert hide(text) == mask(text) == shown
+
+
+def test_the_longest_is_found_first_also_behind_a_short_word() -> None:
+    with provisional() as hide:
+        remember_provided("abcd")
+        remember_provided("abcd-efgh")
+        assert hide("abcd-efgh abcd") == f"{HIDDEN} {HIDDEN}"
+
+
+def test_values_are_hidden_when_they_are_resolved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLAIN_NAME", "resolved-value-9")
+    resolve(
+        {
+            "topics": "${env:PLAIN_NAME}",
+            "config.providers": "env",
+            "config.providers.env.class": (
+                "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+            ),
+        }
+    )
+    assert mask("topic resolved-value-9") == f"topic {HIDDEN}"
+
+
+def test_tokens_push_out_tokens_only() -> None:
+    remember("kept-for-good-1")
+    remember_token("the-first-token-1")
+    for at in range(5001):
+        remember_token(f"token-number-{at}")
+    text = "kept-for-good-1 the-first-token-1 token-number-5000 token-number-0"
+    assert mask(text) == f"{HIDDEN} the-first-token-1 {HIDDEN} token-number-0"
+
+
+def test_an_owners_secrets_are_hidden_while_it_has_them() -> None:
+    owner = object()
+    with owned_by(owner):
+        remember("owned-password-1")
+    for at in range(5001):
+        remember_token(f"another-token-{at}")
+    assert mask("owned-password-1") == HIDDEN
+    with owned_by(owner):
+        remember("owned-password-2")
+    assert mask("owned-password-1 owned-password-2") == f"{HIDDEN} {HIDDEN}"
+    forget_owner(owner)
+    assert mask("owned-password-2") == HIDDEN
+    for at in range(5001):
+        remember_token(f"a-third-token-{at}")
+    assert mask("owned-password-2") == "owned-password-2"

@@ -14,8 +14,10 @@ from sparkmirror.config.client_keys import CONSUMER_KEYS, PRODUCER_KEYS
 from sparkmirror.config.connector_file import collect_connector
 from sparkmirror.config.definitions import OWN_KEYS
 from sparkmirror.config.findings import Findings
+from sparkmirror.config.masking import HIDDEN, mask, remember
 from sparkmirror.config.plugins import NoConnectorClass, UnknownConnectorClass, WrongPlugin
 from sparkmirror.config.validation import error_summary, validate_connector
+from sparkmirror.config.worker_file import WorkerFile
 from tests.config.worker_files import worker_file, worker_with
 from tests.golden_rest.exchange import Exchange, load_exchange
 
@@ -198,6 +200,41 @@ def test_placeholder_is_shown_as_it_was_sent(tmp_path: Path) -> None:
     missing = validate_connector(None, SOURCE | {"topics": placeholder + "${file:/no:x}"}, worker)
     assert missing["error_count"] == 1
     assert "/no cannot be read" in row(missing, "topics")["value"]["errors"][0]
+
+
+def provider_of(folder: Path, **values: str) -> tuple[WorkerFile, str]:
+    """A worker with a file provider, and what stands before the key in a placeholder."""
+    file = folder / "provided.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in values.items()), "ascii")
+    java = "org.apache.kafka.common.config.provider.FileConfigProvider"
+    worker = worker_with({"config.providers": "file", "config.providers.file.class": java})
+    return worker, f"${{file:{file}"
+
+
+def test_part_of_a_value_that_was_provided_is_not_shown(tmp_path: Path) -> None:
+    worker, file = provider_of(tmp_path, flag="hunter2", short="q9")
+    props = {"emit.checkpoints.enabled": f"not-{file}:flag}}", "tasks.max": f"{file}:short}}"}
+    infos = validate_connector(None, SOURCE | props, worker)
+    assert infos["error_count"] >= 2
+    assert "hunter2" not in json.dumps(infos)
+    assert '"q9' not in json.dumps(infos)
+    assert " q9 " not in json.dumps(infos)
+
+
+def test_a_call_that_only_checks_can_neither_push_out_masks_nor_add_any(tmp_path: Path) -> None:
+    remember("kept-of-the-worker-1")
+    worker, file = provider_of(tmp_path, common="connector-started")
+    words = {f"x{at}.password": f"poison-{at}-of-{at}" for at in range(6000)}
+    props = words | {"a.secret": "connector msc started", "b": f"{file}:common}}"}
+    validate_connector(None, SOURCE | props, worker)
+    text = "connector msc started: connector-started poison-1-of-1 kept-of-the-worker-1"
+    assert mask(text) == text.replace("kept-of-the-worker-1", HIDDEN)
+
+
+def test_a_call_that_only_checks_tells_nothing_of_the_secrets_of_others() -> None:
+    remember("guess-me-1")
+    infos = validate_connector(None, SOURCE | {"tasks.max": "guess-me-1"}, worker_file())
+    assert "guess-me-1" in row(infos, "tasks.max")["value"]["errors"][0]
 
 
 def test_class_is_shown_as_it_was_sent() -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.config.keys import Secret
+from sparkmirror.config.masking import remember_provided
 from sparkmirror.connect import keeper as keeper_module
 from sparkmirror.connect.answers import RequestError, State, TargetState
 from sparkmirror.connect.crew import Crew
@@ -180,6 +182,21 @@ def test_a_mistake_of_ours_is_a_state_too(
     assert trace.startswith("Traceback")
     assert trace.rstrip().endswith("ZeroDivisionError: oh")
     assert f"connector {NAME} failed: oh" in caplog.messages
+
+
+def test_a_trace_has_no_secret_of_the_settings(worker: FakeWorker) -> None:
+    def fail(running: FakeRunning) -> None:
+        Secret("password-in-a-trace")
+        remember_provided("host-in-a-trace:9092")
+        text = "no password-in-a-trace at host-in-a-trace:9092"
+        running.failures.update(connect=KafkaError(text))
+
+    worker.prepare = fail
+    worker.configs.put_connector(NAME, CONFIG)
+    worker.start()
+    worker.wait_for_states(State.FAILED)
+    trace = worker.herder.connector_status(NAME).trace
+    assert trace == "sparkmirror.errors.KafkaError: no [hidden] at [hidden]"
 
 
 def test_one_that_hangs_holds_up_nobody(worker: FakeWorker) -> None:

@@ -25,7 +25,13 @@ MECHANISM = "SCRAM-SHA-512"
 PROVIDER = "org.apache.kafka.common.config.provider."
 # How users give them: in another file, in the environment, in the worker's file, to Spark, and in
 # a connector's configuration as they are. Those of logins and stores are in use.
-IN_A_FILE = {"login": "planted-file-login-1", "keystore": "planted-file-keystore-2"}
+IN_A_FILE = {
+    "login": "planted-file-login-1",
+    "keystore": "planted-file-keystore-2",
+    # Under keys that do not sound secret: a host that nobody reaches, and a setting of Spark.
+    "host": "planted-file-host-12.invalid:1",
+    "plain": "planted-file-plain-13",
+}
 IN_ENVIRONMENT = "planted-environment-3"
 OF_THE_WORKER = ("planted-worker-login-4", "planted-worker-store-5", "planted-worker-token-6")
 OF_SPARK = ("planted-spark-secret-7", "planted-spark-access-8")
@@ -66,7 +72,7 @@ def store_files(folder: Path, cluster: SecureCluster) -> None:
     client = cluster.certificates.client
     store_properties(
         folder / "provided.properties",
-        {"login": login(IN_A_FILE["login"]), "keystore": IN_A_FILE["keystore"]},
+        IN_A_FILE | {"login": login(IN_A_FILE["login"])},
     )
     (folder / "client.p12").write_bytes(client.pkcs12(IN_A_FILE["keystore"]))
 
@@ -98,6 +104,7 @@ def worker_settings(folder: Path, cluster: SecureCluster, spark_port: int) -> di
         "spark.local.dir": str(folder / "local"),
         "spark.authenticate.secret": secret,
         "spark.hadoop.fs.s3a.secret.key": access,
+        "spark.hadoop.some.setting": f"${{file:{folder}/user/provided.properties:plain}}",
     }
 
 
@@ -147,6 +154,9 @@ def scene(
 
 def give_connectors(worker: Worker, workers: Workers, given: dict[str, str]) -> Flow:
     """Three that work, and FAILING: a task fails, nobody is reached, a login is refused."""
+    provided = given["source.cluster.ssl.keystore.location"].replace(
+        "client.p12", "provided.properties"
+    )
     topic, too_large = unique_name("planted"), unique_name("planted-large")
     for name in (topic, too_large):
         create_topic(workers.source, name)
@@ -158,7 +168,7 @@ def give_connectors(worker: Worker, workers: Workers, given: dict[str, str]) -> 
     create_topic(workers.target, f"{flow.alias}.{too_large}", config={"max.message.bytes": "1000"})
     refused = {"topics": too_large, "sync.topic.configs.enabled": "false"}
     put(worker, "refused", {**source, **refused, "name": "refused"})
-    lost = {"source.cluster.bootstrap.servers": "127.0.0.1:1"}
+    lost = {"source.cluster.bootstrap.servers": f"${{file:{provided}:host}}"}
     put(worker, "lost", {**source, **lost, "name": "lost"})
     denied = {"source.cluster.sasl.jaas.config": login(AS_THEY_ARE[1])}
     put(worker, "denied", {**source, **denied, "name": "denied"})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.config.masking import HIDDEN, mask, remember_provided
 from sparkmirror.errors import ConfigErrors
 from sparkmirror.spark.copy_settings import (
     Assigned,
@@ -47,6 +48,17 @@ def test_orders_both_ways(tmp_path: Path) -> None:
     assert settings.worker == flow.worker
     assert settings.offsets_partitions == 25
     assert settings.assigned == ASSIGNED
+
+
+def test_a_task_hides_what_providers_gave_and_is_told_of_no_other(tmp_path: Path) -> None:
+    flow = make_flow(tmp_path)
+    remember_provided("provided-topic-1")
+    remember_provided("provided-elsewhere-1")
+    props = flow.connector_props["MirrorSourceConnector"] | {"topics": "t,provided-topic-1"}
+    message = start_message(props, flow.worker_props, 25, ())
+    assert message["provided"] == ["provided-topic-1"]
+    parse_start(message | {"provided": ["provided-of-the-worker"]})
+    assert mask("at provided-of-the-worker") == f"at {HIDDEN}"
 
 
 def test_orders_that_make_no_sense_name_the_worker_as_their_place(tmp_path: Path) -> None:

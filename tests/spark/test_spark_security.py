@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from pyspark import SparkConf
 
+from sparkmirror.config.masking import remember_provided
 from sparkmirror.spark import session
 from sparkmirror.spark.session import complete_settings
 from sparkmirror.spark.spark_security import (
@@ -74,6 +77,23 @@ def test_missing_secret_of_a_standalone_cluster_says_what_to_do() -> None:
     assert "spark.authenticate.secret" in text
     assert "spark://h:7077 is a standalone cluster" in text
     assert "spark.authenticate=false" in text
+
+
+def test_provided_values_are_neither_on_the_command_line_nor_on_sparks_page() -> None:
+    remember_provided("provided-to-spark-1")
+    given = {"spark.master": "local[1]", "spark.hadoop.x": "a provided-to-spark-1", "spark.y": "1"}
+    settings = complete_settings(given, 1)
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    shown = dict(session._shown(conf).getAll())
+    assert "spark.y" in shown
+    assert "spark.hadoop.x" not in shown
+    hidden = re.compile(settings["spark.redaction.regex"].replace("(?i)", ""), re.IGNORECASE)
+    found = {key for key in (*given, "spark.hadoop.xy", "x", "my.password") if hidden.search(key)}
+    assert found == {"spark.hadoop.x", "x", "my.password"}
+
+
+def test_without_provided_values_spark_hides_what_it_always_hides() -> None:
+    assert "spark.redaction.regex" not in complete_settings({"spark.y": "plain"}, 1)
 
 
 def test_secrets_are_not_for_the_command_line() -> None:

@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sparkmirror.config.masking import HIDDEN, is_secret
+from sparkmirror.config.masking import HIDDEN, is_secret, mask_words
 from sparkmirror.errors import ConfigError, ConfigErrors
 
 
 class Origin(NamedTuple):
-    """Where an expanded setting was written: the key in the file and its unresolved value."""
+    """Where an expanded setting was written: the key in the file and its unresolved value.
+
+    `provided` are the values that config providers gave for placeholders in it.
+    """
 
     key: str
     shown: str | None = None
+    provided: frozenset[str] = frozenset()
 
 
 class Findings:
@@ -44,9 +48,15 @@ class Findings:
         """The name and the printable value of `key` in the user's file."""
         return self.origins.get(key, Origin(key))
 
+    def note_provided(self, key: str, written: str, values: frozenset[str]) -> None:
+        """The value of `key`, `written` with placeholders, has `values` of config providers."""
+        origin = self.origin(key)
+        self.origins[key] = Origin(origin.key, origin.shown or written, values)
+
     def error(self, key: str, value: object, reason: str, remedy: str = "") -> None:
         """Note that `key` cannot be used; `value` is None when the key is absent."""
         origin = self.origin(key)
+        reason, remedy = (mask_words(text, origin.provided) for text in (reason, remedy))
         shown = origin.shown if value is not None and origin.shown is not None else value
         if shown is not None and is_secret(key):
             shown = HIDDEN
@@ -60,7 +70,8 @@ class Findings:
 
     def warn_key(self, key: str, text: str) -> None:
         """Note something about one key, under its name in the user's file."""
-        self.warn(f"{self.origin(key).key}: {text}")
+        origin = self.origin(key)
+        self.warn(f"{origin.key}: {mask_words(text, origin.provided)}")
 
     def within(self, names: Mapping[str, str]) -> Findings:
         """A view for a parser that calls the key `names[x]` by the name `x`."""

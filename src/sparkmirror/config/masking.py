@@ -11,7 +11,9 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from urllib.parse import quote
 
 HIDDEN = "[hidden]"
@@ -35,8 +37,15 @@ _OPTION = re.compile(
 # Shorter ones, words and numbers would make a log unreadable, and are no secrets to anybody.
 _SHORTEST = 6
 _LONG = 12
+# What a config provider gives is secret whatever its key is called; so are shorter ones, as words
+# of their own. "true" and "9092" say nothing.
+_SHORTEST_PROVIDED = 4
+_SHORTEST_PROVIDED_NUMBER = 6
+_PLAIN_VALUES = frozenset({"true", "false", "none", "null"})
 # Of secrets that change; more than a worker with hundreds of connectors has.
-_MOST = 5000
+_MOST_PASSING = 5000
+# Of one request that is only checked.
+_MOST_PROVISIONAL = 1000
 
 
 def is_secret(key: str) -> bool:
@@ -45,55 +54,175 @@ def is_secret(key: str) -> bool:
 
 
 class _Known:
-    """The secrets that this process has seen, in every spelling; for any thread."""
+    """Secrets in every spelling; for any thread.
+
+    Each owner's (a connector's; "" is the process itself) are kept until the owner gives them up,
+    so that no number of others pushes them out. Tokens, and what owners have given up, pass: the
+    oldest make room for new ones. A value is True if a config provider gave it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._values: dict[str, None] = {}
+        self._kept: dict[Hashable, dict[str, bool]] = {}
+        self._passing: dict[str, bool] = {}
         self._pattern: re.Pattern[str] | None = None
 
-    def add(self, value: str) -> None:
-        if value in self._values or not _is_worth_hiding(value):
-            return
+    def keep(self, owner: Hashable, value: str, *, is_provided: bool = False) -> None:
         with self._lock:
-            self._values[value] = None
-            while len(self._values) > _MOST:
-                del self._values[next(iter(self._values))]
+            values = self._kept.setdefault(owner, {})
+            if is_provided > values.get(value, -1):
+                values[value] = is_provided
+                self._pattern = None
+
+    def let_pass(self, value: str, *, is_provided: bool = False) -> None:
+        with self._lock:
+            self._retire({value: is_provided})
+
+    def give_up(self, owner: Hashable) -> None:
+        with self._lock:
+            self._retire(self._kept.pop(owner, {}))
+
+    def replace(self, owner: Hashable, found: _Known) -> None:
+        """What `found` has is all that `owner` has from now on."""
+        with self._lock:
+            former = self._kept.pop(owner, {})
+            self._kept[owner] = found.values()
             self._pattern = None
+            self._retire(former)
+
+    def values(self) -> dict[str, bool]:
+        """All of them."""
+        found = dict(self._passing)
+        for values in self._kept.values():
+            for value, is_provided in values.items():
+                found[value] = is_provided or found.get(value, False)
+        return found
+
+    def provided(self) -> list[str]:
+        with self._lock:
+            return [value for value, is_provided in self.values().items() if is_provided]
 
     def pattern(self) -> re.Pattern[str] | None:
         """Finds any of them, the longest first; None while there are none."""
-        if self._values and self._pattern is None:
-            with self._lock:
-                spellings = {text for value in self._values for text in _spellings(value)}
-                words = sorted(spellings, key=len, reverse=True)
-                self._pattern = re.compile("|".join(map(re.escape, words)))
-        return self._pattern
+        with self._lock:
+            if self._pattern is None and (values := self.values()):
+                self._pattern = _any_of(values)
+            return self._pattern
+
+    def mask(self, text: str) -> str:
+        pattern = self.pattern()
+        return text if pattern is None else pattern.sub(HIDDEN, text)
+
+    def _retire(self, values: Mapping[str, bool]) -> None:
+        for value, is_provided in values.items():
+            former = self._passing.pop(value, None)
+            self._passing[value] = is_provided or bool(former)
+            if former is None:
+                self._pattern = None
+        while len(self._passing) > _MOST_PASSING:
+            del self._passing[next(iter(self._passing))]
+
+
+class _Provisional(_Known):
+    """Of one request: those of its own text are known to whoever has sent it, so that a few do."""
+
+    def keep(self, owner: Hashable, value: str, *, is_provided: bool = False) -> None:
+        if is_provided or sum(map(len, self._kept.values())) < _MOST_PROVISIONAL:
+            super().keep(owner, value, is_provided=is_provided)
 
 
 _known = _Known()
+_scope: ContextVar[_Known | None] = ContextVar("_scope", default=None)
 
 
 def remember(value: str) -> None:
     """Never show `value` again, nor the passwords among the options that it may consist of."""
-    _known.add(value)
-    for name, *given in _OPTION.findall(value):
-        if is_secret(name):
-            for option in given:
-                _known.add(option)
+    for secret in _secrets_in(value):
+        _here().keep("", secret)
+
+
+def remember_token(value: str) -> None:
+    """Do not show `value`, which will be replaced soon, until thousands of others have come."""
+    for secret in _secrets_in(value):
+        _known.let_pass(secret)
+
+
+def remember_provided(value: str) -> None:
+    """Never show `value`, which comes from a config provider, whatever its key is called."""
+    remember(value)
+    for text in {value, value.strip()}:
+        if _is_worth_hiding(text, is_provided=True):
+            _here().keep("", text, is_provided=True)
 
 
 def remember_secrets(props: Mapping[str, str]) -> None:
-    """The same for every property that looks like a secret by its name."""
+    """Never show the properties that look like secrets by their names."""
     for key, value in props.items():
         if is_secret(key):
             remember(value)
 
 
+@contextmanager
+def provisional() -> Iterator[Callable[[str], str]]:
+    """What is remembered inside, by this thread, is hidden inside only.
+
+    For settings that a request only wants checked: its sender can neither push out the secrets of
+    others nor have common words hidden from all later lines. Gives a `mask` for the response, which
+    hides nothing else: if it did, the sender could guess at the secrets of others.
+    """
+    found = _Provisional()
+    token = _scope.set(found)
+    try:
+        yield found.mask
+    finally:
+        _scope.reset(token)
+
+
+@contextmanager
+def owned_by(owner: Hashable) -> Iterator[None]:
+    """What is remembered inside, by this thread, is all that `owner` has."""
+    found = _Known()
+    token = _scope.set(found)
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+        _known.replace(owner, found)
+
+
+def forget_owner(owner: Hashable) -> None:
+    """The owner is gone: its secrets are hidden for a while yet."""
+    _known.give_up(owner)
+
+
+def provided_in(texts: Iterable[str]) -> list[str]:
+    """The values of config providers that occur in `texts`, for another process to hide too."""
+    found = list(texts)
+    return [value for value in _known.provided() if any(value in text for text in found)]
+
+
 def mask(text: str) -> str:
     """`text` without any secret that was remembered."""
-    pattern = _known.pattern()
-    return text if pattern is None else pattern.sub(HIDDEN, text)
+    scope = _scope.get()
+    return _known.mask(text if scope is None else scope.mask(text))
+
+
+def mask_words(text: str, values: Iterable[str]) -> str:
+    """`text` without `values`, however short they are, where they are words of their own."""
+    words = {value.strip() for value in values} - {""}
+    pattern = "|".join(map(_word, _longest_first(words)))
+    return re.sub(pattern, HIDDEN, text) if words else text
+
+
+def _here() -> _Known:
+    return _scope.get() or _known
+
+
+def _secrets_in(value: str) -> Iterator[str]:
+    options = [
+        option for name, *given in _OPTION.findall(value) if is_secret(name) for option in given
+    ]
+    return filter(_is_worth_hiding, (value, *options))
 
 
 class MaskingFormatter(logging.Formatter):
@@ -103,9 +232,31 @@ class MaskingFormatter(logging.Formatter):
         return mask(super().format(record))
 
 
-def _is_worth_hiding(value: str) -> bool:
-    is_word = value.isalpha() or value.isdigit()
-    return len(value.strip()) >= (_LONG if is_word else _SHORTEST)
+def _is_worth_hiding(value: str, *, is_provided: bool = False) -> bool:
+    bare = value.strip()
+    if is_provided:
+        least = _SHORTEST_PROVIDED_NUMBER if bare.isdigit() else _SHORTEST_PROVIDED
+        return len(bare) >= least and bare.lower() not in _PLAIN_VALUES
+    return len(bare) >= (_LONG if value.isalpha() or value.isdigit() else _SHORTEST)
+
+
+def _any_of(values: Iterable[str]) -> re.Pattern[str]:
+    spellings = {
+        text: re.escape(text) if _is_worth_hiding(value) else _word(text)
+        for value in values
+        for text in _spellings(value)
+    }
+    return re.compile("|".join(spellings[text] for text in _longest_first(spellings)))
+
+
+def _longest_first(texts: Iterable[str]) -> list[str]:
+    return sorted(texts, key=len, reverse=True)
+
+
+def _word(text: str) -> str:
+    before = r"(?<!\w)" if text[0].isalnum() else ""
+    after = r"(?!\w)" if text[-1].isalnum() else ""
+    return f"{before}{re.escape(text)}{after}"
 
 
 def _spellings(value: str) -> Iterator[str]:

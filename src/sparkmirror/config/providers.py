@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import javaproperties
 
 from sparkmirror.config.findings import Findings
-from sparkmirror.config.keys import BadValue, parse_list
-from sparkmirror.config.masking import remember_secrets
+from sparkmirror.config.keys import COMMA, BadValue, parse_list
+from sparkmirror.config.masking import remember_provided, remember_secrets
 from sparkmirror.config.properties import parse_entries
 from sparkmirror.config.regexes import translate
 
@@ -164,6 +164,8 @@ def _provider_names(props: Mapping[str, str], findings: Findings) -> Sequence[st
 def _resolve_one(
     key: str, value: str, providers: Mapping[str, Provider], findings: Findings
 ) -> str:
+    provided: set[str] = set()
+
     def find(placeholder: str) -> str:
         name, _, rest = placeholder[2:-1].partition(":")
         provider = providers.get(name)
@@ -171,13 +173,25 @@ def _resolve_one(
             return placeholder
         path, _, inner = rest.partition(":") if ":" in rest else ("", "", rest)
         try:
-            return provider.find(path, inner)
+            found = provider.find(path, inner)
         except BadValue as bad:
             findings.error(key, value, f"{placeholder}: {bad.reason}", bad.remedy)
             return placeholder
+        provided.add(found)
+        remember_provided(found)
+        return found
 
     parts = _parts(value)
-    return "".join(find(part) if part.startswith("${") else part for part in parts)
+    resolved = "".join(find(part) if part.startswith("${") else part for part in parts)
+    if provided:
+        findings.note_provided(key, value, _shown_forms(provided, resolved))
+    return resolved
+
+
+def _shown_forms(provided: Collection[str], resolved: str) -> frozenset[str]:
+    """What messages may show of it: the whole, what was provided, and the elements of lists."""
+    texts = {resolved, *provided}
+    return frozenset(texts | {part for text in texts for part in COMMA.split(text)})
 
 
 def _parts(value: str) -> Iterator[str]:

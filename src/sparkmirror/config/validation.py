@@ -31,7 +31,7 @@ from sparkmirror.config.joint_checks import (
     check_exactly_once,
 )
 from sparkmirror.config.keys import REQUIRED, BadValue, Definition, Key, Secret
-from sparkmirror.config.masking import HIDDEN, is_secret
+from sparkmirror.config.masking import HIDDEN, is_secret, mask_words, provisional
 from sparkmirror.config.not_yet import NOT_YET
 from sparkmirror.config.plugins import (
     CONNECTOR_CLASS,
@@ -61,6 +61,14 @@ def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> 
     Raises:
         WrongPlugin, NoConnectorClass, UnknownConnectorClass: it is no use to go on.
     """
+    with provisional() as hide:
+        infos = _validate(plugin, props, worker)
+        for row in infos["configs"]:
+            row["value"]["errors"] = [hide(text) for text in row["value"]["errors"]]
+        return infos
+
+
+def _validate(plugin: str | None, props: Props, worker: WorkerFile) -> Json:
     if plugin is not None:
         check_plugin(plugin, props)
     kind = simple_name(require_class(props))
@@ -123,7 +131,7 @@ def _connector_values(
     _check_version(known, props)
     for name in CONVERTER_KEYS:
         known[f"{name}.plugin.version"].visible = known[name].value is not None
-    _hide(known, props, resolved)
+    _hide(known, props, resolved, findings)
     for error in findings.errors:
         known.setdefault(error.key, Checked(error.key)).errors.append(error.reason)
     defined = {key.name for key in merged_keys(BASE_KEYS, OWN_KEYS[kind])}
@@ -176,14 +184,13 @@ def _check_one(key: Key, props: Props) -> Checked:
     return checked
 
 
-def _hide(known: Mapping[str, Checked], props: Props, resolved: Props) -> None:
+def _hide(known: Mapping[str, Checked], props: Props, resolved: Props, findings: Findings) -> None:
     """Show placeholders, not what they stand for."""
     for name, value in known.items():
-        secret = resolved.get(name)
-        if props.get(name) != secret:
+        if props.get(name) != resolved.get(name):
             value.value = props[name]
-            if secret:
-                value.errors = [text.replace(secret, HIDDEN) for text in value.errors]
+            provided = findings.origin(name).provided
+            value.errors = [mask_words(text, provided) for text in value.errors]
 
 
 def _refused(props: Props, worker: WorkerFile, known: Mapping[str, Checked]) -> list[Checked]:

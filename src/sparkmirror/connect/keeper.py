@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sparkmirror.config.masking import forget_owner, mask, owned_by
 from sparkmirror.config.plugins import UnusableConnector
 from sparkmirror.connect.answers import State, TargetState
 from sparkmirror.connect.publisher import Publisher
@@ -142,6 +143,7 @@ class ConnectorKeeper:
                 self._has_ended = True
                 restarts, self._restarts = self._restarts, []
             self._miss(restarts)
+            forget_owner(self)
 
     def _step(self) -> bool:
         """Whether to go on."""
@@ -202,7 +204,8 @@ class ConnectorKeeper:
 
     def _start(self, desired: Desired) -> None:
         self._config = desired.config
-        running = self._make(desired.config)
+        with owned_by(self):
+            running = self._make(desired.config)
         self._is_active = True
         try:
             running.connect()
@@ -340,11 +343,11 @@ def _refresh(running: Running, restart: Restart) -> None:
     try:
         running.restart()
     except MirrorError as error:
-        restart.error = str(error)
+        restart.error = mask(str(error))
 
 
 def _trace(error: Exception) -> str:
     """For operators: what was meant to happen and did not; of our mistakes, where."""
     if isinstance(error, MirrorError):
-        return f"{type(error).__module__}.{type(error).__name__}: {error}"
-    return "".join(traceback.format_exception(error))
+        return mask(f"{type(error).__module__}.{type(error).__name__}: {error}")
+    return mask("".join(traceback.format_exception(error)))

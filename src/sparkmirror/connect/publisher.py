@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sparkmirror.config.masking import mask
 from sparkmirror.connect.answers import State
 from sparkmirror.connect.running import View
 from sparkmirror.connect.stores import Stored, Stores
@@ -117,7 +118,8 @@ class Publisher:
 
     def _put(self, at: int | None, view: View) -> None:
         who, generation = self._identity, self._group.generation
-        details = (str(view.state), who.worker_id, generation, view.trace, who.version)
+        trace = mask(view.trace)
+        details = (str(view.state), who.worker_id, generation, trace, who.version)
         if at is None:
             self._statuses.put_connector(self._name, *details)
         else:

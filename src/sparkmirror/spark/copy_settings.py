@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from sparkmirror.config.connectors import SourceConfig, parse_source
 from sparkmirror.config.findings import Findings, Settings
+from sparkmirror.config.masking import provided_in, remember_provided
 from sparkmirror.config.worker import WorkerConfig, parse_worker
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.types import TopicPartition
@@ -62,6 +63,7 @@ def start_message(
     """The worker's answer to a task's hello."""
     return {
         "type": "start",
+        "provided": provided_in([*connector_props.values(), *worker_props.values()]),
         "connector": dict(connector_props),
         "worker": dict(worker_props),
         "offsets_partitions": offsets_partitions,
@@ -73,6 +75,8 @@ def start_message(
 
 def parse_start(message: Message) -> CopySettings:
     """The task's reading of it."""
+    for value in message.get("provided", ()):
+        remember_provided(value)
     findings = Findings("the worker's orders")
     worker_settings = Settings(message["worker"], findings)
     connector = parse_source(Settings(message["connector"], findings), worker_settings)

@@ -35,6 +35,7 @@ from sparkmirror.spark.spark_security import (
     is_for_command_line,
     no_secret,
     not_admitted,
+    redaction,
     secure_defaults,
 )
 from sparkmirror.spark.ticket import Ticket
@@ -188,7 +189,8 @@ def complete_settings(settings: Mapping[str, str], slots_wanted: int) -> dict[st
     is_local = master.startswith("local")
     own = LOCAL_DEFAULTS if is_local else CLUSTER_DEFAULTS | secure_defaults(settings)
     options = f"{SMALL_JVM} {_quiet_log()} {settings.get(JVM_OPTIONS, '')}".strip()
-    return {**DEFAULTS, **own, **settings, MASTER: master, JVM_OPTIONS: options}
+    hidden = redaction(settings)
+    return {**DEFAULTS, **own, **hidden, **settings, MASTER: master, JVM_OPTIONS: options}
 
 
 def _set_environment(settings: Mapping[str, str], is_local: bool) -> None:
@@ -298,7 +300,7 @@ def _start_jvm(conf: SparkConf) -> Any:
 
 def _shown(conf: SparkConf) -> SparkConf:
     """What pyspark may write on a command line; the context gets the rest from us."""
-    public = [(key, value) for key, value in conf.getAll() if is_for_command_line(key)]
+    public = [(key, value) for key, value in conf.getAll() if is_for_command_line(key, value)]
     return SparkConf(loadDefaults=False).setAll(public)
 
 

@@ -7,9 +7,10 @@ whoever can read Spark's traffic can ask for them too.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 
-from sparkmirror.config.masking import is_secret
+from sparkmirror.config.masking import is_secret, mask
 from sparkmirror.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -18,6 +19,10 @@ AUTHENTICATE = "spark.authenticate"
 SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a key
 CRYPTO = "spark.network.crypto.enabled"
 TLS = "spark.ssl.rpc.enabled"
+REDACTION = "spark.redaction.regex"
+# Spark's own, which ours would replace.
+SPARK_REDACTION = "(?i)secret|password|token|access[.]?key"
+FIRST_SETTINGS = ("spark.master", "spark.driver.")
 STANDALONE = "spark://"
 
 SECURE_DEFAULTS = {
@@ -78,6 +83,21 @@ def not_admitted(settings: Mapping[str, str], master: str) -> ConfigError:
     )
 
 
-def is_for_command_line(key: str) -> bool:
-    """Whether a setting may be seen by everybody who lists the processes of the machine."""
-    return not is_secret(key)
+def redaction(settings: Mapping[str, str]) -> dict[str, str]:
+    """What Spark hides on its page and in its event log: also what config providers gave."""
+    hidden = [key for key, value in settings.items() if mask(value) != value]
+    if REDACTION in settings or not hidden:
+        return {}
+    # Spark shows Hadoop's settings once more by the names that Hadoop has for them.
+    names = {name for key in hidden for name in (key, key.removeprefix("spark.hadoop."))}
+    return {REDACTION: f"{SPARK_REDACTION}|^({'|'.join(map(re.escape, sorted(names)))})$"}
+
+
+def is_for_command_line(key: str, value: str) -> bool:
+    """Whether a setting may be seen by everybody who lists the processes of the machine.
+
+    What the driver's JVM must know before it starts has no other way to it.
+    """
+    if is_secret(key):
+        return False
+    return mask(value) == value or key.startswith(FIRST_SETTINGS)

@@ -12,7 +12,7 @@ import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sparkmirror.config.masking import remember
+from sparkmirror.config.masking import remember_token
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 NO_BODY = hashlib.sha256(b"").hexdigest()
@@ -29,8 +29,8 @@ class Keys:
     expires_at: float = float("inf")
 
     def __post_init__(self) -> None:
-        remember(self.secret_key)
-        remember(self.token)
+        remember_token(self.secret_key)
+        remember_token(self.token)
 
 
 @dataclass(frozen=True, slots=True)

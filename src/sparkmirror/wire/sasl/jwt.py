@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sparkmirror.config.foreign_json import parse_json
-from sparkmirror.config.masking import remember
+from sparkmirror.config.masking import remember_token
 from sparkmirror.errors import AuthenticationError
 
 # Of a token that does not say when it expires: it is read again after this time.
@@ -46,7 +46,7 @@ def read_token(
     text = text.strip()
     if not text or not all("!" <= char <= "~" for char in text):
         raise AuthenticationError(f"{where} gave no token that could be sent to a broker")
-    remember(text)
+    remember_token(text)
     claims = _claims(text)
     starts_at = _number(claims, "iat", now)
     expires_at = _number(claims, "exp", now + UNKNOWN_LIFE_SECONDS)
