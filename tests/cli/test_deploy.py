@@ -135,6 +135,62 @@ def test_worker_judges_all_files_before_anything_is_created(shell: Shell) -> Non
     assert (shell.worker.writes, shell.out) == ([], "")
 
 
+@pytest.mark.parametrize("verb", ["deploy", "redeploy"])
+def test_a_misspelt_key_is_an_error_unless_forced(shell: Shell, verb: str) -> None:
+    source = shell.write("msc", topcs="orders", retain_days="7")
+    heartbeat = shell.write("hbc", **{"source.cluster.security.protokol": "SSL"})
+    assert shell(verb) == 2
+    assert shell.err.splitlines() == [
+        (
+            f"sparkmirror: {heartbeat}: source.cluster.security.protokol: unknown key; write "
+            "source.cluster.security.protocol, or deploy with --force to have the key ignored"
+        ),
+        (
+            f"sparkmirror: {source}: topcs: unknown key; write topics, or deploy with --force to "
+            "have the key ignored"
+        ),
+    ]
+    assert shell.worker.asked == []
+    assert shell(verb, "--force") == 0, shell.err
+    warnings = [line for line in shell.err.splitlines() if "not found" not in line]
+    assert warnings == [
+        (
+            f"warning: {heartbeat}: source.cluster.security.protokol: unknown key, ignored; is "
+            "source.cluster.security.protocol meant?"
+        ),
+        f"warning: {source}: topcs: unknown key, ignored; is topics meant?",
+        f"warning: {source}: retain.days: unknown key, ignored",
+    ]
+
+
+def test_a_name_that_differs_from_its_file_is_warned_of(shell: Shell) -> None:
+    path = shell.write("msc", name="other")
+    assert shell("deploy") == 0
+    assert shell.err == (
+        f"warning: {path}: name=other: differs from the file's name; undeploy and status find the "
+        "connector only while this file is there and has this name, so mm2-msc-eu is better\n"
+    )
+
+
+@pytest.mark.parametrize("how", ["file gone", "name changed"])
+def test_undeploy_names_what_it_leaves_behind(shell: Shell, how: str) -> None:
+    path = shell.write("msc", name="other")
+    assert shell("deploy") == 0
+    if how == "file gone":
+        path.unlink()
+    else:
+        shell.write("msc")
+    assert shell("undeploy") == 0
+    assert shell.worker.connectors() == ["other"]
+    assert shell.err.splitlines() == [
+        f"warning: {MSC}: not found, so not deleted",
+        (
+            "warning: other: left on the worker, and mirrors from 'eu' too: none of the files has "
+            "this name"
+        ),
+    ]
+
+
 def test_byte_order_mark_and_odd_name(shell: Shell) -> None:
     name = "eu->centre source \u00e4&?#"
     text = json.dumps(settings("msc") | {"name": name}, ensure_ascii=False)

@@ -156,8 +156,12 @@ def test_warnings_of_the_worker_are_not_repeated() -> None:
 @pytest.mark.parametrize(
     ("key", "text"),
     [
-        ("topcis", "unknown key; is topics meant?"),
-        ("replication.policy.seperator", "unknown key; is replication.policy.separator meant?"),
+        ("topcis", "unknown key, ignored; is topics meant?"),
+        ("replication.policy.seperator", "; is replication.policy.separator meant?"),
+        ("source.cluster.sasl.mechanismus", "; is source.cluster.sasl.mechanism meant?"),
+        ("source.consumer.fetch.max.byte", "; is source.consumer.fetch.max.bytes meant?"),
+        ("producer.override.ack", "unknown key, ignored; is producer.override.acks meant?"),
+        ("my.filter.setting", "unknown key, ignored"),
         ("topics.blacklist", "topics.exclude"),
     ],
 )
@@ -168,10 +172,23 @@ def test_key_that_looks_like_another_is_told(key: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["groups", "use.defaults.from", "source.admin.client.id", "my.filter.setting", "flag"]
+    "key",
+    [
+        "groups",
+        "use.defaults.from",
+        "source.admin.client.id",
+        "transforms.mine.field",
+        "key.converter.schemas.enable",
+    ],
 )
 def test_key_of_others_is_not_told(key: str) -> None:
     assert parse_connector(SOURCE | {key: "x"}, worker_file()).warnings == ()
+
+
+def test_key_that_a_class_of_the_users_own_may_know_is_not_told() -> None:
+    own = {"replication.policy.class": "sparkmirror.mirror.policy:IdentityReplicationPolicy"}
+    parsed = parse_connector(SOURCE | own | {"my.policy.setting": "x"}, worker_file())
+    assert parsed.warnings == ()
 
 
 def test_connector_without_a_known_class_is_refused() -> None:

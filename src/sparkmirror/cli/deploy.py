@@ -11,7 +11,7 @@ import typer
 
 from sparkmirror.cli.tables import print_table
 from sparkmirror.rest.client import Access, ConnectClient, Part, Status
-from sparkmirror.rest.connector_files import read_files, read_names
+from sparkmirror.rest.connector_files import ConnectorFile, read_aliases, read_files, read_names
 from sparkmirror.rest.deployment import Deployment
 
 EXIT_NOT_RUNNING = 1
@@ -55,6 +55,9 @@ Certificate = Annotated[
         help="Own certificate and key, in PEM, for a worker that asks for one.",
     ),
 ]
+Force = Annotated[
+    bool, typer.Option("--force", help="Send keys that look misspelt too; they are ignored.")
+]
 DEFAULT_FOLDER = Path("mm2")
 DEFAULT_URL = "http://localhost:8083"
 DEFAULT_TIMEOUT = 60.0
@@ -72,6 +75,7 @@ def deploy(
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    force: Force = False,
     user: User = "",
     ca: Ca = None,
     certificate: Certificate = None,
@@ -79,12 +83,13 @@ def deploy(
     """Create the three connectors of a source cluster, all or none, and wait until they run.
 
     Reads mm2-cpc-CLUSTER.json, mm2-hbc-CLUSTER.json and mm2-msc-CLUSTER.json, and has the worker
-    check them before anything is created. A connector that is RUNNING is left as it is.
+    check them before anything is created. A connector that is RUNNING is left as it is. A key that
+    is unknown and looks like a known one is an error; --force makes it a warning.
 
     Ends with 0 when all connectors and tasks are RUNNING; 1 when a file is missing, the worker does
     not answer or refuses, or something is not RUNNING in time; 2 when the files are wrong.
     """
-    files = read_files(folder, cluster)
+    files = _files(folder, cluster, force)
     with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
         deployment = Deployment(client, typer.echo, _warn)
         deployment.validate(files)
@@ -112,7 +117,9 @@ def undeploy(
     names = read_names(folder, cluster)
     with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
         client.check()
-        Deployment(client, typer.echo, _warn).undeploy(names)
+        deployment = Deployment(client, typer.echo, _warn)
+        deployment.undeploy(names)
+        deployment.warn_of_others(read_aliases(folder, cluster))
 
 
 def redeploy(
@@ -121,6 +128,7 @@ def redeploy(
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    force: Force = False,
     user: User = "",
     ca: Ca = None,
     certificate: Certificate = None,
@@ -129,11 +137,12 @@ def redeploy(
 
     The files are checked before anything is deleted. Ends as deploy does.
     """
-    files = read_files(folder, cluster)
+    files = _files(folder, cluster, force)
     with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
         deployment = Deployment(client, typer.echo, _warn)
         deployment.validate(files)
         deployment.undeploy([file.name for file in files])
+        deployment.warn_of_others(read_aliases(folder, cluster))
         client.renew_patience()
         deployment.deploy(files)
 
@@ -165,6 +174,14 @@ def status(
         rows = [row for name, each in found.items() for row in _rows(name, each)]
         print_table(HEADER, rows)
     raise typer.Exit(0 if running else EXIT_NOT_RUNNING)
+
+
+def _files(folder: Path, cluster: str, force: bool) -> list[ConnectorFile]:
+    files = read_files(folder, cluster, force=force)
+    for file in files:
+        for warning in file.warnings:
+            _warn(warning)
+    return files
 
 
 def _access(user: str, ca: Path | None, certificate: Path | None) -> Access:

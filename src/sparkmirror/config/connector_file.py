@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Literal
 
-from sparkmirror.config.advice import CONVERTER_PREFIXES, FLOW_PREFIXES, REMOVED, removed_key
-from sparkmirror.config.client_keys import CLIENT_KEYS
 from sparkmirror.config.clients import BOOTSTRAP_SERVERS, OVERRIDE, with_prefix
-from sparkmirror.config.connector_keys import FRAMEWORK_KEYS, MIRROR_KEYS
+from sparkmirror.config.connector_advice import advise_connector
 from sparkmirror.config.connectors import (
     CheckpointConfig,
     HeartbeatConfig,
@@ -25,7 +22,7 @@ from sparkmirror.config.connectors import (
 )
 from sparkmirror.config.findings import Findings, Origin, Settings
 from sparkmirror.config.plugins import require_class
-from sparkmirror.config.providers import CONFIG_PROVIDERS, resolve
+from sparkmirror.config.providers import resolve
 from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.config.worker_file import WorkerFile
 from sparkmirror.types import FlowName
@@ -40,15 +37,6 @@ KINDS: Mapping[str, Kind] = {
     "MirrorCheckpointConnector": "checkpoint",
     "MirrorHeartbeatConnector": "heartbeat",
 }
-KNOWN_KEYS = MIRROR_KEYS + FRAMEWORK_KEYS
-KNOWN_PREFIXES = (
-    "source.cluster.",
-    "target.cluster.",
-    *(f"{side}{role}." for side in ("", "source.", "target.") for role in CLIENT_KEYS),
-    *FLOW_PREFIXES,
-    *CONVERTER_PREFIXES,
-    f"{CONFIG_PROVIDERS}.",
-)
 _PARSERS: Mapping[Kind, Callable[[Settings, Settings], ConnectorConfig]] = {
     "source": parse_source,
     "checkpoint": parse_checkpoint,
@@ -139,14 +127,9 @@ def _check_overrides(connector: Settings, worker: WorkerFile) -> None:
 
 
 def _advise(connector: Settings) -> None:
-    """Warn of unknown keys that look like a known one; others may be for the user's own classes."""
-    for key in connector.values:
-        if key in KNOWN_KEYS or key.startswith(KNOWN_PREFIXES):
-            continue
-        if key in REMOVED:
-            connector.findings.warn_key(key, removed_key(key))
-        elif close := get_close_matches(key, KNOWN_KEYS.names, 1, 0.8):
-            connector.findings.warn_key(key, f"unknown key; is {close[0]} meant?")
+    """Warn of keys that do nothing."""
+    for advice in advise_connector(connector.values):
+        connector.findings.warn_key(advice.key, advice.text)
 
 
 def _elsewhere(config: ConnectorConfig) -> str:

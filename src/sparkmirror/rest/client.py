@@ -158,6 +158,15 @@ class ConnectClient:
         with self._shaped():
             return None if answer is None else {k: _text(v) for k, v in answer.items()}
 
+    def configs(self) -> dict[str, dict[str, str | None]]:
+        """The settings of every connector."""
+        answer = self._call("GET", "/connectors?expand=info")
+        with self._shaped():
+            return {
+                name: {k: _text(v) for k, v in row["info"]["config"].items()}
+                for name, row in answer.items()
+            }
+
     def put_config(self, name: str, body: bytes) -> bool:
         """Create a connector, or replace its settings; whether it is new."""
         response = self._send("PUT", _path("connectors", name, "config"), body)

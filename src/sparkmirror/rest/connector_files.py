@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sparkmirror.config.classes import MIRROR
+from sparkmirror.config.connector_advice import KeyAdvice, advise_connector
+from sparkmirror.config.connector_keys import MIRROR_KEYS
 from sparkmirror.config.foreign_json import read_json_object
 from sparkmirror.config.plugins import CONNECTOR_CLASS, connector_class
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
@@ -25,6 +27,7 @@ CLASSES = {
     "msc": f"{MIRROR}MirrorSourceConnector",
 }
 NAME = "name"
+SOURCE_ALIAS = MIRROR_KEYS["source.cluster.alias"].name
 
 
 class MissingFiles(MirrorError):
@@ -33,13 +36,17 @@ class MissingFiles(MirrorError):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorFile:
-    """A file that can be sent: `body` has its bytes, `config` what a worker reads in them."""
+    """A file that can be sent: `body` has its bytes, `config` what a worker reads in them.
+
+    `warnings` is what works, but perhaps not as the user thinks.
+    """
 
     path: Path
     name: str
     plugin: str
     body: bytes = field(repr=False)
     config: Mapping[str, str | None] = field(repr=False)
+    warnings: tuple[str, ...] = ()
 
 
 def file_paths(folder: Path, cluster: str) -> dict[str, Path]:
@@ -47,8 +54,8 @@ def file_paths(folder: Path, cluster: str) -> dict[str, Path]:
     return {kind: folder / f"mm2-{kind}-{cluster}.json" for kind in CLASSES}
 
 
-def read_files(folder: Path, cluster: str) -> list[ConnectorFile]:
-    """All three.
+def read_files(folder: Path, cluster: str, *, force: bool = False) -> list[ConnectorFile]:
+    """All three; with `force`, a key that looks like a misspelt one is only warned of.
 
     Raises:
         MissingFiles: some are not there.
@@ -56,7 +63,7 @@ def read_files(folder: Path, cluster: str) -> list[ConnectorFile]:
     """
     paths = file_paths(folder, cluster)
     missing = [path for path in paths.values() if not path.is_file()]
-    files, errors = _read(paths, set(missing))
+    files, errors = _read(paths, set(missing), force)
     if missing:
         lines = [f"{path}: there is no such file" for path in missing]
         raise MissingFiles("\n".join([*lines, *map(str, errors)]))
@@ -84,8 +91,15 @@ def read_names(folder: Path, cluster: str) -> list[str]:
     return names
 
 
+def read_aliases(folder: Path, cluster: str) -> set[str]:
+    """The source clusters that the files are about; without files it is called like them."""
+    paths = [path for path in file_paths(folder, cluster).values() if path.is_file()]
+    found = {read_json_object(path)[1].get(SOURCE_ALIAS) for path in paths}
+    return {alias for alias in found if isinstance(alias, str)} or {cluster}
+
+
 def _read(
-    paths: Mapping[str, Path], missing: set[Path]
+    paths: Mapping[str, Path], missing: set[Path], force: bool
 ) -> tuple[list[ConnectorFile], list[ConfigError]]:
     files: list[ConnectorFile] = []
     errors: list[ConfigError] = []
@@ -93,13 +107,13 @@ def _read(
         if path in missing:
             continue
         try:
-            files.append(_parse(path, CLASSES[kind]))
+            files.append(_parse(path, CLASSES[kind], force))
         except ConfigErrors as found:
             errors += found.errors
     return files, errors
 
 
-def _parse(path: Path, wanted: str) -> ConnectorFile:
+def _parse(path: Path, wanted: str, force: bool) -> ConnectorFile:
     try:
         text, members = read_json_object(path)
     except ConfigError as error:
@@ -108,7 +122,31 @@ def _parse(path: Path, wanted: str) -> ConnectorFile:
     errors = list(_mistakes(path, members, wanted))
     if errors:
         raise ConfigErrors(errors)
-    return ConnectorFile(path, members[NAME], members[CONNECTOR_CLASS], body, _config(path, body))
+    config = _config(path, body)
+    advice = list(advise_connector(config))
+    typos = [each for each in advice if each.meant and not force]
+    if typos:
+        raise ConfigErrors([_typo(path, each) for each in typos])
+    warnings = [f"{path}: {each.key}: {each.text}" for each in advice]
+    warnings += _other_name(path, members[NAME])
+    return ConnectorFile(
+        path, members[NAME], members[CONNECTOR_CLASS], body, config, tuple(warnings)
+    )
+
+
+def _typo(path: Path, advice: KeyAdvice) -> ConfigError:
+    remedy = f"write {advice.meant}, or deploy with --force to have the key ignored"
+    return ConfigError(advice.key, None, "unknown key", remedy, str(path))
+
+
+def _other_name(path: Path, name: str) -> list[str]:
+    if name == path.stem:
+        return []
+    text = (
+        f"{path}: name={name}: differs from the file's name; undeploy and status find the "
+        f"connector only while this file is there and has this name, so {path.stem} is better"
+    )
+    return [text]
 
 
 def _config(path: Path, body: bytes) -> Mapping[str, str | None]:

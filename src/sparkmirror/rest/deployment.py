@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from sparkmirror.config.plugins import CONNECTOR_CLASS, connector_class
 from sparkmirror.connect.answers import RequestError
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 from sparkmirror.rest.client import RUNNING, ConnectClient, Part, Status, WorkerUnreachable
-from sparkmirror.rest.connector_files import ConnectorFile
+from sparkmirror.rest.connector_files import CLASSES, SOURCE_ALIAS, ConnectorFile
 
 Tell = Callable[[str], None]
 
@@ -73,6 +74,16 @@ class Deployment:
             if not self._client.seconds_left:
                 raise DeployError(f"deleted, but still shown by the worker: {', '.join(left)}")
             time.sleep(_POLL_SECONDS)
+
+    def warn_of_others(self, aliases: Container[str | None]) -> None:
+        """Name connectors of these source clusters that are still there: no file has their name."""
+        for name, config in self._client.configs().items():
+            kind = connector_class(config.get(CONNECTOR_CLASS) or "")
+            if kind in CLASSES.values() and config.get(SOURCE_ALIAS) in aliases:
+                self._warn(
+                    f"{name}: left on the worker, and mirrors from '{config[SOURCE_ALIAS]}' too: "
+                    "none of the files has this name"
+                )
 
     def _judge(self, file: ConnectorFile) -> list[ConfigError]:
         where = str(file.path)
