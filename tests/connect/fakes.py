@@ -22,6 +22,8 @@ from sparkmirror.wire.admin import (
     TopicView,
 )
 from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, broker_error
+from sparkmirror.wire.log_ranges import Ranges
+from sparkmirror.wire.ranges import Range
 from tests.flows import make_flow
 
 
@@ -34,6 +36,7 @@ class FakeAdmin:
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicView] = {}
+        self.ranges: dict[TopicPartition, Range | KafkaError] = {}
         self.settings: dict[str, list[TopicSetting]] = {}
         self.created: list[NewTopic] = []
         self.topics_asked: list[str] = []
@@ -54,6 +57,11 @@ class FakeAdmin:
         if self.failures:
             raise self.failures.pop()
         return dict(self.topics)
+
+    def log_ranges(self, partitions: Iterable[TopicPartition], seconds: float) -> Ranges:
+        """Logs are empty unless `ranges` says otherwise."""
+        assert seconds > 0
+        return {tp: self.ranges.get(tp, Range(0, 0)) for tp in partitions}
 
     def describe_topic_configs(
         self, topics: Iterable[str]
@@ -165,6 +173,10 @@ class FakeStore:
     def __init__(self) -> None:
         self.positions: dict[TopicPartition, int] = {}
         self.failures: list[KafkaError] = []
+
+    def load_existing(self, admin: object, client: object) -> dict[TopicPartition, int]:
+        del admin, client
+        return self.load()
 
     def load(self) -> dict[TopicPartition, int]:
         if self.failures:

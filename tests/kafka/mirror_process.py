@@ -81,11 +81,11 @@ class Mirror:
 
     # -- life --------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Start it and wait until its flows are started."""
+    def start(self, *words: str) -> None:
+        """Start it, with these options, and wait until its flows are started."""
         self._read_from = self.log_path.stat().st_size if self.log_path.exists() else 0
         command: list[str | Path] = [sys.executable, "-m", "sparkmirror.cli.main", "run", self.file]
-        self._child = start_child(command, self.log_path)
+        self._child = start_child([*command, *words], self.log_path)
         self.wait_for_log("flows started", within=START_SECONDS)
 
     def stop(

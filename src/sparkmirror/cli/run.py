@@ -31,23 +31,30 @@ def run(
         list[str] | None,
         typer.Option("--clusters", help="Only flows into this cluster; may be given again."),
     ] = None,
+    resume_only: Annotated[
+        bool,
+        typer.Option(
+            "--resume-only",
+            help="Start only if every partition resumes at a stored position; list the others.",
+        ),
+    ] = False,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
 ) -> None:
     """Mirror the flows of FILE until SIGTERM or Ctrl-C."""
     config = load_mm2(file, tuple(clusters or ()))
     set_up_log(log_level)
     stop = stop_on_signals()
-    clean = mirror(config, stop)
+    clean = mirror(config, stop, resume_only=resume_only)
     if not clean:
         raise typer.Exit(EXIT_UNCLEAN)
 
 
-def mirror(config: MirrorMakerConfig, stop: threading.Event) -> bool:
+def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: bool = False) -> bool:
     """Run the flows until `stop`; tells whether everything was committed."""
     for warning in config.warnings:
         log.warning("%s", warning)
     log.info("flows: %s", ", ".join(str(flow.name) for flow in config.flows))
-    dedicated = DedicatedMirror(config)
+    dedicated = DedicatedMirror(config, resume_only=resume_only)
     try:
         dedicated.start()
         with FlowDisplay(

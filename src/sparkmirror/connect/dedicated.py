@@ -15,6 +15,7 @@ from sparkmirror.config.mm2 import MirrorMakerConfig
 from sparkmirror.connect.checkpoint_connector import CheckpointConnector
 from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
 from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.connect.start_report import refuse_fresh_starts
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
 from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
@@ -50,8 +51,10 @@ class WorkerConnector(Protocol):
 class DedicatedMirror:
     """The flows of one file, each with its checkpoints, and the heartbeats of all pairs."""
 
-    def __init__(self, config: MirrorMakerConfig) -> None:
+    def __init__(self, config: MirrorMakerConfig, *, resume_only: bool = False) -> None:
+        """`resume_only`: start nothing unless every partition has a position to resume at."""
         self._config = config
+        self._resume_only = resume_only
         self.connectors = [SourceConnector(flow) for flow in config.flows]
         self.worker_connectors = _worker_connectors(config)
         self._engine: SparkEngine | None = None
@@ -63,9 +66,12 @@ class DedicatedMirror:
         Raises:
             KafkaError: all clusters that cannot be reached, at once; nothing was created anywhere.
             ConfigErrors: the same for key stores and logins that cannot be used.
+            MirrorError: with `resume_only`, all partitions that would start afresh, of all flows.
         """
         began = time.monotonic()
         self._connect_all()
+        if self._resume_only:
+            refuse_fresh_starts(line for flow in self.connectors for line in flow.refused_starts())
         # Before the flows: what they find on their first look includes the heartbeats.
         for worker_side in self.worker_connectors:
             worker_side.start()

@@ -5,9 +5,12 @@ Runs on: worker. The copy tasks write it (spark/positions); this creates it and 
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.storage_topics import (
+    ADMIN_TIMEOUT_MS,
     bring_up_storage_topic,
     offsets_topic,
     prepare_storage_topic,
@@ -43,6 +46,21 @@ class OffsetStore:
             self.partitions = bring_up_storage_topic(admin, wanted)
         else:
             self.partitions = prepare_storage_topic(worker.client, wanted)
+
+    def load_existing(
+        self, admin: Admin, client: ClientConfig | None = None
+    ) -> dict[TopicPartition, int]:
+        """What `load` finds, before `prepare`: a topic that is not there is not created."""
+        worker = self._worker
+        if client is None or client.is_same_cluster(worker.client):
+            found = admin.list_topics().get(self.topic)
+        else:
+            with closing(Admin(worker.client, ADMIN_TIMEOUT_MS)) as own:
+                found = own.list_topics().get(self.topic)
+        if found is None:
+            return {}
+        self.partitions = found.partitions
+        return self.load()
 
     def load(self) -> dict[TopicPartition, int]:
         """The last copied upstream offset of every partition that has one."""

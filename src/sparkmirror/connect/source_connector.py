@@ -9,10 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence, Set
-from typing import Protocol
 
-from sparkmirror.config.connectors import SourceConfig
-from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.acl_sync import AclSync
 from sparkmirror.connect.config_sync import ConfigSync
 from sparkmirror.connect.hidden_topics import HiddenTopics
@@ -20,6 +17,8 @@ from sparkmirror.connect.internal_topics import InternalTopic, ensure_internal_t
 from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.remote_topics import RemoteTopics
+from sparkmirror.connect.source_flow import SourceFlow
+from sparkmirror.connect.start_report import StartReport
 from sparkmirror.connect.ticker import Ticker
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
@@ -35,7 +34,7 @@ from sparkmirror.spark.link_frames import Message
 from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
-from sparkmirror.types import FlowName, TopicPartition
+from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin import Admin, TopicView, open_admins
 
 log = logging.getLogger(__name__)
@@ -50,19 +49,6 @@ SOONEST_CREATE_SECONDS = 10.0
 FILES_SECONDS = 10.0
 # For an admin request that is under way when the connector stops.
 LAST_REQUEST_SECONDS = 0.5
-
-
-class SourceFlow(Protocol):
-    """A flow of an mm2 file, or of a connector that a Connect worker was given."""
-
-    @property
-    def name(self) -> FlowName: ...
-    @property
-    def worker(self) -> WorkerConfig: ...
-    @property
-    def source(self) -> SourceConfig: ...
-    @property
-    def worker_props(self) -> Mapping[str, str]: ...
 
 
 class SourceConnector:
@@ -113,6 +99,7 @@ class SourceConnector:
         self._config_sync = ConfigSync(name, properties, source, target)
         self._acl_sync = AclSync(name, policy, self._wants, source, target)
         self._hidden = HiddenTopics(self.config, self._wants, source)
+        self._start_report = StartReport(name, self.config, source)
 
     def start(self, engine: SparkEngine, links: LinkServer) -> None:
         """Create what is missing, start the tasks, and go on looking for topics."""
@@ -255,8 +242,21 @@ class SourceConnector:
         target = self._remote_topics.bring_up(counts)
         self._remotes = topics_to_sync(counts, target, self._policy, self.config.source_alias)
         self._ask_for_remotes()
+        copyable = self._copyable(counts, target)
+        self._report_starts(copyable)
         with self._lock:
-            self._adjust(self._copyable(counts, target))
+            self._adjust(copyable)
+
+    def refused_starts(self) -> list[str]:
+        """What would not resume at a stored position, before `start`; nothing is changed."""
+        return self._start_report.refused(self._wants, self._store, self._target)
+
+    def _report_starts(self, wanted: Sequence[TopicPartition]) -> None:
+        new = sorted(set(wanted).difference(*self._assignment))
+        if new:
+            self._start_report.say(
+                lambda: {row.source: row.next_offset for row in self._with_positions(new)}
+            )
 
     def _ask_for_remotes(self) -> None:
         """Records that go elsewhere need topics there: its brokers create them, or nobody does.

@@ -13,11 +13,13 @@ from kafka.protocol.metadata import MetadataRequest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import Operation, Right, topic_right
 from sparkmirror.wire.acl_admin import AclAdmin, AclRule
 from sparkmirror.wire.admin_client import in_parts
 from sparkmirror.wire.config_admin import ConfigAdmin, ConfigChange, TopicSetting
 from sparkmirror.wire.error_codes import error_code
+from sparkmirror.wire.log_ranges import Ranges, fetch_ranges
 from sparkmirror.wire.reaching import check_reachable
 
 __all__ = [
@@ -61,6 +63,10 @@ class Admin(ConfigAdmin, AclAdmin):
             for row in rows
             if not row["error_code"] and not row["is_internal"]
         }
+
+    def log_ranges(self, partitions: Iterable[TopicPartition], seconds: float) -> Ranges:
+        """Where each partition's log starts and ends, or why that is not known in time."""
+        return fetch_ranges(self._config, partitions, seconds)
 
     def find_topics(self, names: Iterable[str]) -> dict[str, BrokerError | None]:
         """Of each topic whether it is there: None, or the reason why it is not to be seen.

@@ -1,0 +1,82 @@
+"""Tells at which positions the partitions of a flow begin, and refuses those that begin afresh.
+
+Runs on: worker. The copy tasks decide by the same facts when they start (spark/copy_partition).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from sparkmirror.config.connectors import SourceConfig
+from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.errors import MirrorError
+from sparkmirror.mirror.starts import (
+    Start,
+    list_starts,
+    plan_starts,
+    refused_starts,
+    report_starts,
+)
+from sparkmirror.types import FlowName, TopicPartition
+from sparkmirror.wire.admin import Admin
+
+log = logging.getLogger(__name__)
+
+Positions = Mapping[TopicPartition, int | None]
+"""The next offset of each partition; None without a stored position."""
+
+# A report must not hold up the copy: it leaves out what brokers do not tell within this time.
+REPORT_SECONDS = 5.0
+# Without a response `--resume-only` refuses to start, so that it waits longer.
+REFUSE_SECONDS = 30.0
+
+
+class StartReport:
+    """The beginnings of one flow."""
+
+    def __init__(self, flow: FlowName, config: SourceConfig, source: Admin) -> None:
+        self._flow = flow
+        self._config = config
+        self._source = source
+
+    def say(self, load: Callable[[], Positions]) -> None:
+        """Log how partitions begin. What fails here fails, and is reported, where it matters."""
+        try:
+            starts = self._starts(load(), REPORT_SECONDS)
+        except MirrorError as error:
+            log.warning("[%s] the positions to resume at are not known: %s", self._flow, error)
+            return
+        log.info(
+            "[%s] %s", self._flow, report_starts(starts, self._config.consumer.auto_offset_reset)
+        )
+
+    def refused(self, wants: Callable[[str], bool], store: OffsetStore, target: Admin) -> list[str]:
+        """A line for each partition, or several of a topic, that would begin afresh."""
+        stored = store.load_existing(target, self._config.target_client)
+        partitions = [
+            TopicPartition(topic, at)
+            for topic, view in self._source.list_topics().items()
+            if wants(topic)
+            for at in range(view.partitions)
+        ]
+        positions = {tp: stored[tp] + 1 if tp in stored else None for tp in partitions}
+        found = refused_starts(self._starts(positions, REFUSE_SECONDS))
+        return [f"{self._flow}: {line}" for line in list_starts(found)]
+
+    def _starts(self, positions: Positions, seconds: float) -> list[Start]:
+        return plan_starts(positions, self._source.log_ranges(positions, seconds))
+
+
+def refuse_fresh_starts(refused: Iterable[str]) -> None:
+    """Raise MirrorError with all these lines, if there are any."""
+    lines = list(refused)
+    if lines:
+        listed = "\n".join(f"  {line}" for line in lines)
+        raise MirrorError(
+            "--resume-only: nothing was started, because these partitions would not resume at a "
+            f"stored position:\n{listed}\n"
+            "compare connector names, cluster aliases and offset.storage.topic with those of the "
+            "mirror that ran before; to copy these partitions as auto.offset.reset says, run "
+            "without --resume-only"
+        )
