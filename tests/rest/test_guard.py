@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
 
 from sparkmirror.rest.headers import SAFE_HEADERS
-from sparkmirror.rest.users import Users
+from sparkmirror.rest.users import User, Users
 from tests.rest.conftest import Serve
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.requests import HEARTBEAT, NAME, request
@@ -170,6 +174,59 @@ def test_after_some_wrong_passwords_the_next_is_not_even_looked_at(
     assert caplog.messages[0] == "a login to the REST API from 127.0.0.1 was refused"
     # Who has logged in before goes on.
     assert request(url, "GET", "/", headers=READER).status_code == 200
+
+
+class GatheredUsers(Users):
+    """Looks at the first password when `expected` requests have come in."""
+
+    def __init__(self, path: Path, expected: int) -> None:
+        super().__init__(path)
+        self.logins = 0
+        self._expected = expected
+        self._seen = 0
+        self._are_all_here = threading.Event()
+
+    def known(self, authorization: str) -> User | None:
+        self._seen += 1
+        if self._seen >= self._expected:
+            self._are_all_here.set()
+        return super().known(authorization)
+
+    def login(self, authorization: str) -> User | None:
+        self.logins += 1
+        assert self._are_all_here.wait(20)
+        return super().login(authorization)
+
+
+def ask_at_once(url: str, headers: Sequence[dict[str, str]]) -> list[int]:
+    """The status of each answer."""
+    with ThreadPoolExecutor(len(headers)) as pool:
+        answers = pool.map(lambda each: request(url, "GET", "/", headers=each), headers)
+        return [answer.status_code for answer in answers]
+
+
+def test_wrong_passwords_at_once_are_limited_as_one_after_the_other(
+    serve: Serve, herder: FakeHerder, tmp_path: Path
+) -> None:
+    (tmp_path / "users").write_text("admin: all-of-it\n")
+    users = GatheredUsers(tmp_path / "users", 60)
+    url = serve(herder, users=users)
+    began = time.monotonic()
+    guesses = [{"authorization": basic(f"admin:{at}")} for at in range(60)]
+    statuses = ask_at_once(url, guesses)
+    came_back = (time.monotonic() - began) / 2  # one in two seconds
+    assert set(statuses) == {401, 429}
+    assert users.logins == statuses.count(401) <= 11 + came_back
+
+
+def test_many_requests_at_once_with_the_right_password_all_come_in(
+    serve: Serve, herder: FakeHerder, tmp_path: Path
+) -> None:
+    (tmp_path / "users").write_text("admin: all-of-it\n")
+    users = GatheredUsers(tmp_path / "users", 30)
+    url = serve(herder, users=users)
+    assert ask_at_once(url, [ADMIN] * 30) == [200] * 30
+    assert users.logins == 1
 
 
 def test_no_login_at_all_is_not_a_wrong_one(url: str) -> None:

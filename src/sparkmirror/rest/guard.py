@@ -41,6 +41,7 @@ class Guard:
         self._requests = RateLimit(rate, rate) if rate else None
         self._failures = RateLimit(_FAILURES_PER_SECOND, _FAILURES)
         self._lane = anyio.CapacityLimiter(1)
+        self._turn = anyio.Lock()
 
     async def refusal(self, request: Request) -> Answer | None:
         """The answer to a request that may not come in; None for one that may."""
@@ -59,15 +60,34 @@ class Guard:
         if user is None:
             if seconds := self._failures.seconds_to_wait(client):
                 return _too_many(TOO_MANY_FAILURES, seconds)
-            user = await anyio.to_thread.run_sync(users.login, authorization, limiter=self._lane)
-        if user is None:
-            return self._refuse_login(request, client)
+            if not authorization:  # browsers ask without one first
+                return self._refuse_login(request)
+            # Requests that came at the same time wait here, and each is counted before the next
+            # is looked at: however many come at once, no more passwords are tried.
+            async with self._turn:
+                outcome = await self._log_in(request, authorization, client, users)
+            if isinstance(outcome, Answer):
+                return outcome
+            user = outcome
         return self._check_request(request, user)
 
-    def _refuse_login(self, request: Request, client: str) -> Answer:
-        if "authorization" in request.headers:  # browsers ask without one first
-            self._failures.take(client)
-            log.warning("a login to the REST API from %s was refused", client)
+    async def _log_in(
+        self, request: Request, authorization: str, client: str, users: Users
+    ) -> User | Answer:
+        """Another request may have used up the permits, or logged in, before this one's turn."""
+        if user := users.known(authorization):
+            return user
+        if seconds := self._failures.seconds_to_wait(client):
+            return _too_many(TOO_MANY_FAILURES, seconds)
+        user = await anyio.to_thread.run_sync(users.login, authorization, limiter=self._lane)
+        if user is not None:
+            return user
+        self._failures.take(client)
+        log.warning("a login to the REST API from %s was refused", client)
+        return self._refuse_login(request)
+
+    @staticmethod
+    def _refuse_login(request: Request) -> Answer:
         return Answer(
             HTTPStatus.UNAUTHORIZED,
             raw=UNAUTHORIZED.encode(),
