@@ -36,6 +36,15 @@ def test_levels_change_the_output_not_the_data(codec: Codec) -> None:
     assert len(packed) < len(TEXT) / 4
 
 
+def test_lz4_levels_are_javas() -> None:
+    fast, default = Codec.LZ4.compress(TEXT), Codec.LZ4.compress(TEXT, 9)
+    assert fast == default
+    thorough = [Codec.LZ4.compress(TEXT, level) for level in (1, 3, 12, 16, 17)]
+    assert thorough[0] == thorough[1] != fast
+    assert thorough[3] == thorough[4]
+    assert {bytes(Codec.LZ4.decompress(packed)) for packed in thorough} == {TEXT}
+
+
 @every_codec
 def test_bomb_is_refused_at_the_limit(codec: Codec) -> None:
     bomb = codec.compress(bytes(3_000_000))

@@ -139,6 +139,37 @@ def test_requests_in_flight_are_capped() -> None:
     )
 
 
+def test_a_level_of_another_codec_is_explained() -> None:
+    _, findings = producer(compression__type="zstd", compression__gzip__level="3")
+    (warning,) = findings.warnings
+    assert warning.startswith("compression.gzip.level: has no effect: compression.type is not gzip")
+    assert producer(compression__type="gzip", compression__gzip__level="3")[1].warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("compression.gzip.level", "10"),
+        ("compression.gzip.level", "0"),
+        ("compression.lz4.level", "18"),
+        ("compression.zstd.level", "23"),
+        ("delivery.timeout.ms", "29999"),
+    ],
+)
+def test_a_producer_setting_that_kafka_refuses_is_an_error(name: str, value: str) -> None:
+    found = Settings({**SERVERS, name: value}, Findings())
+    parse_producer(found, "B")
+    assert [error.key for error in found.findings.errors] == [name]
+
+
+def test_a_call_of_an_admin_client_has_the_time_of_one_request_at_least() -> None:
+    found = Settings({**SERVERS, "request.timeout.ms": "90000"}, Findings())
+    assert parse_client(found, "A").default_api_timeout_ms == 90000
+    found = Settings({**SERVERS, "default.api.timeout.ms": "100"}, Findings())
+    parse_client(found, "A")
+    assert [error.key for error in found.findings.errors] == ["default.api.timeout.ms"]
+
+
 @pytest.mark.parametrize(
     "name", ["batch.size", "linger.ms", "buffer.memory", "partitioner.class", "key.serializer"]
 )

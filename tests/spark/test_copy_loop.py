@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.errors import DataLossError, RefusedError
+from sparkmirror.errors import DataLossError, RefusedError, TransportError
 from sparkmirror.spark import copy_loop
 from sparkmirror.spark.copy_loop import REST_SECONDS, WAITING_BYTES
 from tests.spark.copies import OFFSETS, T0, T1, Copy, assign
@@ -173,6 +173,15 @@ def test_a_topic_that_may_not_be_written_waits_until_it_may(copy: Copy) -> None:
     denied = False
     assert copy.wait_for(2) == [b"0", b"1"]
     copy.run_until(lambda: not loop.problems)
+
+
+def test_a_target_that_takes_nothing_ends_the_task_after_the_delivery_timeout(copy: Copy) -> None:
+    copy.source.write(T0, [b"0"])
+    copy.target.intercept(PRODUCE, lambda _: Do(drop=True))
+    timeouts = {"b.producer.delivery.timeout.ms": "300", "b.producer.request.timeout.ms": "300"}
+    copy.start({T0: 0}, timeouts)
+    with pytest.raises(TransportError, match=r"taken nothing of a\.t-0 for 0\.3 s"):
+        copy.run_until(lambda: False)
 
 
 def test_what_retention_took_is_counted_and_said(

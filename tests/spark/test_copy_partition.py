@@ -80,6 +80,21 @@ def test_the_rules_of_a_flow_with_settings(tmp_path: Path) -> None:
     assert rules.max_batch_bytes == 2_000_000
 
 
+@pytest.mark.parametrize(("codec", "level"), [("gzip", 9), ("lz4", 12), ("zstd", -5)])
+def test_the_level_of_the_wanted_codec_is_used(tmp_path: Path, codec: str, level: int) -> None:
+    settings = {
+        "b.producer.compression.type": codec,
+        f"b.producer.compression.{codec}.level": str(level),
+    }
+    rules = forward_rules(make_flow(tmp_path, settings).source)
+    assert (rules.codec, rules.codec_level) == (Codec.parse(codec), level)
+
+
+def test_a_codec_without_levels_has_none(tmp_path: Path) -> None:
+    settings = {"b.producer.compression.type": "snappy", "b.producer.compression.zstd.level": "9"}
+    assert forward_rules(make_flow(tmp_path, settings).source).codec_level is None
+
+
 def test_a_limit_of_the_target_is_remembered_and_only_ever_smaller() -> None:
     partition = CopyPartition(TP, TP, ForwardRules())
     partition.limit_batches(400_000)

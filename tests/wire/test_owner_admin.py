@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError, TransportError
 from sparkmirror.wire import admin_client
 from sparkmirror.wire.error_codes import broker_error
@@ -22,7 +23,7 @@ class Questions(OwnerAdmin):
     def __init__(self, timeout_ms: int = 5000) -> None:
         self._alias = "b"
         self._timeout_ms = timeout_ms
-        self._backoff_seconds = 0.001
+        self._config = ClientConfig("b", ("h:1",), retry_backoff_ms=1)
         self._owners = {}
         self.found: list[list[str]] = []
         self.asked: list[tuple[int, list[str]]] = []

@@ -179,12 +179,18 @@ _LZ4_CONTENT_SIZE = 0x08
 _LZ4_DICTIONARY = 0x01
 _LZ4_STORED = 0x80000000
 _LZ4_LENGTH = Struct("<I")
+# Kafka's default level stands for the fast compressor, every other one for the thorough one, which
+# the library has from 3 to 16 (KIP-390, org.apache.kafka.common.compress.Lz4BlockOutputStream).
+_LZ4_FAST_LEVEL = 9
+_LZ4_THOROUGH_LEVELS = 3, 16
 
 
 def _lz4_compress(data: Data, level: int | None) -> Data:
+    is_fast = level is None or level == _LZ4_FAST_LEVEL
+    low, high = _LZ4_THOROUGH_LEVELS
     compressed: bytes = lz4.frame.compress(
         data,
-        compression_level=level or 0,
+        compression_level=0 if is_fast else min(max(level or low, low), high),
         block_size=lz4.frame.BLOCKSIZE_MAX64KB,
         block_linked=False,
         store_size=False,

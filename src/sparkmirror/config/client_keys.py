@@ -48,6 +48,29 @@ def _acks(value: str) -> int:
     return known[value]
 
 
+def _gzip_level(value: int) -> int:
+    if value == 0 or value < -1:
+        raise BadValue("out of range", "use a whole number from 1 to 9, or -1 for its default")
+    return value
+
+
+# codec, lowest, highest, default: KIP-390.
+COMPRESSION_LEVELS = (("gzip", -1, 9, -1), ("lz4", 1, 17, 9), ("zstd", -131072, 22, 3))
+
+
+def _level(codec: str, low: int, high: int, default: int) -> Key:
+    return Key(
+        name=f"compression.{codec}.level",
+        type=INT,
+        default=default,
+        at_least=low,
+        at_most=high,
+        convert=_gzip_level if codec == "gzip" else None,
+        doc=f"How hard to compress when `compression.type={codec}`: {low} to {high}. Batches that "
+        "have that codec already stay as they are.",
+    )
+
+
 def _number(name: str, type_: Type, default: Any, doc: str, at_least: int = 0, **more: Any) -> Key:
     return Key(name=name, type=type_, default=default, at_least=at_least, doc=doc, **more)
 
@@ -119,13 +142,6 @@ COMMON_CLIENT_KEYS = Definition(
         -1,
         kafka_default="65536 (producer: 32768)",
     ),
-    _number("default.api.timeout.ms", INT, 60000, "Time for a whole operation with its retries."),
-    Key(
-        name="client.rack",
-        type=STRING,
-        default="",
-        doc="Rack of this machine: fetch from a replica in the same rack if the brokers allow it.",
-    ),
     *_METRICS,
     *_CONNECTION,
     *_JAVA,
@@ -165,6 +181,17 @@ _NO_CONSUMER_EFFECT = no_effect(
 )
 
 CONSUMER_KEYS = COMMON_CLIENT_KEYS + Definition(
+    Key(
+        name="client.rack",
+        type=STRING,
+        default="",
+        doc="Rack of this machine: fetch from a replica in the same rack if the brokers allow it.",
+    ),
+    *no_effect(
+        "a copy task tries again until it is stopped",
+        STRING,
+        "default.api.timeout.ms",
+    ),
     _number(
         "fetch.max.bytes",
         INT,
@@ -236,6 +263,7 @@ _NO_PARTITIONER = no_effect(
     "partitioner.adaptive.partitioning.enable",
     "partitioner.availability.timeout.ms",
     "partitioner.rack.aware",
+    "client.rack",
 )
 _NO_SERIALIZER = no_effect(
     "records are forwarded byte for byte",
@@ -257,6 +285,11 @@ _NO_TRANSACTIONS = no_effect(
     "transactional.id",
     "transaction.timeout.ms",
     "transaction.two.phase.commit.enable",
+)
+_NO_API_TIMEOUT = no_effect(
+    "producers have delivery.timeout.ms instead",
+    STRING,
+    "default.api.timeout.ms",
 )
 
 PRODUCER_KEYS = COMMON_CLIENT_KEYS + Definition(
@@ -284,10 +317,7 @@ PRODUCER_KEYS = COMMON_CLIENT_KEYS + Definition(
         kafka_default="none",
         doc="Compress batches anew with this codec. Unset: batches keep the codec they have.",
     ),
-    *(
-        Key(name=f"compression.{codec}.level", type=INT, default=None, doc=f"Level for {codec}.")
-        for codec in ("gzip", "lz4", "zstd")
-    ),
+    *(_level(*row) for row in COMPRESSION_LEVELS),
     Key(
         name="max.in.flight.requests.per.connection",
         type=INT,
@@ -301,7 +331,8 @@ PRODUCER_KEYS = COMMON_CLIENT_KEYS + Definition(
         "delivery.timeout.ms",
         INT,
         INT_MAX,
-        "How long to try to write a batch before the task fails.",
+        "How long the target may take nothing of a partition before the copy task fails and is "
+        "started again; at least request.timeout.ms. Heartbeats and checkpoints wait on.",
         kafka_default="120000 (Connect: 2147483647)",
     ),
     *_NO_BATCHING,
@@ -309,9 +340,16 @@ PRODUCER_KEYS = COMMON_CLIENT_KEYS + Definition(
     *_NO_SERIALIZER,
     *_NO_PRODUCER_EFFECT,
     *_NO_TRANSACTIONS,
+    *_NO_API_TIMEOUT,
 )
 
 ADMIN_KEYS = COMMON_CLIENT_KEYS + Definition(
+    _number(
+        "default.api.timeout.ms",
+        INT,
+        60000,
+        "Longest time for one call with all its retries; admin.timeout.ms may make it shorter.",
+    ),
     *no_effect("the admin client here retries until its timeout", STRING, "retries"),
     *no_effect("clients talk to brokers", LIST, "bootstrap.controllers"),
 )

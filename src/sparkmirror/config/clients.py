@@ -13,6 +13,7 @@ from typing import Any
 from sparkmirror.config.client_keys import (
     ADMIN_KEYS,
     COMMON_CLIENT_KEYS,
+    COMPRESSION_LEVELS,
     CONSUMER_KEYS,
     MAX_IN_FLIGHT,
     PRODUCER_KEYS,
@@ -29,6 +30,8 @@ BOOTSTRAP_SERVERS = COMMON_CLIENT_KEYS["bootstrap.servers"].name
 # The only keys of a `source.cluster.` or `target.cluster.` prefix that reach a client.
 CLUSTER_KEYS = frozenset((BOOTSTRAP_SERVERS, *SECURITY_KEYS.names))
 OVERRIDE = "override."
+API_TIMEOUT = ADMIN_KEYS["default.api.timeout.ms"].name
+DELIVERY_TIMEOUT = PRODUCER_KEYS["delivery.timeout.ms"].name
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,6 @@ class ClientConfig:
     default_api_timeout_ms: int = 60000
     receive_buffer_bytes: int = -1
     send_buffer_bytes: int = -1
-    client_rack: str = ""
     servers_key: str = field(default=BOOTSTRAP_SERVERS, compare=False)
 
     def key(self, name: str) -> str:
@@ -96,11 +98,21 @@ class ProducerConfig:
     acks: int = -1
     max_request_size: int | None = None
     compression_type: str | None = None
-    compression_gzip_level: int | None = None
-    compression_lz4_level: int | None = None
-    compression_zstd_level: int | None = None
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
     max_in_flight: int = MAX_IN_FLIGHT
     delivery_timeout_ms: int = 2**31 - 1
+
+    @property
+    def compression_level(self) -> int | None:
+        """The level of the codec that the user wants; None: that codec has none."""
+        levels = {
+            "gzip": self.compression_gzip_level,
+            "lz4": self.compression_lz4_level,
+            "zstd": self.compression_zstd_level,
+        }
+        return levels.get(self.compression_type or "")
 
 
 def client_settings(connector: Settings, side: str, role: str) -> Settings:
@@ -145,7 +157,9 @@ def with_prefix(
 
 def parse_client(settings: Settings, alias: str) -> ClientConfig:
     """How to reach the cluster `alias` for admin requests."""
-    return _client(ADMIN_KEYS.parse(*settings), settings, alias)
+    values = ADMIN_KEYS.parse(*settings)
+    client = _client(values, settings, alias)
+    return replace(client, default_api_timeout_ms=_api_timeout_ms(values, settings))
 
 
 def parse_consumer(settings: Settings, alias: str) -> ConsumerConfig:
@@ -160,6 +174,8 @@ def parse_producer(settings: Settings, alias: str) -> ProducerConfig:
     values = PRODUCER_KEYS.parse(*settings)
     client = _client(values, settings, alias)
     config = fill(ProducerConfig, PRODUCER_KEYS, values, client=client)
+    _check_delivery(config, settings)
+    _check_levels(config, settings)
     return _within_promises(config, settings.findings)
 
 
@@ -202,6 +218,40 @@ def _client(values: Mapping[str, Any], settings: Settings, alias: str) -> Client
         security=security,
         servers_key=servers_key,
     )
+
+
+def _api_timeout_ms(values: Mapping[str, Any], settings: Settings) -> int:
+    """As Kafka's admin client does: one request must have its time."""
+    given: int = values[API_TIMEOUT]
+    least: int = values["request.timeout.ms"]
+    if API_TIMEOUT in settings.values and given < least:
+        settings.findings.error(
+            API_TIMEOUT,
+            given,
+            f"less than request.timeout.ms ({least}): no request would have its time",
+            f"use at least {least}, or a smaller request.timeout.ms",
+        )
+    return max(given, least)
+
+
+def _check_delivery(config: ProducerConfig, settings: Settings) -> None:
+    """As Kafka's producer does: one request must have its time."""
+    least = config.request_timeout_ms
+    if DELIVERY_TIMEOUT in settings.values and config.delivery_timeout_ms < least:
+        settings.findings.error(
+            DELIVERY_TIMEOUT,
+            config.delivery_timeout_ms,
+            f"less than request.timeout.ms ({least}): no request would have its time",
+            f"use at least {least}, or a smaller request.timeout.ms",
+        )
+
+
+def _check_levels(config: ProducerConfig, settings: Settings) -> None:
+    for codec, *_ in COMPRESSION_LEVELS:
+        name = f"compression.{codec}.level"
+        if name in settings.values and config.compression_type != codec:
+            text = f"has no effect: compression.type is not {codec}, so nothing is compressed so"
+            settings.findings.warn_key(name, text)
 
 
 def _within_promises(config: ProducerConfig, findings: Findings) -> ProducerConfig:

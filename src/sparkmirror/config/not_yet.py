@@ -39,6 +39,13 @@ NOT_YET = (
         refused=True,
     ),
     Lacking(
+        key="exactly.once.source.support",
+        asks=_is("preparing"),
+        reason="exactly once is not in this version yet, so there is nothing to prepare; records "
+        "are copied at least once",
+        remedy="set it to disabled to say that you know",
+    ),
+    Lacking(
         key="exactly.once.support",
         asks=_is("required"),
         reason="exactly once is not in this version yet; records are copied at least once",

@@ -33,6 +33,7 @@ from sparkmirror.spark.copy_partition import (
     forward_rules,
 )
 from sparkmirror.spark.copy_settings import Assigned, CopySettings
+from sparkmirror.spark.delivery import DeliveryTimeout
 from sparkmirror.spark.positions import Commit, Positions
 from sparkmirror.spark.positions_writer import PositionsWriter
 from sparkmirror.spark.problems import Missing, Problems
@@ -121,6 +122,7 @@ class CopyLoop:
         self.records = 0
         self.bytes = 0
         self.lost_records = 0
+        self._delivery = DeliveryTimeout(loop, connector.producer.delivery_timeout_ms)
         self._refusals = Refusals(connector.errors_tolerance)
         self.slow: Counter[Reason] = Counter()
         self.missing = Missing(loop.clock)
@@ -325,6 +327,8 @@ class CopyLoop:
     def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """A target partition waits, or goes on."""
         partition = self._by_target.get(tp)  # none: positions are stored there
+        if partition is not None:
+            self._delivery.note(tp, error)
         source = tp if partition is None else partition.source
         if error is None:
             self.problems.pop(source, None)

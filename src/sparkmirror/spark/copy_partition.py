@@ -57,6 +57,7 @@ def forward_rules(config: SourceConfig) -> ForwardRules:
     return ForwardRules(
         read_committed=config.consumer.isolation_level == "read_committed",
         codec=codec,
+        codec_level=producer.compression_level,
         max_batch_bytes=producer.max_request_size,
     )
 

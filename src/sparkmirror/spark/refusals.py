@@ -54,7 +54,8 @@ class Refusals:
             return []
         # Skipping: halved until the bad ones are alone.
         batch.view = parcel.view  # it may have been moved out of the receive buffer
-        return [Parcel(part.view, part.count, None, part) for part in split(batch, half)]
+        halves = split(batch, half, partition.rules.codec_level)
+        return [Parcel(part.view, part.count, None, part) for part in halves]
 
     def _skip_or_fail(self, partition: CopyPartition, batch: Outgoing, error: BrokerError) -> None:
         text = (

@@ -6,9 +6,10 @@ Runs on: worker, on whichever thread asks; every call blocks for at most the adm
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import kafka.errors
 from kafka import KafkaAdminClient
@@ -40,6 +41,50 @@ UNCLEAR = (
 )
 
 T = TypeVar("T")
+# kafka-python has no word for never, which is 25 days here; with 0 it would look all the time.
+LEAST_IDLE_MS, LONGEST_IDLE_MS = 1000, 2**31 - 1
+
+
+class _Client(KafkaAdminClient):  # type: ignore[misc]
+    """kafka-python's admin client, with two settings that its connections know and it does not."""
+
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = {
+        **KafkaAdminClient.DEFAULT_CONFIG,
+        "socket_connection_setup_timeout_ms": 10_000,
+        "socket_connection_setup_timeout_max_ms": 30_000,
+    }
+
+
+def client_options(config: ClientConfig, timeout_ms: int) -> dict[str, Any]:
+    """What kafka-python calls the settings of `config`."""
+    idle_ms, most_ms = config.connections_max_idle_ms, config.socket_connection_setup_timeout_max_ms
+    return {
+        "bootstrap_servers": list(config.bootstrap_servers),
+        "client_id": config.client_id or "sparkmirror",
+        "request_timeout_ms": config.request_timeout_ms,
+        "bootstrap_timeout_ms": timeout_ms,
+        "retry_backoff_ms": config.retry_backoff_ms,
+        "reconnect_backoff_ms": config.reconnect_backoff_ms,
+        "reconnect_backoff_max_ms": config.reconnect_backoff_max_ms,
+        "metadata_max_age_ms": config.metadata_max_age_ms,
+        "connections_max_idle_ms": max(idle_ms, LEAST_IDLE_MS) if idle_ms >= 0 else LONGEST_IDLE_MS,
+        "socket_connection_setup_timeout_ms": config.socket_connection_setup_timeout_ms,
+        "socket_connection_setup_timeout_max_ms": most_ms,
+        "socket_options": _socket_options(config),
+        **Security.of(config).kafka_python_options(),
+    }
+
+
+def _socket_options(config: ClientConfig) -> list[tuple[int, int, int]]:
+    options = [
+        (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    ]
+    sizes = {
+        socket.SO_SNDBUF: config.send_buffer_bytes,
+        socket.SO_RCVBUF: config.receive_buffer_bytes,
+    }
+    return options + [(socket.SOL_SOCKET, at, size) for at, size in sizes.items() if size > 0]
 
 
 def _silent(config: ClientConfig, timeout_ms: int) -> TransportError:
@@ -56,22 +101,13 @@ class AdminClient:
     def __init__(self, config: ClientConfig, timeout_ms: int) -> None:
         self._config = config
         self._alias = config.alias
-        self._timeout_ms = timeout_ms
+        # default.api.timeout.ms bounds every call of an admin client, with all its retries.
+        self._timeout_ms = min(timeout_ms, config.default_api_timeout_ms)
         check_reachable(config)
         try:
-            self._client = KafkaAdminClient(
-                bootstrap_servers=list(config.bootstrap_servers),
-                client_id=config.client_id or "sparkmirror",
-                request_timeout_ms=config.request_timeout_ms,
-                bootstrap_timeout_ms=timeout_ms,
-                retry_backoff_ms=config.retry_backoff_ms,
-                reconnect_backoff_ms=config.reconnect_backoff_ms,
-                reconnect_backoff_max_ms=config.reconnect_backoff_max_ms,
-                metadata_max_age_ms=config.metadata_max_age_ms,
-                **Security.of(config).kafka_python_options(),
-            )
+            self._client = _Client(**client_options(config, self._timeout_ms))
         except kafka.errors.KafkaError as error:
-            raise _silent(config, timeout_ms) from error
+            raise _silent(config, self._timeout_ms) from error
 
     def cluster_id(self) -> str:
         """The id that the cluster gave itself when it was made."""

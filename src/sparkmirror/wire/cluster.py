@@ -17,8 +17,10 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import AuthenticationError, KafkaError, RemoteProtocolError, TransportError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import messages
+from sparkmirror.wire.backoff import reconnect_seconds, retry_seconds, setup_seconds
 from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.connection import Connection
+from sparkmirror.wire.idle import IdleConnections
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.security import Security
 from sparkmirror.wire.stream import HungUp, Stream
@@ -109,6 +111,7 @@ class Cluster:
         self._say_again = float("-inf")
         self._closed = False
         self._is_trial = is_trial
+        self._idle = IdleConnections(config)
         for at, server in enumerate(config.bootstrap_servers):
             host, _, port = server.rpartition(":")
             self._nodes[BOOTSTRAP - at] = (host.strip("[]"), int(port))
@@ -135,7 +138,7 @@ class Cluster:
     def refresh(self) -> None:
         """Ask for metadata soon: at once the first time, with back-off when asked again."""
         now = self.loop.clock()
-        soonest = self._last_refresh + self._backoff(self._refresh_failures)
+        soonest = self._last_refresh + retry_seconds(self.config, self._refresh_failures + 1)
         self._refresh_due = min(self._refresh_due, max(now, soonest))
         if self._refresh_due <= now:
             self._maybe_refresh(now)
@@ -238,7 +241,7 @@ class Cluster:
             on_closed=lambda error: self._on_closed(node, link, error),
         )
         connection = link.connection
-        patience = self.config.socket_connection_setup_timeout_ms / 1000
+        patience = setup_seconds(self.config, link.failures)
         self.loop.call_later(patience, lambda: _check_open(connection, f"{host}:{port}"))
 
     def _handshake(self, node: int, link: Link, host: str) -> None:
@@ -283,7 +286,7 @@ class Cluster:
         )
         self._say(link, refused)
         link.failures += 1
-        wait = self._reconnect_backoff(link.failures)
+        wait = reconnect_seconds(self.config, link.failures)
         if refused:  # accounts are locked after many attempts, and brokers write each one down
             wait = max(wait, float(min(2 ** (link.failures - 1), MOST_REFUSED_SECONDS)))
         link.not_before = self.loop.clock() + wait
@@ -305,14 +308,6 @@ class Cluster:
                 listener.on_metadata()
             self._wake()
 
-    def _backoff(self, failures: int) -> float:
-        base = self.config.retry_backoff_ms / 1000
-        return float(min(base * 2 ** min(failures, 10), 1.0))
-
-    def _reconnect_backoff(self, failures: int) -> float:
-        base, most = self.config.reconnect_backoff_ms, self.config.reconnect_backoff_max_ms
-        return float(min(base * 2 ** min(failures - 1, 10), most) / 1000 * random.uniform(0.8, 1.2))
-
     # -- metadata --------------------------------------------------------------------------------
 
     def _tick(self) -> None:
@@ -323,6 +318,7 @@ class Cluster:
         for link in list(self._links.values()):
             if link.connection is not None:
                 link.connection.fail_if_overdue(now)
+        self._idle.close(now, [link.connection for link in self._links.values() if link.ready])
         if self._refreshing and now - self._last_refresh > METADATA_PATIENCE_SECONDS:
             self._refresh_failed()
         self._maybe_refresh(now)

@@ -29,6 +29,7 @@ from sparkmirror.wire.access import (
     topic_right,
     transaction_right,
 )
+from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.calls import Calls
 from sparkmirror.wire.cluster import Leader
 from sparkmirror.wire.error_codes import (
@@ -206,6 +207,7 @@ class FencedWriter:
         """Try until it is done, or refused, or out of time."""
         deadline = time.monotonic() + seconds
         calls = self._connected()
+        failures = 0
         while True:
             try:
                 return attempt()
@@ -216,7 +218,8 @@ class FencedWriter:
                     raise TransportError(
                         f"{self._name(what)}: not done in {seconds:g} s: {error}"
                     ) from error
-            calls.wait(lambda: False, self._config.retry_backoff_ms / 1000)
+            failures += 1
+            calls.wait(lambda: False, retry_seconds(self._config, failures))
 
     def _ask_coordinator(self, what: str, api: tuple[int, int], body: bytes) -> memoryview:
         calls = self._connected()

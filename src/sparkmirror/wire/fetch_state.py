@@ -13,6 +13,7 @@ from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import fetch_messages as fetch
 from sparkmirror.wire.access import DENIALS, Operation, answer_error, topic_right
+from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.buffers import Lease
 from sparkmirror.wire.cluster import Cluster
 
@@ -69,6 +70,8 @@ class Partition:
     paused: bool = False
     asking: bool = False
     not_before: float = 0.0
+    # In a row: the waits between attempts grow with them.
+    failures: int = 0
 
 
 @dataclass(slots=True)
@@ -140,6 +143,12 @@ def shared_limits(limits: fetch.Limits, lanes: Iterable[Lane]) -> fetch.Limits:
     """What one broker of all these may answer with."""
     most = ANSWERS_BYTES // max(1, sum(bool(lane.wanted) for lane in lanes))
     return limits if limits.max_bytes <= most else limits._replace(max_bytes=most)
+
+
+def backoff(cluster: Cluster, partition: Partition) -> float:
+    """How long to wait after one more failure of `partition`."""
+    partition.failures += 1
+    return retry_seconds(cluster.config, partition.failures)
 
 
 def fetch_error(cluster: Cluster, tp: TopicPartition, code: int) -> BrokerError:

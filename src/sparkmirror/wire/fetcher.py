@@ -25,6 +25,7 @@ from sparkmirror.wire.fetch_state import (
     Lane,
     Partition,
     Records,
+    backoff,
     denial,
     fetch_error,
     shared_limits,
@@ -208,7 +209,7 @@ class Fetcher:
             self._on_error(partition, found.code)
         elif isinstance(found, KafkaError):
             self.troubled.add(tp)
-            self._retry(partition, self._cluster.config.retry_backoff_ms / 1000)
+            self._retry(partition, backoff(self._cluster, partition))
         else:
             partition.end_offset = found.end
             position = self._lost.pop(tp, None)
@@ -349,6 +350,7 @@ class Fetcher:
         if row.code:
             self._on_error(partition, row.code)
             return
+        partition.failures = 0
         committed = self._limits.read_committed
         partition.end_offset = row.last_stable_offset if committed else row.high_watermark
         if row.preferred_replica >= 0 and row.preferred_replica != lane.node:
@@ -367,7 +369,7 @@ class Fetcher:
         if self._cluster.is_failing(replica):
             # The leader has not noticed, and gives nothing itself: see whether it comes back.
             self._cluster.connection(replica)
-            self._retry(partition, self._cluster.config.retry_backoff_ms / 1000)
+            self._retry(partition, backoff(self._cluster, partition))
             return
         partition.preferred = replica
         age = self._cluster.config.metadata_max_age_ms / 1000
@@ -376,11 +378,12 @@ class Fetcher:
 
     def _on_error(self, partition: Partition, code: int) -> None:
         row, tp = error_code(code), partition.tp
-        backoff = self._cluster.config.retry_backoff_ms / 1000
         self.troubled.add(tp)
         if partition.preferred is not None:
             partition.preferred = None  # the follower may lag behind: ask the leader
-            self._retry(partition, 0.0 if code == OFFSET_OUT_OF_RANGE else backoff)
+            self._retry(
+                partition, 0.0 if code == OFFSET_OUT_OF_RANGE else backoff(self._cluster, partition)
+            )
             return
         if code == OFFSET_OUT_OF_RANGE and partition.next_offset is not None:
             self._lost[tp], partition.next_offset = partition.next_offset, None
@@ -389,4 +392,5 @@ class Fetcher:
         if row.refresh:
             self._cluster.refresh()
         self._consumer.on_partition_error(tp, fetch_error(self._cluster, tp, code))
-        self._retry(partition, backoff if row.retriable else SLOW_RETRY_SECONDS)
+        wait = backoff(self._cluster, partition) if row.retriable else SLOW_RETRY_SECONDS
+        self._retry(partition, wait)

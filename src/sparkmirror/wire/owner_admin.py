@@ -17,6 +17,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError, TransportError
 from sparkmirror.wire.admin import Admin
 from sparkmirror.wire.admin_client import in_parts
+from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
 K = TypeVar("K", bound=Hashable)
@@ -40,7 +41,6 @@ class OwnerAdmin(Admin):
 
     def __init__(self, config: ClientConfig, timeout_ms: int) -> None:
         super().__init__(config, timeout_ms)
-        self._backoff_seconds = config.retry_backoff_ms / 1000
         self._owners: dict[Hashable, int] = {}
 
     def _settle(self, keys: Iterable[K], find: Find[K], ask: Ask[K, T]) -> dict[K, T | KafkaError]:
@@ -48,12 +48,15 @@ class OwnerAdmin(Admin):
         deadline = time.monotonic() + self._timeout_ms / 1000
         left = list(dict.fromkeys(keys))
         answers: dict[K, T | KafkaError] = {}
+        rounds = 0
         while left:
             answers |= self._round(left, find, ask)
             left = [key for key in left if may_pass(answers[key])]
-            if not left or time.monotonic() + self._backoff_seconds > deadline:
+            rounds += 1
+            wait = retry_seconds(self._config, rounds)
+            if not left or time.monotonic() + wait > deadline:
                 break
-            time.sleep(self._backoff_seconds)
+            time.sleep(wait)
         return answers
 
     def _round(self, keys: Sequence[K], find: Find[K], ask: Ask[K, T]) -> dict[K, T | KafkaError]:

@@ -29,6 +29,7 @@ from sparkmirror.errors import (
 )
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import produce_messages
+from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.error_codes import (
@@ -342,7 +343,7 @@ class Producer:
         partition.resting = True
         if partition.failures > 1 or isinstance(error, TransportError):
             self._mark_stuck(partition, error)
-        wait = self._backoff(partition.failures)
+        wait = retry_seconds(self._cluster.config, partition.failures)
         self._cluster.loop.call_later(wait, lambda: self._resume(partition))
 
     def _renumber(self, partition: Partition) -> None:
@@ -368,10 +369,6 @@ class Producer:
         if self._partitions.get(partition.tp) is partition:
             self._lanes.schedule(partition, self.waiting_bytes)
             self.pump()
-
-    def _backoff(self, failures: int) -> float:
-        base = self._cluster.config.retry_backoff_ms / 1000
-        return float(min(base * 2 ** min(failures - 1, 10), 1.0)) if failures > 0 else 0.0
 
     def _on_denied(self, error: DeniedError) -> None:
         """No producer id for us: everything waits until somebody grants the right."""

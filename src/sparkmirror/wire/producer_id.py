@@ -11,6 +11,7 @@ from typing import NamedTuple
 from sparkmirror.errors import DeniedError, KafkaError, RefusedError
 from sparkmirror.wire import messages
 from sparkmirror.wire.access import PRODUCING, answer_error
+from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.cluster import Cluster
 
 # How soon we ask again for what we may not have.
@@ -40,6 +41,7 @@ class IdentityAsker:
         self._timeout = timeout
         self._on_known = on_known
         self._asking = False
+        self._failures = 0
         self.current: Identity | None = None
 
     def renew(self) -> None:
@@ -71,6 +73,7 @@ class IdentityAsker:
             self._on_error(answer_error(config, what, code, PRODUCING))
             return
         self._asking = False
+        self._failures = 0
         self.current = Identity(producer_id, epoch)
         self._on_known()
 
@@ -85,5 +88,6 @@ class IdentityAsker:
 
     def _retry(self) -> None:
         self._asking = False
-        wait = self._cluster.config.retry_backoff_ms / 1000
+        self._failures += 1
+        wait = retry_seconds(self._cluster.config, self._failures)
         self._cluster.loop.call_later(wait, self.ask)
