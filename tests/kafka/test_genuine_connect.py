@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 from sparkmirror.config.clients import ClientConfig
+from sparkmirror.connect.config_records import session_key_record
 from sparkmirror.connect.config_store import ConfigStore
 from sparkmirror.connect.connector_offsets import ConnectorOffsets
+from sparkmirror.connect.session_keys import SessionKey
 from sparkmirror.connect.status_store import StatusStore
 from sparkmirror.connect.storage_topics import StorageTopic
 from sparkmirror.embedded import ConnectWorker, KafkaCluster
@@ -85,6 +92,8 @@ def test_each_reads_what_the_other_wrote(
     world.configs.put_tasks(OURS, [])
     world.statuses.put_connector(OURS, "STOPPED", "w:1", 1, "", "4.3.1")
     world.offsets.write(OURS, [(PARTITION, {"offset": 41})])
+    key = SessionKey(b"k" * 32, "HmacSHA256", int(time.time() * 1000))
+    world.configs.put_session_key(key)
     properties = world.worker_properties(target_cluster.bootstrap_servers)
     with ConnectWorker(properties, tmp_path, jvm_args=QUICK_JVM_ARGS) as genuine:
         path = f"/connectors/{quote(OURS, safe='')}"
@@ -96,6 +105,7 @@ def test_each_reads_what_the_other_wrote(
         assert genuine.request("GET", f"{path}/offsets") == (200, {"offsets": rows})
         _let_it_write(genuine, path, world)
         _check_that_we_read_it(genuine, world)
+        _check_session_keys(genuine, world, key, target_cluster)
     keys = {
         record.key
         for at in range(OFFSET_PARTITIONS)
@@ -118,6 +128,37 @@ def _let_it_write(genuine: ConnectWorker, path: str, world: World) -> None:
         within=60,
         describe=lambda: log_tail(genuine.log_path),
     )
+
+
+def _check_session_keys(
+    genuine: ConnectWorker, world: World, key: SessionKey, cluster: KafkaCluster
+) -> None:
+    """It accepts signatures with our key, and the key that it writes has the bytes of ours."""
+    assert list(world.configs.session_keys()) == [key], "it has replaced our key"
+    assert _signed_status(genuine, key) not in (400, 403)
+    assert _signed_status(genuine, replace(key, key=b"other" * 8)) == 403
+    world.configs.put_session_key(replace(key, key=b"small" * 2))
+
+    def is_replaced() -> bool:
+        # It looks at the key when it has something to do.
+        genuine.request("PUT", f"/connectors/{quote(OURS, safe='')}/stop")
+        return len(world.configs.session_keys()[0].key) == 32
+
+    wait_for(is_replaced, within=20)
+    rows = [(row.key, row.value) for row in read_partition(cluster, world.config_topic, 0)]
+    assert session_key_record(world.configs.session_keys()[0]) in rows
+
+
+def _signed_status(genuine: ConnectWorker, key: SessionKey) -> int:
+    """Of a request as genuine workers send them: its body is signed."""
+    signature = base64.b64encode(hmac.digest(key.key, b"[]", "sha256")).decode()
+    headers = {
+        "Content-Type": "application/json",
+        "X-Connect-Authorization": signature,
+        "X-Connect-Request-Signature-Algorithm": "HmacSHA256",
+    }
+    url = f"{genuine.url}/connectors/{THEIRS}/fence?forward=false"
+    return httpx.put(url, content=b"[]", headers=headers, timeout=30, trust_env=False).status_code
 
 
 def _states(genuine: ConnectWorker) -> list[str]:

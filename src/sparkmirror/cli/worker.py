@@ -23,6 +23,7 @@ from sparkmirror.rest.app import make_app
 from sparkmirror.rest.calls import RestOptions
 from sparkmirror.rest.login_config import users_path
 from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.signatures import RequestSigner
 from sparkmirror.rest.tls import client_contexts, listener_context
 from sparkmirror.rest.users import Users
 
@@ -67,7 +68,9 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
         own_url = _own_url(config, servers[0][0].bind().ports)
         distributed = DistributedWorker(config, own_url)
         try:
-            for server, options in servers:
+            signer = RequestSigner(config.inter_worker, distributed.configs.session_keys)
+            for server, unsigned in servers:
+                options = replace(unsigned, signer=signer)
                 server.start(make_app(distributed.herder, options))
             distributed.start()
             _wait_until_ready(distributed, stop)

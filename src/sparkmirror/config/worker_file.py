@@ -16,6 +16,11 @@ from sparkmirror.config.advice import topic_setting
 from sparkmirror.config.classes import BYTE_ARRAY_CONVERTER
 from sparkmirror.config.client_keys import ADMIN_KEYS, CLIENT_KEYS, no_effect
 from sparkmirror.config.findings import Findings, Settings
+from sparkmirror.config.inter_worker import (
+    INTER_WORKER_KEYS,
+    InterWorkerConfig,
+    inter_worker_config,
+)
 from sparkmirror.config.keys import Definition, Key, Status, Type, fill
 from sparkmirror.config.masking import is_secret
 from sparkmirror.config.mm2_keys import SPARK
@@ -123,15 +128,6 @@ _UNUSED_KEYS = Definition(
         "worker.unsync.backoff.ms",
     ),
     *no_effect(
-        "requests between workers are not signed",
-        Type.STRING,
-        "inter.worker.key.generation.algorithm",
-        "inter.worker.key.size",
-        "inter.worker.key.ttl.ms",
-        "inter.worker.signature.algorithm",
-        "inter.worker.verification.algorithms",
-    ),
-    *no_effect(
         "remote topics are created like their source topics",
         Type.STRING,
         "topic.creation.enable",
@@ -147,6 +143,7 @@ _UNUSED_KEYS = Definition(
 WORKER_FILE_KEYS = (
     SHARED_KEYS
     + GROUP_KEYS
+    + INTER_WORKER_KEYS
     + REST_KEYS
     + OVERRIDE_KEYS
     + TRACKING_KEYS
@@ -183,6 +180,7 @@ class WorkerFile:
     worker: WorkerConfig
     rest: RestConfig
     group: GroupConfig
+    inter_worker: InterWorkerConfig
     override: OverridePolicy
     topic_tracking: bool
     topic_tracking_reset: bool
@@ -213,6 +211,7 @@ def parse_worker_file(raw: Mapping[str, str], path: Path) -> WorkerFile:
         worker=parse_worker(settings, OWN_CLUSTER, SHARED_KEYS),
         rest=rest_config(values, settings),
         group=_group(values, findings),
+        inter_worker=inter_worker_config(values, findings),
         override=override_policy(values),
         topic_tracking=values["topic.tracking.enable"],
         topic_tracking_reset=values["topic.tracking.allow.reset"],

@@ -9,8 +9,9 @@ Runs on: worker. Pure. Mirrors: org.apache.kafka.connect.storage.KafkaConfigBack
     commit-<name>              {"tasks":<how many>}
     restart-connector-<name>   {"include-tasks":b,"only-failed":b}     done once, by who reads it
     logger-cluster-<logger>    {"level":L}                             the same
+    session-key                {"key":base64,"algorithm":A,"creation-timestamp":ms}
 
-Other keys (session-key, tasks-fencing-<name>) are of Connect's own use: passed over.
+The key tasks-fencing-<name> is for Connect's exactly-once support: passed over.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparkmirror.config.foreign_json import parse_json
+from sparkmirror.connect.session_keys import SessionKey, parse_session_key
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +32,7 @@ KeyValue = tuple[bytes, bytes | None]
 
 CONNECTOR, TARGET_STATE, TASK = "connector-", "target-state-", "task-"
 COMMIT, RESTART, LOGGER = "commit-", "restart-connector-", "logger-cluster-"
+SESSION_KEY = "session-key"
 STARTED, PAUSED, STOPPED = "STARTED", "PAUSED", "STOPPED"
 # Of digits: Java's tasks are numbered by ints.
 LONGEST_NUMBER = 10
@@ -48,6 +51,8 @@ class Restart:
 class ConfigSnapshot:
     """The topic as it was at one moment. `loggers` has levels that were set since the start.
 
+    `session_keys` are the newest and the one before it.
+
     A connector whose tasks were not all written has none.
     """
 
@@ -56,6 +61,7 @@ class ConfigSnapshot:
     target_states: Mapping[str, str]
     loggers: Mapping[str, str]
     end_offset: int
+    session_keys: tuple[SessionKey, ...] = ()
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -94,6 +100,10 @@ def logger_record(logger: str, level: str) -> KeyValue:
     return _record(LOGGER + logger, {"level": level})
 
 
+def session_key_record(key: SessionKey) -> KeyValue:
+    return _record(SESSION_KEY, key.document())
+
+
 def _record(key: str, value: Mapping[str, Any] | None) -> KeyValue:
     # Java writes a question mark for half a surrogate pair, which UTF-8 does not have.
     data = None if value is None else json.dumps(value, separators=(",", ":")).encode()
@@ -114,6 +124,7 @@ class ConfigState:
         # Of tasks whose commit has not come.
         self._written: dict[str, dict[int, Mapping[str, str]]] = {}
         self._loggers: dict[str, str] = {}
+        self._session_keys: tuple[SessionKey, ...] = ()
 
     def snapshot(self) -> ConfigSnapshot:
         names = self._connectors
@@ -123,6 +134,7 @@ class ConfigState:
             {name: self._target_states.get(name, STARTED) for name in names},
             dict(self._loggers),
             self.end_offset,
+            self._session_keys,
         )
 
     def forget_loggers(self) -> None:
@@ -145,6 +157,8 @@ class ConfigState:
             self._apply_logger(name.removeprefix(LOGGER), document)
         elif name.startswith(RESTART):
             return _restart(name.removeprefix(RESTART), document)
+        elif name == SESSION_KEY:
+            self._apply_session_key(document)
         return None
 
     def _apply_connector(self, name: str, document: Mapping[str, Any] | None) -> None:
@@ -200,6 +214,14 @@ class ConfigState:
         level = None if document is None else document.get("level")
         if isinstance(level, str):
             self._loggers[logger] = level
+
+    def _apply_session_key(self, document: Mapping[str, Any] | None) -> None:
+        try:
+            key = parse_session_key(document or {})
+        except ValueError as error:
+            _complain(SESSION_KEY, str(error))
+        else:
+            self._session_keys = (key, *self._session_keys[:1])
 
 
 def _restart(name: str, document: Mapping[str, Any] | None) -> Restart | None:

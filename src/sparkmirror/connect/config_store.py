@@ -23,10 +23,12 @@ from sparkmirror.connect.config_records import (
     deletion_records,
     logger_record,
     restart_record,
+    session_key_record,
     target_state_record,
     task_records,
 )
 from sparkmirror.connect.followed_topic import FollowedTopic, now_ms
+from sparkmirror.connect.session_keys import SessionKey
 from sparkmirror.connect.storage_topics import StorageTopic, prepare_storage_topic
 from sparkmirror.errors import DeniedError, LocalProtocolError
 from sparkmirror.mirror.permissions import NO_CHANGES, NO_CONNECTORS
@@ -68,6 +70,7 @@ class ConfigStore:
         self._claiming = threading.RLock()
         self._state = ConfigState()
         self._snapshot = self._state.snapshot()
+        self._announced: tuple[SessionKey, ...] = ()
         self._callbacks: list[Callable[[], None]] = []
         self._restart_callbacks: list[OnRestart] = []
         self._started = False
@@ -102,6 +105,14 @@ class ConfigStore:
     def snapshot(self) -> ConfigSnapshot:
         """The topic as far as it was read."""
         return self._snapshot
+
+    def session_keys(self) -> Sequence[SessionKey]:
+        """The newest session key, and those whose signatures may still be met.
+
+        One that this worker is writing is among them: others may read it before we do.
+        """
+        read = self._snapshot.session_keys
+        return (*read, *(key for key in self._announced if key not in read))
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call after every change of the snapshot."""
@@ -152,6 +163,11 @@ class ConfigStore:
     def put_logger(self, name: str, level: str) -> None:
         """Set a logger's level on all workers."""
         self._write([logger_record(name, level)])
+
+    def put_session_key(self, key: SessionKey) -> None:
+        """Give all workers the key to sign with."""
+        self._announced = (key,)
+        self._write([session_key_record(key)])
 
     def _write(self, rows: Sequence[KeyValue]) -> None:
         """Return when the records were read back."""

@@ -20,6 +20,7 @@ from sparkmirror.connect.herder import WorkerHerder
 from sparkmirror.connect.membership import Membership
 from sparkmirror.connect.publisher import Identity
 from sparkmirror.connect.running import Running, make_running
+from sparkmirror.connect.session_keys import SessionKeyRotation
 from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.connect.status_store import StatusStore
 from sparkmirror.connect.storage_topics import (
@@ -29,6 +30,7 @@ from sparkmirror.connect.storage_topics import (
     statuses_topic,
 )
 from sparkmirror.connect.stores import Settings, Stores
+from sparkmirror.connect.ticker import Ticker
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.admin import Admin
 
@@ -37,6 +39,7 @@ log = logging.getLogger(__name__)
 # Commit, drain and end: SIGTERM to exit takes less than ten seconds in all.
 STOP_SECONDS = 8.0
 ADMIN_TIMEOUT_MS = 60_000
+KEY_CHECK_SECONDS = 0.5
 
 
 class DistributedWorker:
@@ -78,6 +81,9 @@ class DistributedWorker:
             self._spark,
             worker.task_shutdown_graceful_timeout_ms / 1000,
         )
+        rotation = SessionKeyRotation(file.inter_worker, self.configs, self.crew.leads)
+        self._ticker = Ticker("worker")
+        self._ticker.repeat("renewing the session key", KEY_CHECK_SECONDS, rotation.renew)
         self.herder = WorkerHerder(file, stores, self.crew, _cluster_id(worker.client))
 
     def start(self) -> None:
@@ -92,6 +98,7 @@ class DistributedWorker:
         self.herder.start()
         self.membership.start()
         self.crew.start()
+        self._ticker.start()
 
     def check_alive(self) -> None:
         """Raise MirrorError when this worker can do nothing any more: Spark is gone."""
@@ -101,6 +108,7 @@ class DistributedWorker:
     def stop(self) -> bool:
         """End the connectors, say so, and leave the group; tells whether all ended in time."""
         deadline = time.monotonic() + STOP_SECONDS
+        self._ticker.stop()
         has_ended = self.crew.stop(STOP_SECONDS)
         self.statuses.stop()
         self.configs.stop()

@@ -32,6 +32,7 @@ from sparkmirror.rest.incoming import BodyReader, check_entity, check_media_type
 from sparkmirror.rest.openapi import describe
 from sparkmirror.rest.pages import bad_uri_page
 from sparkmirror.rest.routes import Match, Route, Router
+from sparkmirror.rest.signatures import SIGNATURE
 from sparkmirror.rest.uris import check_path, parse_query, split_path
 from sparkmirror.rest.worker_calls import health_answer
 
@@ -149,7 +150,7 @@ class ConnectApi:
     async def _ask(self, request: Request, route: Route, call: Call) -> Answer:
         lane = "health" if route.path == "/health" else "read" if route.reads else "write"
         answer = await anyio.to_thread.run_sync(
-            functools.partial(self._work, route, call),
+            functools.partial(self._work, request, route, call),
             abandon_on_cancel=True,
             limiter=self._lanes[lane],
         )
@@ -157,10 +158,16 @@ class ConnectApi:
             return answer
         limit = self._options.request_timeout_seconds
         outgoing = _outgoing(request, call.body)
-        forwarded = await forward(outgoing, answer.leader_url, limit, self._options.client_tls)
+        forwarded = await forward(
+            outgoing,
+            answer.leader_url,
+            limit,
+            self._options.client_tls,
+            self._options.signer,
+        )
         return _forwarded_answer(forwarded, call)
 
-    def _work(self, route: Route, call: Call) -> Answer | NotLeader:
+    def _work(self, request: Request, route: Route, call: Call) -> Answer | NotLeader:
         """What is done on a thread: large answers are encoded there, and errors end there.
 
         An error that crossed to the event loop would keep the body in a cycle of references.
@@ -168,11 +175,25 @@ class ConnectApi:
         try:
             if not self._is_ready and route.path not in _EARLY_PATHS:
                 self._wait_ready()
+            self._check_sender(request, route, call.body)
             return _encoded(route.handler(call))
         except NotLeader as error:
             return NotLeader(error.leader_url)
         except Exception as error:  # noqa: BLE001  the boundary
             return _failure(error, route.path)
+
+    def _check_sender(self, request: Request, route: Route, body: bytes) -> None:
+        """What claims to come from another worker must be signed by one.
+
+        `forward=false` alone is not such a claim: as in Connect, users may ask this worker only.
+        The internal endpoints look at their signatures themselves.
+        """
+        signer = self._options.signer
+        if signer is None or route.reads or route.is_internal:
+            return
+        hops = parse_query(_query(request)).get("forward", [""])
+        if hops[0].lower() == "true" or SIGNATURE in request.headers:
+            signer.check(request.method, _target(request), body, request.headers)
 
     def _wait_ready(self) -> None:
         """A worker that has not read its topics yet does not know which connectors there are."""
@@ -198,6 +219,11 @@ def _raw_path(request: Request) -> str:
 def _query(request: Request) -> str:
     raw: bytes = request.scope["query_string"]
     return raw.decode("latin-1")
+
+
+def _target(request: Request) -> bytes:
+    """Path and query as they were sent."""
+    return f"{_raw_path(request)}?{_query(request)}".encode("latin-1")
 
 
 def _base_url(request: Request) -> str:

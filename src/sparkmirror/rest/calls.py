@@ -13,6 +13,7 @@ from sparkmirror.config.rest_keys import HeaderRule
 from sparkmirror.connect.answers import Herder, RequestError
 from sparkmirror.rest.errors import NOT_FOUND
 from sparkmirror.rest.forwarding import ClientTls
+from sparkmirror.rest.signatures import RequestSigner
 from sparkmirror.rest.users import Users
 
 # Characters that a path may hold as they are (RFC 3986), besides letters, digits and -._~.
@@ -28,7 +29,8 @@ class RestOptions:
 
     `admin`: whether /admin is served; `main`: whether all else is. `allow_origin` is a
     comma-separated list of patterns, empty for no CORS. Times are in seconds. `users`: who may
-    come in; None: everybody. `client_tls` is for requests to other workers over https.
+    come in; None: everybody. `client_tls` is for requests to other workers over https, `signer`
+    signs them and checks those of others; None: a worker without others.
     """
 
     main: bool = True
@@ -44,6 +46,7 @@ class RestOptions:
     max_requests_per_second: int = 0
     users: Users | None = None
     client_tls: ClientTls | None = None
+    signer: RequestSigner | None = None
 
 
 @dataclass(frozen=True, slots=True)

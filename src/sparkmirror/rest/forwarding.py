@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+import anyio
 import httpx
 
 from sparkmirror.connect.answers import RequestError
@@ -26,8 +27,12 @@ from sparkmirror.rest.errors import (
     PLAIN_LEADER,
     TOO_MANY_HOPS,
 )
+from sparkmirror.rest.signatures import RequestSigner
 
 _CONNECT_TIMEOUT_SECONDS = 5.0
+# A group that has just begun has no session key yet: the leader writes one at once.
+_KEY_SECONDS = 5.0
+_LOOK_SECONDS = 0.05
 _SCHEMES = ("http", "https")
 
 ClientTls = Callable[[], ssl.SSLContext]
@@ -67,24 +72,29 @@ async def forward(
     leader_url: str,
     timeout_seconds: float = 90.0,
     client_tls: ClientTls | None = None,
+    signer: RequestSigner | None = None,
 ) -> Forwarded:
     """Raises RequestError if there is no leader to ask, or no answer.
 
     The leader asks again who sends it: the password goes along. `client_tls` is this worker's own
-    idea of whom to trust, with its certificate.
+    idea of whom to trust, with its certificate. `signer` proves that a worker of the group asks.
     """
     query = next_hop(request.query)
     if not leader_url:
         raise RequestError(409, NO_LEADER)
     leader = leader_address(leader_url, request)
     url = target_url(leader, request, query)
+    headers = _kept_headers(request)
+    if signer is not None:
+        await _wait_for_key(signer)
+        headers |= signer.headers(request.method, url.raw_path, request.body)
     timeout = httpx.Timeout(timeout_seconds, connect=_CONNECT_TIMEOUT_SECONDS)
     # No settings of the environment: a proxy between workers would be a surprise.
     client = httpx.AsyncClient(timeout=timeout, trust_env=False, verify=_verify(leader, client_tls))
     try:
         async with client:
             response = await client.request(
-                request.method, url, headers=_kept_headers(request), content=request.body or None
+                request.method, url, headers=headers, content=request.body or None
             )
     except httpx.HTTPError as error:
         reason = str(error) or type(error).__name__
@@ -134,6 +144,12 @@ def next_hop(query: str) -> str:
         raise RequestError(409, TOO_MANY_HOPS)
     others = [pair for pair in pairs if pair[0] != "forward"]
     return urlencode([*others, ("forward", "false" if hops else "true")])
+
+
+async def _wait_for_key(signer: RequestSigner) -> None:
+    with anyio.move_on_after(_KEY_SECONDS):
+        while not signer.has_key:
+            await anyio.sleep(_LOOK_SECONDS)
 
 
 def _kept_headers(request: Outgoing) -> dict[str, str]:

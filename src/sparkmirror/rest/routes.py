@@ -49,6 +49,11 @@ class Route:
         return self.path not in ("/", "/health")
 
     @property
+    def is_internal(self) -> bool:
+        """Whether only workers of genuine Connect ask for it."""
+        return self.handler in (connectors.refuse_tasks, connectors.refuse_fence)
+
+    @property
     def is_admin(self) -> bool:
         return self.path.startswith("/admin")
 
