@@ -13,6 +13,7 @@ from sparkmirror.cli.flow_display import (
     SUMMARY_SECONDS,
     WINDOW_SECONDS,
     FlowDisplay,
+    FlowLog,
     Rate,
     Sample,
     describe,
@@ -75,6 +76,19 @@ def connector(tmp_path: Path) -> Connector:
             "a->b: 1,000 records/s, 0.0 MB/s, 12,000 records behind, caught up in 12 s, "
             "2 of 2 tasks running",
             id="behind",
+        ),
+        pytest.param(
+            replace(WELL, behind=12_000, problems=1),
+            (1000.0, 0.0),
+            "a->b: 1,000 records/s, 0.0 MB/s, 12,000 records behind, 2 of 2 tasks running, "
+            "1 partitions waiting",
+            id="behind, and a part waits",
+        ),
+        pytest.param(
+            replace(WELL, behind=12_000, running=1),
+            (1000.0, 0.0),
+            "a->b: 1,000 records/s, 0.0 MB/s, 12,000 records behind, 1 of 2 tasks running",
+            id="behind, and a task is down",
         ),
         pytest.param(
             replace(WELL, behind=12_000),
@@ -161,6 +175,42 @@ def test_without_a_terminal_there_is_a_log_line_a_minute(
     assert [record.getMessage() for record in caplog.records] == [
         "a->b: 50 records/s, 1.0 MB/s, 0 records behind, 1 of 1 tasks running"
     ] * (120 // int(SUMMARY_SECONDS))
+
+
+def test_an_outage_of_some_seconds_has_no_time_of_catching_up(
+    connector: Connector, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="sparkmirror")
+    caplog.clear()
+    task = connector.fake_tasks[0]
+    task.numbers = {"behind": 1000}
+    with FlowDisplay([connector], is_terminal=False, clock=clock) as display:
+        for second in range(121):
+            clock.now = 1000.0 + second
+            task.records = 50 * min(second, 110)  # the last ten seconds nothing came
+            display.update()
+    first, second_line = caplog.messages
+    assert "1,000 records behind, caught up in 20 s" in first
+    assert "1,000 records behind, 1 of 1 tasks running" in second_line
+
+
+def test_a_worker_logs_each_flow_and_what_fails_once_a_minute(
+    connector: Connector, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="sparkmirror")
+    caplog.clear()
+    beat = WorkerSide("a->b|Beat")
+    flow_log = FlowLog(clock)
+    task = connector.fake_tasks[0]
+    for second in range(181):
+        clock.now = 1000.0 + second
+        task.records = 50 * second
+        beat.last_error = "cluster 'b' cannot be reached" if second > 60 else ""
+        # The connector was deleted after two minutes.
+        flow_log.update({"msc": connector} if second <= 120 else {}, {"hbc": beat})
+    line = "[msc] a->b: 50 records/s, 0.0 MB/s, 0 records behind, 1 of 1 tasks running"
+    error = "[hbc] a->b|Beat: cluster 'b' cannot be reached"
+    assert caplog.messages == [line, line, error, error]
 
 
 def test_on_a_terminal_there_is_a_live_line_and_no_log(

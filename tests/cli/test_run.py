@@ -94,11 +94,18 @@ def test_rate_is_over_the_last_seconds_only() -> None:
     assert rate.add(Sample(10.0, 1000, 50)) == (0.0, 0.0)
 
 
+class Flow(SimpleNamespace):
+    """Has an identity, as connectors have."""
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
 def flow(name: str, records: int) -> Any:
     """A connector with one running task, as far as the display looks at it."""
     numbers = {"behind": 0}
     task = SimpleNamespace(state=TaskState.RUNNING, records=records, bytes=0, numbers=numbers)
-    return SimpleNamespace(flow=SimpleNamespace(name=name), tasks=[task], last_error="")
+    return Flow(flow=SimpleNamespace(name=name), tasks=[task], last_error="")
 
 
 def test_without_a_terminal_each_flow_has_a_log_line_a_minute(

@@ -83,6 +83,40 @@ def test_pause_keeps_the_tasks_and_resume_starts_them(running: FakeWorker) -> No
     assert len(running.made) == 2
 
 
+def test_every_request_that_changes_something_leaves_one_line_in_the_log(
+    running: FakeWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="sparkmirror")
+    herder = running.herder
+    herder.put_config(NAME, CONFIG | {"emit.heartbeats.interval.seconds": "5"})
+    wait_for(lambda: len(running.made) == 2, within=SECONDS, describe="new settings")
+    running.wait_for_states(State.RUNNING, State.RUNNING)
+    herder.restart_connector(NAME, include_tasks=False, only_failed=False)
+    herder.set_target_state(NAME, TargetState.PAUSED)
+    running.wait_for_states(State.PAUSED, State.PAUSED)
+    herder.set_target_state(NAME, TargetState.STARTED)
+    running.wait_for_states(State.RUNNING, State.RUNNING)
+    herder.set_target_state(NAME, TargetState.STOPPED)
+    running.wait_for_states(State.STOPPED)
+    herder.alter_offsets(NAME, [(PARTITION, {"offset": 0})])
+    herder.reset_offsets(NAME)
+    herder.delete(NAME)
+    wait_for(lambda: "deleted" in caplog.text, within=SECONDS, describe="deleted")
+    told = [text.removeprefix(f"connector {NAME}") for text in caplog.messages]
+    assert told == [
+        ": settings changed: emit.heartbeats.interval.seconds",
+        " started",
+        ": restart of the connector",
+        ": paused",
+        ": resumed",
+        " started",
+        ": stopped, its tasks are taken away",
+        ": offsets of 1 partitions altered",
+        ": offsets reset",
+        " deleted",
+    ]
+
+
 def test_stop_takes_the_tasks_away(running: FakeWorker) -> None:
     running.herder.set_target_state(NAME, TargetState.STOPPED)
     assert running.herder.task_configs(NAME) == []

@@ -369,3 +369,14 @@ def test_a_task_without_a_slot_says_so_once(
 )
 def test_the_reason_in_a_trace(trace: str, expected: str) -> None:
     assert reason_of(trace) == expected
+
+
+def test_a_task_that_recovers_is_told(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="sparkmirror")
+    rig.begin().close()
+    assert caplog.messages == []
+    rig.spark.outcomes.put(RuntimeError("no more memory"))
+    rig.begin().close()
+    failed, again = caplog.messages
+    assert f"[{TASK}] FAILED: no more memory; starting it again" in failed
+    assert again == f"[{TASK}] RUNNING again, after 1 restarts"

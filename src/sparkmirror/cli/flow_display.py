@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, Protocol
 
@@ -72,15 +72,15 @@ class Rate:
         )
 
 
-def describe(status: FlowStatus, rates: tuple[float, float]) -> str:
-    """One line about one flow."""
+def describe(status: FlowStatus, rates: tuple[float, float], recent: float | None = None) -> str:
+    """One line about one flow; `recent` are records/s of the last seconds, if `rates` are older."""
     records, size = rates
     line = f"{status.flow}: {records:,.0f} records/s, {size / 1e6:,.1f} MB/s"
     if status.behind is None:
         line += ", position not known yet"
     else:
         line += f", {status.behind:,} records behind"
-        if status.behind and records >= 1:
+        if status.behind and records >= 1 and _is_well(status, recent):
             line += f", caught up in {format_seconds(status.behind / records)}"
     line += f", {status.running} of {status.tasks} tasks running"
     if status.lost:
@@ -92,6 +92,12 @@ def describe(status: FlowStatus, rates: tuple[float, float]) -> str:
     if status.error:
         line += f", {status.error}"
     return line
+
+
+def _is_well(status: FlowStatus, recent: float | None) -> bool:
+    """Whether the flow goes on as it did: a part that stands still catches up with nothing."""
+    is_moving = recent is None or recent >= 1
+    return is_moving and status.running == status.tasks and not status.problems
 
 
 def describe_error(connector: WorkerSide) -> str:
@@ -110,6 +116,51 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+class FlowLines:
+    """The lines of flows that may come and go; rates are over the last `window` seconds."""
+
+    def __init__(self, window: float) -> None:
+        self._window = window
+        self._rates: dict[SourceConnector, tuple[Rate, Rate]] = {}
+
+    def update(self, connectors: Iterable[SourceConnector], now: float) -> list[str]:
+        """Take the newest numbers; a line for each, in order."""
+        known, self._rates = self._rates, {}
+        lines = []
+        for connector in connectors:
+            both = known.get(connector) or (Rate(self._window), Rate(WINDOW_SECONDS))
+            self._rates[connector] = both
+            status = summarize(connector)
+            sample = Sample(now, status.records, status.bytes)
+            rates, (recent, _) = [rate.add(sample) for rate in both]
+            lines.append(describe(status, rates, recent))
+        return lines
+
+
+class FlowLog:
+    """A log line a minute for each flow of a worker; `update` is called about once a second."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._lines = FlowLines(SUMMARY_SECONDS)
+        self._next_summary = clock() + SUMMARY_SECONDS
+
+    def update(
+        self, sources: Mapping[str, SourceConnector], others: Mapping[str, WorkerSide]
+    ) -> None:
+        """Take the newest numbers of the connectors that run here, by their names."""
+        now = self._clock()
+        lines = self._lines.update(sources.values(), now)
+        if now < self._next_summary:
+            return
+        self._next_summary = now + SUMMARY_SECONDS
+        for name, line in zip(sources, lines, strict=True):
+            log.info("[%s] %s", name, line)
+        for name, other in others.items():
+            if other.last_error:
+                log.info("[%s] %s", name, describe_error(other))
+
+
 class FlowDisplay:
     """Shows all flows; `update` is called about once a second."""
 
@@ -124,7 +175,7 @@ class FlowDisplay:
         self._worker_side = worker_side
         self._clock = clock
         window = WINDOW_SECONDS if is_terminal else SUMMARY_SECONDS
-        self._rates = [Rate(window) for _ in connectors]
+        self._lines = FlowLines(window)
         self._live = Live(console=Console(stderr=True), transient=True) if is_terminal else None
         self._next_summary = clock() + SUMMARY_SECONDS
 
@@ -145,11 +196,7 @@ class FlowDisplay:
     def update(self) -> None:
         """Take the newest numbers and show what is due."""
         now = self._clock()
-        lines = []
-        for connector, rate in zip(self._connectors, self._rates, strict=True):
-            status = summarize(connector)
-            rates = rate.add(Sample(now, status.records, status.bytes))
-            lines.append(describe(status, rates))
+        lines = self._lines.update(self._connectors, now)
         lines += [describe_error(each) for each in self._worker_side if each.last_error]
         if self._live is not None:
             self._live.update(Text("\n".join(lines)))

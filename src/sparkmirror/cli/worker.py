@@ -14,11 +14,13 @@ from typing import Annotated
 
 import typer
 
+from sparkmirror.cli.flow_display import FlowLog
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.config.rest_keys import Listener, RestConfig
 from sparkmirror.config.rest_security import RestTls
 from sparkmirror.config.worker_file import WorkerFile, load_worker
 from sparkmirror.connect.distributed import DistributedWorker
+from sparkmirror.connect.running import RunningCheckpoint, RunningHeartbeat, RunningSource
 from sparkmirror.rest.app import make_app
 from sparkmirror.rest.calls import RestOptions
 from sparkmirror.rest.login_config import users_path
@@ -80,8 +82,10 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
                 own_url,
                 time.monotonic() - began,
             )
+            flow_log = FlowLog()
             while not stop.wait(LOOK_SECONDS):
                 distributed.check_alive()
+                _show(distributed, flow_log)
         finally:
             clean = distributed.stop()
     finally:
@@ -89,6 +93,18 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
             server.stop()
     log.info("stopped%s", "" if clean else ", but not all positions could be stored")
     return clean
+
+
+def _show(distributed: DistributedWorker, flow_log: FlowLog) -> None:
+    """Only the leader runs connectors; the others have nothing to show."""
+    running = distributed.crew.running()
+    sources = {name: r.connector for name, r in running.items() if isinstance(r, RunningSource)}
+    others = {
+        name: r.connector
+        for name, r in running.items()
+        if isinstance(r, RunningCheckpoint | RunningHeartbeat)
+    }
+    flow_log.update(sources, others)
 
 
 def _wait_until_ready(distributed: DistributedWorker, stop: threading.Event) -> None:

@@ -98,6 +98,12 @@ class Crew:
         with self._lock:
             return self._keepers.get(name)
 
+    def running(self) -> dict[str, Running]:
+        """The connectors that run here, by their names."""
+        with self._lock:
+            found = {name: keeper.running for name, keeper in self._keepers.items()}
+        return {name: running for name, running in found.items() if running is not None}
+
     def restart(self, name: str, restart: Restart) -> bool:
         """Restart what it names; False when the connector is not kept here, or not yet."""
         keeper = self.keeper(name)
@@ -194,8 +200,7 @@ class Crew:
         if time.monotonic() < self._slots_at:
             return
         self._slots_at = time.monotonic() + SLOT_SECONDS
-        running = [keeper.running for keeper in self._keepers.values()]
-        sources = [each for each in running if isinstance(each, RunningSource)]
+        sources = [each for each in self.running().values() if isinstance(each, RunningSource)]
         wanted = sum(source.task_count for source in sources)
         try:
             self._spark.check_alive()

@@ -7,6 +7,7 @@ Mirrors: org.apache.kafka.connect.runtime.distributed.DistributedHerder.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +46,8 @@ from sparkmirror.connect.restart_plan import RestartPlan
 from sparkmirror.connect.stores import Settings, Stored, Stores
 from sparkmirror.connect.worker_loggers import WorkerLoggers
 from sparkmirror.wire.fenced_writer import FencedError
+
+log = logging.getLogger(__name__)
 
 COMMIT = "26b251a451ce941d"
 HEALTHY = "Worker has completed startup and is ready to handle requests."
@@ -96,11 +99,8 @@ class WorkerHerder:
     # -- the worker --------------------------------------------------------------------------------
 
     def root(self) -> Json:
-        return {
-            "version": CONNECT_VERSION,
-            "commit": COMMIT,
-            "kafka_cluster_id": self._cluster_id,
-        }
+        version, cluster = CONNECT_VERSION, self._cluster_id
+        return {"version": version, "commit": COMMIT, "kafka_cluster_id": cluster}
 
     def health(self) -> tuple[str, str]:
         self._has_joined = self._has_joined or bool(self._group.leader_url)
@@ -296,12 +296,14 @@ class WorkerHerder:
         config = self._configs.snapshot().connectors[name]
         check_offsets(_kind(config), rows)
         self._offsets.write(name, rows)
+        log.info("connector %s: offsets of %d partitions altered", name, len(rows))
         return "The offsets for this connector have been altered successfully"
 
     def reset_offsets(self, name: str) -> str:
         self._check_leads()
         self._check_stopped(name)
         self._offsets.write(name, [(partition, None) for partition, _ in self._offsets.list(name)])
+        log.info("connector %s: offsets reset", name)
         return "The offsets for this connector have been reset successfully"
 
     def _check_stopped(self, name: str) -> None:

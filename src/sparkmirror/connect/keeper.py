@@ -27,6 +27,12 @@ log = logging.getLogger(__name__)
 TICK_SECONDS = 0.5
 FIRST_BACKOFF_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 60.0
+# What the log says of each state that a user asked for.
+ASKED = {
+    TargetState.STARTED: "resumed",
+    TargetState.PAUSED: "paused",
+    TargetState.STOPPED: "stopped, its tasks are taken away",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,11 @@ class Restart:
     done: threading.Event = field(default_factory=threading.Event)
     error: str = ""
     is_missed: bool = False
+
+    def __str__(self) -> str:
+        parts = ["the connector"] if self.connector else []
+        parts += [f"task {task}" for task in sorted(self.tasks)]
+        return ", ".join(parts) or "nothing"
 
 
 class ConnectorKeeper:
@@ -158,6 +169,7 @@ class ConnectorKeeper:
             self._miss(restarts)
             return self._remove()
         if desired is not self._seen:
+            self._say_change(desired)
             self._seen = desired
             self._publisher.stored_changed()
         try:
@@ -168,6 +180,16 @@ class ConnectorKeeper:
         self._answer(restarts, self._failure)
         self._tell(lambda: self._publish(desired))
         return True
+
+    def _say_change(self, desired: Desired) -> None:
+        """What a user asked for leaves a trace in the log; of settings the names, no values."""
+        seen = self._seen
+        if desired.state is not (TargetState.STARTED if seen is None else seen.state):
+            log.info("connector %s: %s", self.name, ASKED[desired.state])
+        if seen is not None and desired.config != seen.config:
+            keys = seen.config.keys() | desired.config.keys()
+            changed = [key for key in keys if seen.config.get(key) != desired.config.get(key)]
+            log.info("connector %s: settings changed: %s", self.name, ", ".join(sorted(changed)))
 
     def _bring(self, desired: Desired, restarts: Sequence[Restart]) -> None:
         if desired.config != self._config:
@@ -194,6 +216,7 @@ class ConnectorKeeper:
     def _restart_parts(self, restarts: Sequence[Restart]) -> None:
         running = self.running
         for restart in restarts:
+            log.info("connector %s: restart of %s", self.name, restart)
             if running is None:
                 self._forgive()
                 continue
@@ -325,6 +348,7 @@ class ConnectorKeeper:
         self._config = None
         if not self._tell(self._publisher.forget):
             return True
+        log.info("connector %s deleted", self.name)
         with self._lock:
             self._has_ended = self._desired is None
             return not self._has_ended

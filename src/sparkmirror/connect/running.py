@@ -159,6 +159,11 @@ class RunningSource:
         return found
 
     @property
+    def connector(self) -> SourceConnector:
+        """For what is shown of the flow."""
+        return self._connector
+
+    @property
     def task_count(self) -> int:
         """How many tasks want a Spark slot."""
         return len(self._connector.tasks)
@@ -193,6 +198,11 @@ class _Threads(Generic[C]):
         self._connector = connector
         self.notice = notice
         self._topics = _Written()
+
+    @property
+    def connector(self) -> C:
+        """For what is shown of it."""
+        return self._connector
 
     def connect(self) -> None:
         self._connector.connect()

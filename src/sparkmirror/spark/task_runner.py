@@ -184,6 +184,8 @@ class TaskRunner:
             for message in (orders, *self._meanwhile):
                 link.send(message)
             self._meanwhile = None
+        if self.restarts:
+            log.info("[%s] RUNNING again, after %d restarts", self.task, self.restarts)
         self.changed.set()
 
     def on_message(self, link: Link, message: Message) -> None:
