@@ -43,11 +43,12 @@ def test_totals_are_added_up(connector: Connector) -> None:
             "behind": factor,
             "lost_records": 2,
             "skipped_records": 3,
+            "waiting": factor,
             "problems": {f"t-{factor}": "no leader"},
         }
     assert summarize(connector) == FlowStatus(
         flow="a->b", records=30, bytes=300, behind=3, tasks=2, running=2, lost=4, skipped=6,
-        problems=2, error="",
+        problems=3, error="",
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.spark.problems import MOST_LINES, PASSING_SECONDS, Problems
+from sparkmirror.spark.problems import MORE_SECONDS, MOST_LINES, PASSING_SECONDS, Problems
 from sparkmirror.types import TopicPartition
 
 TP, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -52,7 +52,59 @@ def test_of_many_a_few_are_said_and_the_others_counted(
     rig.problems.say()
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == MOST_LINES + 1
-    assert lines[-1] == "3 more partitions wait"
+    assert lines[-1] == "3 more partitions wait: t-5, t-6, t-7: no leader"
+
+
+def test_an_outage_that_reaches_partitions_one_by_one_is_not_said_one_by_one(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    for at in range(100):
+        rig.problems.note(TopicPartition("t", at), KafkaError("no leader"))
+        rig.now += 0.2
+        rig.problems.say()
+    rig.now += MORE_SECONDS + PASSING_SECONDS
+    rig.problems.say()
+    lines = caplog.messages
+    assert sum("waits: " in line for line in lines) == MOST_LINES
+    more = [int(line.split()[0]) for line in lines if "more partitions wait" in line]
+    assert len(more) <= 20 / MORE_SECONDS + 2
+    assert sum(more) == 100 - MOST_LINES
+
+
+def test_the_end_of_a_wait_is_said_once_for_all(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    for at in range(3):
+        rig.problems.note(TopicPartition("t", at), KafkaError("no leader"))
+    rig.now += PASSING_SECONDS + 0.1
+    rig.problems.say()
+    caplog.clear()
+    for tp in (TP, OTHER):
+        del rig.problems[tp]
+        rig.problems.say()
+        rig.now += 1.0
+    assert caplog.messages == []  # it may not be over yet
+    rig.now += PASSING_SECONDS
+    rig.problems.say()
+    rig.problems.clear()
+    for _ in range(3):
+        rig.problems.say()
+        rig.now += PASSING_SECONDS
+    assert caplog.messages == [
+        "2 partitions no longer wait, after up to 4 s: t-0, t-1; 1 still wait",
+        "1 partitions no longer wait, after up to 8 s: t-2; none waits",
+    ]
+
+
+def test_what_comes_back_at_once_was_not_over(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    rig.problems.note(TP, KafkaError("no leader"))
+    for _ in range(10):
+        rig.now += PASSING_SECONDS + 0.1
+        rig.problems.say()
+        del rig.problems[TP]
+        rig.problems.say()
+        rig.now += PASSING_SECONDS / 2
+        rig.problems.note(TP, KafkaError("no leader"))
+        rig.problems.say()
+    assert caplog.messages == ["t-0 waits: no leader"]
 
 
 def test_what_is_over_and_comes_again_is_said_again(
@@ -63,7 +115,17 @@ def test_what_is_over_and_comes_again_is_said_again(
         rig.now += PASSING_SECONDS + 0.1
         rig.problems.say()
         del rig.problems[TP]
-    assert len(caplog.records) == 2
+        rig.problems.say()
+        rig.now += PASSING_SECONDS
+        rig.problems.say()
+    assert (
+        caplog.messages
+        == [
+            "t-0 waits: no leader",
+            "1 partitions no longer wait, after up to 3 s: t-0; none waits",
+        ]
+        * 2
+    )
 
 
 def test_problems_of_the_source_are_those_of_now(rig: Rig) -> None:

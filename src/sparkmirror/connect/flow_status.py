@@ -39,7 +39,7 @@ def summarize(connector: SourceConnector) -> FlowStatus:
         running=sum(task.state is TaskState.RUNNING for task in tasks),
         lost=sum(task.numbers.get("lost_records", 0) for task in tasks),
         skipped=sum(task.numbers.get("skipped_records", 0) for task in tasks),
-        problems=sum(len(task.numbers.get("problems", {})) for task in tasks),
+        problems=sum(task.numbers.get("waiting", 0) for task in tasks),
         error=_error(connector, tasks),
     )
 

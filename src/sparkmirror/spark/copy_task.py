@@ -154,6 +154,7 @@ class CopyTask:
             "lost_records": copy.lost_records,
             "skipped_records": copy.skipped_records,
             "slow": {reason.value: count for reason, count in copy.slow.items()},
+            "waiting": len(copy.problems),
             "problems": {str(tp): problem.text for tp, problem in problems},
             "missing_topics": copy.missing.take(),
             "active_topics": copy.take_active_topics(),

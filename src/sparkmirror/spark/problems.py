@@ -6,7 +6,7 @@ Runs on: executor.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from sparkmirror.errors import KafkaError, told_if_denied
@@ -17,8 +17,10 @@ log = logging.getLogger(__name__)
 
 # A topic just created or a leader just moved is an error for a moment: not worth a line in the log.
 PASSING_SECONDS = 3.0
-# A broker that is gone lets thousands of partitions wait.
+# A broker that is gone lets thousands of partitions wait: so many lines of their own, until all
+# that was said is over; and a line for the others every so many seconds.
 MOST_LINES = 5
+MORE_SECONDS = 10.0
 # The worker is told of a missing topic this often.
 MISSING_SECONDS = 5.0
 
@@ -31,12 +33,11 @@ OFFSETS = meanwhile(Feature.COPY, Place.OFFSETS, WRITE)
 
 @dataclass(slots=True)
 class Problem:
-    """Why a partition waits, since when (the loop's clock), and whether the log says so."""
+    """Why a partition waits, and since when (the loop's clock)."""
 
     text: str
     since: float
     is_of_source: bool = False
-    said: bool = False
 
 
 class Problems(dict[TopicPartition, Problem]):
@@ -45,6 +46,11 @@ class Problems(dict[TopicPartition, Problem]):
     def __init__(self, clock: Callable[[], float]) -> None:
         super().__init__()
         self._clock = clock
+        # What the log says waits, since when; and of these, what is over since when.
+        self._said: dict[TopicPartition, float] = {}
+        self._over: dict[TopicPartition, float] = {}
+        self._lines = 0
+        self._next_line = 0.0
 
     def note(
         self,
@@ -78,19 +84,51 @@ class Problems(dict[TopicPartition, Problem]):
             del self[tp]
 
     def say(self) -> None:
-        """Log what has lasted, once; of many that begin to wait together, a few."""
+        """Log what has lasted, once, and when it is over; of many that wait, a few."""
+        if not self and not self._said:
+            return
+        self._say_over()
         lasting = self._clock() - PASSING_SECONDS
-        new = [
-            (tp, problem)
+        new = {
+            tp: problem
             for tp, problem in self.items()
-            if problem.since < lasting and not problem.said
-        ]
-        for tp, problem in new[:MOST_LINES]:
+            if problem.since < lasting and tp not in self._said
+        }
+        alone = dict(list(new.items())[: max(0, MOST_LINES - self._lines)])
+        for tp, problem in alone.items():
             log.warning("%s waits: %s", tp, problem.text)
-        if len(new) > MOST_LINES:
-            log.warning("%d more partitions wait", len(new) - MOST_LINES)
-        for _, problem in new:
-            problem.said = True
+        self._lines += len(alone)
+        self._mark_said(alone)
+        more = {tp: problem for tp, problem in new.items() if tp not in alone}
+        if more and self._clock() >= self._next_line:
+            why = next(iter(more.values())).text
+            log.warning("%d more partitions wait: %s: %s", len(more), _names(more), why)
+            self._next_line = self._clock() + MORE_SECONDS
+            self._mark_said(more)
+
+    def _mark_said(self, problems: Mapping[TopicPartition, Problem]) -> None:
+        self._said |= {tp: problem.since for tp, problem in problems.items()}
+
+    def _say_over(self) -> None:
+        """What comes back within moments was not over."""
+        now = self._clock()
+        self._over = {tp: self._over.get(tp, now) for tp in self._said if tp not in self}
+        if not self._over or now - max(self._over.values()) < PASSING_SECONDS:
+            return
+        longest = max(at - self._said[tp] for tp, at in self._over.items())
+        left = len(self._said) - len(self._over)
+        # A warning, like the line that it takes back: the worker gets no others from its tasks.
+        log.warning(
+            "%d partitions no longer wait, after up to %.0f s: %s; %s",
+            len(self._over),
+            longest,
+            _names(self._over),
+            f"{left} still wait" if left else "none waits",
+        )
+        for tp in self._over:
+            del self._said[tp]
+        self._over = {}
+        self._lines = min(self._lines, left)
 
 
 class Missing:
@@ -112,3 +150,9 @@ class Missing:
         """What the worker is told."""
         topics, self.topics = self.topics, set()
         return sorted(topics)
+
+
+def _names(partitions: Iterable[TopicPartition]) -> str:
+    names = sorted(map(str, partitions))
+    more = len(names) - MOST_LINES
+    return ", ".join(names[:MOST_LINES]) + (f" and {more} more" if more > 0 else "")
