@@ -80,6 +80,7 @@ def test_writes_that_a_follower_is_asked_for(scene: Scene) -> None:
         ("DELETE", path, None, 204),
         ("DELETE", path, None, 404),
         ("POST", f"{path}/restart", None, 404),
+        ("DELETE", f"{path}?forward=true", None, 400),
     ]
     assert _exchange(follower, asked) == _exchange(leader, asked)
 

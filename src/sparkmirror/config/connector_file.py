@@ -83,6 +83,7 @@ def collect_connector(
     kind = KINDS[require_class(props).rpartition(".")[2]]
     connector = _resolved(props, worker, findings)
     _check_overrides(connector, worker)
+    worker.allowed.check(connector)
     _advise(connector)
     config = _PARSERS[kind](connector, _workers_view(worker, findings))
     elsewhere = _elsewhere(config)

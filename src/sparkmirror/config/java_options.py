@@ -48,13 +48,18 @@ def java_property(kafka_opts: str, name: str) -> str | None:
     return found[-1].removeprefix("=") if found else None
 
 
+def option_in_use(name: str) -> str | None:
+    """The value of -Dname=value in the KAFKA_OPTS that were handed over."""
+    return java_property(_in_use[0], name)
+
+
 def client_login() -> Secret | None:
     """The login module of clients, as `sasl.jaas.config` has it; None if no file is named.
 
     Raises:
         BadValue: there is a file, but no login module of clients in it.
     """
-    path = java_property(_in_use[0], LOGIN_CONFIG)
+    path = option_in_use(LOGIN_CONFIG)
     if path is None:
         return None
     try:

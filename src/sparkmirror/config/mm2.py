@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sparkmirror.config.advice import advise
+from sparkmirror.config.allowed_access import ALLOWED_KEYS, AllowedAccess, allowed_access
 from sparkmirror.config.clients import BOOTSTRAP_SERVERS as SERVERS
 from sparkmirror.config.connector_keys import MIRROR_KEYS
 from sparkmirror.config.connectors import (
@@ -96,6 +97,7 @@ class _File:
     props: Mapping[str, str]
     providers: Mapping[str, Provider]
     findings: Findings
+    allowed: AllowedAccess
 
 
 def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
@@ -106,7 +108,8 @@ def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
     """
     props = load_properties(path)
     findings = Findings(str(path))
-    file = _File(props, load_providers(props, findings), findings)
+    providers = load_providers(props, findings)
+    file = _File(props, providers, findings, _allowed(props, providers))
     aliases = _aliases(file, clusters)
     flags = _flags(file, aliases)
     chosen = [pair for pair in pairs(aliases) if not clusters or pair.target in clusters]
@@ -147,6 +150,14 @@ def _aliases(file: _File, wanted: Sequence[str]) -> tuple[str, ...]:
             reason = f"no cluster '{alias}' in the file"
             file.findings.error("--clusters", alias, reason, f"use one of {', '.join(aliases)}")
     return aliases
+
+
+def _allowed(props: Mapping[str, str], providers: Mapping[str, Provider]) -> AllowedAccess:
+    """The file is its operator's: it is limited only if it says so itself."""
+    own = {key: props[key] for key in ALLOWED_KEYS.names if key in props}
+    # What is wrong with the values is found again, and told, with the other keys of the file.
+    values = ALLOWED_KEYS.parse(resolve(own, providers, unheard := Findings()), unheard)
+    return allowed_access(values, default=None)
 
 
 def _security(props: Mapping[str, str]) -> dict[str, str]:
@@ -210,7 +221,9 @@ def _connector(file: _File, flow: FlowName, name: str, *, target_only: bool = Fa
 def _settings(file: _File, expanded: Expanded, servers: Mapping[str, str]) -> Settings:
     """Resolved values, with errors reported under the names of the file."""
     findings = file.findings.renamed(origins(expanded, servers))
-    return Settings(resolve(plain(expanded), file.providers, findings), findings)
+    settings = Settings(resolve(plain(expanded), file.providers, findings), findings)
+    file.allowed.check(settings)
+    return settings
 
 
 def _no_flows(aliases: Sequence[str], wanted: Sequence[str], findings: Findings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparkmirror.config.allowed_access import ALLOWED_KEYS
 from sparkmirror.config.client_keys import no_effect
 from sparkmirror.config.expansion import CLUSTERS
 from sparkmirror.config.keys import Definition, Importance, Key, Type
@@ -30,6 +31,7 @@ MM2_KEYS = Definition(
         importance=Importance.HIGH,
         doc="Whether the nodes of a dedicated cluster talk to each other.",
     ),
+    *ALLOWED_KEYS,
     *no_effect(
         "a file of flows has no REST API",
         Type.STRING,

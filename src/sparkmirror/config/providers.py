@@ -20,6 +20,7 @@ from sparkmirror.config.keys import COMMA, BadValue, parse_list
 from sparkmirror.config.masking import remember_provided, remember_secrets
 from sparkmirror.config.properties import parse_entries
 from sparkmirror.config.regexes import translate
+from sparkmirror.config.regular_files import read_regular_file
 
 CONFIG_PROVIDERS = "config.providers"
 JAVA_PACKAGE = "org.apache.kafka.common.config.provider."
@@ -236,7 +237,7 @@ def _load_text_properties(file: Path) -> dict[str, str]:
 
 def _read_text(file: Path) -> str:
     try:
-        return file.read_text("utf-8")
+        return read_regular_file(file).decode("utf-8")
     except UnicodeDecodeError:
         raise BadValue(f"{file} is not text in UTF-8", "check the path") from None
     except OSError as error:

@@ -21,6 +21,8 @@ LOGIN_HANDLER = "sasl.login.callback.handler.class"
 CLIENT_HANDLER = "sasl.client.callback.handler.class"
 RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
 ENDPOINT_URL = "sasl.oauthbearer.token.endpoint.url"
+# An option of the login module, of Strimzi's handler.
+STRIMZI_ENDPOINT = "oauth.token.endpoint.uri"
 SERVICE_NAME = "sasl.kerberos.service.name"
 
 PLAIN, GSSAPI, OAUTHBEARER, MSK_IAM = "PLAIN", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from sparkmirror.config.allowed_access import NOT_ALLOWED
 from sparkmirror.config.client_keys import PRODUCER_KEYS
 from sparkmirror.config.clients import with_prefix
 from sparkmirror.config.connector_file import NULL_VALUE, PRODUCER_OVERRIDE, collect_connector
@@ -50,7 +51,7 @@ SEE_ALSO = (
     "You can also find the above list of errors at the endpoint "
     "`/connector-plugins/{connectorType}/config/validate`"
 )
-REFUSED = frozenset(row.reason for row in NOT_YET if row.refused)
+REFUSED = frozenset((*(row.reason for row in NOT_YET if row.refused), *NOT_ALLOWED))
 
 
 def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> Json:

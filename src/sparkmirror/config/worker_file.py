@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkmirror.config.advice import topic_setting
+from sparkmirror.config.allowed_access import ALLOWED_KEYS, AllowedAccess, allowed_access
 from sparkmirror.config.classes import BYTE_ARRAY_CONVERTER
 from sparkmirror.config.client_keys import ADMIN_KEYS, CLIENT_KEYS, no_effect
 from sparkmirror.config.findings import Findings, Settings
@@ -143,6 +144,7 @@ _UNUSED_KEYS = Definition(
 WORKER_FILE_KEYS = (
     SHARED_KEYS
     + GROUP_KEYS
+    + ALLOWED_KEYS
     + INTER_WORKER_KEYS
     + REST_KEYS
     + OVERRIDE_KEYS
@@ -173,7 +175,7 @@ class GroupConfig:
 class WorkerFile:
     """A whole worker file. `props` are resolved, `raw_props` are as the file has them.
 
-    `spark` has the settings that go to Spark, by their full names.
+    `spark` has the settings that go to Spark, by their full names. `allowed` limits connectors.
     """
 
     path: Path
@@ -182,6 +184,7 @@ class WorkerFile:
     group: GroupConfig
     inter_worker: InterWorkerConfig
     override: OverridePolicy
+    allowed: AllowedAccess
     topic_tracking: bool
     topic_tracking_reset: bool
     props: Mapping[str, str] = field(repr=False)
@@ -213,6 +216,7 @@ def parse_worker_file(raw: Mapping[str, str], path: Path) -> WorkerFile:
         group=_group(values, findings),
         inter_worker=inter_worker_config(values, findings),
         override=override_policy(values),
+        allowed=allowed_access(values, default=()),
         topic_tracking=values["topic.tracking.enable"],
         topic_tracking_reset=values["topic.tracking.allow.reset"],
         props=settings.values,

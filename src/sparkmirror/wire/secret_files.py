@@ -12,15 +12,17 @@ from collections.abc import Hashable
 from pathlib import Path
 from threading import Lock
 
+from sparkmirror.config.regular_files import read_regular_file
+
 _provided: dict[str, bytes] = {}
 _lock = Lock()
 
 
 def read_file(path: str) -> bytes:
-    """The bytes of the file. Raises OSError as `open` does."""
+    """The bytes of the file. Raises OSError as `open` does, also for pipes and devices."""
     with _lock:
         data = _provided.get(path)
-    return Path(path).read_bytes() if data is None else data
+    return read_regular_file(path) if data is None else data
 
 
 def stamp(path: str) -> Hashable:

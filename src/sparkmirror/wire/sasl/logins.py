@@ -148,7 +148,7 @@ class LoginMaker:
         return handler == sasl.UNSECURED_HANDLER or (not handler and named)
 
     def _endpoint(self) -> str:
-        given = self._settings[sasl.ENDPOINT_URL] or self._options.get("oauth.token.endpoint.uri")
+        given = self._settings[sasl.ENDPOINT_URL] or self._options.get(sasl.STRIMZI_ENDPOINT)
         return given or ""
 
     def _server(self, subject: str, extensions: Mapping[str, str]) -> EndpointTokens:
