@@ -1,11 +1,14 @@
 """The copy cases: how fast a warm mirror copies a backlog, and what CPU it takes.
 
-    warm    visible from the start: copied before anything is measured
-    1, 2    hidden from the mirror until their round begins
+A case has one topic. Each copy of it is a new connector of the same worker:
 
-A round is measured from the last moment at which the target had none of its records to the
-moment at which it has all of them, so neither the discovery of the topic nor the polling
-interval is credited to anybody.
+    brokers   two copies that nobody looks at: a cold broker would cost the first system its figures
+    warm-up   copies until two more bring no lower CPU per GB
+    rounds    a fixed number of copies that are measured; the median counts
+
+A copy is measured in a window: from the last look at which the target had none of its records to
+the first look after the window's seconds have passed, or at which it has all of them. So starting
+the connector is not in it. After the last round what the target holds is compared with the source.
 """
 
 from __future__ import annotations
@@ -13,18 +16,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bench import tls
 from bench.cases import DATA_PARTITIONS, SPARKMIRROR, CopyCase
+from bench.comparing import compare_copy
 from bench.end_offsets import EndOffsets
 from bench.filling import fill_topic, write_back
 from bench.process_tree import PeakMemory, Usage
 from bench.progress import say
 from bench.results import Measures, RunSystem
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
-from bench.starting import wait_until_copied
-from bench.systems import Flow, Mirror, running_mirror
+from bench.systems import Mirror
+from bench.workers import CopyName, Route, Worker, running_worker
+from sparkmirror.embedded.waiting import wait_for
 from sparkmirror.errors import MirrorError
 from sparkmirror.types import TopicPartition
 
@@ -33,158 +38,155 @@ _SAMPLE_SECONDS = 0.5
 _SETTLE_SECONDS = 3.0
 # Longest time without a new record before a run is given up.
 _STALL_SECONDS = 120.0
-# A broker's compiled code is as fast as it gets after some 6 GB.
+# A task that was asked to stop may have records under way.
+_QUIET_SECONDS = 1.0
 _BROKER_WARM_UPS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class CopyTopics:
-    """Names of a case's topics on the source."""
-
-    warm: str
-    rounds: tuple[str, ...]
-
-    @property
-    def pattern(self) -> str:
-        return f"{self.warm.removesuffix('warm')}.*"
-
-
-def copy_topics(case: CopyCase, rounds: int) -> CopyTopics:
-    """The topics that a case needs."""
-    prefix = f"{DATA_PREFIX}{case.name}-"
-    return CopyTopics(f"{prefix}warm", tuple(f"{prefix}{n}" for n in range(1, rounds + 1)))
+_FEWEST_WARM_UPS = 3
+_MOST_WARM_UPS = 8
+# CPU per GB is flat when two more windows lower it by less than this share.
+_FLAT_SHARE = 0.05
 
 
 @contextmanager
 def prepared_copy(stage: Stage, case: CopyCase) -> Iterator[RunSystem]:
-    """Write the case's data to the source, hide what is to be measured; delete it at the end."""
-    names = copy_topics(case, stage.rounds)
-    everything = (names.warm, *names.rounds)
+    """Write the case's topic to the source and warm up the brokers; delete it at the end."""
+    topic = f"{DATA_PREFIX}{case.name}"
     topics = Topics(stage.source)
-    topics.create(everything, DATA_PARTITIONS)
-    for name in everything:
-        shape = fill_topic(stage, name, case)
+    topics.create([topic], DATA_PARTITIONS)
+    shape = fill_topic(stage, topic, case)
     say(
-        f"{case.name}: {len(everything)} topics of {shape.records:,} records, "
+        f"{case.name}: {shape.records:,} records, {shape.stored_bytes / 1e9:.1f} GB, "
         f"{shape.records_per_batch:.1f} records and {shape.bytes_per_batch:,.0f} B per batch"
     )
-    for number in range(1, _BROKER_WARM_UPS + 1):
-        warm_up_brokers(stage, case, everything, number)
-    topics.hide(names.rounds)
-    yield lambda system: run_copy(stage, case, names, system)
-    topics.show(names.rounds)
-    topics.delete(set(everything))
+    _warm_up_brokers(stage, case, topic)
+    yield lambda system: run_copy(stage, case, topic, system)
+    topics.delete({topic})
 
 
-def warm_up_brokers(stage: Stage, case: CopyCase, names: Sequence[str], number: int) -> None:
-    """Mirror everything once, unmeasured: a cold broker would cost the first system its figures."""
-    say(f"{case.name}: warming up the brokers, {number} of {_BROKER_WARM_UPS}")
-    flow = _flow(stage, case, f"brokers{number}-{case.name}")
-    folder = stage.log_folder(case.name, f"brokers{number}")
+def _warm_up_brokers(stage: Stage, case: CopyCase, topic: str) -> None:
+    say(f"{case.name}: warming up the brokers")
+    with _running(stage, case, topic, SPARKMIRROR, "brokers") as run:
+        for number in range(1, _BROKER_WARM_UPS + 1):
+            run.measure(f"brokers{number}")
+
+
+def run_copy(stage: Stage, case: CopyCase, topic: str, system: str) -> list[Measures]:
+    """Run one system: warm it up, measure every round, compare what the last one copied."""
+    with _running(stage, case, topic, system, system) as run:
+        warm_ups = run.warm_up()
+        rounds = [run.measure(f"{system}-r{number}") for number in range(1, stage.rounds)]
+        rounds.append(run.measure(f"{system}-r{stage.rounds}", compare=True))
+    return [{**measures, "warm_ups": float(warm_ups)} for measures in rounds]
+
+
+@contextmanager
+def _running(stage: Stage, case: CopyCase, topic: str, system: str, name: str) -> Iterator[_Run]:
+    group, folder = f"{case.name}-{name}", stage.log_folder(case.name, name)
+    bootstrap = stage.target.bootstrap_servers
     try:
-        with running_mirror(SPARKMIRROR, flow, folder) as mirror, stage.target_offsets() as target:
-            run = _Run(stage, case, flow, mirror, target)
-            for name in names:
-                run.warm_up(name)
+        with (
+            running_worker(system, group, bootstrap, folder) as worker,
+            stage.target_offsets() as target,
+        ):
+            yield _Run(stage, case, topic, worker, target)
     finally:
         clean_up(stage)
 
 
-def _flow(stage: Stage, case: CopyCase, alias: str) -> Flow:
-    plain = Flow(
-        alias=alias,
-        source_bootstrap=stage.source.bootstrap_servers,
-        target_bootstrap=stage.target.bootstrap_servers,
-        topics=copy_topics(case, stage.rounds).pattern,
-        refresh_seconds=1,
-    )
-    return _with_tls(stage, plain) if case.tls else plain
-
-
-def _with_tls(stage: Stage, flow: Flow) -> Flow:
-    source = tls.client_settings(flow.alias, stage.tls_store)
-    target = tls.client_settings("target", stage.tls_store)
-    return replace(
-        flow,
-        source_bootstrap=stage.source.servers_of(tls.LISTENER),
-        target_bootstrap=stage.target.servers_of(tls.LISTENER),
-        settings={**flow.settings, **source, **target},
+def _route(stage: Stage, case: CopyCase) -> Route:
+    if not case.tls:
+        return Route(stage.source.bootstrap_servers, stage.target.bootstrap_servers)
+    return Route(
+        stage.source.servers_of(tls.LISTENER),
+        stage.target.servers_of(tls.LISTENER),
+        tls.client_settings(stage.tls_store),
     )
 
 
-def run_copy(stage: Stage, case: CopyCase, names: CopyTopics, system: str) -> list[Measures]:
-    """Run one system: warm it up, then measure every round."""
-    flow = _flow(stage, case, f"{system}-{case.name}")
-    folder = stage.log_folder(case.name, system)
-    source = Topics(stage.source)
-    try:
-        with running_mirror(system, flow, folder) as mirror, stage.target_offsets() as target:
-            run = _Run(stage, case, flow, mirror, target)
-            start_seconds = run.warm_up(names.warm)
-            measured = [run.measure(name, source) for name in names.rounds]
-    finally:
-        source.show(names.rounds)
-        source.hide(names.rounds)
-        clean_up(stage)
-    return [{**measures, "start_s": start_seconds} for measures in measured]
+def is_flat(cpu_s_per_gb: Sequence[float]) -> bool:
+    """Whether the last two windows took about as much CPU per GB as the best before them."""
+    if len(cpu_s_per_gb) < _FEWEST_WARM_UPS:
+        return False
+    return min(cpu_s_per_gb[-2:]) >= (1 - _FLAT_SHARE) * min(cpu_s_per_gb[:-2])
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A mirror that runs, and the connection that watches it."""
+    """A worker that runs, and the connection that watches the target."""
 
     stage: Stage
     case: CopyCase
-    flow: Flow
-    mirror: Mirror
+    topic: str
+    worker: Worker
     target: EndOffsets
 
-    def warm_up(self, topic: str) -> float:
-        """Wait until the warm-up topic is copied; seconds from the start to its first record."""
-        partitions = self._remote(topic)
-        each = self._records_each()
-        start_seconds = wait_until_copied(
-            self.mirror, self.target, partitions, each, all_of_them=False
-        )
-        wait_until_copied(self.mirror, self.target, partitions, each)
-        return start_seconds
+    def warm_up(self) -> int:
+        """Copy until the CPU per GB is flat; how many windows that took."""
+        seen: list[float] = []
+        while not is_flat(seen) and len(seen) < _MOST_WARM_UPS:
+            name = f"{self.worker.system}-w{len(seen) + 1}"
+            seen.append(self.measure(name)["cpu_s_per_gb"])
+        shown = ", ".join(f"{value:.2f}" for value in seen)
+        say(f"{self.case.name} {self.worker.system}: warm-up windows {shown} CPU s/GB")
+        return len(seen)
 
-    def measure(self, topic: str, source: Topics) -> Measures:
-        """Show `topic` to the mirror and measure the copy of it."""
+    def measure(self, alias: str, *, compare: bool = False) -> Measures:
+        """Copy the topic once under a source alias of its own and measure a window of it."""
+        name = CopyName(alias, self.topic)
+        partitions = [TopicPartition(name.remote_topic, n) for n in range(DATA_PARTITIONS)]
+        self.worker.start_copy(name, _route(self.stage, self.case))
+        window_seconds = self.case.window_seconds(self.stage.scale)
+        window = watch_window(
+            self.worker.mirror, self.target, partitions, self._records_each(), window_seconds
+        )
+        self.worker.end_copy(name)
+        self._wait_until_quiet(partitions)
+        if compare:
+            compare_copy(self.stage, self.topic, name.remote_topic, self._ends(partitions))
+        Topics(self.stage.target).delete({name.remote_topic})
         time.sleep(_SETTLE_SECONDS)
         write_back()
-        source.show([topic])
-        copy = watch_copy(self.mirror, self.target, self._remote(topic), self._records_each())
-        records = self.case.record_count(self.stage.scale)
-        return copy_measures(copy, records, records * self.case.value_bytes)
+        return window_measures(window, self.case.value_bytes)
 
     def _records_each(self) -> int:
         return self.case.record_count(self.stage.scale) // DATA_PARTITIONS
 
-    def _remote(self, topic: str) -> list[TopicPartition]:
-        remote = self.flow.remote_topic(topic)
-        return [TopicPartition(remote, number) for number in range(DATA_PARTITIONS)]
+    def _ends(self, partitions: list[TopicPartition]) -> list[int]:
+        return [end_offset or 0 for end_offset in self.target.end_offsets(partitions)]
+
+    def _wait_until_quiet(self, partitions: list[TopicPartition]) -> None:
+        def is_quiet() -> bool:
+            before = self._ends(partitions)
+            time.sleep(_QUIET_SECONDS)
+            return self._ends(partitions) == before
+
+        wait_for(is_quiet, within=_STALL_SECONDS, describe=f"{partitions[0].topic} stops growing")
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """One copied backlog: how long it took, the tree before and after, the highest memory."""
+class Window:
+    """A part of a copy: how long, how many records, the tree before and after, highest memory."""
 
     seconds: float
+    records: int
     before: Usage
     after: Usage
     peak: PeakMemory
 
 
-def watch_copy(
-    mirror: Mirror, target: EndOffsets, partitions: list[TopicPartition], each: int
-) -> Copy:
+def watch_window(
+    mirror: Mirror,
+    target: EndOffsets,
+    partitions: list[TopicPartition],
+    each: int,
+    seconds: float,
+) -> Window:
     """Follow the copy of a topic, `each` records in a partition, that is not on the target yet."""
     watch = _Watch(mirror, target, partitions, each)
     while watch.count == 0:
         watch.start()
         watch.poll()
-    while watch.count < each * len(partitions):
+    while watch.count < each * len(partitions) and watch.seconds < seconds:
         watch.poll()
     return watch.finish()
 
@@ -203,9 +205,13 @@ class _Watch:
         self.count = 0
         self.start()
 
+    @property
+    def seconds(self) -> float:
+        return self._polled_at - self._started_at
+
     def start(self) -> None:
         """Nothing has arrived yet: what is measured begins here at the earliest."""
-        self._started_at = time.monotonic()
+        self._started_at = self._polled_at = time.monotonic()
         self._before = self._mirror.tree.sample()
         self._sampled_at = self._started_at
         self._peak = PeakMemory()
@@ -224,12 +230,11 @@ class _Watch:
             self._sampled_at = now
             self._peak.note(self._mirror.tree.sample())
 
-    def finish(self) -> Copy:
-        """All has arrived."""
+    def finish(self) -> Window:
+        """The window closes."""
         after = self._mirror.tree.sample()
         self._peak.note(after)
-        seconds = self._polled_at - self._started_at
-        return Copy(seconds, self._before, after, self._peak)
+        return Window(self.seconds, self.count, self._before, after, self._peak)
 
     def _require_progress(self, now: float) -> None:
         self._mirror.require_running()
@@ -240,17 +245,18 @@ class _Watch:
             )
 
 
-def copy_measures(copy: Copy, records: int, payload_bytes: int) -> Measures:
-    """The figures of one round. MB and GB are 10^6 and 10^9 bytes of values, uncompressed."""
-    cpu_seconds = copy.after.cpu_seconds - copy.before.cpu_seconds
-    task_cpu_seconds = copy.after.task_cpu_seconds - copy.before.task_cpu_seconds
-    gigabytes = payload_bytes / 1e9
+def window_measures(window: Window, value_bytes: int) -> Measures:
+    """The figures of one window. MB and GB are 10^6 and 10^9 bytes of values, uncompressed."""
+    cpu_seconds = window.after.cpu_seconds - window.before.cpu_seconds
+    task_cpu_seconds = window.after.task_cpu_seconds - window.before.task_cpu_seconds
+    gigabytes = window.records * value_bytes / 1e9
     measures = {
-        "mb_per_s": payload_bytes / 1e6 / copy.seconds,
-        "records_per_s": records / copy.seconds,
+        "mb_per_s": gigabytes * 1e3 / window.seconds,
+        "records_per_s": window.records / window.seconds,
         "cpu_s_per_gb": cpu_seconds / gigabytes,
-        **copy.peak.measures(),
+        "window_s": window.seconds,
+        **window.peak.measures(),
     }
-    if copy.peak.task_rss_bytes:
+    if window.peak.task_rss_bytes:
         measures["task_cpu_s_per_gb"] = task_cpu_seconds / gigabytes
     return measures

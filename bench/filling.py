@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import os
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,18 +20,29 @@ from sparkmirror.errors import KafkaError, MirrorError
 _RANDOM_BLOCK_BYTES = 32 << 20
 _DISTINCT_VALUES = 100_000
 _FLUSH_SECONDS = 300.0
+# One process of Python does not fill the line to the broker.
+_FILLERS = 2
 _CITIES = ("Amsterdam", "Berlin", "Copenhagen", "Dublin", "Edinburgh", "Florence", "Geneva")
 
 
 def fill_topic(stage: Stage, topic: str, case: CopyCase) -> BatchShape:
-    """Write one topic of a case and return what the source stores."""
-    values = itertools.cycle(make_values(case))
+    """Write the topic of a case from two processes and return what the source stores."""
     records = case.record_count(stage.scale)
-    pairs = zip(itertools.cycle(range(DATA_PARTITIONS)), values, strict=False)
-    produce(stage, topic, itertools.islice(pairs, records), case.producer)
+    each = records // DATA_PARTITIONS
+    halves = [range(half, DATA_PARTITIONS, _FILLERS) for half in range(_FILLERS)]
+    bootstrap = stage.source.bootstrap_servers
+    with multiprocessing.get_context("spawn").Pool(_FILLERS) as pool:
+        pool.starmap(_fill, [(bootstrap, topic, case, half, each) for half in halves])
     shape = read_shape(stage.source_data_folder, topic)
     check_shape(shape, case, records)
     return shape
+
+
+def _fill(bootstrap: str, topic: str, case: CopyCase, partitions: range, each: int) -> None:
+    """Write `each` records to every one of `partitions`. Runs in a process of its own."""
+    values = itertools.cycle(make_values(case))
+    pairs = zip(itertools.cycle(partitions), values, strict=False)
+    produce(bootstrap, topic, itertools.islice(pairs, each * len(partitions)), case.producer)
 
 
 def check_shape(shape: BatchShape, case: CopyCase, records: int) -> None:
@@ -71,7 +83,7 @@ def _order(chance: random.Random, size: int) -> bytes:
 
 
 def produce(
-    stage: Stage,
+    bootstrap: str,
     topic: str,
     records: Iterable[tuple[int, bytes]],
     settings: Mapping[str, str | int],
@@ -82,7 +94,7 @@ def produce(
     """
     producer = Producer(
         {
-            "bootstrap.servers": stage.source.bootstrap_servers,
+            "bootstrap.servers": bootstrap,
             "queue.buffering.max.messages": 200_000,
             "queue.buffering.max.kbytes": 256 << 10,
             **settings,

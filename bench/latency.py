@@ -1,4 +1,4 @@
-"""The latency case: 1,000 records a second, each timed from `produce` to its arrival.
+"""The latency cases: so many records a second, each timed from `produce` to its arrival.
 
     producer --> source --> mirror --> target --> consumer
 
@@ -30,10 +30,8 @@ from bench.trickle import Latencies, Trickle, run_consumer, run_producer
 from sparkmirror.errors import MirrorError
 from sparkmirror.types import TopicPartition
 
-# A p99 depends on the host more than any other figure does: more chances to meet it quiet.
+# A p99 depends on the host more than any other figure does: two visits meet it at two times.
 _VISITS = 2
-# Rounds are short: in each visit so many for each one that is asked for.
-_SHORT_ROUNDS = 2
 # Records still on their way when the producer has ended.
 _DRAIN_SECONDS = 60.0
 # A look takes some 2 ms of a core, and whatever is on its way then waits: not more than a few.
@@ -69,7 +67,7 @@ def run_latency(stage: Stage, case: LatencyCase, system: str, visit: int) -> lis
     """Run one system: a warm-up, then the rounds without a pause between them."""
     topic = f"{DATA_PREFIX}{case.name}"
     warm_up_seconds, round_seconds = case.seconds(stage.scale)
-    phases = (warm_up_seconds, *([round_seconds] * stage.rounds * _SHORT_ROUNDS))
+    phases = (warm_up_seconds, *([round_seconds] * case.rounds_per_visit))
     trickle = Trickle(topic, phases, case.records_per_second, case.value_bytes)
     try:
         _create_topic(stage, case, topic)
@@ -104,7 +102,7 @@ def _create_topic(stage: Stage, case: LatencyCase, topic: str) -> None:
     """A topic with one record in every partition, by which a start is seen."""
     Topics(stage.source).create([topic], LATENCY_PARTITIONS)
     first = [(number, bytes(case.value_bytes)) for number in range(LATENCY_PARTITIONS)]
-    produce(stage, topic, first, {})
+    produce(stage.source.bootstrap_servers, topic, first, {})
 
 
 def _wait_for_start(stage: Stage, mirror: Mirror, remote: str) -> float:

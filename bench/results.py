@@ -1,7 +1,8 @@
 """What was measured, as it is stored: the shape of latest.json.
 
 {"date": ..., "machine": {...}, "settings": {...},
- "cases":    {case: {system: {measure: number}}},       the better round
+ "cases":    {case: {system: {measure: number}}},       the median of the rounds
+ "best":     {case: {system: {measure: number}}},       the best round
  "rounds":   {case: {system: [{measure: number}]}},     all of them
  "targets":  [{"target": ..., "value": ..., "met": ...}],
  "failures": [{"case": ..., "system": ..., "why": ...}]}
@@ -10,6 +11,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,14 +39,16 @@ class Results:
     machine: Mapping[str, str]
     settings: Mapping[str, Any]
     cases: dict[str, dict[str, Measures]] = field(default_factory=dict)
+    best: dict[str, dict[str, Measures]] = field(default_factory=dict)
     rounds: dict[str, dict[str, list[Measures]]] = field(default_factory=dict)
     failures: list[dict[str, str]] = field(default_factory=list)
 
     def add(self, case: str, system: str, rounds: list[Measures]) -> None:
-        """Keep the rounds of one run and the better of them."""
+        """Keep the rounds of one run, their medians, and the best of them."""
         rounded = [rounded_measures(measures) for measures in rounds]
         self.rounds.setdefault(case, {})[system] = rounded
-        self.cases.setdefault(case, {})[system] = better_round(rounded)
+        self.cases.setdefault(case, {})[system] = rounded_measures(median_measures(rounds))
+        self.best.setdefault(case, {})[system] = best_round(rounded)
 
     def add_failure(self, case: str, system: str, why: str) -> None:
         """Note a run that has no figures."""
@@ -55,7 +59,16 @@ class Results:
         return self.cases.get(case, {}).get(system, {}).get(name)
 
 
-def better_round(rounds: list[Measures]) -> Measures:
+def median_measures(rounds: list[Measures]) -> Measures:
+    """Of each measure the median over the rounds that have it."""
+    names = {name for measures in rounds for name in measures}
+    return {
+        name: statistics.median(measures[name] for measures in rounds if name in measures)
+        for name in names
+    }
+
+
+def best_round(rounds: list[Measures]) -> Measures:
     """The round with the highest throughput, or the lowest p99; whole, never a mix of rounds."""
 
     def rank(measures: Measures) -> float:
@@ -76,6 +89,7 @@ def as_json(results: Results, targets: list[dict[str, Any]]) -> str:
         "machine": results.machine,
         "settings": results.settings,
         "cases": results.cases,
+        "best": results.best,
         "rounds": results.rounds,
         "targets": targets,
         "failures": results.failures,

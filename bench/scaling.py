@@ -33,7 +33,12 @@ def prepared_scale(stage: Stage, case: ScaleCase) -> Iterator[RunSystem]:
     topics = Topics(stage.source)
     topics.create(names, _PARTITIONS_PER_TOPIC)
     for name in names:
-        produce(stage, name, [(number, b"one") for number in range(_PARTITIONS_PER_TOPIC)], {})
+        produce(
+            stage.source.bootstrap_servers,
+            name,
+            [(number, b"one") for number in range(_PARTITIONS_PER_TOPIC)],
+            {},
+        )
     yield lambda system: run_scale(stage, case, names, system)
     topics.delete(set(names))
 

@@ -18,14 +18,12 @@ def wait_until_copied(
     target: EndOffsets,
     partitions: Sequence[TopicPartition],
     each: int,
-    *,
-    all_of_them: bool = True,
 ) -> float:
-    """Wait until the target holds `each` records of every partition, or any record at all.
+    """Wait until the target holds `each` records of every partition.
 
     Returns the seconds since the mirror was started.
     """
-    wanted = each * len(partitions) if all_of_them else 1
+    wanted = each * len(partitions)
 
     def is_copied() -> bool:
         mirror.require_running()

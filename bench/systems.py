@@ -29,9 +29,23 @@ _REPLICATION_FACTORS = (
     "status.storage.replication.factor",
     "config.storage.replication.factor",
 )
-# As connect-mirror-maker.sh, with its heap of up to 2 GB.
-_MM2_JVM_ARGS = (*SERVER_JVM_ARGS, "-Xms256m")
-_STOP_SECONDS = 30.0
+# As connect-mirror-maker.sh and connect-distributed.sh, with their heap of up to 2 GB.
+MM2_JVM_ARGS = (*SERVER_JVM_ARGS, "-Xms256m")
+# MirrorMaker 2 needs several tasks to use two cores; one copy task of ours does.
+MM2_TASKS = "4"
+# What its users write when they tune it for throughput.
+PRODUCER_TUNING = {
+    "batch.size": "524288",
+    "linger.ms": "20",
+    "compression.type": "lz4",
+    "acks": "1",
+}
+CONSUMER_TUNING = {
+    "fetch.min.bytes": "100000",
+    "max.partition.fetch.bytes": "4194304",
+    "max.poll.records": "10000",
+}
+STOP_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +56,6 @@ class Flow:
     source_bootstrap: str
     target_bootstrap: str
     topics: str
-    refresh_seconds: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def remote_topic(self, topic: str) -> str:
@@ -78,29 +91,19 @@ def flow_properties(system: str, flow: Flow) -> dict[str, str]:
         f"{alias}->target.enabled": "true",
         f"{alias}->target.topics": flow.topics,
         f"target->{alias}.enabled": "false",
-        # The source has an authorizer only to hide topics; its one rule is not to be copied.
+        # The brokers have no authorizer, so there are no rules to copy.
         "sync.topic.acls.enabled": "false",
         **dict.fromkeys(_REPLICATION_FACTORS, "1"),
         **flow.settings,
     }
-    if flow.refresh_seconds is not None:
-        properties["refresh.topics.interval.seconds"] = str(flow.refresh_seconds)
     if system != SPARKMIRROR:
-        # MirrorMaker 2 needs several tasks to use two cores; one copy task of ours does.
-        properties["tasks.max"] = "4"
+        properties["tasks.max"] = MM2_TASKS
     return {**properties, **(_tuning(alias) if system == MM2_TUNED else {})}
 
 
 def _tuning(alias: str) -> dict[str, str]:
-    return {
-        "target.producer.batch.size": "524288",
-        "target.producer.linger.ms": "20",
-        "target.producer.compression.type": "lz4",
-        "target.producer.acks": "1",
-        f"{alias}.consumer.fetch.min.bytes": "100000",
-        f"{alias}.consumer.max.partition.fetch.bytes": "4194304",
-        f"{alias}.consumer.max.poll.records": "10000",
-    }
+    producer = {f"target.producer.{key}": value for key, value in PRODUCER_TUNING.items()}
+    return producer | {f"{alias}.consumer.{key}": value for key, value in CONSUMER_TUNING.items()}
 
 
 @contextmanager
@@ -116,7 +119,7 @@ def running_mirror(system: str, flow: Flow, folder: Path) -> Iterator[Mirror]:
         try:
             yield Mirror(child.pid, log_path, started_at, ProcessTree(child.pid))
         finally:
-            child.stop(_STOP_SECONDS)
+            child.stop(STOP_SECONDS)
     else:
-        with MirrorMaker(properties, folder, jvm_args=_MM2_JVM_ARGS) as maker:
+        with MirrorMaker(properties, folder, jvm_args=MM2_JVM_ARGS) as maker:
             yield Mirror(maker.pid, maker.log_path, started_at, ProcessTree(maker.pid))

@@ -18,6 +18,8 @@ _HEADINGS = {
     "p99_ms": "p99 ms",
     "max_ms": "max ms",
     "steal_percent": "CPU % taken by the host",
+    "window_s": "window s",
+    "warm_ups": "warm-up windows",
     "idle_cpu_percent": "idle CPU % of a core",
     "start_s": "start s",
     "topics_s": "topics s",
@@ -31,14 +33,16 @@ _HEADINGS = {
     "task_rss_mb": "largest copy task MB",
 }
 # Not a property of the system.
-_NOT_COMPARED = {"steal_percent"}
+_NOT_COMPARED = {"steal_percent", "window_s", "warm_ups"}
+# Shown with the figure of the best round.
+_WITH_BEST = {"mb_per_s", "cpu_s_per_gb", "p50_ms", "p99_ms"}
 
 
 def render(results: Results, outcomes: Sequence[Outcome]) -> str:
     """The whole document."""
     parts = ["# Benchmark results", _introduction(results)]
     for case, systems in results.cases.items():
-        parts += [f"## {case}", render_case(systems)]
+        parts += [f"## {case}", render_case(systems, results.best[case])]
     parts += ["## Targets", render_targets(outcomes)]
     if results.failures:
         parts += ["## Without figures", _failures(results)]
@@ -51,27 +55,31 @@ def _introduction(results: Results) -> str:
     return (
         f"{results.date}. {machine}. Settings: {settings}.\n\n"
         "Made by `make bench`; how it is measured, and what every figure means, is in "
-        "[README.md](README.md). Brokers, mirror and measurement share the cores."
+        "[README.md](README.md). Brokers, mirror and measurement share the cores. Figures are the "
+        "median of the rounds; in square brackets that of the best round; in brackets how many "
+        "times sparkmirror's. All rounds are in [RESULTS.json](RESULTS.json)."
     )
 
 
-def render_case(systems: dict[str, Measures]) -> str:
+def render_case(systems: dict[str, Measures], best: dict[str, Measures]) -> str:
     """One row per system; in brackets how many times sparkmirror's figure it is."""
     names = [name for name in _HEADINGS if any(name in row for row in systems.values())]
     head = ["system", *(_HEADINGS[name] for name in names)]
     ours = systems.get(SPARKMIRROR, {})
     rows = [
-        [system, *(_cell(systems[system], ours, name) for name in names)]
+        [system, *(_cell(systems[system], best[system], ours, name) for name in names)]
         for system in (*SYSTEMS, NO_MIRROR)
         if system in systems
     ]
     return render_table(head, rows)
 
 
-def _cell(row: Measures, ours: Measures, name: str) -> str:
+def _cell(row: Measures, best: Measures, ours: Measures, name: str) -> str:
     if name not in row:
         return ""
     shown = format_number(row[name])
+    if name in _WITH_BEST:
+        shown += f" [{format_number(best[name])}]"
     if row is ours or not ours.get(name) or name in _NOT_COMPARED:
         return shown
     return f"{shown} ({row[name] / ours[name]:.2g}x)"

@@ -34,10 +34,9 @@ def broker_settings(store: Path) -> dict[str, str]:
     return _store_settings("ssl.keystore", store)
 
 
-def client_settings(alias: str, store: Path) -> dict[str, str]:
-    """What a mirror's clients need for the cluster `alias`."""
-    settings = {"security.protocol": "SSL", **_store_settings("ssl.truststore", store)}
-    return {f"{alias}.{name}": value for name, value in settings.items()}
+def client_settings(store: Path) -> dict[str, str]:
+    """What a client of such a listener needs."""
+    return {"security.protocol": "SSL", **_store_settings("ssl.truststore", store)}
 
 
 def _store_settings(prefix: str, store: Path) -> dict[str, str]:

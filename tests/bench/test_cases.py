@@ -8,7 +8,7 @@ from bench.__main__ import parse_options, systems_of
 from bench.cases import (
     CASES,
     DATA_PARTITIONS,
-    MM2_TUNED,
+    MM2_DEFAULT,
     NO_MIRROR,
     SPARKMIRROR,
     SYSTEMS,
@@ -22,21 +22,21 @@ from bench.cases import (
 
 def test_there_are_the_cases_that_results_are_compared_by() -> None:
     copies = ["1k-none", "1k-tls", "100b-lz4", "tiny"]
-    others = ["latency", "scale-10", "scale-100", "scale-1000", "refresh"]
+    others = ["latency-1000", "latency-20000", "scale-10", "scale-100", "scale-1000", "refresh"]
     assert list(CASES) == copies + others
 
 
-def test_tls_is_measured_against_tuned_mm2_only() -> None:
-    assert systems_of(CASES["1k-tls"], list(SYSTEMS)) == [SPARKMIRROR, MM2_TUNED]
-    assert systems_of(CASES["1k-tls"], [SPARKMIRROR]) == [SPARKMIRROR]
-    assert systems_of(CASES["1k-none"], list(SYSTEMS)) == list(SYSTEMS)
-    assert systems_of(CASES["latency"], list(SYSTEMS)) == [*SYSTEMS, NO_MIRROR]
+def test_latency_is_measured_beside_mm2_by_default_and_no_mirror() -> None:
+    assert systems_of(CASES["1k-tls"], list(SYSTEMS)) == list(SYSTEMS)
+    assert systems_of(CASES["1k-none"], [SPARKMIRROR]) == [SPARKMIRROR]
+    expected = [SPARKMIRROR, MM2_DEFAULT, NO_MIRROR]
+    assert systems_of(CASES["latency-1000"], list(SYSTEMS)) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        pytest.param("latency", ["latency"], id="one"),
+        pytest.param("latency", ["latency-1000", "latency-20000"], id="both rates"),
         pytest.param("tiny,1k-none", ["tiny", "1k-none"], id="in the order asked for"),
         pytest.param("scale", ["scale-10", "scale-100", "scale-1000"], id="all sizes"),
         pytest.param("scale-100,scale", ["scale-100", "scale-10", "scale-1000"], id="each once"),
@@ -55,7 +55,7 @@ def test_command_line_asks_for_everything_unless_told() -> None:
     options = parse_options([])
     assert options.cases == list(CASES.values())
     assert options.systems == list(SYSTEMS)
-    assert (options.scale, options.rounds) == (1.0, 2)
+    assert (options.scale, options.rounds) == (1.0, 3)
     assert options.json_path.parts[-3:] == ("bench", "out", "latest.json")
     assert options.table_path.parts[-2:] == ("bench", "RESULTS.md")
 
@@ -78,8 +78,8 @@ def test_unknown_system_is_refused() -> None:
 @pytest.mark.parametrize(
     ("scale", "records"),
     [
-        pytest.param(1.0, 1_000_000, id="full"),
-        pytest.param(0.00667, 6_664, id="the same number in every partition"),
+        pytest.param(1.0, 5_600_000, id="full"),
+        pytest.param(0.00119, 6_664, id="the same number in every partition"),
         pytest.param(0.0, 1_000, id="never too few to measure"),
     ],
 )
@@ -93,9 +93,9 @@ def test_record_count_follows_the_scale(scale: float, records: int) -> None:
 @pytest.mark.parametrize(
     ("name", "scale", "seconds"),
     [
-        pytest.param("latency", 1.0, (60.0, 10.0), id="latency, full"),
-        pytest.param("latency", 5.0, (60.0, 10.0), id="latency, never longer"),
-        pytest.param("latency", 0.5, (30.0, 5.0), id="latency, shorter"),
+        pytest.param("latency-1000", 1.0, (60.0, 10.0), id="latency, full"),
+        pytest.param("latency-1000", 5.0, (60.0, 10.0), id="latency, never longer"),
+        pytest.param("latency-1000", 0.5, (30.0, 5.0), id="latency, shorter"),
         pytest.param("scale-10", 0.0, (3.0, 3.0), id="scale, never too short"),
     ],
 )

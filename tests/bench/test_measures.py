@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.cases import CASES, CopyCase
-from bench.copying import Copy, copy_measures, copy_topics
+from bench.copying import Window, is_flat, window_measures
 from bench.latency import latency_measures, percentile
 from bench.process_tree import PeakMemory, Usage
 from bench.scaling import scale_measures
@@ -43,10 +42,12 @@ def usage(cpu: float, task_cpu: float, rss: int = 0, task_rss: int = 0) -> Usage
     return Usage(cpu, task_cpu, rss, task_rss)
 
 
-def test_copy_measures_count_only_what_was_used_meanwhile() -> None:
-    copy = Copy(4.0, usage(10.0, 2.0), usage(13.0, 3.0), PeakMemory(900_000_000, 120_000_000))
-    assert copy_measures(copy, records=1_000_000, payload_bytes=2_000_000_000) == {
+def test_window_measures_count_only_what_was_used_in_the_window() -> None:
+    peak = PeakMemory(900_000_000, 120_000_000)
+    window = Window(4.0, 1_000_000, usage(10.0, 2.0), usage(13.0, 3.0), peak)
+    assert window_measures(window, value_bytes=2_000) == {
         "mb_per_s": 500.0,
+        "window_s": 4.0,
         "records_per_s": 250_000.0,
         "cpu_s_per_gb": 1.5,
         "task_cpu_s_per_gb": 0.5,
@@ -55,10 +56,25 @@ def test_copy_measures_count_only_what_was_used_meanwhile() -> None:
     }
 
 
-def test_copy_measures_of_a_system_without_spark_have_no_task_figures() -> None:
-    copy = Copy(4.0, usage(10.0, 0.0), usage(13.0, 0.0), PeakMemory(900_000_000, 0))
-    measures = copy_measures(copy, records=10, payload_bytes=1_000)
-    assert set(measures) == {"mb_per_s", "records_per_s", "cpu_s_per_gb", "rss_mb"}
+def test_window_measures_of_a_system_without_spark_have_no_task_figures() -> None:
+    window = Window(4.0, 10, usage(10.0, 0.0), usage(13.0, 0.0), PeakMemory(900_000_000, 0))
+    measures = window_measures(window, value_bytes=100)
+    assert set(measures) == {"mb_per_s", "records_per_s", "cpu_s_per_gb", "window_s", "rss_mb"}
+
+
+@pytest.mark.parametrize(
+    ("seen", "flat"),
+    [
+        pytest.param([], False, id="nothing seen"),
+        pytest.param([10.0, 10.0], False, id="too few to tell"),
+        pytest.param([10.0, 10.0, 10.0], True, id="three alike"),
+        pytest.param([10.0, 8.0, 7.0], False, id="still falling"),
+        pytest.param([10.0, 8.0, 7.0, 6.8, 6.7], True, id="falls by less than a twentieth"),
+        pytest.param([10.0, 6.0, 7.0, 9.0], True, id="rises again"),
+    ],
+)
+def test_cpu_is_flat_when_two_more_windows_do_not_lower_it(seen: list[float], flat: bool) -> None:
+    assert is_flat(seen) is flat
 
 
 def test_scale_measures_are_a_share_of_one_core() -> None:
@@ -71,11 +87,3 @@ def test_scale_measures_are_a_share_of_one_core() -> None:
         "rss_mb": 800.0,
         "task_rss_mb": 90.0,
     }
-
-
-def test_pattern_matches_all_topics_of_the_case() -> None:
-    case = CASES["1k-none"]
-    assert isinstance(case, CopyCase)
-    names = copy_topics(case, rounds=2)
-    assert names.rounds == ("bench-1k-none-1", "bench-1k-none-2")
-    assert names.pattern == "bench-1k-none-.*"

@@ -68,6 +68,12 @@ class ConnectWorker:
         return f"http://{HOST}:{self._port.number}"
 
     @property
+    def pid(self) -> int:
+        if self._child is None:
+            raise LocalProtocolError(f"the Connect worker in {self.folder} was not started")
+        return self._child.pid
+
+    @property
     def is_running(self) -> bool:
         return self._child is not None and self._child.exit_code is None
 
