@@ -83,6 +83,8 @@ def main(words: list[str]) -> int:
 
 
 def _end(signal_number: int, _frame: FrameType | None) -> None:
+    # A second one (timeout(1) and the shell may both send it) must not cut the cleaning up short.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(128 + signal_number)
 
 

@@ -152,7 +152,8 @@ class _Run:
         return self.case.record_count(self.stage.scale) // DATA_PARTITIONS
 
     def _ends(self, partitions: list[TopicPartition]) -> list[int]:
-        return [end_offset or 0 for end_offset in self.target.end_offsets(partitions)]
+        found = self.target.end_offsets(partitions)
+        return [found[partition] or 0 for partition in partitions]
 
     def _wait_until_quiet(self, partitions: list[TopicPartition]) -> None:
         def is_quiet() -> bool:

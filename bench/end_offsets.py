@@ -34,14 +34,14 @@ class EndOffsets:
 
         Partitions that do not exist yet count as empty.
         """
-        return sum(min(end_offset or 0, each) for end_offset in self.end_offsets(partitions))
+        return sum(min(end or 0, each) for end in self.end_offsets(partitions).values())
 
-    def end_offsets(self, partitions: Sequence[TopicPartition]) -> list[int | None]:
-        """End offsets by topic, None where the partition does not exist yet."""
+    def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """End offsets, None where the partition does not exist yet; brokers reorder them."""
         request = encode_request(partitions)
         self._socket.sendall(struct.pack(">i", len(request)) + request)
         (size,) = struct.unpack(">i", self._read(4))
-        return list(decode_response(self._read(size)))
+        return dict(decode_response(self._read(size)))
 
     def _read(self, size: int) -> bytes:
         data = bytearray()
@@ -81,7 +81,7 @@ def encode_request(partitions: Sequence[TopicPartition]) -> bytes:
     return b"".join(parts)
 
 
-def decode_response(data: bytes) -> Iterator[int | None]:
+def decode_response(data: bytes) -> Iterator[tuple[TopicPartition, int | None]]:
     """End offsets in an answer: correlation id, topics of (partition, error, time, offset)."""
     (topics,) = struct.unpack_from(">i", data, 4)
     at = 8
@@ -94,11 +94,12 @@ def decode_response(data: bytes) -> Iterator[int | None]:
         for partition, code, _, end_offset in struct.iter_unpack(
             ">ihqq", data[at : at + 22 * count]
         ):
-            yield _checked(end_offset, code, f"{name}-{partition}")
+            where = TopicPartition(name, partition)
+            yield where, _checked(end_offset, code, where)
         at += 22 * count
 
 
-def _checked(end_offset: int, code: int, where: str) -> int | None:
+def _checked(end_offset: int, code: int, where: TopicPartition) -> int | None:
     if code in _NOT_THERE_YET:
         return None
     if code != 0:

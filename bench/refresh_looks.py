@@ -91,7 +91,7 @@ class TargetLooks:
 
     def has_checkpoints(self) -> bool:
         """Whether there is a checkpoint of every group."""
-        (end_offset,) = self._offsets.end_offsets([self._checkpoints])
+        (end_offset,) = self._offsets.end_offsets([self._checkpoints]).values()
         if end_offset is None or end_offset < max(len(self._names.groups), self._checkpoints_read):
             return False
         records = read_topic(self._bootstrap, self._checkpoints.topic, read_committed=False)[0]
@@ -107,7 +107,8 @@ class TargetLooks:
         return drop_found(self._without_offsets, self._have_offsets)
 
     def _exist(self, remotes: Sequence[str]) -> bool:
-        return None not in self._offsets.end_offsets([TopicPartition(each, 0) for each in remotes])
+        ends = self._offsets.end_offsets([TopicPartition(each, 0) for each in remotes])
+        return None not in ends.values()
 
     def _have_records(self, remotes: Sequence[str]) -> bool:
         partitions = [TopicPartition(each, 0) for each in remotes]
