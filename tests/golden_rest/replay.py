@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 
+from tests.clusters import wait_for
 from tests.golden_rest.exchange import Exchange
 
 # Headers that say something about the server, not about the answer.
@@ -25,10 +26,9 @@ _MIRRORS = (_SOURCE, "a->b.MirrorCheckpointConnector", "a->b.MirrorHeartbeatConn
 _TIMEOUT_SECONDS = 100.0
 # The status right after the creation: a quick worker has one already.
 _RACE = 22
-# Topics, offsets and tasks after a restart are told a moment after the connector runs; these
-# requests change nothing, and are sent again until the answer is the recorded one.
-_SETTLING = (52, 53, 54, 55, 56, 64, 65)
 _PAUSE_SECONDS = 0.1
+# A worker looks at its tasks twice a second: one that is restarting has said so by then.
+_STEADY_SECONDS = 2.0
 # Lists of loggers are those of a JVM; only that there are some can be compared.
 _LOGGER_LISTS = (91, 97)
 
@@ -73,28 +73,22 @@ class Difference:
 
 
 def replay(
-    base_url: str, exchanges: Sequence[Exchange], masks: Masks | None = None
+    base_url: str,
+    exchanges: Sequence[Exchange],
+    masks: Masks,
+    unsettled: Callable[[], object],
 ) -> list[Difference]:
-    """Send all, waiting between them as README.md says; returns every difference."""
-    settings = masks or Masks()
+    """Send each once, waiting between them as README.md says; returns every difference.
+
+    `unsettled` tells, without asking the worker, what its connectors have done and it has not yet
+    stored; it is false when that is nothing.
+    """
     found: list[Difference] = []
     with httpx.Client(base_url=base_url, timeout=_TIMEOUT_SECONDS, trust_env=False) as client:
         for exchange in exchanges:
-            _wait_before(exchange, client, settings)
-            found += _differences(client, exchange, settings, base_url)
+            _wait_before(exchange, client, masks, unsettled)
+            found += compare(exchange, _send(client, exchange, masks), masks, base_url)
     return found
-
-
-def _differences(
-    client: httpx.Client, exchange: Exchange, masks: Masks, base_url: str
-) -> list[Difference]:
-    deadline = time.monotonic() + masks.wait_seconds
-    while True:
-        found = compare(exchange, _send(client, exchange, masks), masks, base_url)
-        is_last = exchange.number not in _SETTLING or time.monotonic() > deadline
-        if not found or is_last:
-            return found
-        time.sleep(_PAUSE_SECONDS)
 
 
 def _send(client: httpx.Client, exchange: Exchange, masks: Masks) -> httpx.Response:
@@ -105,19 +99,25 @@ def _send(client: httpx.Client, exchange: Exchange, masks: Masks) -> httpx.Respo
     return client.request(exchange.method, url, content=body, headers=headers)
 
 
-def _wait_before(exchange: Exchange, client: httpx.Client, masks: Masks) -> None:
+def _wait_before(
+    exchange: Exchange, client: httpx.Client, masks: Masks, unsettled: Callable[[], object]
+) -> None:
     waits: dict[int, Callable[[], bool]] = {
-        38: lambda: all(_runs(client, name) and _has_offsets(client, name) for name in _MIRRORS),
+        38: lambda: all(_runs(client, name) for name in _MIRRORS) and not unsettled(),
         60: lambda: _states(client, _SOURCE) == {"PAUSED"},
         63: lambda: _runs(client, _SOURCE),
-        64: lambda: _runs(client, _SOURCE),
+        64: lambda: _keeps_running(client, _SOURCE),
         67: lambda: _runs(client, _SOURCE),
         73: lambda: _states(client, _SOURCE) == {"STOPPED"},
     }
     condition = waits.get(exchange.number, lambda: True)
-    deadline = time.monotonic() + masks.wait_seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(_PAUSE_SECONDS)
+    wait_for(
+        condition,
+        within=masks.wait_seconds,
+        describe=lambda: (
+            f"the state before {exchange.name}: {_states(client, _SOURCE)}, {unsettled()}"
+        ),
+    )
 
 
 def _states(client: httpx.Client, connector: str) -> set[str]:
@@ -135,9 +135,14 @@ def _runs(client: httpx.Client, connector: str) -> bool:
     return bool(tasks) and _states(client, connector) == {"RUNNING"}
 
 
-def _has_offsets(client: httpx.Client, connector: str) -> bool:
-    raw_path = f"/connectors/{connector.replace('>', '%3E')}/offsets".encode()
-    return bool(client.get(httpx.URL(client.base_url, raw_path=raw_path)).json().get("offsets"))
+def _keeps_running(client: httpx.Client, connector: str) -> bool:
+    """Whether it runs at every look for a while."""
+    until = time.monotonic() + _STEADY_SECONDS
+    while _runs(client, connector):
+        if time.monotonic() > until:
+            return True
+        time.sleep(_PAUSE_SECONDS)
+    return False
 
 
 def compare(

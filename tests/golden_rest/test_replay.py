@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.java import store_properties
 from sparkmirror.embedded.ports import ReservedPort
 from sparkmirror.embedded.process import log_tail, start_child
-from tests.clusters import create_topic, produce, start_clusters, wait_for
+from tests.clusters import create_topic, produce, read_partition, start_clusters, wait_for
 from tests.golden_rest.exchange import load_exchanges
 from tests.golden_rest.odd_requests import load_odd_requests, send
 from tests.golden_rest.replay import Masks, replay
@@ -22,8 +23,31 @@ from tests.kafka.test_checkpoints import commit
 
 pytestmark = pytest.mark.kafka
 
+KINDS = ("Source", "Checkpoint", "Heartbeat")
 _START_SECONDS = 60.0
 _STOP_SECONDS = 20.0
+_PARTITIONS = 5
+SOURCE, CHECKPOINT, HEARTBEAT = (f"a->b.Mirror{kind}Connector" for kind in KINDS)
+OFFSETS = {
+    json.dumps(row, sort_keys=True)
+    for row in (
+        [SOURCE, {"cluster": "a", "partition": 0, "topic": "ho-t1"}, 99],
+        [SOURCE, {"cluster": "a", "partition": 1, "topic": "ho-t1"}, 99],
+        [SOURCE, {"cluster": "a", "partition": 0, "topic": "heartbeats"}, 0],
+        [CHECKPOINT, {"group": "ho-g1", "partition": 0, "topic": "a.ho-t1"}, 0],
+        [CHECKPOINT, {"group": "ho-g1", "partition": 1, "topic": "a.ho-t1"}, 0],
+        [HEARTBEAT, {"sourceClusterAlias": "a", "targetClusterAlias": "b"}, 0],
+    )
+}
+TOPICS = {
+    f"status-topic-{topic}:connector-{name}"
+    for topic, name in (
+        ("a.ho-t1", SOURCE),
+        ("a.heartbeats", SOURCE),
+        ("a.checkpoints.internal", CHECKPOINT),
+        ("heartbeats", HEARTBEAT),
+    )
+}
 _CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
@@ -40,10 +64,25 @@ def test_worker_answers_as_a_genuine_one(tmp_path: Path) -> None:
             )
             odd = _odd_differences(f"http://{address}")
             exchanges = load_exchanges()
-            differences = replay(f"http://{address}", exchanges, masks)
+            differences = replay(f"http://{address}", exchanges, masks, lambda: _unsettled(target))
     assert odd == []
     assert len(exchanges) == 113
     assert [str(difference) for difference in differences] == []
+
+
+def _unsettled(target: KafkaCluster) -> list[str]:
+    """What Connect's topics lack, or have too much, when three connectors have copied `_fill`."""
+    offsets = {
+        json.dumps([*json.loads(key), json.loads(value)["offset"]], sort_keys=True)
+        for key, value in _newest(target, "connect-offset").items()
+    }
+    topics = {key for key in _newest(target, "connect-status") if key.startswith("status-topic-")}
+    return sorted((offsets ^ OFFSETS) | (topics ^ TOPICS))
+
+
+def _newest(target: KafkaCluster, topic: str) -> dict[str, bytes]:
+    records = [record for at in range(_PARTITIONS) for record in read_partition(target, topic, at)]
+    return {(record.key or b"").decode(): record.value or b"" for record in records}
 
 
 def _odd_differences(base_url: str) -> list[str]:
@@ -97,7 +136,8 @@ def _properties(address: str, target: KafkaCluster) -> dict[str, str]:
         "key.converter": _CONVERTER,
         "value.converter": _CONVERTER,
         "offset.flush.interval.ms": "1000",
-        "offset.storage.partitions": "5",
+        "offset.storage.partitions": str(_PARTITIONS),
+        "status.storage.partitions": str(_PARTITIONS),
         **topics,
         **copies,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
 from types import TracebackType
@@ -126,6 +127,17 @@ def stored_positions(mirror: Mirror) -> list[bytes | None]:
     ]
 
 
+def stored_offsets(mirror: Mirror, topic: str) -> dict[int, int]:
+    """By partition of `topic`, the last stored offset; for partitions that have one."""
+    found: dict[int, int] = {}
+    for at in range(OFFSETS_PARTITIONS):
+        for record in read_partition(mirror.target, mirror.offsets_topic, at):
+            _, source = json.loads(record.key or b"")
+            if source["topic"] == topic:
+                found[source["partition"]] = json.loads(record.value or b"")["offset"]
+    return found
+
+
 def wait_until_copied(
     mirror: Mirror, topic: str, partitions: int = 1, *, within: float = COPY_SECONDS
 ) -> None:
@@ -224,7 +236,14 @@ def assert_identical(mirror: Mirror, topic: str, partitions: int = 1) -> None:
 
 
 def count_seams(mirror: Mirror, topic: str, partition: int = 0) -> tuple[int, int]:
-    """(jumps back, records twice) on the target; fails if a record is missing or out of order.
+    """(jumps back, records twice) on the target; fails if a record is missing or out of order."""
+    jumps = jumps_back(mirror, topic, partition)
+    found = values(mirror.target, mirror.remote(topic), partition)
+    return len(jumps), len(found) - len(values(mirror.source, topic, partition))
+
+
+def jumps_back(mirror: Mirror, topic: str, partition: int = 0) -> list[int]:
+    """Offsets at which copying began once more; fails if a record is missing or out of order.
 
     Copying once more from an older position is a jump back; from there on, each number follows the
     one before.
@@ -232,13 +251,13 @@ def count_seams(mirror: Mirror, topic: str, partition: int = 0) -> tuple[int, in
     wanted = [int(value[:10]) for value in values(mirror.source, topic, partition)]
     found = [int(value[:10]) for value in values(mirror.target, mirror.remote(topic), partition)]
     assert wanted == list(range(len(wanted)))
-    seams, newest = 0, -1
+    jumps, newest = [], -1
     for before, now in zip([-1, *found], found, strict=False):
         if now != before + 1:
             assert now <= newest, (
                 f"{topic}-{partition}: {now} follows {before}: records are missing"
             )
-            seams += 1
+            jumps.append(now)
         newest = max(newest, now)
     assert newest == len(wanted) - 1, f"{topic}-{partition} ends at {newest} of {len(wanted)}"
-    return seams, len(found) - len(wanted)
+    return jumps

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,6 +14,7 @@ from sparkmirror.rest.app import make_app
 from sparkmirror.rest.calls import RestOptions
 from sparkmirror.rest.server import RestServer
 from tests.rest.fake_herder import FakeHerder
+from tests.rest.golden_worker import GoldenWorker
 
 Serve = Callable[..., str]
 
@@ -32,6 +35,16 @@ def serve() -> Iterator[Serve]:
 @pytest.fixture
 def herder() -> FakeHerder:
     return FakeHerder()
+
+
+@pytest.fixture
+def golden_worker(tmp_path: Path) -> Iterator[GoldenWorker]:
+    """The real herder with the connectors of the recordings, not served yet."""
+    logging.getLogger("sparkmirror").setLevel(logging.INFO)  # as `sparkmirror worker` sets it
+    worker = GoldenWorker(tmp_path)
+    worker.start()
+    yield worker
+    worker.stop()
 
 
 @pytest.fixture

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -150,6 +152,16 @@ def connector_answers(worker: Worker, flow: Flow) -> Mapping[str, object]:
     return {path: (each.status_code, _content(each.text)) for path, each in answers.items()}
 
 
-def _content(text: str) -> str:
-    """Lists of names have no order."""
-    return "".join(sorted(text))
+def _content(text: str) -> object:
+    """What a body says; lists of names have no order."""
+    return unordered(json.loads(text))
+
+
+def unordered(value: Any) -> object:
+    """The same value, with every list in one order."""
+    if isinstance(value, dict):
+        return {key: unordered(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        inner = [unordered(each) for each in value]
+        return sorted(inner, key=lambda each: json.dumps(each, sort_keys=True))
+    return value

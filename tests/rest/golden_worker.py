@@ -1,0 +1,80 @@
+"""The real herder over topics in memory, with the three connectors of the recordings.
+
+The connectors are fakes that do at once what genuine ones had done when the recordings were made;
+every answer is made by the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from sparkmirror.connect.answers import Json
+from sparkmirror.connect.stores import Settings
+from sparkmirror.connect.task_settings import checkpoint_tasks, source_tasks
+from sparkmirror.rest.app import make_app
+from sparkmirror.rest.calls import RestOptions
+from sparkmirror.rest.server import RestServer
+from sparkmirror.types import TopicPartition
+from tests.connect.herder_fakes import FakeRunning, FakeWorker
+
+SOURCE, CHECKPOINT, HEARTBEAT = "MirrorSource", "MirrorCheckpoint", "MirrorHeartbeat"
+PARTITIONS = [TopicPartition("heartbeats", 0), *(TopicPartition("ho-t1", at) for at in (0, 1))]
+TASKS: Mapping[str, Sequence[Mapping[str, str]]] = {
+    SOURCE: source_tasks([PARTITIONS]),
+    CHECKPOINT: checkpoint_tasks(["ho-g1"], 1),
+    HEARTBEAT: [{}],
+}
+TOPICS = {
+    SOURCE: {"a.ho-t1": 0, "a.heartbeats": 0},
+    CHECKPOINT: {"a.checkpoints.internal": 0},
+    HEARTBEAT: {"heartbeats": 0},
+}
+OFFSETS: Mapping[str, Sequence[tuple[Json, Json]]] = {
+    SOURCE: [
+        ({"cluster": "a", "partition": tp.partition, "topic": tp.topic}, {"offset": last})
+        for tp, last in zip(PARTITIONS, (0, 99, 99), strict=True)
+    ],
+    CHECKPOINT: [
+        ({"group": "ho-g1", "partition": at, "topic": "a.ho-t1"}, {"offset": 0}) for at in (0, 1)
+    ],
+    HEARTBEAT: [({"sourceClusterAlias": "a", "targetClusterAlias": "b"}, {"offset": 0})],
+}
+
+
+class Running(FakeRunning):
+    """A connector of the recordings."""
+
+    def __init__(self, config: Settings) -> None:
+        super().__init__(config)
+        self.kind = str(config["connector.class"]).rpartition(".")[2].removesuffix("Connector")
+        self.task_class = f"{self.kind}Task"
+        self.has_own_tasks = self.kind == SOURCE
+        self.topics = dict(TOPICS[self.kind])
+
+    def tasks(self) -> list[dict[str, str]] | None:
+        return [dict(task) for task in TASKS[self.kind]]
+
+
+class GoldenWorker(FakeWorker):
+    """A worker whose connectors have stored their first offsets when they start."""
+
+    def _make(self, config: Settings) -> FakeRunning:
+        running = Running(config)
+        name = str(config["name"])
+        if name not in self.offsets.rows:
+            self.offsets.rows[name] = list(OFFSETS[running.kind])
+        self.made.append(running)
+        return running
+
+    def unsettled(self) -> set[str]:
+        """The topics that connectors write and the status topic does not know yet."""
+        known = {topic for topics in self.statuses.written.values() for topic in topics}
+        return {topic for topics in TOPICS.values() for topic in topics} - known
+
+    @contextmanager
+    def served(self) -> Iterator[str]:
+        """Its REST API on a port of its own; the URL."""
+        with RestServer([("127.0.0.1", 0)]) as server:
+            server.start(make_app(self.herder, RestOptions()))
+            yield f"http://127.0.0.1:{server.ports[0]}"
