@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
+from sparkmirror.config import masking
 from sparkmirror.config.client_keys import CLIENT_KEYS
 from sparkmirror.config.connector_keys import CONNECT_KEYS, FRAMEWORK_KEYS, MIRROR_KEYS
 from sparkmirror.config.keys import Key, Secret, Type
@@ -122,7 +123,7 @@ def test_log_lines_and_their_traces_have_no_secret() -> None:
         "x", logging.ERROR, "", 0, "with %s", ("in-the-log-8",), (ValueError, error, None)
     )
     line = MaskingFormatter("%(levelname)s %(message)s").format(record)
-    assert line == f"ERROR with {HIDDEN}\nValueError: {HIDDEN}"
+    assert line == f"ERROR with {HIDDEN}\n    ValueError: {HIDDEN}"
 
 
 @pytest.mark.timeout(20)
@@ -175,6 +176,12 @@ def test_values_are_hidden_when_they_are_resolved(
     assert mask("topic resolved-value-9") == f"topic {HIDDEN}"
 
 
+@pytest.fixture
+def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masking, "_known", masking._Known())
+
+
+@pytest.mark.usefixtures("nothing_known")
 def test_tokens_push_out_tokens_only() -> None:
     remember("kept-for-good-1")
     remember_token("the-first-token-1")
@@ -184,6 +191,7 @@ def test_tokens_push_out_tokens_only() -> None:
     assert mask(text) == f"{HIDDEN} the-first-token-1 {HIDDEN} token-number-0"
 
 
+@pytest.mark.usefixtures("nothing_known")
 def test_an_owners_secrets_are_hidden_while_it_has_them() -> None:
     owner = object()
     with owned_by(owner):

@@ -18,6 +18,7 @@ import typer
 
 import sparkmirror
 from sparkmirror.config.java_options import KRB5_CONF, java_property, use_java_options
+from sparkmirror.config.log_lines import without_controls
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 
@@ -107,8 +108,8 @@ def _take_java_options() -> None:
 
 def _show(message: str, debug: bool) -> None:
     if debug:
-        typer.echo(mask(traceback.format_exc()), err=True, nl=False)
-    for line in mask(message).splitlines():
+        typer.echo(without_controls(mask(traceback.format_exc())), err=True, nl=False)
+    for line in without_controls(mask(message)).splitlines():
         typer.echo(f"sparkmirror: {line}", err=True)
 
 

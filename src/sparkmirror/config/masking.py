@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from urllib.parse import quote
 
+from sparkmirror.config.log_lines import as_one_entry
+
 HIDDEN = "[hidden]"
 _SECRET_KEY = re.compile(
     r"password|passwd|passphrase|secret|jaas|token|credential|certificate"
@@ -44,6 +46,8 @@ _SHORTEST_PROVIDED_NUMBER = 6
 _PLAIN_VALUES = frozenset({"true", "false", "none", "null"})
 # Of secrets that change; more than a worker with hundreds of connectors has.
 _MOST_PASSING = 5000
+# Longer ones are looked for one by one: a pattern of a megabyte takes seconds to make.
+_MOST_IN_PATTERN = 5000
 # Of one request that is only checked.
 _MOST_PROVISIONAL = 1000
 
@@ -65,14 +69,15 @@ class _Known:
         self._lock = threading.Lock()
         self._kept: dict[Hashable, dict[str, bool]] = {}
         self._passing: dict[str, bool] = {}
-        self._pattern: re.Pattern[str] | None = None
+        # Made when it is needed: the pattern for most of them, and those that are too long for it.
+        self._search: tuple[re.Pattern[str] | None, list[str]] | None = None
 
     def keep(self, owner: Hashable, value: str, *, is_provided: bool = False) -> None:
         with self._lock:
             values = self._kept.setdefault(owner, {})
             if is_provided > values.get(value, -1):
                 values[value] = is_provided
-                self._pattern = None
+                self._search = None
 
     def let_pass(self, value: str, *, is_provided: bool = False) -> None:
         with self._lock:
@@ -87,7 +92,7 @@ class _Known:
         with self._lock:
             former = self._kept.pop(owner, {})
             self._kept[owner] = found.values()
-            self._pattern = None
+            self._search = None
             self._retire(former)
 
     def values(self) -> dict[str, bool]:
@@ -102,15 +107,13 @@ class _Known:
         with self._lock:
             return [value for value, is_provided in self.values().items() if is_provided]
 
-    def pattern(self) -> re.Pattern[str] | None:
-        """Finds any of them, the longest first; None while there are none."""
-        with self._lock:
-            if self._pattern is None and (values := self.values()):
-                self._pattern = _any_of(values)
-            return self._pattern
-
     def mask(self, text: str) -> str:
-        pattern = self.pattern()
+        with self._lock:
+            if self._search is None:
+                self._search = _any_of(self.values())
+            pattern, long_ones = self._search
+        for value in long_ones:
+            text = text.replace(value, HIDDEN)
         return text if pattern is None else pattern.sub(HIDDEN, text)
 
     def _retire(self, values: Mapping[str, bool]) -> None:
@@ -118,7 +121,7 @@ class _Known:
             former = self._passing.pop(value, None)
             self._passing[value] = is_provided or bool(former)
             if former is None:
-                self._pattern = None
+                self._search = None
         while len(self._passing) > _MOST_PASSING:
             del self._passing[next(iter(self._passing))]
 
@@ -226,10 +229,10 @@ def _secrets_in(value: str) -> Iterator[str]:
 
 
 class MaskingFormatter(logging.Formatter):
-    """Formats log lines, with their traces, without secrets."""
+    """Formats log lines, with their traces, without secrets; text cannot pass for another line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return mask(super().format(record))
+        return as_one_entry(mask(super().format(record)))
 
 
 def _is_worth_hiding(value: str, *, is_provided: bool = False) -> bool:
@@ -240,13 +243,17 @@ def _is_worth_hiding(value: str, *, is_provided: bool = False) -> bool:
     return len(bare) >= (_LONG if value.isalpha() or value.isdigit() else _SHORTEST)
 
 
-def _any_of(values: Iterable[str]) -> re.Pattern[str]:
+def _any_of(values: Iterable[str]) -> tuple[re.Pattern[str] | None, list[str]]:
+    """What finds any of them, the longest first."""
     spellings = {
         text: re.escape(text) if _is_worth_hiding(value) else _word(text)
         for value in values
         for text in _spellings(value)
     }
-    return re.compile("|".join(spellings[text] for text in _longest_first(spellings)))
+    longest_first = _longest_first(spellings)
+    long_ones = [text for text in longest_first if len(text) > _MOST_IN_PATTERN]
+    patterns = [spellings[text] for text in longest_first[len(long_ones) :]]
+    return (re.compile("|".join(patterns)) if patterns else None), long_ones
 
 
 def _longest_first(texts: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 import ssl
 import threading
@@ -18,6 +19,7 @@ from starlette.types import ASGIApp
 
 from sparkmirror.embedded.waiting import wait_for
 from sparkmirror.errors import ConfigError, LocalProtocolError
+from sparkmirror.rest.connections import IDLE_SECONDS, GuardedProtocol, guarded_protocol
 
 log = logging.getLogger(__name__)
 
@@ -33,16 +35,19 @@ class RestServer:
 
     `tls` has the TLS context of each address, None for one in the clear; nothing: all are.
     The sockets are bound by `bind`, so that the worker knows its own URL before there is a herder
-    to ask; `start` serves. A server is used once.
+    to ask; `start` serves. A server is used once. A client that does nothing for `idle_seconds`
+    while it is its turn is disconnected.
     """
 
     def __init__(
         self,
         addresses: Sequence[tuple[str, int]],
         tls: Sequence[ssl.SSLContext | None] = (),
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._addresses = tuple(addresses)
         self._tls = tuple(tls) or (None,) * len(self._addresses)
+        self._idle_seconds = idle_seconds
         self._sockets: list[socket.socket] = []
         self.ports: list[int] = []  # the actual ones, in the order of the addresses
         self._servers: list[uvicorn.Server] = []
@@ -65,7 +70,8 @@ class RestServer:
         if self._servers:
             raise LocalProtocolError("a REST server can be started only once")
         self.bind()
-        self._servers = [uvicorn.Server(_settings(app, tls)) for tls in self._tls]
+        protocol = guarded_protocol(self._idle_seconds)
+        self._servers = [uvicorn.Server(_settings(app, protocol, tls)) for tls in self._tls]
         self._thread = threading.Thread(target=self._run, name="rest", daemon=True)
         self._thread.start()
         wait_for(
@@ -114,11 +120,13 @@ class RestServer:
             sock.close()
 
 
-def _settings(app: ASGIApp, tls: ssl.SSLContext | None) -> uvicorn.Config:
+def _settings(
+    app: ASGIApp, protocol: type[GuardedProtocol], tls: ssl.SSLContext | None
+) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
         loop="asyncio",
-        http="h11",
+        http=protocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -126,7 +134,7 @@ def _settings(app: ASGIApp, tls: ssl.SSLContext | None) -> uvicorn.Config:
         log_level=logging.WARNING,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=30,
+        timeout_keep_alive=math.ceil(protocol.idle_seconds),
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     config.load()
