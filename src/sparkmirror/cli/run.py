@@ -14,6 +14,7 @@ from sparkmirror.cli.flow_display import FlowDisplay
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.connect.dedicated import DedicatedMirror
+from sparkmirror.embedded.machine import java_program
 
 log = logging.getLogger("sparkmirror")
 
@@ -43,6 +44,7 @@ def run(
     """Mirror the flows of FILE until SIGTERM or Ctrl-C."""
     config = load_mm2(file, tuple(clusters or ()))
     set_up_log(log_level)
+    java_program()  # Spark needs it, and would miss it only after topics were created
     stop = stop_on_signals()
     clean = mirror(config, stop, resume_only=resume_only)
     if not clean:

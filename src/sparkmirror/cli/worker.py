@@ -21,6 +21,7 @@ from sparkmirror.config.rest_security import RestTls
 from sparkmirror.config.worker_file import WorkerFile, load_worker
 from sparkmirror.connect.distributed import DistributedWorker
 from sparkmirror.connect.running import RunningCheckpoint, RunningHeartbeat, RunningSource
+from sparkmirror.embedded.machine import java_program
 from sparkmirror.rest.app import make_app
 from sparkmirror.rest.calls import RestOptions
 from sparkmirror.rest.login_config import users_path
@@ -53,6 +54,7 @@ def worker(
     """Run a Connect worker with the three Mirror connectors until SIGTERM or Ctrl-C."""
     config = load_worker(file)
     set_up_log(log_level)
+    java_program()  # Spark needs it, and would miss it only when a connector starts
     stop = stop_on_signals()
     if not serve(config, stop):
         raise typer.Exit(EXIT_UNCLEAN)

@@ -19,7 +19,7 @@ from sparkmirror.config.clients import (
     producer_settings,
 )
 from sparkmirror.config.findings import Settings
-from sparkmirror.config.keys import Definition, Importance, Key, Type, fill
+from sparkmirror.config.keys import Definition, Importance, Key, Type, fill, positive_or_default
 from sparkmirror.config.not_yet import check_not_yet
 
 INT, SHORT, LONG, STRING, LIST = Type.INT, Type.SHORT, Type.LONG, Type.STRING, Type.LIST
@@ -45,6 +45,7 @@ def _topic(kind: str, default: str, doc: str) -> tuple[Key, Key]:
             name=f"{kind}.storage.replication.factor",
             type=SHORT,
             default=3,
+            convert=positive_or_default,
             doc="Replicas of that topic; -1: broker default.",
         ),
     )
@@ -55,6 +56,7 @@ def _partitions(kind: str, default: int) -> Key:
         name=f"{kind}.storage.partitions",
         type=INT,
         default=default,
+        convert=positive_or_default,
         doc="Partitions of that topic, when it is created; -1: broker default.",
     )
 
