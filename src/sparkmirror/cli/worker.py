@@ -36,6 +36,8 @@ OPEN = (
     "%s: whoever reaches this listener can read and change every connector; "
     "let it listen on 127.0.0.1, or see docs/security.md for passwords and certificates"
 )
+# Word for word as Kafka Connect says it: operators' scripts look for it with `grep Herder`.
+HERDER = "[Worker clientId=connect-1, groupId=%s] Herder %s"
 READY_SECONDS = 0.1
 LOOK_SECONDS = 1.0
 
@@ -76,8 +78,10 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
             for server, unsigned in servers:
                 options = replace(unsigned, signer=signer)
                 server.start(make_app(distributed.herder, options))
+            log.info(HERDER, config.group.group_id, "starting")
             distributed.start()
             _wait_until_ready(distributed, stop)
+            log.info(HERDER, config.group.group_id, "started")
             log.info(
                 "worker of group %s is ready at %s after %.1f s",
                 config.group.group_id,

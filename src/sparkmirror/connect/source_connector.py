@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from sparkmirror.connect.acl_sync import AclSync
 from sparkmirror.connect.config_sync import ConfigSync
+from sparkmirror.connect.cycles import Cycles
 from sparkmirror.connect.hidden_topics import HiddenTopics
 from sparkmirror.connect.internal_topics import InternalTopic, ensure_internal_topics
 from sparkmirror.connect.naming import some_names
@@ -63,6 +64,7 @@ class SourceConnector:
         self._is_elsewhere = not producer.is_same_cluster(target)
         self._policy = flow_policy(self.config)
         self._filter = make_topic_filter(self.config)
+        self._cycles = Cycles(self.config, self._filter, self._policy)
         self._property_filter = make_config_property_filter(self.config)
         self._store = OffsetStore(flow.worker, self.config.name, self.config.source_alias)
         self._assignment: list[list[TopicPartition]] = []
@@ -234,6 +236,7 @@ class SourceConnector:
     def refresh(self) -> None:
         """Look at both clusters, create and grow remote topics, adjust the tasks."""
         shown = self._source.list_topics()
+        self._cycles.look(shown)
         source = {name: view for name, view in shown.items() if self._wants(name)}
         self._note_ids(source)
         counts = {name: view.partitions for name, view in source.items()}
