@@ -16,7 +16,7 @@ from sparkmirror.connect.cycles import Cycles
 from sparkmirror.connect.hidden_topics import HiddenTopics
 from sparkmirror.connect.internal_topics import InternalTopic, ensure_internal_topics
 from sparkmirror.connect.naming import some_names
-from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.offset_store import OffsetStore, StoredPosition
 from sparkmirror.connect.remote_topics import RemoteTopics
 from sparkmirror.connect.source_flow import SourceFlow
 from sparkmirror.connect.start_report import StartReport
@@ -70,7 +70,7 @@ class SourceConnector:
         self._assignment: list[list[TopicPartition]] = []
         self._topic_ids: dict[str, bytes] = {}
         # Positions of topics that were deleted and created anew, until a task stores others.
-        self._stale: dict[TopicPartition, int] = {}
+        self._stale: dict[TopicPartition, StoredPosition] = {}
         # The remote topic of every topic that has one, as of the last refresh.
         self._remotes: dict[str, str] = {}
         # For executors elsewhere, which have none; those of this machine have the worker's.
@@ -296,7 +296,12 @@ class SourceConnector:
         }
         if recreated:
             stored = self._store.load()
-            self._stale |= {tp: last for tp, last in stored.items() if tp.topic in recreated}
+            # One that names its topic's id is judged by the task: it may be of the new topic.
+            self._stale |= {
+                tp: position
+                for tp, position in stored.items()
+                if tp.topic in recreated and position.provenance.topic_id is None
+            }
         known.update({name: view.topic_id for name, view in source.items()})
 
     def _copyable(
@@ -386,9 +391,10 @@ class SourceConnector:
         stored = self._store.load()
         rows = []
         for tp in partitions:
-            last_offset = stored.get(tp)
-            is_stale = last_offset is not None and last_offset == self._stale.get(tp)
-            next_offset = None if last_offset is None or is_stale else last_offset + 1
+            position = stored.get(tp)
             target = TopicPartition(self._remote(tp.topic), tp.partition)
-            rows.append(Assigned(tp, target, next_offset))
+            if position is None or position == self._stale.get(tp):
+                rows.append(Assigned(tp, target, None))
+            else:
+                rows.append(Assigned(tp, target, *position))
         return rows
