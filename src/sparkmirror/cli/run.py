@@ -18,7 +18,7 @@ from sparkmirror.embedded.machine import java_program
 
 log = logging.getLogger("sparkmirror")
 
-STATUS_SECONDS = 1.0
+LOOK_SECONDS = 0.5
 
 
 def register(app: typer.Typer) -> None:
@@ -58,15 +58,15 @@ def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: boo
     log.info("flows: %s", ", ".join(str(flow.name) for flow in config.flows))
     dedicated = DedicatedMirror(config, resume_only=resume_only)
     try:
-        dedicated.start()
+        dedicated.start(stop)
         with FlowDisplay(
-            dedicated.connectors,
+            dedicated.flows,
             sys.stderr.isatty(),
-            worker_side=dedicated.worker_connectors,
+            worker_side=lambda: dedicated.worker_connectors,
         ) as display:
-            while not stop.wait(STATUS_SECONDS):
+            while not stop.wait(LOOK_SECONDS):
+                dedicated.look()
                 display.update()
-                dedicated.check_slots()
     finally:
         clean = dedicated.stop()
     log.info("stopped%s", "" if clean else ", but not all positions could be stored")

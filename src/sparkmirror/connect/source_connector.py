@@ -32,7 +32,7 @@ from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.spark.copy_settings import Assigned, encode_assigned, start_message
 from sparkmirror.spark.link_files import LinkFiles, clients_of_tasks
 from sparkmirror.spark.link_frames import Message
-from sparkmirror.spark.link_server import LinkServer
+from sparkmirror.spark.link_server import Lender, LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
@@ -54,6 +54,9 @@ LAST_REQUEST_SECONDS = 0.5
 
 class SourceConnector:
     """Discovers topics, creates their remotes, and keeps the copy tasks in line with them."""
+
+    # It copies, for whoever shows it beside flows that other processes copy.
+    stands_by = ""
 
     def __init__(self, flow: SourceFlow) -> None:
         self.flow = flow
@@ -103,9 +106,12 @@ class SourceConnector:
         self._hidden = HiddenTopics(self.config, self._wants, source)
         self._start_report = StartReport(name, self.config, source)
 
-    def start(self, engine: SparkEngine, links: LinkServer) -> None:
-        """Create what is missing, start the tasks, and go on looking for topics."""
-        self._engine, self._links = engine, links
+    def start(self, engine: SparkEngine, links: LinkServer, lease: Lender | None = None) -> None:
+        """Create what is missing, start the tasks, and go on looking for topics.
+
+        `lease` tells how long tasks may write, if their flow has a group of its own.
+        """
+        self._engine, self._links, self._lease = engine, links, lease
         if not engine.is_local:
             self._files = LinkFiles(clients_of_tasks(self.config, self.flow.worker))
         self._store.prepare(self._target, self.config.target_client)
@@ -363,6 +369,7 @@ class SourceConnector:
             f"{self.flow.name}|{self.config.name}-{at}",
             lambda: self._orders(at),
             self.refresh_soon,
+            lease=self._lease,
         )
 
     def _orders(self, at: int) -> Message:
