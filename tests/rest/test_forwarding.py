@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +16,14 @@ from sparkmirror.rest.errors import NO_LEADER, OTHER_USERS, TOO_MANY_HOPS
 from sparkmirror.rest.forwarding import (
     Address,
     Outgoing,
+    forward,
     leader_address,
     next_hop,
     target_url,
 )
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.users import Users
+from tests.dripping import dripping
 from tests.rest.conftest import Serve
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.requests import HEARTBEAT, NAME, request
@@ -205,3 +208,12 @@ def test_leader_with_other_users_is_told(serve: Serve, tmp_path: Path) -> None:
     answer = request(serve(FakeHerder(leader_url)), "DELETE", "/connectors/x")
     assert answer.status_code == 401
     assert answer.json() == {"error_code": 401, "message": OTHER_USERS}
+
+
+def test_leader_that_sends_a_byte_now_and_then_is_given_up() -> None:
+    start = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
+    outgoing = Outgoing("DELETE", "/connectors/x", "", {}, b"")
+    with dripping(start=start) as url, pytest.raises(RequestError) as caught:
+        asyncio.run(forward(outgoing, url, timeout_seconds=0.3))
+    assert caught.value.status == 500
+    assert "did not end within 0.3 s" in str(caught.value)

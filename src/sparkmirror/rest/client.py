@@ -210,7 +210,10 @@ class ConnectClient:
         seconds = max(self.seconds_left, _LEAST_SECONDS)
         timeout = httpx.Timeout(seconds, connect=_CONNECT_SECONDS)
         try:
-            return self._http.request(method, url, content=body, headers=headers, timeout=timeout)
+            with self._http.stream(
+                method, url, content=body, headers=headers, timeout=timeout
+            ) as response:
+                return _read_within(response, seconds)
         except httpx.HTTPError as error:
             reason = str(error) or type(error).__name__
             raise WorkerUnreachable(
@@ -290,6 +293,17 @@ def _tls(access: Access) -> ssl.SSLContext:
 
 def _path(collection: str, name: str, rest: str = "") -> str:
     return f"/{collection}/{quote(name, safe='')}" + (f"/{rest}" if rest else "")
+
+
+def _read_within(response: httpx.Response, seconds: float) -> httpx.Response:
+    """Read the body; httpx counts from read to read, so that a slow one would have no end."""
+    deadline = time.monotonic() + seconds
+    body = bytearray()
+    for piece in response.iter_bytes():
+        body += piece
+        if time.monotonic() > deadline:
+            raise httpx.ReadTimeout(f"the response did not end within {seconds:g} s")
+    return httpx.Response(response.status_code, content=bytes(body), extensions=response.extensions)
 
 
 def _message(response: httpx.Response) -> str:

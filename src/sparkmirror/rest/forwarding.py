@@ -92,12 +92,17 @@ async def forward(
     # No settings of the environment: a proxy between workers would be a surprise.
     client = httpx.AsyncClient(timeout=timeout, trust_env=False, verify=_verify(leader, client_tls))
     try:
-        async with client:
-            response = await client.request(
-                request.method, url, headers=headers, content=request.body or None
-            )
+        # httpx counts from read to read: a leader that sends a byte now and then has no end.
+        with anyio.fail_after(timeout_seconds):
+            async with client:
+                response = await client.request(
+                    request.method, url, headers=headers, content=request.body or None
+                )
     except httpx.HTTPError as error:
         reason = str(error) or type(error).__name__
+        raise RequestError(500, NOT_FORWARDED % reason) from error
+    except TimeoutError as error:
+        reason = f"the leader's response did not end within {timeout_seconds:g} s"
         raise RequestError(500, NOT_FORWARDED % reason) from error
     return _read(response)
 

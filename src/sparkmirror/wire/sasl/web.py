@@ -6,21 +6,28 @@ request carries secrets. HTTP proxies are those of the environment, except for l
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import http.client
+import socket
 import ssl
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.message import Message
+from functools import partial
 from typing import IO, Any
 
 from sparkmirror.errors import AuthenticationError, TransportError
 
 MOST_BYTES = 1 << 20
 TIMEOUT_SECONDS = 10.0
+# A socket's own timeout is for one read: a server that sends a byte now and then would keep us, and
+# everybody who waits for the credential, for ever. The whole exchange has so many of them.
+MOST_TIMEOUTS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,77 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
+
+
+class _Watch:
+    """Hangs up when a whole exchange takes too long."""
+
+    def __init__(self, seconds: float) -> None:
+        self._line: socket.socket | None = None
+        self._is_late = False
+        self._timer = threading.Timer(seconds, self._hang_up)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def follow(self, line: socket.socket | None) -> None:
+        """The exchange goes over this socket."""
+        self._line = line
+        self.check()
+
+    def check(self) -> None:
+        """Raise TimeoutError when it is too late: a connection cut by us looks like an end."""
+        if self._is_late:
+            raise TimeoutError
+
+    def end(self) -> None:
+        """All has come."""
+        self._timer.cancel()
+
+    def _hang_up(self) -> None:
+        self._is_late = True
+        if self._line is not None:
+            # Not SSLSocket's own, which takes the connection apart under its reader.
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(self._line, socket.SHUT_RDWR)
+
+
+class _Connection(http.client.HTTPConnection):
+    """One that is watched. TLS handshakes have a deadline of their own."""
+
+    def __init__(self, watch: _Watch, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._watch = watch
+
+    def connect(self) -> None:
+        super().connect()
+        self._watch.follow(self.sock)
+
+    def _tunnel(self) -> None:  # to a proxy, whose answer may drip too
+        self._watch.follow(self.sock)
+        super()._tunnel()  # type: ignore[misc]
+
+
+class _TlsConnection(_Connection, http.client.HTTPSConnection):
+    """The same over TLS."""
+
+
+class _Web(urllib.request.HTTPHandler):
+    def __init__(self, watch: _Watch) -> None:
+        super().__init__()
+        self._watch = watch
+
+    def http_open(self, request: urllib.request.Request) -> Any:
+        return self.do_open(partial(_Connection, self._watch), request)
+
+
+class _TlsWeb(urllib.request.HTTPSHandler):
+    def __init__(self, watch: _Watch, context: ssl.SSLContext | None) -> None:
+        super().__init__(context=context)
+        self._watch, self._own_context = watch, context
+
+    def https_open(self, request: urllib.request.Request) -> Any:
+        make = partial(_TlsConnection, self._watch)
+        return self.do_open(make, request, context=self._own_context)
 
 
 def ask(
@@ -56,24 +134,21 @@ def ask(
         TransportError: nobody answers there.
     """
     where = address(url)
-    handlers: list[Any] = [_NoRedirect()]
-    if context is not None:
-        handlers.append(urllib.request.HTTPSHandler(context=context))
+    watch = _Watch(timeout * MOST_TIMEOUTS)
+    handlers: list[Any] = [_NoRedirect(), _Web(watch), _TlsWeb(watch, context)]
     if not proxies:
         handlers.append(urllib.request.ProxyHandler({}))
     opener = urllib.request.build_opener(*handlers)
     # `address` has refused everything but http and https.
     request = urllib.request.Request(url, body, dict(headers), method=method)  # noqa: S310
     try:
-        with opener.open(request, timeout=timeout) as answer:
-            return _read(answer.status, answer.headers, answer)
-    except urllib.error.HTTPError as answer:
-        with answer:
-            return _read(answer.code, answer.headers, answer)
+        return _exchange(opener, request, timeout, watch)
     except urllib.error.URLError as error:
         raise TransportError(f"{where}: {_cause(error.reason)}") from error
     except (OSError, http.client.HTTPException) as error:
         raise TransportError(f"{where}: {_cause(error)}") from error
+    finally:
+        watch.end()
 
 
 def address(url: str) -> str:
@@ -88,8 +163,24 @@ def address(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
 
-def _read(status: int, headers: Message, answer: IO[bytes]) -> Answer:
-    return Answer(status, answer.read(MOST_BYTES), _date(headers.get("Date")))
+def _exchange(
+    opener: urllib.request.OpenerDirector,
+    request: urllib.request.Request,
+    timeout: float,
+    watch: _Watch,
+) -> Answer:
+    try:
+        with opener.open(request, timeout=timeout) as answer:
+            return _read(answer.status, answer.headers, answer, watch)
+    except urllib.error.HTTPError as answer:
+        with answer:
+            return _read(answer.code, answer.headers, answer, watch)
+
+
+def _read(status: int, headers: Message, answer: IO[bytes], watch: _Watch) -> Answer:
+    body = answer.read(MOST_BYTES)
+    watch.check()
+    return Answer(status, body, _date(headers.get("Date")))
 
 
 def _date(text: str | None) -> float | None:
