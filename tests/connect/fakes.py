@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from sparkmirror.connect.offset_store import OffsetStore, StoredPosition
+from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.spark.link_frames import Message
@@ -171,20 +171,17 @@ class FakeStore:
     partitions = 25
 
     def __init__(self) -> None:
-        self.positions: dict[TopicPartition, int | StoredPosition] = {}
+        self.positions: dict[TopicPartition, int] = {}
         self.failures: list[KafkaError] = []
 
-    def load_existing(self, admin: object, client: object) -> dict[TopicPartition, StoredPosition]:
+    def load_existing(self, admin: object, client: object) -> dict[TopicPartition, int]:
         del admin, client
         return self.load()
 
-    def load(self) -> dict[TopicPartition, StoredPosition]:
+    def load(self) -> dict[TopicPartition, int]:
         if self.failures:
             raise self.failures.pop()
-        return {
-            tp: StoredPosition(last + 1) if isinstance(last, int) else last
-            for tp, last in self.positions.items()
-        }
+        return dict(self.positions)
 
 
 class Connector(SourceConnector):

@@ -333,7 +333,7 @@ def test_a_request_that_waits_too_long_ends_the_connection(rig: Rig) -> None:
     assert rig.connection.closed
     (error,) = rig.failures
     assert isinstance(error, TransportError)
-    assert "no answer" in str(error)
+    assert "no response" in str(error)
 
 
 def test_nothing_is_overdue_when_nobody_waits(rig: Rig) -> None:
@@ -373,15 +373,3 @@ def test_nobody_listens() -> None:
     loop.run_until(lambda: bool(told), WAIT_SECONDS)
     loop.close()
     assert "ECONNREFUSED" in str(told[0])
-
-
-def test_a_slow_large_answer_that_keeps_coming_is_not_cut_off(rig: Rig) -> None:
-    rig.open()
-    rig.request(keep=True, timeout=1.0)
-    whole = frame(1, bytes(300_000))
-    for at in range(0, len(whole), 100_000):
-        rig.peer.sendall(whole[at : at + 100_000])
-        rig.loop.run_once(0.1)
-        rig.connection.fail_if_overdue(50.0)
-    rig.run_until(lambda: bool(rig.answers))
-    assert not rig.connection.closed

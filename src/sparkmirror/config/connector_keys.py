@@ -22,7 +22,7 @@ from sparkmirror.config.classes import (
     policy_class,
     topic_filter_class,
 )
-from sparkmirror.config.keys import Definition, Importance, Key, Status, Type, positive_or_default
+from sparkmirror.config.keys import Definition, Importance, Key, Status, Type
 from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.config.security_keys import SECURITY_KEYS
 
@@ -62,14 +62,7 @@ def _every(name: str, seconds: int, doc: str) -> Key:
 
 
 def _replicas(name: str, type_: Type, default: int, doc: str, attribute: str = "") -> Key:
-    return Key(
-        name=name,
-        type=type_,
-        default=default,
-        doc=doc,
-        attribute=attribute,
-        convert=positive_or_default,
-    )
+    return Key(name=name, type=type_, default=default, doc=doc, attribute=attribute)
 
 
 def _unused(name: str, type_: Type, default: Any, reason: str, **more: Any) -> Key:
@@ -130,7 +123,8 @@ CONNECT_KEYS = Definition(
         one_of=("none", "all"),
         importance=MEDIUM,
         doc="What a record does that the target refuses: `none` fails the task, `all` leaves the "
-        "record out, counts it and logs its offset.",
+        "record out, counts it and logs its offset. A batch that is damaged on the source's disk "
+        "is left out likewise with `all`; with `none` its partition stands still.",
         group="Error Handling",
     ),
     _unused(

@@ -69,7 +69,7 @@ NOT_YET = (
     Lacking(
         key="dedicated.mode.enable.internal.rest",
         asks=_is(True),
-        reason="processes do not share a flow in this version yet: one copies, others stand by",
+        reason="clusters of several dedicated nodes are not in this version yet: start one process",
         remedy="set it to false to say that you know",
     ),
 )

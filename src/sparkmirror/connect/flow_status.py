@@ -5,19 +5,15 @@ Runs on: worker. Pure: reads what the tasks last reported.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
 
 
 @dataclass(frozen=True, slots=True)
 class FlowStatus:
-    """Totals since the worker started. `behind` is None until every task knows its positions.
-
-    `stands_by` says why another process copies the flow; empty when this one does.
-    """
+    """Totals since the worker started. `behind` is None until every task knows its positions."""
 
     flow: str
     records: int
@@ -29,30 +25,9 @@ class FlowStatus:
     skipped: int
     problems: int
     error: str
-    stands_by: str = ""
 
 
-class ShownFlow(Protocol):
-    """A flow that runs, or may run, in this process."""
-
-    @property
-    def flow(self) -> NamedFlow: ...
-    @property
-    def tasks(self) -> Sequence[TaskRunner]: ...
-    @property
-    def last_error(self) -> str: ...
-    @property
-    def stands_by(self) -> str: ...
-
-
-class NamedFlow(Protocol):
-    """What a flow is called."""
-
-    @property
-    def name(self) -> object: ...
-
-
-def summarize(connector: ShownFlow) -> FlowStatus:
+def summarize(connector: SourceConnector) -> FlowStatus:
     """Add up the tasks of one flow."""
     tasks = list(connector.tasks)
     return FlowStatus(
@@ -66,7 +41,6 @@ def summarize(connector: ShownFlow) -> FlowStatus:
         skipped=sum(task.numbers.get("skipped_records", 0) for task in tasks),
         problems=sum(task.numbers.get("waiting", 0) for task in tasks),
         error=_error(connector, tasks),
-        stands_by=connector.stands_by,
     )
 
 
@@ -77,7 +51,7 @@ def _behind(tasks: list[TaskRunner]) -> int | None:
     return sum(int(count) for count in known if count is not None)
 
 
-def _error(connector: ShownFlow, tasks: list[TaskRunner]) -> str:
+def _error(connector: SourceConnector, tasks: list[TaskRunner]) -> str:
     for task in tasks:
         if task.state is TaskState.FAILED:
             return f"{task.task} FAILED: {reason_of(task.trace)}"

@@ -179,19 +179,15 @@ def decode_offset_key(key: bytes | None) -> OffsetKey | None:
             return None
 
 
-# Stands for "nothing yet, start at offset 0" in a position of ours.
-START = -1
-
-
 def encode_offset_value(last_offset: int) -> bytes:
     """Return the value for a partition copied up to and including `last_offset`."""
     return f'{{"offset":{last_offset}}}'.encode()
 
 
-def decode_offset_value(value: bytes | None, lowest: int = 0) -> int | None:
+def decode_offset_value(value: bytes | None) -> int | None:
     """Return the last offset copied; None for a tombstone or when no offset is stored.
 
-    An offset below `lowest` counts as none; MirrorMaker 2's is 0.
+    A negative offset counts as none, as in MirrorMaker 2.
 
     Raises:
         RecordError: the value is not what Connect writes; going on would copy all records again.
@@ -206,8 +202,7 @@ def decode_offset_value(value: bytes | None, lowest: int = 0) -> int | None:
         return None
     if not isinstance(document, dict):
         raise _not_a_position(value)
-    last_offset = _read_last_offset(document.get("offset"), value)
-    return None if last_offset is None or last_offset < lowest else last_offset
+    return _read_last_offset(document.get("offset"), value)
 
 
 def _read_last_offset(last_offset: Any, value: bytes) -> int | None:
@@ -215,7 +210,7 @@ def _read_last_offset(last_offset: Any, value: bytes) -> int | None:
         return None
     if not _is_integer(last_offset) or last_offset > _MAX_OFFSET:
         raise _not_a_position(value)
-    return int(last_offset)
+    return int(last_offset) if last_offset >= 0 else None
 
 
 def _not_a_position(value: bytes) -> RecordError:

@@ -18,13 +18,23 @@ from collections.abc import Iterable
 from time import sleep
 
 from sparkmirror.batches.forward import Outgoing, Reason, plan, stamp
-from sparkmirror.errors import BatchError, BrokerError, KafkaError, LeaseError, MirrorError
-from sparkmirror.mirror.provenance import Provenance
+from sparkmirror.errors import (
+    BatchError,
+    BrokerError,
+    KafkaError,
+    LeaseError,
+    MirrorError,
+)
 from sparkmirror.spark.committer import Committer
-from sparkmirror.spark.copy_partition import CopyPartition, fetch_limits, forward_rules
+from sparkmirror.spark.copy_partition import (
+    CopyPartition,
+    choose_offset,
+    fetch_limits,
+    forward_rules,
+)
 from sparkmirror.spark.copy_settings import Assigned, CopySettings
+from sparkmirror.spark.damage import Damages, check_progress
 from sparkmirror.spark.delivery import DeliveryTimeout
-from sparkmirror.spark.log_changes import LogChanges
 from sparkmirror.spark.positions import Commit, Positions
 from sparkmirror.spark.positions_writer import PositionsWriter
 from sparkmirror.spark.problems import Missing, Problems
@@ -33,7 +43,7 @@ from sparkmirror.spark.translations import Translations
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
-from sparkmirror.wire.fetcher import Fetcher, Records, Taken
+from sparkmirror.wire.fetcher import Fetcher, Records
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.producer import InPlace, Parcel, Producer
 
@@ -52,8 +62,6 @@ TARGET_LINES = 2
 LEASED_BYTES = 96 << 20
 # Bytes of partitions that cannot go on do not count, so that the others can; up to this many.
 STUCK_BYTES = 32 << 20
-# A damaged batch is fetched again this often before it is taken for damaged on the source's disk.
-DAMAGED_RETRIES = 5
 # A partition just created is not known at once. Then the worker is told that it is missing.
 NEW_SECONDS = 3.0
 
@@ -64,7 +72,7 @@ class CopyLoop:
     def __init__(self, settings: CopySettings, loop: Loop) -> None:
         connector, worker = settings.connector, settings.worker
         self._settings = settings
-        self._config = connector
+        self._consumer, self._config = connector.consumer, connector
         self._loop = loop
         pool = BufferPool(LEASED_BYTES)
         self._pool = pool
@@ -86,7 +94,6 @@ class CopyLoop:
             connector.source_alias,
             worker.offset_storage_topic,
             settings.offsets_partitions,
-            self._provenance,
         )
         self.problems = Problems(loop.clock)
         writer = None
@@ -103,9 +110,6 @@ class CopyLoop:
             interval_ms=worker.offset_flush_interval_ms,
             timeout_ms=worker.offset_flush_timeout_ms,
         )
-        self._log_changes = LogChanges(
-            connector, self._positions, self._translations, self._committer.commit
-        )
         self._by_source: dict[TopicPartition, CopyPartition] = {}
         self._by_target: dict[TopicPartition, CopyPartition] = {}
         self._leaving: set[TopicPartition] = set()
@@ -116,8 +120,10 @@ class CopyLoop:
         self._fetch_held = False
         self.records = 0
         self.bytes = 0
+        self.lost_records = 0
         self._delivery = DeliveryTimeout(loop, connector.producer.delivery_timeout_ms)
         self._refusals = Refusals(connector.errors_tolerance)
+        self._damages = Damages(loop, connector, self._fetcher, self.problems)
         self.slow: Counter[Reason] = Counter()
         self.missing = Missing(loop.clock)
         self.assign(settings.assigned)
@@ -132,15 +138,16 @@ class CopyLoop:
             if row.source in self._by_source:
                 continue
             if row.source in self._left and row.next_offset is None:
-                self._log_changes.begin_anew(row.source)
+                self._say_anew(row.source)
+                self._positions.restarted(row.source)
+                self._translations.restarted(row.source)
             rules = forward_rules(self._config)
             partition = CopyPartition(row.source, row.target, rules)
             self._by_source[row.source] = self._by_target[row.target] = partition
             if row.next_offset:
                 partition.copied_to = partition.told_to = row.next_offset
             self._target.track([row.target.topic])
-            topic_id, epochs, partition.target_offset = row.provenance
-            partition.fetched = self._fetcher.add(row.source, row.next_offset, epochs, topic_id)
+            self._fetcher.add(row.source, row.next_offset)
 
     def revoke(self, partitions: Iterable[TopicPartition]) -> None:
         """Stop copying these; what is under way is finished and committed first."""
@@ -194,14 +201,9 @@ class CopyLoop:
         return self._producer.idle and self._positions.is_committed
 
     @property
-    def lost_records(self) -> int:
-        """Offsets that retention deleted before they were copied."""
-        return self._log_changes.lost_records
-
-    @property
     def skipped_records(self) -> int:
         """Records that were left out, because errors.tolerance=all."""
-        return self._refusals.skipped_records
+        return self._refusals.skipped_records + self._damages.skipped_records
 
     @property
     def partitions(self) -> int:
@@ -209,7 +211,14 @@ class CopyLoop:
         return len(self._by_source)
 
     def behind(self) -> int | None:
-        """Records still to copy, as of the last answers; None while a partition is unknown."""
+        """Records still to copy; None while the end of a partition's log is not known.
+
+        It was known once, but grows unseen while nothing of the partition is fetched: a partition
+        that waits must not look as if it had caught up.
+        """
+        waiting = self.problems.keys() | self._fetcher.troubled
+        if not waiting.isdisjoint(self._by_source):
+            return None
         total = sum(partition.pending_records for partition in self._by_source.values())
         for tp in self._by_source.keys() - self._leaving:
             next_offset, end_offset = self._fetcher.position(tp)
@@ -238,21 +247,24 @@ class CopyLoop:
         self._fetch_held = True
         return False
 
-    def on_records(self, records: Records) -> Taken:
+    def on_records(self, records: Records) -> int:
         """Prepare the batches of one partition and queue them."""
         partition = self._by_source[records.tp]
         try:
-            planned = plan(
-                records.view, records.next_offset, records.aborted, partition.rules, self.slow
-            )
+            if partition.damaged:
+                planned = self._damages.plan(partition, records, self.slow)
+            else:
+                planned = plan(
+                    records.view, records.next_offset, records.aborted, partition.rules, self.slow
+                )
+                check_progress(planned, records)
         except BatchError as error:
-            return self._on_damaged(partition, records.next_offset, error)
-        partition.damaged = 0
+            return self._damages.stand(partition, records.next_offset, error)
         if planned.batches:
             self._producer.offer(
                 partition.target, self._parcels(partition, planned.batches, records)
             )
-        return Taken(planned.next_offset, planned.leader_epoch)
+        return planned.next_offset
 
     def on_round(self) -> None:
         """An answer was taken in: let the batches go."""
@@ -261,16 +273,34 @@ class CopyLoop:
     def on_out_of_range(
         self, tp: TopicPartition, position: int | None, start: int, end: int
     ) -> int:
-        """Decide where to go on."""
-        return self._log_changes.choose(self._by_source[tp], position, start, end)
-
-    def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:
-        """The source lost records that were read."""
-        self._log_changes.truncate(self._by_source[tp], position, next_offset)
+        """Decide where to go on; what is lost is counted and said."""
+        choice = choose_offset(tp, position, start, end, self._consumer.auto_offset_reset)
+        self.lost_records += choice.lost_records
+        if choice.warning:
+            log.warning("%s", choice.warning)
+        if choice.is_latest:
+            # Chosen once: after a crash, the end would be behind records that nobody has copied.
+            self._positions.acked(tp, choice.next_offset - 1)
+            self._committer.commit()
+        return choice.next_offset
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:
         """The source topic is another one under the same name."""
-        self._log_changes.recreate(self._by_source[tp])
+        self._say_anew(tp)
+        partition = self._by_source[tp]
+        partition.outdated_records = partition.pending_records
+        partition.copied_to = None
+        self._positions.restarted(tp)
+        self._translations.restarted(tp)
+        self._committer.commit()
+
+    def _say_anew(self, tp: TopicPartition) -> None:
+        log.warning(
+            "%s on '%s' was deleted and created anew: the copy starts again by auto.offset.reset; "
+            "the target keeps the old records too",
+            tp,
+            self._config.source_alias,
+        )
 
     def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
         """A partition that cannot be fetched now."""
@@ -290,11 +320,9 @@ class CopyLoop:
         self.bytes += batch.size
         if partition.settle(batch):
             partition.copied_to = batch.last_offset + 1
-            if parcel.offset >= 0:
-                partition.target_offset = parcel.offset + batch.count - 1
             self._positions.acked(partition.source, batch.last_offset)
             self._translations.acked(partition.source, batch, parcel.offset)
-        if self.problems:
+        if self.problems and not partition.damaged:
             self.problems.pop(partition.source, None)
 
     def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> InPlace:
@@ -338,25 +366,12 @@ class CopyLoop:
             parcels.append(Parcel(batch.view, batch.count, lease, batch))
         return parcels
 
-    def _on_damaged(self, partition: CopyPartition, next_offset: int, error: BatchError) -> Taken:
-        partition.damaged += 1
-        if partition.damaged > DAMAGED_RETRIES:
-            raise BatchError(
-                f"fetch {partition.source} from {next_offset} on '{self._config.source_alias}': "
-                f"{error}, also after {DAMAGED_RETRIES} more tries"
-            ) from error
-        self.problems.note(partition.source, KafkaError(str(error)))
-        self._fetcher.pause(partition.source)
-        self._loop.call_later(1.0, lambda: self._fetcher.resume(partition.source))
-        return Taken(next_offset)
-
     def say_problems(self) -> None:
         """Log what does not pass by itself; called about once a second."""
+        self._fetcher.note_silence()
+        self._producer.note_silence()
         self.problems.note_source(self._fetcher.troubled, self._source.last_error)
         self.problems.say()
-
-    def _provenance(self, tp: TopicPartition, last_offset: int) -> Provenance:
-        return self._by_source[tp].provenance(last_offset)
 
     def _drop_left(self) -> None:
         for tp in list(self._leaving):
@@ -373,19 +388,13 @@ class CopyLoop:
             self._positions.forget(tp)
             self._translations.forget(tp)
             self._producer.remove(partition.target)
-            self._return(tp, partition)
+            self._return(tp, partition.copied_to)
 
-    def _return(self, tp: TopicPartition, partition: CopyPartition) -> None:
-        """Assigned again before it had left: go on behind what was finished in between.
-
-        The worker may have found no position, because none was stored before. If it found none
-        because the topic is another one, the fetcher sees that by the topic's id.
-        """
-        row, copied_to = self._returning.pop(tp, None), partition.copied_to
+    def _return(self, tp: TopicPartition, copied_to: int | None) -> None:
+        """Assigned again before it had left: go on behind what was finished meanwhile."""
+        row = self._returning.pop(tp, None)
         if row is None:
             return
-        if copied_to is not None and copied_to >= (row.next_offset or 0):
-            row = row._replace(
-                next_offset=copied_to, provenance=partition.provenance(copied_to - 1)
-            )
+        if row.next_offset is not None and copied_to is not None:
+            row = row._replace(next_offset=max(row.next_offset, copied_to))
         self.assign([row])

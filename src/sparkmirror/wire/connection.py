@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sparkmirror.errors import KafkaError, RemoteProtocolError, TransportError
+from sparkmirror.errors import KafkaError, MirrorError, RemoteProtocolError, TransportError
 from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.loop import READ, WRITE, Loop
 from sparkmirror.wire.stream import Buffer, Stream
@@ -36,7 +36,8 @@ class Waiting(NamedTuple):
     """A request that has no answer yet."""
 
     correlation: int
-    deadline: float
+    sent_at: float
+    timeout: float
     keep: bool
     on_answer: OnAnswer
     on_failure: Callable[[KafkaError], None]
@@ -90,12 +91,20 @@ class Connection:
         self._answer_size = 0
         self._wake_size = 1
         self._writing = False
+        # Whether bytes moved since the last look, and when a look last found that they had: only
+        # the look, once a second, reads the clock.
         self._moving = False
+        self._moved_at = float("-inf")
         loop.watch(self, WRITE)
 
     def fileno(self) -> int:
         """The socket's descriptor, for the event loop."""
         return self._stream.fileno()
+
+    @property
+    def address(self) -> str:
+        """Host and port of the broker."""
+        return self._stream.address
 
     @property
     def is_open(self) -> bool:
@@ -141,8 +150,8 @@ class Connection:
         tags = b"\0" if flexible else b""
         size = REQUEST.size - 4 + len(self._client_id) + len(tags) + sum(map(len, body))
         head = REQUEST.pack(size, *api, self._correlation, len(self._client_id))
-        deadline = self.loop.clock() + timeout
-        self._waiting.append(Waiting(self._correlation, deadline, keep, on_answer, on_failure))
+        now = self.loop.clock()
+        self._waiting.append(Waiting(self._correlation, now, timeout, keep, on_answer, on_failure))
         self._outbox += (head + self._client_id + tags, *body)
         if not more:
             self.flush()
@@ -173,17 +182,38 @@ class Connection:
         if events & READ and not self.closed:
             self._guarded(self._read)
 
-    def fail_if_overdue(self, now: float) -> None:
-        """Close when the oldest request waits longer than it may, and no bytes move.
+    def silent_seconds(self, now: float) -> float:
+        """How long the oldest request has waited without a byte of progress; 0: none waits.
 
-        A large answer over a slow line takes its time: cut off, it would begin again, for ever.
+        Exact to the interval at which the cluster calls `fail_if_overdue`.
         """
-        is_overdue = bool(self._waiting) and self._waiting[0].deadline < now
-        if is_overdue and self._lease is not None:
+        if self._moving:
+            self._moving, self._moved_at = False, now
+        if not self._waiting:
+            return 0.0
+        return now - max(self._waiting[0].sent_at, self._moved_at)
+
+    @property
+    def has_begun_response(self) -> bool:
+        """True while a part of a response is there."""
+        return self._lease is not None or self._scratch_size > 0
+
+    def fail_if_overdue(self, now: float) -> None:
+        """Close when no byte has moved for as long as the oldest request may wait.
+
+        Only progress extends a deadline. A large response over a slow line takes its time: cut
+        off, it would begin again, for ever. One that stops halfway is cut off.
+        """
+        if self._lease is not None and not self._moving:
             self._guarded(self._read)  # there may be less than what the stream wakes us for
-        moving, self._moving = self._moving, False
-        if is_overdue and not moving:
-            self.fail(TransportError(f"no answer from {self._stream.address} within its timeout"))
+        if self._is_overdue(now):
+            where = " in the middle of a response" if self.has_begun_response else ""
+            seconds = f"{self.silent_seconds(now):.0f} s"
+            self.fail(TransportError(f"no response from {self.address} for {seconds}{where}"))
+
+    def _is_overdue(self, now: float) -> bool:
+        silence = self.silent_seconds(now)
+        return bool(self._waiting) and silence > self._waiting[0].timeout
 
     def fail(self, error: KafkaError) -> None:
         """Close, and tell everyone who waits."""
@@ -253,11 +283,22 @@ class Connection:
             outbox[0] = memoryview(outbox[0])[sent:]
 
     def _read(self) -> None:
-        self._moving = True
-        self._read_some()
-        # The loop does not call for bytes that have left the socket.
-        while not self.closed and self._stream.pending():
+        try:
             self._read_some()
+            # The loop does not call for bytes that have left the socket.
+            while not self.closed and self._stream.pending():
+                self._read_some()
+        except KafkaError:
+            raise  # ends the connection
+        except MirrorError:
+            # What ends the task. Responses behind this one are there already, and say what else is
+            # stored: its position is kept before the end.
+            self.loop.call_later(0.0, self._read_on)
+            raise
+
+    def _read_on(self) -> None:
+        if not self.closed:
+            self._guarded(self._read)
 
     def _read_some(self) -> None:
         if self._lease is not None:
@@ -265,9 +306,15 @@ class Connection:
         else:
             self._read_small()
 
+    def _receive(self, into: memoryview) -> int:
+        size = self._stream.receive(into)
+        if size:
+            self._moving = True
+        return size
+
     def _read_large(self) -> None:
         assert self._lease is not None
-        self._answer_size += self._stream.receive(self._answer[self._answer_size :])
+        self._answer_size += self._receive(self._answer[self._answer_size :])
         left = len(self._answer) - self._answer_size
         if left == 0:
             lease, answer = self._lease, self._answer
@@ -287,7 +334,7 @@ class Connection:
             self._stream.wake_at(size)
 
     def _read_small(self) -> None:
-        self._scratch_size += self._stream.receive(self._scratch[self._scratch_size :])
+        self._scratch_size += self._receive(self._scratch[self._scratch_size :])
         at = 0
         try:
             while not self.closed and self._scratch_size - at >= FRAME.size:

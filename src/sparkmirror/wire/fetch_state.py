@@ -5,7 +5,7 @@ Runs on: executor and worker, on the event loop's thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -16,30 +16,23 @@ from sparkmirror.wire.access import DENIALS, Operation, answer_error, topic_righ
 from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.buffers import Lease
 from sparkmirror.wire.cluster import Cluster
-from sparkmirror.wire.leader_epochs import EpochHistory
 
 # The answers of all brokers may come at once: together they shall not be larger than this.
 ANSWERS_BYTES = 64 << 20
 
 
 class Records(NamedTuple):
-    """What one answer holds for one partition; `view` is writable and lies in `lease`."""
+    """What one answer holds for one partition; `view` is writable and lies in `lease`.
+
+    `end_offset` is where the log ended for us when the broker answered.
+    """
 
     tp: TopicPartition
     next_offset: int
     view: memoryview
     lease: Lease
     aborted: Sequence[tuple[int, int]]
-
-
-class Taken(NamedTuple):
-    """What the consumer has taken: up to where, and the leader epoch of the last batch.
-
-    Epoch -1 is unknown: then a truncation of the source can only be noticed by its offsets.
-    """
-
-    next_offset: int
-    leader_epoch: int = -1
+    end_offset: int
 
 
 class Consumer(Protocol):
@@ -48,7 +41,7 @@ class Consumer(Protocol):
     def may_fetch(self) -> bool:
         """False while too many bytes wait: no further request leaves until `pump` is called."""
 
-    def on_records(self, records: Records) -> Taken:
+    def on_records(self, records: Records) -> int:
         """Take the records (hold the lease to keep them); returns the offset to fetch next."""
 
     def on_round(self) -> None:
@@ -58,12 +51,6 @@ class Consumer(Protocol):
         self, tp: TopicPartition, position: int | None, start: int, end: int
     ) -> int:
         """Where to go on. `position` None: no position is known. Raises to fail the task."""
-
-    def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:
-        """The log lost what was read from `next_offset` to `position`; other records follow.
-
-        Fetching goes on at `next_offset`. Raises to fail the task.
-        """
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:
         """The topic was deleted and created anew; `on_out_of_range` with position None follows."""
@@ -81,9 +68,6 @@ class Partition:
     lane: Lane | None = None
     topic_id: bytes | None = None
     leader_epoch: int = -1
-    # What was read, and the last leader that confirmed that its log has it.
-    epochs: EpochHistory = field(default_factory=EpochHistory)
-    validated_epoch: int = -1
     preferred: int | None = None
     preferred_until: float = 0.0
     end_offset: int | None = None
@@ -92,11 +76,6 @@ class Partition:
     not_before: float = 0.0
     # In a row: the waits between attempts grow with them.
     failures: int = 0
-
-    def as_wanted(self) -> fetch.Wanted:
-        """What a request says of it."""
-        assert self.next_offset is not None
-        return fetch.Wanted(self.tp, self.next_offset, self.leader_epoch, self.epochs.last)
 
 
 @dataclass(slots=True)
@@ -145,6 +124,15 @@ class Lane:
         self.changed = set(self.wanted)
         self.names = None  # the next session may be of the other kind
 
+    def choose_version(self, ids: Mapping[str, bytes], newest: int) -> None:
+        """Ids if the broker and all topics have them; a session is of one kind to its end."""
+        if self.epoch != fetch.NEW_SESSION:
+            if self.version < fetch.BY_ID or all(tp.topic in ids for tp in self.changed):
+                return
+            self.reset()
+        has_ids = newest >= fetch.BY_ID and all(tp.topic in ids for tp in self.wanted)
+        self.version = fetch.BY_ID if has_ids else fetch.BY_NAME
+
     def take_left(self) -> list[TopicPartition]:
         """What the broker is to forget; from now on it has."""
         left = list(self.left)
@@ -162,18 +150,6 @@ class Lane:
                 for tp, partition in self.wanted.items()
             }
         return self.names
-
-
-def serving_node(cluster: Cluster, partition: Partition, leader: int) -> int:
-    """The follower that the leader named, while it can be reached; otherwise the leader."""
-    preferred = partition.preferred
-    if preferred is None:
-        return leader
-    is_fresh = cluster.loop.clock() < partition.preferred_until
-    if is_fresh and not cluster.is_failing(preferred):
-        return preferred
-    partition.preferred = None
-    return leader
 
 
 def shared_limits(limits: fetch.Limits, lanes: Iterable[Lane]) -> fetch.Limits:

@@ -69,6 +69,10 @@ class Lanes:
         """Those that have a partition with something to send."""
         return [lane for lane in self._lanes.values() if lane.ready]
 
+    def under_way(self) -> list[Lane]:
+        """Those that wait for responses."""
+        return [lane for lane in self._lanes.values() if lane.in_flight]
+
     def schedule(self, partition: Partition, waiting_bytes: int) -> None:
         """Put a partition with work into the lane of its leader; so much waits in all."""
         if not partition.queue or partition.failed is not None or partition.resting:

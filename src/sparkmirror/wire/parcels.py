@@ -23,7 +23,7 @@ class Parcel:
     is closed, which empties the connection's outbox.
     """
 
-    __slots__ = ("count", "done", "lease", "offset", "owner", "sequence", "view")
+    __slots__ = ("count", "done", "is_resent", "lease", "offset", "owner", "sequence", "view")
 
     def __init__(self, view: Batch, count: int, lease: Lease | None, owner: object) -> None:
         self.view = view
@@ -31,6 +31,8 @@ class Parcel:
         self.lease = lease
         self.owner = owner
         self.sequence = -1
+        # Whether it left more than once: any of the copies may have been stored.
+        self.is_resent = False
         self.done = False
         self.offset = -1
 
@@ -83,8 +85,11 @@ class Partition:
     in_flight: int = 0
     # Whether its leader is known to know our numbers: see invariant D of the producer.
     known: bool = False
+    # When it was last acknowledged something, by the loop's clock.
+    acked_at: float = 0.0
     failed: KafkaError | None = None
-    renew: bool = False
+    # Why it needs a new producer id, if it does.
+    renew: str = ""
     renumber_from: int | None = None
     failures: int = 0
     resting: bool = False

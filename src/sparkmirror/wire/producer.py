@@ -12,13 +12,15 @@ that carries its batches was answered; then the unanswered and refused ones go a
 Invariant D: a broker that knows nothing of a producer takes any number as its first. So a batch
 goes alone to a leader until that leader has acknowledged one: with more under way, the second
 would overtake a first one that was refused. And nothing goes to a new leader before all answers
-of the old one have come.
+of the old one have come. A broker forgets producers (see sequences): a partition that has been
+quiet starts with one batch, too.
+Invariant E: all batches that one response fails are marked before the owner hears of any: it may
+end the task there, and what is sent after that must not overtake them.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from sparkmirror.errors import (
     BrokerError,
@@ -40,23 +42,19 @@ from sparkmirror.wire.error_codes import (
     error_code,
 )
 from sparkmirror.wire.lanes import Lane, Lanes
-from sparkmirror.wire.parcels import Batch, InPlace, Owner, Parcel, Partition
-from sparkmirror.wire.producer_id import IdentityAsker
+from sparkmirror.wire.parcels import InPlace, Owner, Parcel, Partition
+from sparkmirror.wire.sequences import FORGOTTEN, LAST_SEQUENCE, QUIET_SECONDS, Sequences, Stamp
+from sparkmirror.wire.silence import silence
 
 __all__ = ["LAST_SEQUENCE", "InPlace", "Owner", "Parcel", "Producer"]
-
-log = logging.getLogger(__name__)
 
 # A broker remembers the last five batches of a producer: more in flight could not be told apart.
 MOST_IN_FLIGHT = 5
 # Enough to keep a broker busy; a batch larger than this goes alone.
 REQUEST_BYTES = 1 << 20
-# Sequence numbers wrap around to 0 after this one.
-LAST_SEQUENCE = (1 << 31) - 1
 STORED = (0, DUPLICATE_SEQUENCE_NUMBER)
 LOST_STATE = (OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID, INVALID_PRODUCER_EPOCH)
 
-Stamp = Callable[[Batch, int, int, int], None]
 Sent = list[tuple[Partition, Parcel]]
 
 
@@ -77,21 +75,18 @@ class Producer:
     ) -> None:
         self._cluster = cluster
         self._owner = owner
-        self._stamp = stamp
         self._acks = acks
         self._timeout_ms = request_timeout_ms
         self._request_bytes = request_bytes
         self._max_in_flight = max_in_flight
         # Without idempotence a refused batch could be overtaken by the next: one at a time then.
-        self._idempotent = acks == -1
-        self._most_sent = min(max_in_flight, MOST_IN_FLIGHT) if self._idempotent else 1
+        idempotent = acks == -1
+        self._most_sent = min(max_in_flight, MOST_IN_FLIGHT) if idempotent else 1
         self._partitions: dict[TopicPartition, Partition] = {}
-        # Producer id, epoch and next sequence of removed partitions. To begin again at 0 would be
-        # to repeat batches that the broker has: it would acknowledge them and store nothing.
-        self._retired: dict[TopicPartition, tuple[int, int, int]] = {}
         self._lanes = Lanes(cluster, lines, self._mark_stuck, self._pump_soon)
-        self._identity = IdentityAsker(
-            cluster, request_timeout_ms / 1000, self.pump, self._on_denied
+        timeout = request_timeout_ms / 1000
+        self._sequences = Sequences(
+            cluster, stamp, timeout, self.pump, self._on_denied, idempotent=idempotent
         )
         self._is_pump_due = False
         self.waiting_bytes = 0
@@ -121,7 +116,7 @@ class Producer:
         if partition is None:
             return
         assert pending == 0, f"{tp} is removed with {pending} batches under way"
-        self._retired[tp] = (partition.producer_id, partition.epoch, partition.next_sequence)
+        self._sequences.retire(partition)
         if not any(other.topic == tp.topic for other in self._partitions):
             self._cluster.untrack([tp.topic])
 
@@ -153,8 +148,8 @@ class Producer:
         """A connection is ready."""
         for lane in self._lanes.of_node(node):
             self._pump(lane)
-        if self._partitions and self._idempotent:
-            self._identity.ask()
+        if self._partitions:
+            self._sequences.ask()
 
     def on_metadata(self) -> None:
         """Leaders may have moved."""
@@ -164,42 +159,44 @@ class Producer:
 
     def _new_partition(self, tp: TopicPartition) -> Partition:
         self._cluster.track([tp.topic])
-        return Partition(tp, self._lanes.choose_line(), *self._retired.pop(tp, ()))
+        return Partition(tp, self._lanes.choose_line(), *self._sequences.take_retired(tp))
 
     # -- requests --------------------------------------------------------------------------------
 
     def _pump(self, lane: Lane) -> None:
         if not lane.ready:
             return
-        if self._idempotent and self._identity.current is None:
-            self._identity.ask()
+        if not self._sequences.is_ready:
+            self._sequences.ask()
             return
         connection = self._cluster.connection(lane.node, lane.line)
         if connection is None:
             return
+        quiet_since = self._cluster.loop.clock() - QUIET_SECONDS
         # All are made and then written: what the kernel copies takes our data's place in the cache.
         while lane.ready and lane.in_flight < self._max_in_flight and not connection.closed:
-            batches = self._collect(lane)
+            batches = self._collect(lane, quiet_since)
             if not batches:
                 break
             self._send(lane, connection, batches)
         connection.flush()
 
-    def _collect(self, lane: Lane) -> Sent:
+    def _collect(self, lane: Lane, quiet_since: float) -> Sent:
         """One batch of each ready partition, until the request is large enough."""
         batches: Sent = []
         size = 0
         for tp, partition in list(lane.ready.items()):
-            if partition.in_flight and (
-                partition.in_flight >= self._most_sent or not partition.known
-            ):
-                continue
+            if partition.in_flight:
+                if partition.in_flight >= self._most_sent or not partition.known:
+                    continue
+            elif partition.acked_at < quiet_since:
+                partition.known = False
             parcel = partition.queue[0]
             if batches and size + len(parcel.view) > self._request_bytes:
                 break
             size += len(parcel.view)
             partition.queue.popleft()
-            self._prepare(partition, parcel)
+            self._sequences.number(partition, parcel)
             partition.sent.append(parcel)
             partition.in_flight += 1
             batches.append((partition, parcel))
@@ -210,19 +207,6 @@ class Producer:
             else:
                 partition.scheduled = False
         return batches
-
-    def _prepare(self, partition: Partition, parcel: Parcel) -> None:
-        if parcel.sequence >= 0:
-            return  # sent before: same bytes again
-        if not self._idempotent:
-            self._stamp(parcel.view, -1, -1, -1)
-            return
-        if partition.producer_id < 0:
-            assert self._identity.current is not None
-            partition.producer_id, partition.epoch = self._identity.current
-        parcel.sequence = partition.next_sequence
-        self._stamp(parcel.view, partition.producer_id, partition.epoch, parcel.sequence)
-        partition.next_sequence = (parcel.sequence + parcel.count) % (LAST_SEQUENCE + 1)
 
     def _send(self, lane: Lane, connection: Connection, batches: Sent) -> None:
         rows = [(partition.tp, parcel.view) for partition, parcel in batches]
@@ -246,17 +230,18 @@ class Producer:
         except KeyError as error:
             raise RemoteProtocolError(f"a produce answer without {error.args[0]}") from error
         self._count_request(lane, batches, -1)
-        # What failed comes last: a refusal may end the task, and then the others are settled.
         failed: list[tuple[Partition, Parcel, BrokerError]] = []
+        now = self._cluster.loop.clock()
         for (partition, parcel), (code, offset, detail) in zip(batches, fates, strict=True):
             partition.in_flight -= 1
             if code in STORED:
                 parcel.done, parcel.offset = True, offset
+                partition.acked_at = now
                 self._settle(partition)
             else:
                 failed.append((partition, parcel, self._lanes.error(partition, code, detail)))
-        for partition, parcel, refusal in failed:
-            self._on_error(partition, parcel, refusal)
+        if failed:
+            self._on_errors(failed)
         if lane.ready:
             self._pump_soon()
 
@@ -287,28 +272,39 @@ class Producer:
         elif partition.queue and not partition.scheduled:
             self._lanes.schedule(partition, self.waiting_bytes)
 
-    def _on_error(self, partition: Partition, parcel: Parcel, error: BrokerError) -> None:
+    def _on_errors(self, failed: list[tuple[Partition, Parcel, BrokerError]]) -> None:
+        """First those that can be sent again, then those that the owner decides about (E)."""
+        again: list[Partition] = []
+        refused: list[tuple[Partition, Parcel, BrokerError]] = []
+        for row in failed:
+            if self._mark_failed(*row):
+                refused.append(row)
+            else:
+                again.append(row[0])
+        for partition in again:
+            self._settle(partition)
+        for partition, parcel, error in refused:
+            self._replace(partition, parcel, error)
+            self._settle(partition)
+
+    def _mark_failed(self, partition: Partition, parcel: Parcel, error: BrokerError) -> bool:
+        """Send nothing more of it; tells whether the owner has to decide about the batch."""
         row = error_code(error.code)
-        is_oldest = bool(partition.sent) and partition.sent[0] is parcel
+        is_first = partition.failed is None and bool(partition.sent)
+        is_oldest = is_first and partition.sent[0] is parcel
         if row.refresh:
             self._cluster.refresh()
+        partition.failed = partition.failed or error
+        self._lanes.withdraw(partition)
         if error.code in LOST_STATE:
             # After an older batch failed this is its echo; alone it means the broker forgot us.
-            partition.renew = partition.renew or (is_oldest and partition.failed is None)
-        elif not row.retriable and is_oldest and partition.failed is None:
-            # The owner may end the task here: nothing behind this batch may go out meanwhile.
-            partition.failed = error
-            self._lanes.withdraw(partition)
-            self._replace(partition, parcel, error)
-        partition.failed = partition.failed or error
-        self._settle(partition)
+            if is_oldest:
+                partition.renew = partition.renew or FORGOTTEN
+            return False
+        return is_oldest and not row.retriable
 
     def _replace(self, partition: Partition, parcel: Parcel, error: BrokerError) -> None:
-        """The owner splits or skips a refused batch, or keeps it as it is.
-
-        Its sequence number is free again: the broker cannot have taken any later one, because that
-        would have left a gap. So those after it are numbered anew from there.
-        """
+        """The owner splits or skips a refused batch, or keeps it as it is."""
         replacements = self._owner.on_refused(partition.tp, parcel, error)
         if replacements is None:
             return
@@ -318,8 +314,12 @@ class Producer:
         for replacement in reversed(replacements):
             partition.sent.appendleft(replacement)
             self._count(partition, len(replacement.view))
-        partition.renumber_from = max(parcel.sequence, 0)
-        partition.failures -= 1  # this is progress, not a reason to wait
+        self._sequences.free(partition, parcel, replacements)
+        # This is progress: no reason to wait. And of a batch that is skipped no acknowledgement
+        # comes that would say so.
+        partition.failures = -1
+        if partition.stuck:
+            self._mark_stuck(partition, None)
 
     # -- recovery --------------------------------------------------------------------------------
 
@@ -337,7 +337,7 @@ class Producer:
         partition.sent.clear()
         for parcel in partition.queue:
             parcel.detach()
-        self._renumber(partition)
+        self._sequences.renumber(partition, self._lanes.what(partition))
         partition.known = False
         partition.failures += 1
         partition.resting = True
@@ -345,24 +345,6 @@ class Producer:
             self._mark_stuck(partition, error)
         wait = retry_seconds(self._cluster.config, partition.failures)
         self._cluster.loop.call_later(wait, lambda: self._resume(partition))
-
-    def _renumber(self, partition: Partition) -> None:
-        """Give new sequence numbers: after a refusal, or with a producer id never seen before."""
-        if partition.renew:
-            partition.renew = False
-            partition.producer_id = -1
-            partition.renumber_from = 0
-            log.warning(
-                "%s: the broker lost track of our sequence numbers; going on with a new "
-                "producer id (batches without an answer may be there twice)",
-                self._lanes.what(partition),
-            )
-            self._identity.renew()
-        if partition.renumber_from is not None:
-            partition.next_sequence = partition.renumber_from
-            partition.renumber_from = None
-            for parcel in partition.queue:
-                parcel.sequence = -1
 
     def _resume(self, partition: Partition) -> None:
         partition.resting = False
@@ -375,6 +357,20 @@ class Producer:
         for partition in list(self._partitions.values()):
             if partition.queue:
                 self._mark_stuck(partition, self._lanes.denial(partition, error))
+
+    def note_silence(self) -> None:
+        """Tell which partitions wait for a broker that sends nothing; called once a second.
+
+        So they do not take the room of the others until the deadline passes.
+        """
+        for lane in self._lanes.under_way():
+            error = silence(self._cluster, lane.node, lane.line)
+            if error is None:
+                continue
+            for partition in self._partitions.values():
+                is_there = (partition.node, partition.line) == (lane.node, lane.line)
+                if is_there and partition.in_flight:
+                    self._mark_stuck(partition, error)
 
     def _mark_stuck(self, partition: Partition, error: KafkaError | None) -> None:
         stuck = error is not None

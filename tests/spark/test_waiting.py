@@ -1,0 +1,98 @@
+"""A task that waits says so, and goes on when it can."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.spark import problems
+from sparkmirror.wire import silence
+from tests.spark.copies import OFFSETS, T0, T1, Copy
+from tests.wire.fake_broker import FETCH, PRODUCE, Do, FakeCluster, Request, once
+
+SKIP = {"errors.tolerance": "all"}
+INVALID_RECORD = 87
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Copy]:
+    monkeypatch.setattr(silence, "SILENT_SECONDS", 0.1)
+    monkeypatch.setattr(problems, "PASSING_SECONDS", 0.1)
+    with FakeCluster() as source, FakeCluster() as target:
+        source.create_topic("t", partitions=2)
+        target.create_topic("a.t", partitions=2)
+        target.create_topic(OFFSETS, partitions=5)
+        copy = Copy(tmp_path, source, target)
+        yield copy
+        copy.close()
+
+
+def test_a_partition_goes_on_after_its_only_batch_was_skipped_while_it_was_stuck(
+    copy: Copy,
+) -> None:
+    copy.source.write(T0, [b"first"])
+    loop = copy.start({T0: 0, T1: 0}, SKIP)
+    copy.wait_for(1)
+    copy.target.intercept(PRODUCE, once(Do(drop=True)))
+    copy.target.intercept(PRODUCE, once(Do(code=INVALID_RECORD)))
+    copy.source.write(T0, [b"poison"])
+    copy.run_until(lambda: loop.skipped_records == 1)
+    copy.source.write(T0, [b"later"])
+    assert copy.wait_for(2) == [b"first", b"later"]
+    copy.run_until(lambda: loop.behind() == 0 and not loop.problems)
+
+
+@pytest.mark.parametrize("api", [FETCH, PRODUCE], ids=["source", "target"])
+def test_a_broker_that_sends_nothing_is_named_and_the_backlog_is_unknown_meanwhile(
+    copy: Copy, api: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy.source.write(T0, [b"first"])
+    loop = copy.start({T0: 0})
+    copy.wait_for(1)
+    copy.run_until(lambda: loop.behind() == 0)
+    released = threading.Event()
+    frozen = threading.Event()
+
+    def freeze(_: Request) -> None:
+        frozen.set()
+        released.wait(20.0)
+
+    (copy.source if api == FETCH else copy.target).intercept(api, freeze)
+    copy.source.write(T0, [b"second"])
+    copy.run_until(frozen.is_set)
+
+    def is_said() -> bool:
+        loop.say_problems()
+        return any("waits: cluster " in record.message for record in caplog.records)
+
+    copy.run_until(is_said)
+    assert T0 in loop.problems
+    assert "no byte for" in loop.problems[T0].text
+    assert loop.behind() is None
+    released.set()
+    copy.wait_for(2)
+
+    def is_over() -> bool:
+        loop.say_problems()
+        return not loop.problems and loop.behind() == 0
+
+    copy.run_until(is_over)
+
+
+def test_a_partition_whose_target_refuses_it_is_not_taken_for_caught_up(copy: Copy) -> None:
+    """Nothing of it is fetched meanwhile, so nobody knows how far its log has grown."""
+    copy.source.write(T0, [b"first"])
+    loop = copy.start({T0: 0, T1: 0})
+    copy.wait_for(1)
+    copy.run_until(lambda: loop.behind() == 0)
+    refused = threading.Event()
+    copy.target.intercept(PRODUCE, lambda _: None if refused.is_set() else Do(code=19))
+    copy.source.write(T0, [b"second"])
+    copy.run_until(lambda: T0 in loop.problems)
+    assert loop.behind() is None
+    refused.set()
+    copy.wait_for(2)
+    copy.run_until(lambda: loop.behind() == 0)
