@@ -13,6 +13,7 @@ from typing import Protocol
 
 from sparkmirror.config.mm2 import MirrorMakerConfig
 from sparkmirror.connect.checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.dedicated_topics import DedicatedTopics
 from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
 from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.connect.start_report import refuse_fresh_starts
@@ -129,7 +130,10 @@ def _worker_connectors(config: MirrorMakerConfig) -> Sequence[WorkerConnector]:
         CheckpointConnector(flow, has_syncs=flow.source.emit_offset_syncs_enabled)
         for flow in config.flows
     ]
-    return [*checkpoints, *(HeartbeatConnector(pair) for pair in config.heartbeat_pairs)]
+    heartbeats = [HeartbeatConnector(pair) for pair in config.heartbeat_pairs]
+    workers = [flow.worker for flow in config.flows]
+    workers += [pair.worker for pair in config.heartbeat_pairs]
+    return [*checkpoints, *heartbeats, DedicatedTopics(workers)]
 
 
 def _connect(connector: SourceConnector | WorkerConnector) -> MirrorError | None:
