@@ -36,6 +36,8 @@ class FakeGroups(FakeAdmin):
         self.altered: list[tuple[str, dict[TopicPartition, tuple[int, str]]]] = []
         self.asked: list[tuple[str, tuple[str, ...]]] = []
         self.starts: dict[TopicPartition, int | KafkaError] = {}
+        # Of those that are not here the end is far away.
+        self.ends: dict[TopicPartition, int | KafkaError] = {}
         # Groups that get their first member right after they were described.
         self.joining: set[str] = set()
 
@@ -94,6 +96,11 @@ class FakeGroups(FakeAdmin):
             for group, offsets in wanted.items()
             if not is_stopping()
         }
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int | KafkaError]:
+        return {tp: self.ends.get(tp, 1 << 60) for tp in partitions}
 
     def start_offsets(
         self, partitions: Iterable[TopicPartition]

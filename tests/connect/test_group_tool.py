@@ -30,6 +30,7 @@ class FakeTarget:
         self.offsets: dict[str, dict[TopicPartition, GroupOffset] | KafkaError] = {}
         self.states: dict[str, GroupState] = {}
         self.write_errors: dict[TopicPartition, KafkaError] = {}
+        self.end: int | KafkaError = 1 << 60
         self.written: list[tuple[str, Mapping[TopicPartition, tuple[int, str]]]] = []
 
     def list_topics(self) -> Mapping[str, TopicView]:
@@ -45,6 +46,11 @@ class FakeTarget:
         self, group_ids: Iterable[str]
     ) -> dict[str, dict[TopicPartition, GroupOffset] | KafkaError]:
         return {group: self.offsets[group] for group in group_ids}
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int | KafkaError]:
+        return dict.fromkeys(partitions, self.end)
 
     def alter_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, tuple[int, str]]

@@ -125,6 +125,12 @@ def test_where_the_group_stands_on_the_target(
     assert row.committed == committed
 
 
+def test_a_position_beyond_the_targets_end_is_no_translation() -> None:
+    row = translate(95, FakeTranslator(), end=89)
+    assert (row.how, row.target_offset, row.target_end_offset) == (How.NONE, None, 89)
+    assert "lost records" in row.reason
+
+
 def test_a_remote_topic_that_is_not_there_is_said() -> None:
     row = translate(40, FakeTranslator(), end=-1)
     assert row.reason == "list offsets: UNKNOWN_TOPIC_OR_PARTITION"

@@ -76,6 +76,33 @@ def test_a_topic_that_comes_back_later_is_copied_from_its_start(
 
 
 @pytest.mark.long
+def test_a_topic_created_anew_while_nothing_ran_is_copied_once_and_from_its_start(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    topic = new_topic(source_cluster)
+    fill(source_cluster, topic, 50)
+    with Mirror(tmp_path, source_cluster, target_cluster, topic) as mirror:
+        wait_until_copied(mirror, topic)
+        mirror.stop()
+        delete_topic(source_cluster, topic)
+        create_topic(source_cluster, topic)
+        # More than the old topic had: its position lies inside the new one.
+        fill(source_cluster, topic, 80, first=1000)
+        mirror.start()
+        wait_for_end(mirror, topic, 130)
+        mirror.wait_for_log("was deleted and created anew")
+        # Both the task and, every second, the worker have seen the new topic: it is not new again.
+        mirror.stop()
+        mirror.start()
+        fill(source_cluster, topic, 10, first=2000)
+        wait_for_last(mirror, topic)
+        found = values(target_cluster, mirror.remote(topic))
+        wanted = (*range(50), *range(1000, 1080), *range(2000, 2010))
+        assert found == [number(at) for at in wanted]
+        assert "created anew" not in mirror.log()
+
+
+@pytest.mark.long
 def test_records_that_retention_deleted_are_said_and_counted(
     source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:

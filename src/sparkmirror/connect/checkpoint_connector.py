@@ -22,6 +22,7 @@ from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.checkpoint_log import CheckpointLog
 from sparkmirror.connect.complaints import Complaints
 from sparkmirror.connect.followed_groups import FollowedGroups
+from sparkmirror.connect.group_plans import known_ends
 from sparkmirror.connect.group_sync import GroupSync, SyncReport
 from sparkmirror.connect.internal_topics import about_missing, ensure_internal_topic
 from sparkmirror.connect.naming import some_names
@@ -305,11 +306,13 @@ class CheckpointConnector:
         committed, _ = self._groups.committed(self._source)
         # Afterwards, so that the map knows of the records that groups have just read.
         self._catch_up(translator)
+        # And then, so that nothing that the map knows of lies beyond these ends.
+        ends = known_ends(self._target, self._rules.partitions_on_target(committed))
         emit: list[Checkpoint] = []
         skipped: dict[str, Mapping[TopicPartition, NoCheckpoint]] = {}
         for group, offsets in committed.items():
             last = self._log.of_group(group)
-            plan = self._rules.plan(group, offsets, translator.translate, last)
+            plan = self._rules.plan(group, offsets, translator.translate, last, ends)
             emit += plan.emit
             skipped[group] = plan.skipped
         self._log.append(emit, now_ms)
@@ -368,7 +371,7 @@ class CheckpointConnector:
     def _say_skipped(self, skipped: Mapping[str, Mapping[TopicPartition, NoCheckpoint]]) -> None:
         """Name groups that could not be translated; again when they are others."""
         lines = []
-        for reason in (NoCheckpoint.TOO_OLD, NoCheckpoint.UNKNOWN):
+        for reason in (NoCheckpoint.TOO_OLD, NoCheckpoint.UNKNOWN, NoCheckpoint.BEYOND_END):
             groups = {group for group, found in skipped.items() if reason in found.values()}
             if groups:
                 lines.append(f"{reason.value} ({some_names(groups)})")

@@ -28,6 +28,11 @@ class TargetGroups(Protocol):
     ) -> Mapping[str, dict[TopicPartition, group_admin.GroupOffset] | KafkaError]:
         """All that each group committed."""
 
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition]
+    ) -> Mapping[TopicPartition, int | KafkaError]:
+        """The end of each partition's log."""
+
     def alter_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, tuple[int, str]]
     ) -> Mapping[TopicPartition, KafkaError | None]:
@@ -65,8 +70,18 @@ def plan_on_target(
             errors[group] = answer
         else:
             offsets[group] = {tp: committed.next_offset for tp, committed in answer.items()}
-    plans = plan_group_offsets(groups, checkpoints, states, offsets)
+    asked = {tp for group in states for tp in checkpoints[group]}
+    ends = known_ends(target, asked)
+    plans = plan_group_offsets(groups, checkpoints, states, offsets, ends)
     return GroupPlans(plans, offsets, errors)
+
+
+def known_ends(
+    target: TargetGroups, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """The ends of those partitions that can be asked for."""
+    found = target.end_offsets(partitions) if partitions else {}
+    return {tp: end for tp, end in found.items() if isinstance(end, int)}
 
 
 def is_in_use(error: KafkaError | None) -> bool:

@@ -102,10 +102,12 @@ class GroupSync:
                 )
 
     def _note_kept(self, group: str, plan: GroupPlan, report: SyncReport) -> None:
-        ahead = [tp for tp, why in plan.kept.items() if why is NotWritten.ALREADY_AHEAD]
-        reason = plan.reason or (NotWritten.ALREADY_AHEAD if ahead else NotWritten.UNCHANGED)
+        kept = plan.kept.values()
+        told = (why for why in (NotWritten.BEYOND_END, NotWritten.ALREADY_AHEAD) if why in kept)
+        reason = plan.reason or next(told, NotWritten.UNCHANGED)
+        where = [tp for tp, why in plan.kept.items() if why is reason and why not in QUIET]
         report.reasons[group] = reason
-        self._explain(group, reason, report.errors.get(group) or some_names(ahead))
+        self._explain(group, reason, report.errors.get(group) or some_names(where))
 
     def _note_written(self, group: str, outcome: Outcomes, report: SyncReport) -> None:
         failed = {tp: error for tp, error in outcome.items() if error is not None}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.checkpoints import CheckpointRules
+from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
 from sparkmirror.mirror.offset_sync_store import Translation
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.group_admin import GroupOffset
@@ -147,6 +147,16 @@ class _Place:
 def _row(place: _Place, translator: Translating) -> TranslatedRow:
     found = translator.translate(place.upstream, place.offset)
     end = None if isinstance(place.end, KafkaError) else place.end
+    if end is not None and (found.downstream_offset or 0) > end:
+        reason = NoCheckpoint.BEYOND_END.value
+        return TranslatedRow(
+            place.upstream,
+            place.offset,
+            How.NONE,
+            reason,
+            downstream=place.downstream,
+            target_end_offset=end,
+        )
     is_exact = translator.is_exact(place.upstream, place.offset)
     how = How.EXACT if is_exact else How.MM2_RULE
     has_committed = place.committed is not None and place.committed.next_offset >= 0

@@ -84,7 +84,8 @@ class Translator:
         exact = self._exact(tp, upstream_offset)
         if exact is None:
             return self._store.translate_downstream(tp, upstream_offset)
-        return Translation.to(exact)
+        lost = self._maps[tp].target_lost_records
+        return Translation.to(exact, target_lost_records=lost)
 
     def is_exact(self, tp: TopicPartition, upstream_offset: int) -> bool:
         """Whether `translate` answers from the map."""

@@ -3,14 +3,17 @@
 Runs on: worker, in the checkpoint connector, at each checkpoint interval. Pure.
 Mirrors: org.apache.kafka.connect.mirror.{MirrorCheckpointTask,CheckpointStore} (4.4).
 
-A checkpoint moves forward, unless its group itself went back on the source.
+A checkpoint moves forward, unless its group itself went back on the source, or the target lost
+records: a remote topic that was deleted and created again starts at offset 0. MirrorMaker 2 leaves
+groups at the old offset then, ahead of the data.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sparkmirror.mirror.filters import TopicFilter
@@ -39,6 +42,9 @@ class NoCheckpoint(enum.Enum):
     TOO_OLD = "the group is behind everything that is known of the partition"
     UNCHANGED = "the last checkpoint says the same"
     GOES_BACK = "the last checkpoint is ahead, and the group did not go back itself"
+    BEYOND_END = (
+        "the target lost records (its topic was recreated or truncated), and has no new ones"
+    )
 
 
 _UNTRANSLATED = {
@@ -74,23 +80,36 @@ class CheckpointRules:
             return TopicPartition(self.policy.original_topic(topic), partition)
         return TopicPartition(self.policy.format_remote_topic(self.source_alias, topic), partition)
 
+    def partitions_on_target(
+        self, committed: Mapping[str, Iterable[TopicPartition]]
+    ) -> set[TopicPartition]:
+        """Where the offsets of all these groups lead to."""
+        accepts = self.topic_filter.should_replicate_topic
+        upstream = {tp for offsets in committed.values() for tp in offsets}
+        return {self.rename_topic_partition(tp) for tp in upstream if accepts(tp.topic)}
+
     def plan(
         self,
         group: str,
         committed: Mapping[TopicPartition, CommittedOffset | None],
         translate: Translate,
         last: Mapping[TopicPartition, Checkpoint],
+        target_ends: Mapping[TopicPartition, int] = MappingProxyType({}),
     ) -> CheckpointPlan:
         """Compare what a group committed on the source with its `last` checkpoints.
 
         `last` is what `CheckpointStore.of_group` gives, by downstream partition. Add what the plan
-        emits to the store at once, before it is written, or it is emitted again.
+        emits to the store at once, before it is written, or it is emitted again. `target_ends` are
+        of partitions on the target, as far as known, read after what `translate` knows.
         """
+        last = without_beyond_end(last, target_ends)
         emit: list[Checkpoint] = []
         skipped: dict[TopicPartition, NoCheckpoint] = {}
         for upstream, offset in committed.items():
             verdict = self._judge(group, upstream, offset, translate, last)
-            if isinstance(verdict, Checkpoint):
+            if isinstance(verdict, Checkpoint) and is_beyond_end(verdict, target_ends):
+                skipped[upstream] = NoCheckpoint.BEYOND_END
+            elif isinstance(verdict, Checkpoint):
                 emit.append(verdict)
             else:
                 skipped[upstream] = verdict
@@ -119,10 +138,26 @@ class CheckpointRules:
             translation.downstream_offset,
             committed.metadata,
         )
-        return why_not_emitted(checkpoint, last.get(downstream)) or checkpoint
+        may_go_back = translation.target_lost_records
+        return why_not_emitted(checkpoint, last.get(downstream), may_go_back) or checkpoint
 
 
-def why_not_emitted(checkpoint: Checkpoint, last: Checkpoint | None) -> NoCheckpoint | None:
+def is_beyond_end(checkpoint: Checkpoint, target_ends: Mapping[TopicPartition, int]) -> bool:
+    """Whether a checkpoint points past the end of its partition: then it is none."""
+    end = target_ends.get(TopicPartition(checkpoint.topic, checkpoint.partition))
+    return end is not None and checkpoint.downstream_offset > end
+
+
+def without_beyond_end(
+    checkpoints: Mapping[TopicPartition, Checkpoint], target_ends: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, Checkpoint]:
+    """The checkpoints that the target has records for, or may have."""
+    return {tp: each for tp, each in checkpoints.items() if not is_beyond_end(each, target_ends)}
+
+
+def why_not_emitted(
+    checkpoint: Checkpoint, last: Checkpoint | None, may_go_back: bool = False
+) -> NoCheckpoint | None:
     """Compare a checkpoint with the last one of the same group and partition; None: emit it."""
     if last is None:
         return None
@@ -130,8 +165,9 @@ def why_not_emitted(checkpoint: Checkpoint, last: Checkpoint | None) -> NoCheckp
     moves_forward = checkpoint.downstream_offset > last.downstream_offset
     if group_went_back or moves_forward:
         return None
-    stays = checkpoint.downstream_offset == last.downstream_offset
-    return NoCheckpoint.UNCHANGED if stays else NoCheckpoint.GOES_BACK
+    if checkpoint.downstream_offset == last.downstream_offset:
+        return NoCheckpoint.UNCHANGED
+    return None if may_go_back else NoCheckpoint.GOES_BACK
 
 
 class CheckpointStore:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sparkmirror.mirror.checkpoints import CommittedOffset
@@ -112,6 +113,7 @@ class NotWritten(enum.Enum):
     OFFSETS_UNREAD = "the group's offsets on the target could not be read"
     UNCHANGED = "the offset on the target is the same"
     ALREADY_AHEAD = "the offset on the target is further"
+    BEYOND_END = "the checkpoint is beyond the end of the partition, which lost records"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +135,21 @@ def plan_group_offsets(
     checkpoints: Mapping[str, Mapping[TopicPartition, Checkpoint]],
     target_states: Mapping[str, GroupState],
     target_offsets: Mapping[str, Mapping[TopicPartition, int | None]],
+    target_ends: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> dict[str, GroupPlan]:
     """Decide for each group what to write on the target.
 
     `checkpoints` is `CheckpointStore.by_group`. States and offsets must have been read on the
     target in this round, states first; leave a group out where reading failed: nothing is
-    written for it. An ABSENT group needs no offsets. Write each plan with one request.
+    written for it. An ABSENT group needs no offsets. Of partitions without an end in `target_ends`
+    it is not known. Write each plan with one request.
     """
     return {
         group: _plan_group(
-            checkpoints.get(group, {}), target_states.get(group), target_offsets.get(group)
+            checkpoints.get(group, {}),
+            target_states.get(group),
+            target_offsets.get(group),
+            target_ends,
         )
         for group in groups
     }
@@ -152,6 +159,7 @@ def _plan_group(
     checkpoints: Mapping[TopicPartition, Checkpoint],
     state: GroupState | None,
     offsets: Mapping[TopicPartition, int | None] | None,
+    ends: Mapping[TopicPartition, int],
 ) -> GroupPlan:
     reason = _why_untouched(checkpoints, state, offsets)
     if reason is not None:
@@ -160,7 +168,7 @@ def _plan_group(
     write: dict[TopicPartition, CommittedOffset] = {}
     kept: dict[TopicPartition, NotWritten] = {}
     for tp, checkpoint in checkpoints.items():
-        verdict = _why_kept(checkpoint, found.get(tp))
+        verdict = _why_kept(checkpoint, found.get(tp), ends.get(tp))
         if verdict is None:
             write[tp] = CommittedOffset(checkpoint.downstream_offset, checkpoint.metadata)
         else:
@@ -185,9 +193,15 @@ def _why_untouched(
     return None
 
 
-def _why_kept(checkpoint: Checkpoint, target_offset: int | None) -> NotWritten | None:
+def _why_kept(
+    checkpoint: Checkpoint, target_offset: int | None, end: int | None = None
+) -> NotWritten | None:
+    if end is not None and checkpoint.downstream_offset > end:
+        return NotWritten.BEYOND_END
     if target_offset is None or _is_none(target_offset):
         return None
+    if end is not None and target_offset > end:
+        return None  # no consumer can be there: it is left from records that are gone
     if target_offset > checkpoint.downstream_offset:
         return NotWritten.ALREADY_AHEAD
     is_same = target_offset == checkpoint.downstream_offset

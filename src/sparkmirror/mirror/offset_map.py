@@ -63,6 +63,8 @@ class OffsetMap:
         self._used = _Copy(self._max_runs)
         self._later: _LaterCopy | None = None
         self._is_new_session = False
+        # Whether the target stored something where it had stored other records before.
+        self.target_lost_records = False
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -157,7 +159,9 @@ class OffsetMap:
 
     def _forget_truncated(self, downstream: int) -> None:
         """The target stores something at this offset: what it held from there on is gone."""
-        self._used.cut_downstream(downstream)
+        if self._used.end_downstream > downstream:
+            self.target_lost_records = True
+            self._used.cut_downstream(downstream)
         if self._later is not None and self._later.copy.end_downstream > downstream:
             self.begin_session()
 

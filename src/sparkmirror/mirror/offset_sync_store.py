@@ -29,15 +29,20 @@ class TranslationKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A position on the target, or why there is none; offset is set for OFFSET only."""
+    """A position on the target, or why there is none; offset is set for OFFSET only.
+
+    `target_lost_records`: the remote topic was recreated or truncated, so earlier positions there
+    may be further than this one without being right.
+    """
 
     kind: TranslationKind
     downstream_offset: int | None = None
+    target_lost_records: bool = False
 
     @classmethod
-    def to(cls, downstream_offset: int) -> Self:
+    def to(cls, downstream_offset: int, *, target_lost_records: bool = False) -> Self:
         """A group that goes on at this offset misses nothing."""
-        return cls(TranslationKind.OFFSET, downstream_offset)
+        return cls(TranslationKind.OFFSET, downstream_offset, target_lost_records)
 
 
 UNKNOWN = Translation(TranslationKind.UNKNOWN)
