@@ -13,6 +13,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from sparkmirror.config.name_patterns import close_process
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.kafka_jars import kafka_jars
 from sparkmirror.embedded.process import end_processes, wait_gone
@@ -127,6 +128,7 @@ def no_process_is_left_behind() -> Iterator[None]:
     session = uuid.uuid4().hex
     os.environ[_SESSION_VARIABLE] = session
     yield
+    close_process()
     left = wait_gone(_processes_of(session), _GRACE_SECONDS)
     descriptions = [f"{process.pid}: {_command(process)}" for process in left]
     end_processes(left)

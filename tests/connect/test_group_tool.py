@@ -9,6 +9,7 @@ import pytest
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
+from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.connect.group_tool import GroupTool, Outcome, SyncRow, SyncSettings
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.policy import DefaultReplicationPolicy
@@ -78,9 +79,11 @@ def checkpoint(group: str, offset: int, tp: TopicPartition = ORDERS) -> Record:
 
 def make(target: FakeTarget, follower: FakeFollower, groups: str = ".*") -> GroupTool:
     client = ClientConfig("eu", ("nowhere:1",))
+    pattern = compile_patterns(groups.split(","))
+    assert pattern is not None
     settings = SyncSettings(
         tuple(groups.split(",")),
-        re.compile(groups.replace(",", "|")),
+        pattern,
         "us",
         DefaultReplicationPolicy(),
         client,

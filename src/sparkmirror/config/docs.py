@@ -83,7 +83,9 @@ Worker keys of the top level are read only if they begin with `offset.storage`, 
 rules, as MirrorMaker 2 drops it, is named in a warning with the spelling that works.
 
 Lists of topics, groups and config properties are Java regular expressions for the whole name.
-Other rules are Python classes of your own: [filters.md](filters.md).
+They are matched in linear time. Look-around, back references and possessive repeats are matched in
+a separate process; a name that takes more than 2 s there is an error, shown in the connector's
+status. Other rules are Python classes of your own: [filters.md](filters.md).
 
 ## Config providers
 

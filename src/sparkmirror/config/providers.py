@@ -8,7 +8,6 @@ the text of the placeholder as the value. Values are never logged nor put into e
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -19,7 +18,7 @@ from sparkmirror.config.findings import Findings
 from sparkmirror.config.keys import COMMA, BadValue, parse_list
 from sparkmirror.config.masking import remember_provided, remember_secrets
 from sparkmirror.config.properties import parse_entries
-from sparkmirror.config.regexes import translate
+from sparkmirror.config.regexes import compile_part
 from sparkmirror.config.regular_files import read_regular_file
 
 CONFIG_PROVIDERS = "config.providers"
@@ -71,14 +70,14 @@ class EnvVarConfigProvider:
     """`${env:NAME}`: an environment variable, if its name passes `allowlist.pattern`."""
 
     def __init__(self, params: Mapping[str, str], environ: Mapping[str, str]) -> None:
-        self._allowed = re.compile(translate(params.get(ALLOWLIST_PATTERN, ".*")), re.ASCII)
+        # Java's Pattern.asPredicate, which Kafka uses here, finds a part of the name.
+        self._allowed = compile_part(params.get(ALLOWLIST_PATTERN, ".*"))
         self._environ = environ
 
     def find(self, path: str, key: str) -> str:
         if path:
             raise BadValue("environment variables have no path", "write ${provider:NAME}")
-        # Java's Pattern.asPredicate, which Kafka uses here, finds a part of the name.
-        if not self._allowed.search(key):
+        if not self._allowed.fullmatch(key):
             raise BadValue(f"{ALLOWLIST_PATTERN} does not allow '{key}'", "change the pattern")
         if key not in self._environ:
             raise BadValue(f"the environment has no variable '{key}'", "set the variable")
@@ -135,10 +134,9 @@ def _make(
     params = {k.removeprefix(prefix): v for k, v in props.items() if k.startswith(prefix)}
     try:
         providers[name] = make(params)
-    except (BadValue, re.error) as bad:
+    except BadValue as bad:
         key = f"{prefix}{ALLOWLIST_PATTERN if ALLOWLIST_PATTERN in params else ALLOWED_PATHS}"
-        reason, remedy = (bad.reason, bad.remedy) if isinstance(bad, BadValue) else (str(bad), "")
-        findings.error(key, props[key], reason, remedy)
+        findings.error(key, props[key], bad.reason, bad.remedy)
 
 
 def _makers(environ: Mapping[str, str]) -> dict[str, Callable[[Mapping[str, str]], Provider]]:

@@ -2,16 +2,18 @@
 
 The elements of a list are joined with `|` into one expression, *before* it is read, as MirrorMaker
 2 does: `(orders,payments)-.*` is one list of two elements and one good expression. What Python
-cannot say is refused with a reason, never guessed.
+cannot say is refused with a reason, never guessed. Each expression is written in two spellings,
+Python's and RE2's: `name_patterns` says which of them matches.
 """
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sparkmirror.config.keys import BadValue
+from sparkmirror.config.name_patterns import NamePattern
 
 # Java's POSIX classes are ASCII unless a flag says otherwise.
 POSIX = {
@@ -26,13 +28,17 @@ POSIX = {
     "ASCII": r"\x00-\x7f",
 }
 # The one Unicode class that people write; it is several thousand ranges inside brackets.
-LETTERS = {"L": r"(?u:[^\W\d_])", "IsL": r"(?u:[^\W\d_])", "IsAlphabetic": r"(?u:[^\W\d_])"}
+LETTERS = ("L", "IsL", "IsAlphabetic")
+PYTHON_LETTERS, LINEAR_LETTERS = r"(?u:[^\W\d_])", r"\p{L}"
 SAME_IN_BOTH = frozenset("dDwWsSbBAtnrfa123456789")
 OTHER_ESCAPES = {"z": r"\Z", "Z": r"(?=\n?\Z)", "e": r"\x1b"}
+# RE2 is asked only about names without line ends, for which both ends are the same.
+LINEAR_ESCAPES = {**OTHER_ESCAPES, "z": r"\z", "Z": r"\z"}
 ONLY_OUTSIDE = frozenset("bBAzZ123456789")
-HORIZONTAL_SPACE = r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000"
-VERTICAL_SPACE = r"\n\x0b\f\r\x85\u2028\u2029"
-SPACES = {"h": HORIZONTAL_SPACE, "v": VERTICAL_SPACE}
+# The characters themselves: not every engine knows all escapes.
+HORIZONTAL_SPACE = " \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000"
+VERTICAL_SPACE = "\n\x0b\f\r\x85\u2028\u2029"
+SPACES = {"h": HORIZONTAL_SPACE, "v": VERTICAL_SPACE, "s": " \t\n\x0b\f\r"}
 COUNT = re.compile(r"\{[0-9]+(,[0-9]*)?\}")
 FLAGS = re.compile(r"\(\?([a-zA-Z]*)(-[a-zA-Z]+)?([:)])")
 GROUP_NAME = re.compile(r"\(\?<([a-zA-Z][a-zA-Z0-9]*)>")
@@ -41,10 +47,8 @@ MOST_FLAGS = 10  # each is written again for every alternative
 SAME_GROUPS = ("(?:", "(?=", "(?!", "(?>", "(?<=", "(?<!")
 
 
-def compile_patterns(patterns: Sequence[str]) -> re.Pattern[str] | None:
+def compile_patterns(patterns: Sequence[str]) -> NamePattern | None:
     """One expression that matches what any element matches, whole; None for an empty list.
-
-    The result is anchored at both ends: `match`, `search` and `fullmatch` all mean "matches whole".
 
     Raises:
         BadValue: an element is no Java expression, or one that Python cannot say.
@@ -57,18 +61,33 @@ def compile_patterns(patterns: Sequence[str]) -> re.Pattern[str] | None:
         raise _blame(patterns, joined) from None
 
 
-def translate(pattern: str) -> str:
-    """The Python spelling of a Java regular expression. Raises BadValue."""
-    return _Translator(pattern).run()
+def compile_part(pattern: str) -> NamePattern:
+    """An expression that matches names with a part like `pattern`. Raises BadValue."""
+    return _compile(pattern, "(?s:.*)")
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str, around: str = "") -> NamePattern:
+    translator = _Translator(pattern)
+    python = rf"\A{around}(?:{translator.run()}){around}\Z"
     try:
-        return re.compile(rf"\A(?:{translate(pattern)})\Z", re.ASCII)
+        re.compile(python, re.ASCII)
     except re.error as error:
         raise BadValue(f"not a regular expression: {error.msg}") from None
     except (OverflowError, RecursionError):
         raise BadValue("too large for a regular expression") from None
+    # RE2 folds case beyond ASCII: a Kelvin sign in the expression would match a k.
+    is_ascii = pattern.isascii() and "\\x" not in pattern and "\\u" not in pattern
+    linear = _linear(pattern) if is_ascii or not translator.folds else None
+    whole = None if linear is None else rf"\A{around}(?:{linear}){around}\z"
+    return NamePattern(pattern, python, whole, translator.folds)
+
+
+def _linear(pattern: str) -> str | None:
+    """RE2's spelling, of an expression that is a good one; None where it surely has none."""
+    try:
+        return _Translator(pattern, linear=True).run()
+    except BadValue:
+        return None
 
 
 def _blame(patterns: Sequence[str], joined: BadValue) -> BadValue:
@@ -94,8 +113,12 @@ class _Translator:
     has no flag that starts in the middle, so the rest of each alternative is put in `(?i:...)`.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, *, linear: bool = False) -> None:
+        """`linear`: for RE2, which refuses by itself most of what it lacks."""
         self.pattern = pattern
+        self.linear = linear
+        # Whether case is ignored anywhere.
+        self.folds = False
         self.at = 0
         self.out: list[str] = []
         self.wrappers: list[list[str]] = [[]]
@@ -153,6 +176,7 @@ class _Translator:
         if unknown := set(on + off[1:]) - KNOWN_FLAGS:
             flag = min(unknown)
             raise BadValue(f"the flag {flag} is not supported", "only i, m and s are")
+        self.folds = self.folds or "i" in on
         text = f"(?{on}{off}:"
         if end == ":":
             self._begin_group(text, found.end())
@@ -192,14 +216,16 @@ class _Translator:
         if char == "Q":
             return self._quoted(rest)
         if char in "pP":
-            return _property_class(rest, inside)
-        if char in "hHvV":
+            letters = LINEAR_LETTERS if self.linear else PYTHON_LETTERS
+            return _property_class(rest, inside, letters)
+        # RE2's \s lacks the vertical tab.
+        if char in "hHvV" or (self.linear and char in "sS"):
             return _space_class(char, inside), 2
         if char in "xu":
-            return _code_point(rest)
+            return _code_point(rest, "\\x{{{:x}}}" if self.linear else "\\U{:08x}")
         if char == "k":
             return _back_reference(rest)
-        return _simple_escape(char), 2
+        return _simple_escape(char, LINEAR_ESCAPES if self.linear else OTHER_ESCAPES), 2
 
     def _quoted(self, rest: str) -> tuple[str, int]:
         end = rest.find("\\E", 2)
@@ -232,11 +258,11 @@ class _Translator:
             self._emit(char, 1)
 
 
-def _simple_escape(char: str) -> str:
+def _simple_escape(char: str, others: Mapping[str, str]) -> str:
     if char in SAME_IN_BOTH:
         return f"\\{char}"
-    if char in OTHER_ESCAPES:
-        return OTHER_ESCAPES[char]
+    if char in others:
+        return others[char]
     if char.isascii() and char.isalnum():
         raise BadValue(f"the escape \\{char} is not supported")
     return re.escape(char)
@@ -255,7 +281,7 @@ def _set_of(members: str, negated: bool, inside: bool, name: str) -> str:
     return f"[^{members}]" if negated else f"[{members}]"
 
 
-def _property_class(rest: str, inside: bool) -> tuple[str, int]:
+def _property_class(rest: str, inside: bool, letters: str) -> tuple[str, int]:
     found = re.match(r"\\[pP](?:\{([A-Za-z0-9_=]+)\}|([A-Z]))", rest)
     if not found:
         raise BadValue(r"\p without a class name", r"write it as in \p{Alpha}")
@@ -264,16 +290,16 @@ def _property_class(rest: str, inside: bool) -> tuple[str, int]:
     if name in POSIX:
         return _set_of(POSIX[name], negated, inside, found[0]), found.end()
     if name in LETTERS and not inside and not negated:
-        return LETTERS[name], found.end()
+        return letters, found.end()
     known = ", ".join(sorted(POSIX))
     raise BadValue(f"{found[0]} is not supported here", f"list the characters, or use {known}")
 
 
-def _code_point(rest: str) -> tuple[str, int]:
+def _code_point(rest: str, spelling: str) -> tuple[str, int]:
     found = re.match(r"\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\x\{([0-9a-fA-F]{1,6})\}", rest)
     if not found or int(found[1] or found[2] or found[3], 16) > 0x10FFFF:
         raise BadValue(f"{rest[:2]} without a code point", r"write \xhh or \uhhhh")
-    return f"\\U{int(found[1] or found[2] or found[3], 16):08x}", found.end()
+    return spelling.format(int(found[1] or found[2] or found[3], 16)), found.end()
 
 
 def _back_reference(rest: str) -> tuple[str, int]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from sparkmirror.config.findings import Settings
 from sparkmirror.config.keys import BadValue, Definition, Key, Type, fill
+from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.config.rest_security import (
     ADMIN_HTTPS_PREFIX,
     BASIC_AUTH,
@@ -181,9 +182,11 @@ def _origins(text: str) -> str:
     """Patterns with commas between them, or *."""
     for part in map(str.strip, text.split(",")):
         try:
-            re.compile("" if part == "*" else part)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise BadValue(f"'{part}' is no pattern: {error}", "write * alone for all") from None
+            compile_patterns(["" if part == "*" else part])
+        except BadValue as bad:
+            raise BadValue(
+                f"'{part}' is no pattern: {bad.reason}", "write * alone for all"
+            ) from None
     return text
 
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
+from sparkmirror.config.name_patterns import NamePattern
 from sparkmirror.connect.group_plans import TargetGroups, is_in_use, plan_on_target
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
@@ -51,7 +52,7 @@ class SyncSettings:
     """Which groups are synced, from which source, on which target."""
 
     groups: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: NamePattern
     source_alias: str
     policy: ReplicationPolicy
     admin: ClientConfig

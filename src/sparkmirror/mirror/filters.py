@@ -10,7 +10,6 @@ must match the whole name. An empty list is no expression: None, which matches n
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from sparkmirror.config.connector_keys import (
 )
 from sparkmirror.config.connectors import CheckpointConfig, SourceConfig
 from sparkmirror.config.keys import Definition
+from sparkmirror.config.name_patterns import Matcher
 from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.errors import ConfigError
 from sparkmirror.mirror.user_classes import load_user_class
@@ -100,8 +100,8 @@ class ConfigPropertyFilter(Protocol):
 class DefaultTopicFilter(TopicFilter):
     """Settings `topics` and `topics.exclude`: an exclude wins over an include."""
 
-    include: re.Pattern[str] | None
-    exclude: re.Pattern[str] | None
+    include: Matcher | None
+    exclude: Matcher | None
 
     @classmethod
     def from_settings(cls, props: Mapping[str, str]) -> Self:
@@ -116,8 +116,8 @@ class DefaultTopicFilter(TopicFilter):
 class DefaultGroupFilter(GroupFilter):
     """Settings `groups` and `groups.exclude`: an exclude wins over an include."""
 
-    include: re.Pattern[str] | None
-    exclude: re.Pattern[str] | None
+    include: Matcher | None
+    exclude: Matcher | None
 
     @classmethod
     def from_settings(cls, props: Mapping[str, str]) -> Self:
@@ -132,7 +132,7 @@ class DefaultGroupFilter(GroupFilter):
 class DefaultConfigPropertyFilter(ConfigPropertyFilter):
     """Settings `config.properties.exclude`, every other one is copied, and `use.defaults.from`."""
 
-    exclude: re.Pattern[str] | None
+    exclude: Matcher | None
     replicate_source_default: bool = False
 
     @classmethod
@@ -234,5 +234,5 @@ def _make(wanted: _Wanted, props: Mapping[str, str]) -> Any:
     return made
 
 
-def _matches(pattern: re.Pattern[str] | None, name: str) -> bool:
+def _matches(pattern: Matcher | None, name: str) -> bool:
     return pattern is not None and pattern.fullmatch(name) is not None

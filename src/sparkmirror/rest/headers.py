@@ -6,11 +6,11 @@ Runs on: worker. Pure.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from email.utils import formatdate
 
+from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.config.rest_keys import HeaderRule
 
 # An API has no scripts, frames or pictures; its answers may hold settings, which no cache keeps.
@@ -59,7 +59,8 @@ class CrossOrigin:
     def __init__(self, allow_origin: str, allow_methods: str) -> None:
         patterns = [part.strip() for part in allow_origin.split(",") if part.strip()]
         self._any = "*" in patterns
-        self._patterns = [re.compile(part) for part in patterns if part != "*"]
+        compiled = (compile_patterns([part]) for part in patterns if part != "*")
+        self._patterns = [pattern for pattern in compiled if pattern is not None]
         self._methods = allow_methods.replace(" ", "") or "GET,POST,HEAD"
 
     def headers(self, method: str, request: Mapping[str, str]) -> list[tuple[str, str]]:
