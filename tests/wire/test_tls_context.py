@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import re
+import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sparkmirror.config.clients import ClientConfig
+from sparkmirror.config.clients import ClientConfig, parse_client
+from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.keys import Secret
 from sparkmirror.errors import ConfigError
 from sparkmirror.wire import secret_files
+from sparkmirror.wire.admin_client import client_options
 from sparkmirror.wire.security import Security
 from sparkmirror.wire.tls_context import (
     ContextSource,
@@ -22,8 +25,9 @@ from sparkmirror.wire.tls_context import (
     make_client_context,
     make_server_context,
 )
-from sparkmirror.wire.tls_suites import openssl_name
+from sparkmirror.wire.tls_suites import SuiteRefused, openssl_name
 from tests.certificates import PASSWORD, Certificates
+from tests.wire.tls_peers import TlsPeer, server_context
 
 SUITE_12, SUITE_13 = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"
 V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
@@ -219,6 +223,85 @@ def test_expired_certificate_of_our_own_is_told_and_used(
         context = make_client_context(settings(**trusting(certificates), **own))
     assert context.has_own_key
     assert re.search(r"the certificate in .*expired\.pem expired on 20\d\d-", caplog.text)
+
+
+# -- every connection obeys ----------------------------------------------------------------------
+
+
+def shake_hands_blocking(context: ssl.SSLContext | ContextSource, port: int) -> None:
+    """As most libraries do it."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+        context.wrap_socket(sock, server_hostname="127.0.0.1").close()
+
+
+def shake_hands_like_kafka_python(context: ssl.SSLContext | ContextSource, port: int) -> None:
+    """It wraps first and shakes hands later; see kafka.net.transport."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+        options: Any = {"server_hostname": "127.0.0.1", "do_handshake_on_connect": False}
+        with context.wrap_socket(sock, **options) as tls:
+            tls.do_handshake()
+
+
+def shake_hands_like_asyncio(context: ssl.SSLContext | ContextSource, port: int) -> None:
+    """Requests to other workers do it so: TLS without a socket of its own."""
+    assert isinstance(context, ContextSource)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.current().ssl.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+        while True:
+            try:
+                tls.do_handshake()
+            except ssl.SSLWantReadError:
+                sock.sendall(outgoing.read())
+                incoming.write(sock.recv(65536))
+            else:
+                sock.sendall(outgoing.read())
+                return
+
+
+@pytest.mark.parametrize(
+    "shake_hands",
+    [shake_hands_blocking, shake_hands_like_kafka_python, shake_hands_like_asyncio],
+)
+@pytest.mark.parametrize(
+    ("suites", "is_refused"),
+    [(("TLS_AES_128_CCM_SHA256",), True), (("TLS_AES_256_GCM_SHA384",), False), ((), False)],
+)
+def test_suites_of_tls_1_3_count_for_every_kind_of_connection(
+    certificates: Certificates,
+    shake_hands: Callable[[ContextSource, int], None],
+    suites: tuple[str, ...],
+    is_refused: bool,
+) -> None:
+    source = ContextSource(settings(**trusting(certificates), ssl_cipher_suites=suites))
+    with TlsPeer(server_context(certificates, certificates.broker)) as peer:
+        if is_refused:
+            with pytest.raises(SuiteRefused, match=r"TLS_AES_256_GCM_SHA384 is not in ssl\.cipher"):
+                shake_hands(source, peer.port)
+        else:
+            shake_hands(source, peer.port)
+
+
+def test_admin_clients_get_a_context_that_obeys(certificates: Certificates) -> None:
+    client = parse_client(
+        Settings(
+            {
+                "bootstrap.servers": "127.0.0.1:1",
+                "security.protocol": "SSL",
+                "ssl.cipher.suites": "TLS_AES_128_CCM_SHA256",
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(certificates.ca_pem),
+            },
+            Findings(),
+        ),
+        "a",
+    )
+    source = client_options(client, 1000)["ssl_context"]
+    with (
+        TlsPeer(server_context(certificates, certificates.broker)) as peer,
+        pytest.raises(SuiteRefused),
+    ):
+        shake_hands_like_kafka_python(source, peer.port)
 
 
 # -- versions and suites -------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def listener_context(tls: RestTls) -> ssl.SSLContext:
     def make(settings: TlsSettings) -> Context:
         context = make_server_context(settings, tls.client_auth)
         context.ssl.sslobject_class = _Handshake
-        if context.suites13:
+        if context.ssl.suites13:
             log.warning(
                 "%s: ssl.cipher.suites: callers of a listener choose among all suites of TLS 1.3",
                 settings.where,

@@ -19,6 +19,9 @@ from cryptography.x509 import Certificate, load_der_x509_certificate
 
 from sparkmirror.config.keys import BadValue
 from sparkmirror.wire import jks
+from sparkmirror.wire.der import BadDer
+from sparkmirror.wire.pkcs12_bags import trusted_certificates
+from sparkmirror.wire.pkcs12_ciphers import UnknownCipher
 
 PEM = "PEM"
 STORE_TYPES = ("JKS", "PKCS12", PEM)
@@ -29,6 +32,10 @@ _DER_SEQUENCE = b"\x30"
 # The text up to the next dashes, whatever they begin or end.
 _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]++)-----((?:[^-]|-(?!----))*+)-----END \1-----")
 _CERTIFICATES = ("CERTIFICATE", "X509 CERTIFICATE")
+_TO_TRUST = (
+    "add one with keytool -importcert, or with openssl pkcs12 -export -nokeys "
+    "-jdktrust anyExtendedKeyUsage"
+)
 _TO_PKCS12 = "convert it with keytool -importkeystore -deststoretype PKCS12"
 
 
@@ -61,7 +68,8 @@ def certificate_pem(der: bytes) -> bytes:
 def read_trusted(data: bytes, kind: str, password: str | None) -> tuple[bytes, ...]:
     """The certificates, in DER, that a trust store vouches for.
 
-    Those are its trusted entries and, as in Java, the first certificate of every key.
+    Those are its trusted entries and, as in Java, the first certificate of every key. A certificate
+    that only completes the chain of a key is none of them.
 
     Raises:
         BadStore: wrong password, damaged, of another type, empty.
@@ -73,13 +81,9 @@ def read_trusted(data: bytes, kind: str, password: str | None) -> tuple[bytes, .
         store = _read_jks(data, password)
         found = (*store.trusted, *(entry.chain[0] for entry in store.keys if entry.chain))
     else:
-        content = _load_pkcs12(data, password)
-        own = [content.cert] if content.cert is not None else []
-        # Nothing here tells trusted entries from those that complete a key's chain, and the CA of
-        # one's own key is often both: all of them count.
-        found = tuple(_der(each.certificate) for each in (*own, *content.additional_certs))
+        found = _pkcs12_trusted(data, password)
     if not found:
-        raise BadStore("has no certificate to trust", "add one with keytool -importcert")
+        raise BadStore("has no certificate to trust", _TO_TRUST)
     return found
 
 
@@ -221,6 +225,22 @@ def _jks_own_key(data: bytes, password: str | None, key_password: str | None) ->
 
 
 # -- PKCS12 --------------------------------------------------------------------------------------
+
+
+def _pkcs12_trusted(data: bytes, password: str | None) -> tuple[bytes, ...]:
+    content = _load_pkcs12(data, password)
+    try:
+        found = trusted_certificates(data, password)
+    except UnknownCipher as error:
+        raise BadStore(f"is encrypted in a way that cannot be read: {error}", _TO_PKCS12) from error
+    except BadDer as error:
+        raise BadStore(f"cannot be read: {error}", _TO_PKCS12) from error
+    if not found and content.additional_certs:
+        reason = (
+            "has certificates, but does not say that they are to be trusted, so Java trusts none"
+        )
+        raise BadStore(reason, _TO_TRUST)
+    return found
 
 
 def _load_pkcs12(data: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertificates:

@@ -35,7 +35,7 @@ from sparkmirror.wire.key_stores import (
     read_own_key,
     read_trusted,
 )
-from sparkmirror.wire.tls_suites import TLS13, openssl_name
+from sparkmirror.wire.tls_suites import TLS13, SuiteContext, openssl_name
 
 log = logging.getLogger(__name__)
 
@@ -154,19 +154,11 @@ class TlsSettings:
 
 
 class Context:
-    """An OpenSSL context, and what OpenSSL itself cannot be told."""
+    """An OpenSSL context, and what cannot be seen of it."""
 
-    def __init__(
-        self, context: ssl.SSLContext, has_own_key: bool, suites13: frozenset[str]
-    ) -> None:
+    def __init__(self, context: SuiteContext, has_own_key: bool) -> None:
         self.ssl = context
         self.has_own_key = has_own_key
-        # Suites of TLS 1.3 that may be used; empty means all.
-        self.suites13 = suites13
-
-    def refuses(self, suite: str, version: str) -> bool:
-        """Whether the suite that was agreed on is one that the settings do not allow."""
-        return version == "TLSv1.3" and bool(self.suites13) and suite not in self.suites13
 
 
 def make_client_context(settings: TlsSettings) -> Context:
@@ -175,42 +167,41 @@ def make_client_context(settings: TlsSettings) -> Context:
     Raises:
         ConfigError: a store that cannot be read, or settings that fit nothing.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = SuiteContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = bool(settings["ssl.endpoint.identification.algorithm"])
     context.set_ciphers(JAVA_SUITES)
-    suites13 = _choose(context, settings)
+    _choose(context, settings)
     _trust(context, settings)
-    return Context(context, _load_own_key(context, settings), suites13)
+    return Context(context, _load_own_key(context, settings))
 
 
 def make_server_context(settings: TlsSettings, client_auth: str = "none") -> Context:
     """What a listener is made with; `client_auth` is none, requested or required."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    suites13 = _choose(context, settings)
+    context = SuiteContext(ssl.PROTOCOL_TLS_SERVER)
+    _choose(context, settings)
     if not _load_own_key(context, settings):
         reason = "a listener for https needs a key and a certificate"
         raise settings.error("ssl.keystore.location", reason, "name a key store")
     context.verify_mode = CLIENT_AUTH[client_auth]
     if context.verify_mode != ssl.CERT_NONE:
         _trust(context, settings)
-    return Context(context, True, suites13)
+    return Context(context, True)
 
 
-def _choose(context: ssl.SSLContext, settings: TlsSettings) -> frozenset[str]:
-    """Set versions and suites, which also say how weak a key may be; gives those of TLS 1.3."""
+def _choose(context: SuiteContext, settings: TlsSettings) -> None:
+    """Set versions and suites, which also say how weak a key may be."""
     context.minimum_version, context.maximum_version = settings.versions()
     suites = settings.suites()
     if not suites:
-        return frozenset()
-    suites13 = frozenset(suites) & TLS13
+        return
+    context.suites13 = frozenset(suites) & TLS13
     _set_old_suites(context, settings, [suite for suite in suites if suite not in TLS13])
-    if not suites13:
+    if not context.suites13:
         # TLS 1.3 would bring suites that nobody asked for.
         context.maximum_version = ssl.TLSVersion.TLSv1_2
     if context.minimum_version > context.maximum_version:
         reason = "has no suite for the TLS versions that may be used"
         raise settings.error("ssl.cipher.suites", reason, "add one, or allow TLSv1.2")
-    return suites13
 
 
 def _set_old_suites(context: ssl.SSLContext, settings: TlsSettings, suites: list[str]) -> None:

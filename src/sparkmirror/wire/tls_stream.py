@@ -14,6 +14,7 @@ from sparkmirror.wire.loop import READ, WRITE
 from sparkmirror.wire.stream import Buffer, HungUp, PlainStream
 from sparkmirror.wire.tls_context import Context
 from sparkmirror.wire.tls_failures import explain_handshake, explain_later, explain_silence
+from sparkmirror.wire.tls_suites import SuiteRefused
 
 # A record holds 16 KB; with its header and the most that encryption may add.
 RECORD_BYTES = (16 << 10) + 2048 + 5
@@ -55,6 +56,11 @@ class TlsStream(PlainStream):
         except ssl.SSLWantWriteError:
             self.wants = WRITE
             return False
+        except SuiteRefused as error:
+            raise AuthenticationError(
+                f"TLS handshake: the broker chose {error.suite}, which ssl.cipher.suites does not "
+                "have; add it, or set ssl.enabled.protocols to TLSv1.2"
+            ) from error
         except OSError as error:
             raise explain_handshake(error, self._context.has_own_key) from error
         return True
@@ -151,12 +157,6 @@ class TlsStream(PlainStream):
             # The descriptor is the same; it belongs to the TLS socket now.
             self._socket = self._tls
         self._tls.do_handshake()
-        suite = self._tls.cipher()
-        if suite is not None and self._context.refuses(*suite[:2]):
-            raise AuthenticationError(
-                f"TLS handshake: the broker chose {suite[0]}, which ssl.cipher.suites does not "
-                "have; add it, or set ssl.enabled.protocols to TLSv1.2"
-            )
 
 
 def _chunks(pieces: Sequence[Buffer]) -> Iterator[memoryview]:

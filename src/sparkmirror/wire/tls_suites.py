@@ -1,12 +1,13 @@
 """Names of cipher suites: Java writes them as IANA does, OpenSSL has its own.
 
 Runs on: executor and worker. The suites of TLS 1.3 have one name everywhere, and Python before 3.15
-has no way to choose among them: `TlsStream` looks at the one that was agreed on instead.
+has no way to choose among them: a `SuiteContext` looks at the one that was agreed on instead.
 """
 
 from __future__ import annotations
 
 import re
+import ssl
 
 TLS13 = frozenset(
     (
@@ -37,3 +38,47 @@ def openssl_name(suite: str) -> str:
     if cipher.startswith("ARIA") and exchange == "ECDHE_RSA":
         parts = ["ECDHE"]
     return "-".join((*parts, cipher)).replace("_", "-")
+
+
+class SuiteRefused(ssl.SSLError):
+    """The suite that was agreed on is one of TLS 1.3 that the settings do not have."""
+
+    def __init__(self, suite: str) -> None:
+        super().__init__(0, f"the suite {suite} is not in ssl.cipher.suites")
+        self.suite = suite
+
+
+class SuiteContext(ssl.SSLContext):
+    """A context whose connections, whoever makes them, end up with a suite that is allowed.
+
+    `suites13` are the suites of TLS 1.3 that may be used; empty means all.
+    """
+
+    suites13: frozenset[str] = frozenset()
+
+    def check(self, made: ssl.SSLSocket | ssl.SSLObject) -> None:
+        """Raise SuiteRefused for a connection whose handshake is over."""
+        suite, version, _ = made.cipher() or ("", "", 0)
+        if version == "TLSv1.3" and self.suites13 and suite not in self.suites13:
+            raise SuiteRefused(suite)
+
+
+class _SuiteSocket(ssl.SSLSocket):
+    def do_handshake(self, block: bool = False) -> None:
+        super().do_handshake(block)
+        _check(self)
+
+
+class _SuiteObject(ssl.SSLObject):
+    def do_handshake(self) -> None:
+        super().do_handshake()
+        _check(self)
+
+
+def _check(made: ssl.SSLSocket | ssl.SSLObject) -> None:
+    if isinstance(made.context, SuiteContext):
+        made.context.check(made)
+
+
+SuiteContext.sslsocket_class = _SuiteSocket
+SuiteContext.sslobject_class = _SuiteObject
