@@ -188,3 +188,17 @@ def test_nothing_happens_after_close(rig: Rig) -> None:
     assert rig.cluster.connection(1) is None
     rig.run_for(0.1)
     assert len(rig.brokers.requests) == seen
+
+
+def test_an_advertised_address_that_was_never_reached_is_told_as_such(brokers: FakeCluster) -> None:
+    brokers.advertise(2, "kafka2.invalid", 9092)
+    with Rig(brokers) as rig:
+        rig.cluster.track(["u"])
+        rig.run_until(lambda: rig.cluster.leaders != {}, lambda: rig.cluster.last_error)
+        rig.cluster.connection(2)
+        text = str(rig.cluster.last_error)
+    assert text.startswith(
+        "cluster 'fake', broker kafka2.invalid:9092: connect to kafka2.invalid:9092: the name does "
+        "not resolve ("
+    )
+    assert text.endswith("correct the address that it tells (advertised.listeners)")

@@ -37,6 +37,7 @@ CONNECT_PATIENCE_SECONDS = 2.0
 # A login that is refused is told again after this time, and tried again after the other at most.
 SAY_AGAIN_SECONDS = 60.0
 MOST_REFUSED_SECONDS = 10
+NEVER_REACHED = "; if that broker is up, correct the address that it tells (advertised.listeners)"
 
 
 class Leader(NamedTuple):
@@ -281,9 +282,10 @@ class Cluster:
         refused = isinstance(error, AuthenticationError)
         kind = AuthenticationError if refused else TransportError
         hint = self.security.hint(connection) if isinstance(error, HungUp) and connection else ""
-        self.last_error = kind(
-            f"cluster '{self.config.alias}', broker {host}:{port}: {error}{hint}"
-        )
+        if node >= 0 and link.versions is None and not refused:
+            hint = hint or NEVER_REACHED
+        place = f"cluster '{self.config.alias}', broker {host}:{port}"
+        self.last_error = kind(f"{place}: {error}{hint}")
         self._say(link, refused)
         link.failures += 1
         wait = reconnect_seconds(self.config, link.failures)
