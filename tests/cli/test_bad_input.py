@@ -145,6 +145,17 @@ def test_setting_that_cannot_be_used_is_named_with_its_remedy(
 
 
 @pytest.mark.usefixtures("nothing_is_created")
+def test_a_java_home_without_java_is_told_before_anything_is_created(
+    clusters: tuple[KafkaCluster, KafkaCluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    done = run(write(tmp_path / "mm2.properties", good_keys(clusters)))
+    assert done.returncode == UNREACHABLE
+    (line,) = errors_of(done)
+    assert line.startswith(f"JAVA_HOME is {tmp_path} but has no bin/java: install a Java 17")
+
+
+@pytest.mark.usefixtures("nothing_is_created")
 def test_several_errors_are_listed_at_once(
     clusters: tuple[KafkaCluster, KafkaCluster], tmp_path: Path
 ) -> None:

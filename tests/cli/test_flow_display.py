@@ -242,7 +242,7 @@ def test_connectors_without_tasks_are_shown_while_they_fail(
     live = FakeLive()
     monkeypatch.setattr(flow_display, "Live", lambda **_: live)
     beat, checkpoints = WorkerSide("a->b|Beat"), WorkerSide("a->b|Checkpoint")
-    with FlowDisplay([connector], True, clock, [beat, checkpoints]) as display:
+    with FlowDisplay([connector], True, clock, lambda: [beat, checkpoints]) as display:
         display.update()
         beat.last_error = "cluster 'b' cannot be reached\nin detail"
         checkpoints.last_error = "x" * 500

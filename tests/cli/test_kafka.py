@@ -53,6 +53,18 @@ def test_start_status_stop_round_trip(state: Path) -> None:
     assert json.loads(kafka("status", "--json").stdout) == []
 
 
+@pytest.mark.kafka
+def test_a_cluster_that_was_kept_comes_back_on_its_ports(state: Path) -> None:
+    words = ("start", "--name", "kept", "--brokers", "2", "--json")
+    before = json.loads(kafka(*words).stdout)["bootstrap_servers"]
+    assert kafka("stop", "--name", "kept", "--keep").returncode == 0
+    again = kafka(*words)
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["bootstrap_servers"] == before
+    assert kafka("stop", "--name", "kept").returncode == 0
+    assert not (state / "kept").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "code", "complaint"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import types
 from collections.abc import Callable
@@ -128,3 +129,22 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--help") == 0
     assert f"sparkmirror {command}" in capsys.readouterr().out
+
+
+def test_it_is_a_module_too() -> None:
+    command = [sys.executable, "-m", "sparkmirror", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, f"sparkmirror {sparkmirror.__version__}\n")
+
+
+@pytest.mark.parametrize("words", [("groups", "sync"), ("deploy",), ("run",), ("kafka", "start")])
+def test_help_cuts_no_option_off(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(*words, "--help") == 0
+    said = capsys.readouterr().out
+    assert "\u2026" not in said
+    if words == ("groups", "sync"):
+        assert "-pfp, --properties, --propertiesFilePath FILE" in said
+        assert "-rps, --separator, --replicationPolicySeparator" in said

@@ -94,13 +94,20 @@ def test_rate_is_over_the_last_seconds_only() -> None:
     assert rate.add(Sample(10.0, 1000, 50)) == (0.0, 0.0)
 
 
+def test_rate_of_a_flow_that_began_again_is_not_negative() -> None:
+    rate = Rate(window=5.0)
+    rate.add(Sample(0.0, 1000, 50))
+    assert rate.add(Sample(1.0, 0, 0)) == (0.0, 0.0)
+    assert rate.add(Sample(2.0, 10, 5)) == (10.0, 5.0)
+
+
 class Flow:
     """Has an identity, as connectors have."""
 
     def __init__(self, name: str, tasks: list[Any]) -> None:
         self.flow = SimpleNamespace(name=name)
         self.tasks = tasks
-        self.last_error = ""
+        self.last_error = self.stands_by = ""
 
 
 def flow(name: str, records: int) -> Any:

@@ -307,6 +307,51 @@ def test_all_errors_come_at_once_and_each_once(tmp_path: Path) -> None:
     assert not any("hunter2" in line for line in lines)
 
 
+def test_a_flow_that_is_neither_on_nor_off_hides_no_other_error(tmp_path: Path) -> None:
+    text = (
+        "clusters=A,B\nA.bootstrap.servers=a:1\nB.bootstrap.servers=b:1\nA->B.enabled=yes\n"
+        "A->B.topics=[\nA->B.tasks.max=many\nB.offset.storage.replication.factor=0\n"
+    )
+    (tmp_path / "mm2.properties").write_text(text)
+    with pytest.raises(ConfigErrors) as caught:
+        load_mm2(tmp_path / "mm2.properties")
+    assert {error.key for error in caught.value.errors} == {
+        "A->B.enabled",
+        "A->B.topics",
+        "A->B.tasks.max",
+        "B.offset.storage.replication.factor",
+    }
+
+
+REPLICAS = [
+    "A->B.replication.factor",
+    "A->B.offset-syncs.topic.replication.factor",
+    "A->B.checkpoints.topic.replication.factor",
+    "A->B.heartbeats.topic.replication.factor",
+    *(f"B.{kind}.storage.replication.factor" for kind in ("offset", "config", "status")),
+    *(f"B.{kind}.storage.partitions" for kind in ("offset", "status")),
+]
+
+
+@pytest.mark.parametrize("key", REPLICAS)
+@pytest.mark.parametrize(("value", "is_right"), [("0", False), ("-2", False), ("-1", True)])
+def test_no_topic_has_no_replicas_or_partitions(
+    tmp_path: Path, key: str, value: str, is_right: bool
+) -> None:
+    text = (
+        "clusters=A,B\nA.bootstrap.servers=a:1\nB.bootstrap.servers=b:1\nA->B.enabled=true\n"
+        f"{key}={value}\n"
+    )
+    path = tmp_path / "mm2.properties"
+    path.write_text(text)
+    if is_right:
+        assert load_mm2(path).flows
+        return
+    remedy = "use a whole number of at least 1, or -1 for the broker default"
+    with pytest.raises(ConfigErrors, match=f"{key}={value}: out of range; {remedy}"):
+        load_mm2(path)
+
+
 def test_case_of_the_security_protocol_does_not_matter(tmp_path: Path) -> None:
     [flow] = load(tmp_path, GOOD | {"security.protocol": "plaintext"}).flows
     assert flow.source.consumer.client.security["security.protocol"] == "PLAINTEXT"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.config.findings import Findings, Settings
+from sparkmirror.config.group_keys import GroupConfig
 from sparkmirror.config.worker import parse_worker
 
 PROPS = {
@@ -27,6 +28,18 @@ def test_worker_has_connects_defaults() -> None:
     assert (worker.offset_flush_interval_ms, worker.offset_flush_timeout_ms) == (60000, 5000)
     assert worker.task_shutdown_graceful_timeout_ms == 5000
     assert worker.exactly_once_source_support == "disabled"
+
+
+def test_group_has_the_times_that_were_set() -> None:
+    times = {"session.timeout.ms": "6000", "heartbeat.interval.ms": "500"}
+    worker = parse_worker(Settings(PROPS | times, Findings()), "B")
+    assert worker.group == GroupConfig("A-mm2", 6000, 500, 60000)
+
+
+def test_heartbeat_must_be_shorter_than_a_session() -> None:
+    settings = Settings(PROPS | {"session.timeout.ms": "3000"}, Findings())
+    parse_worker(settings, "B")
+    assert [error.key for error in settings.findings.errors] == ["heartbeat.interval.ms"]
 
 
 def test_workers_producer_takes_its_prefix() -> None:
@@ -66,7 +79,7 @@ def test_missing_worker_settings_are_errors() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["rest.port", "session.timeout.ms", "plugin.path"])
+@pytest.mark.parametrize("name", ["rest.port", "connect.protocol", "plugin.path"])
 def test_worker_key_without_effect_is_accepted(name: str) -> None:
     settings = Settings(PROPS | {name: "1"}, Findings())
     parse_worker(settings, "B")

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.config.group_keys import GroupConfig
 from sparkmirror.config.rest_keys import Listener
-from sparkmirror.config.worker_file import GroupConfig, WorkerFile, load_worker
+from sparkmirror.config.worker_file import WorkerFile, load_worker
 from sparkmirror.errors import ConfigErrors
 from tests.config.worker_files import SMALLEST, worker_file, worker_with
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.offset_store import OffsetStore, StoredPosition
 from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.spark.link_frames import Message
@@ -171,17 +171,20 @@ class FakeStore:
     partitions = 25
 
     def __init__(self) -> None:
-        self.positions: dict[TopicPartition, int] = {}
+        self.positions: dict[TopicPartition, int | StoredPosition] = {}
         self.failures: list[KafkaError] = []
 
-    def load_existing(self, admin: object, client: object) -> dict[TopicPartition, int]:
+    def load_existing(self, admin: object, client: object) -> dict[TopicPartition, StoredPosition]:
         del admin, client
         return self.load()
 
-    def load(self) -> dict[TopicPartition, int]:
+    def load(self) -> dict[TopicPartition, StoredPosition]:
         if self.failures:
             raise self.failures.pop()
-        return dict(self.positions)
+        return {
+            tp: StoredPosition(last + 1) if isinstance(last, int) else last
+            for tp, last in self.positions.items()
+        }
 
 
 class Connector(SourceConnector):

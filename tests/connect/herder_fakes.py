@@ -282,6 +282,9 @@ class FakeSpark:
         if self.failure is not None:
             raise self.failure
 
+    def give_up_start(self) -> None:
+        """It does not start."""
+
     def close(self) -> None:
         self.closed += 1
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from sparkmirror.connect.offset_store import StoredPosition
 from sparkmirror.errors import TransportError
+from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.types import TopicPartition
 from tests.connect.fakes import Connector
 from tests.connect.test_source_connector import T0, assigned
+
+NEW_ID = bytes(range(16))
 
 
 def test_a_topic_created_anew_is_copied_anew_only_once(connector: Connector) -> None:
@@ -19,6 +23,19 @@ def test_a_topic_created_anew_is_copied_anew_only_once(connector: Connector) -> 
     assert connector._orders(0)["assigned"] == [["t", "a.t", 0, None]]
     connector.store.positions = {T0: 7}  # of the new topic, stored by the task
     assert connector._orders(0)["assigned"] == [["t", "a.t", 0, 8]]
+
+
+def test_a_position_that_names_its_topic_is_left_to_the_task(connector: Connector) -> None:
+    """The task may notice a new topic first: what it stored since must not look like the old."""
+    connector.source.add("t")
+    connector.store.positions = {T0: 41}
+    connector.refresh()
+    connector.source.add("t", topic_id=NEW_ID)
+    connector.store.positions = {T0: StoredPosition(8, Provenance(NEW_ID, ((2, 0),), 50))}
+    connector.refresh()
+    ((*_, next_offset, topic_id, epochs, target_offset),) = connector._orders(0)["assigned"]
+    assert next_offset == 8
+    assert (topic_id, epochs, target_offset) == (NEW_ID.hex(), ((2, 0),), 50)
 
 
 def test_positions_that_cannot_be_read_delay_an_assignment_and_do_not_lose_it(

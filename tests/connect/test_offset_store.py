@@ -10,7 +10,7 @@ import pytest
 
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.offset_store import OffsetStore, StoredPosition
 from sparkmirror.connect.storage_topics import (
     bring_up_storage_topic,
     configs_topic,
@@ -18,6 +18,7 @@ from sparkmirror.connect.storage_topics import (
     statuses_topic,
 )
 from sparkmirror.errors import ConfigError, KafkaError
+from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.mirror.records import encode_offset_key, encode_offset_value
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin import Admin, NewTopic, TopicSetting
@@ -59,6 +60,11 @@ def value(last_offset: int) -> bytes:
     return encode_offset_value(last_offset)
 
 
+def loaded(store: OffsetStore) -> dict[TopicPartition, int]:
+    """The last offset copied of each partition."""
+    return {tp: position.next_offset - 1 for tp, position in store.load().items()}
+
+
 # -- reading --------------------------------------------------------------------------------------
 
 
@@ -70,7 +76,7 @@ def test_the_newest_position_of_each_partition(store: OffsetStore, target: FakeC
     write(target, 0, (key(T0), value(1)), (key(T1), value(5)))
     write(target, 0, (key(T0), value(2)))
     write(target, 2, (key(U0), value(7)))
-    assert store.load() == {T0: 2, T1: 5, U0: 7}
+    assert loaded(store) == {T0: 2, T1: 5, U0: 7}
 
 
 def test_a_tombstone_takes_the_position_away_until_there_is_another(
@@ -78,7 +84,7 @@ def test_a_tombstone_takes_the_position_away_until_there_is_another(
 ) -> None:
     write(target, 0, (key(T0), value(1)), (key(T1), value(5)))
     write(target, 0, (key(T0), None), (key(T1), None), (key(T1), value(0)))
-    assert store.load() == {T1: 0}
+    assert loaded(store) == {T1: 0}
 
 
 def test_a_tombstone_of_a_position_that_was_never_there(
@@ -86,6 +92,24 @@ def test_a_tombstone_of_a_position_that_was_never_there(
 ) -> None:
     write(target, 0, (key(T0), None))
     assert store.load() == {}
+
+
+def test_a_position_of_ours_says_which_log_it_is_of(
+    store: OffsetStore, target: FakeCluster
+) -> None:
+    known = Provenance(bytes(range(16)), ((3, 0),), 12)
+    record = Record(0, 0, key(T0), value(9), known.encode())
+    assert target.log(TOPIC, 0).append(bytes(encode([record]))).code == 0
+    assert store.load() == {T0: StoredPosition(10, known)}
+
+
+def test_offset_minus_one_is_the_start_if_we_wrote_it_and_no_position_otherwise(
+    store: OffsetStore, target: FakeCluster
+) -> None:
+    write(target, 0, (key(T1), value(-1)))
+    record = Record(0, 0, key(T0), value(-1), Provenance().encode())
+    assert target.log(TOPIC, 0).append(bytes(encode([record]))).code == 0
+    assert store.load() == {T0: StoredPosition(0)}
 
 
 def test_records_of_others_are_left_alone(store: OffsetStore, target: FakeCluster) -> None:
@@ -99,7 +123,7 @@ def test_records_of_others_are_left_alone(store: OffsetStore, target: FakeCluste
         (None, None),
         (key(T1), value(3)),
     )
-    assert store.load() == {T1: 3}
+    assert loaded(store) == {T1: 3}
 
 
 def test_compaction_leaves_holes(store: OffsetStore, target: FakeCluster) -> None:
@@ -107,13 +131,13 @@ def test_compaction_leaves_holes(store: OffsetStore, target: FakeCluster) -> Non
         write(target, 0, (key(T0), value(last_offset)))
     log = target.log(TOPIC, 0)
     log.batches = [batch for batch in log.batches if batch.base_offset in (1, 4)]
-    assert store.load() == {T0: 4}
+    assert loaded(store) == {T0: 4}
 
 
 def test_a_connection_that_breaks_is_survived(store: OffsetStore, target: FakeCluster) -> None:
     write(target, 0, (key(T0), value(1)))
     target.intercept(FETCH, once(Do(drop=True)))
-    assert store.load() == {T0: 1}
+    assert loaded(store) == {T0: 1}
 
 
 def test_a_topic_that_cannot_be_read_says_why(store: OffsetStore, target: FakeCluster) -> None:

@@ -217,7 +217,8 @@ def test_records_of_aborted_transactions_are_left_out() -> None:
     assert follower.on_out_of_range(T0, None, 0, 5) == 0
     batch = transactional(encode([Record(0, 0, b"k", b"aborted")]), 7)
     lease = BufferPool(0).lease(1)
-    assert follower.on_records(Records(T0, 0, memoryview(batch), lease, [(7, 0)], 1)) == 1
+    taken = follower.on_records(Records(T0, 0, memoryview(batch), lease, [(7, 0)], 1))
+    assert taken.next_offset == 1
     assert follower._records == []
     follower.close()
 
@@ -227,8 +228,8 @@ def _read_once(*batches: bytes) -> tuple[int, list[bytes]]:
     try:
         follower.on_out_of_range(T0, None, 0, 5)
         view = memoryview(bytearray(b"".join(batches)))
-        end = follower.on_records(Records(T0, 0, view, BufferPool(0).lease(1), [], 1))
-        return end, values(follower._records)
+        taken = follower.on_records(Records(T0, 0, view, BufferPool(0).lease(1), [], 1))
+        return taken.next_offset, values(follower._records)
     finally:
         follower.close()
 

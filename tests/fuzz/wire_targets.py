@@ -13,7 +13,7 @@ from kafka.protocol.metadata import MetadataResponse
 from sparkmirror.batches.forward import plan, stamp
 from sparkmirror.errors import BatchError, KafkaError
 from sparkmirror.wire import fetch_messages as fetch
-from sparkmirror.wire import group_messages, messages, produce_messages
+from sparkmirror.wire import group_messages, leader_epochs, messages, produce_messages
 from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.loop import READ, WRITE, Loop
@@ -33,6 +33,7 @@ DECODERS: tuple[Callable[[memoryview], object], ...] = (
     group_messages.decode_sync,
     group_messages.decode_code,
     group_messages.decode_add_partition,
+    leader_epochs.decode_epoch_ends,
 )
 
 
@@ -114,7 +115,7 @@ def _check_metadata(view: messages.MetadataView) -> None:
 
 
 def answers_seeds() -> Iterator[bytes]:
-    first = 9 * 2  # above all versions, and no remainder
+    first = len(DECODERS) * 2  # above all versions, and no remainder
     text = messages.encode_string
     rows = struct.pack(">ihqqi", 0, 0, -1, 50, 3)
     produced = struct.pack(">ihqqqi", 1, 0, 50, -1, 0, 0) + text(None)
@@ -130,6 +131,7 @@ def answers_seeds() -> Iterator[bytes]:
         struct.pack(">ih", 0, 0) + group_messages.encode_data(b"assignment"),
         struct.pack(">ih", 0, 25),
         struct.pack(">ii", 0, 1) + text("t") + struct.pack(">iih", 1, 0, 0),
+        struct.pack(">ii", 0, 1) + text("t") + struct.pack(">ihiiq", 1, 0, 0, 3, 50),
     )  # fmt: skip
     yield from (bytes((first + number,)) + body for number, body in enumerate(bodies))
     yield from (bytes((version,)) + _metadata(version) for version in METADATA_VERSIONS)

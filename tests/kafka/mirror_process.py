@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -59,9 +61,27 @@ class Mirror:
         self._settings = self._properties(topics)
         self.configure(settings or {})
 
+    def another(self, name: str) -> Mirror:
+        """A second process with the same file, not started yet; its log has a name of its own."""
+        twin = copy.copy(self)
+        twin.log_path = self.log_path.with_name(f"{name}.log")
+        twin._child, twin._read_from = None, 0
+        return twin
+
     def __enter__(self) -> Self:
         self.start()
         return self
+
+    @contextmanager
+    def ending(self) -> Iterator[Self]:
+        """A block that starts it when it likes; at its end nothing of it is left."""
+        try:
+            yield self
+        except BaseException as error:
+            error.add_note(self.log_end())
+            raise
+        finally:
+            self.kill_tree()
 
     def __exit__(
         self,
@@ -81,12 +101,15 @@ class Mirror:
 
     # -- life --------------------------------------------------------------------------------------
 
-    def start(self, *words: str) -> None:
-        """Start it, with these options, and wait until its flows are started."""
+    def start(self, *words: str, until: str = "flows started") -> None:
+        """Start it, with these options, and wait until its flows are started.
+
+        `until` is what the log has to say by then.
+        """
         self._read_from = self.log_path.stat().st_size if self.log_path.exists() else 0
         command: list[str | Path] = [sys.executable, "-m", "sparkmirror.cli.main", "run", self.file]
         self._child = start_child([*command, *words], self.log_path)
-        self.wait_for_log("flows started", within=START_SECONDS)
+        self.wait_for_log(until, within=START_SECONDS)
 
     def stop(
         self,
@@ -136,6 +159,11 @@ class Mirror:
         """Where the positions are."""
         return f"mm2-offsets.{self.alias}.internal"
 
+    @property
+    def pid(self) -> int:
+        """Of the process that was started."""
+        return self._running().pid
+
     def processes(self) -> list[psutil.Process]:
         """All of them: worker, Spark's JVM, Python's daemon, tasks."""
         try:
@@ -172,6 +200,8 @@ class Mirror:
 
     def log_end(self) -> str:
         """The last lines, for messages of failed tests."""
+        if not self.log_path.exists():
+            return f"{self.log_path} was not written"
         lines = self.log().splitlines()[-_LOG_LINES:]
         return "\n".join([f"{self.log_path} ends:", *lines])
 
@@ -199,6 +229,9 @@ class Mirror:
             "target.offset.flush.interval.ms": "500",
             "offset.storage.partitions": str(OFFSETS_PARTITIONS),
             "tasks.max": "1",
+            # So long the next process waits for one that was killed; brokers take no less.
+            "target.session.timeout.ms": "6000",
+            "target.heartbeat.interval.ms": "1000",
             **dict.fromkeys(_REPLICATION_KEYS, copies),
         }
 

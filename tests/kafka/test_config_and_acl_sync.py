@@ -24,6 +24,7 @@ from sparkmirror.types import TopicPartition
 from tests.clusters import create_topic, start_cluster, unique_name, wait_for
 from tests.connect.fakes import FakeTask
 from tests.flows import make_flow
+from tests.kafka.console_tools import run_tool
 from tests.kafka.guarded_clusters import (
     AUTHORIZER,
     DENY,
@@ -296,6 +297,14 @@ def test_acls_follow_the_rules_of_mirror_maker_2(
         mirror.sync_acls()
         assert target.acls(*names) == copied
         assert caplog.messages == []
+    listed = run_tool(target.kafka, "kafka-acls", "--list", "--topic", remote)
+    entries = [line.strip(" ()\t") for line in listed if "principal=" in line]
+    assert sorted(entries) == [
+        "principal=User:ann, host=*, operation=DESCRIBE_CONFIGS, permissionType=ALLOW",
+        "principal=User:ann, host=*, operation=READ, permissionType=ALLOW",
+        "principal=User:eve, host=*, operation=ALL, permissionType=DENY",
+        "principal=User:eve, host=*, operation=WRITE, permissionType=DENY",
+    ]
 
 
 def test_a_source_without_authorizer_is_survived(

@@ -10,7 +10,7 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.config_store import ConfigStore
-from sparkmirror.connect.membership import LEASE_MARGIN_SECONDS, Membership
+from sparkmirror.connect.membership import LEASE_MARGIN_SECONDS, STOP_SECONDS, Membership
 from sparkmirror.connect.storage_topics import StorageTopic
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.spark.lease import boot_clock
@@ -47,9 +47,9 @@ class Worker(Membership):
     def thaw(self) -> None:
         self._may_run.set()
 
-    def stop(self) -> None:
+    def stop(self, seconds: float = STOP_SECONDS) -> None:
         self.thaw()
-        super().stop()
+        super().stop(seconds)
 
     def _time(self) -> float:
         if threading.current_thread() is self._thread:

@@ -76,7 +76,7 @@ LOST: dict[tuple[Feature, Place, Operation], AbstractSet[str]] = {
 IN_TURN = [
     need
     for need in NEEDS
-    if need.feature is not Feature.WORKER
+    if need.feature not in (Feature.WORKER, Feature.DEDICATED)
     and need.unless != NEW_BROKERS
     # The same topic as that of the copy.
     and (need.feature, need.place) != (CHECKPOINTS, Place.OFFSETS)
@@ -97,8 +97,9 @@ def test_everything_works_with_exactly_the_documented_rights(
     world.run_source()
     world.run_checkpoints()
     world.run_heartbeats()
+    assert world.run_group()
     assert world.messages == []
-    assert warnings_of(caplog.records) == []
+    assert _own_warnings(caplog) == []
     assert world.outcome() == SOURCE
     assert world.checkpoints() >= 2
     assert world.synced() == {world.kept, world.cut}
@@ -112,10 +113,31 @@ def test_everything_works_with_the_commands_of_the_document(
     world.run_source()
     world.run_checkpoints()
     world.run_heartbeats()
+    assert world.run_group()
     assert world.messages == []
-    assert warnings_of(caplog.records) == []
+    assert _own_warnings(caplog) == []
     assert world.outcome() == SOURCE - {"acls"}  # those of prefixes are not copied
     assert world.synced() == {world.kept, world.cut}
+
+
+def _own_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """All but what comes with every new cluster and with every end."""
+    usual = ("COORDINATOR", "does not lead any more")
+    said = warnings_of(caplog.records)
+    return [text for text in said if not any(each in text for each in usual)]
+
+
+def test_without_the_right_on_its_group_a_flow_is_not_copied(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    (row,) = (row for row in world.wanted() if row.need.feature is Feature.DEDICATED)
+    (right,) = row.rights
+    world.allow([Grant(principal_of(row.client), right)])
+    assert not world.run_group()
+    (text,) = {text for text in world.messages if describe_lack(row.client, right) in text}
+    assert row.need.without in text
+    assert f"; to allow it: {grant_command(row.client, right)}" in text
+    assert any(text in said for said in warnings_of(caplog.records))
 
 
 def commands() -> list[list[str]]:
@@ -134,7 +156,7 @@ def granted(words: list[str], world: World) -> Iterator[Grant]:
     names += [("--cluster", CLUSTER_NAME)] if "--cluster" in words else []
     for kind, name in names:
         own = name.replace(".b.", f".{world.target}.").replace(".a.", f".{world.source}.")
-        own = f"{world.source}." if own == "a." else own
+        own = {"a.": f"{world.source}.", "a-mm2": f"{world.source}-mm2"}.get(own, own)
         for option, operation in pairs:
             if option == "--operation":
                 right = Right(Resource(kind[2:]), own, Operation(operation), is_prefix)

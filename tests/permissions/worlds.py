@@ -18,15 +18,18 @@ from confluent_kafka.admin import (
 
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, load_mm2
 from sparkmirror.connect.checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.flow_group import Connectors, FlowGroup, Phase
 from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
 from sparkmirror.connect.needed_rights import (
     Wanted,
     wanted_by_checkpoint,
+    wanted_by_group,
     wanted_by_heartbeat,
     wanted_by_source,
 )
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.errors import MirrorError
 from sparkmirror.spark.copy_loop import CopyLoop
 from sparkmirror.spark.copy_settings import parse_start
@@ -92,6 +95,7 @@ class World:
             *wanted_by_source(flow.source, flow.worker, topics),
             *wanted_by_checkpoint(flow.checkpoint, flow.worker, [self.group], topics),
             *wanted_by_heartbeat(self.pair.heartbeat, self.pair.worker),
+            *wanted_by_group(flow.worker),
         ]
 
     def _load(self, path: Path) -> tuple[FlowConfig, HeartbeatPair]:
@@ -190,6 +194,24 @@ class World:
         flush(connector._writer)
         connector.stop()
         connector.join(1.0)
+
+    def run_group(self) -> bool:
+        """Join the flow's group; whether this process may copy the flow."""
+        spark = cast(SparkHost, SimpleNamespace())
+        group = FlowGroup(self.flow.worker, lambda: Connectors([], []), spark)
+        group.start()
+        try:
+            wait_for(
+                lambda: group.phase is Phase.RUNNING or "lacks" in group.stands_by,
+                within=REFUSED_SECONDS + COPY_SECONDS,
+                describe=lambda: group.stands_by,
+            )
+            self.messages += [group.stands_by] if group.stands_by else []
+            return group.phase is Phase.RUNNING
+        finally:
+            group.stop()
+            group.finish(time.monotonic() + COPY_SECONDS)
+            group.leave()
 
     def run_heartbeats(self) -> None:
         """One heartbeat."""

@@ -9,6 +9,7 @@ import pytest
 
 from sparkmirror.config.masking import HIDDEN, mask, remember_provided
 from sparkmirror.errors import ConfigErrors
+from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.spark.copy_settings import (
     Assigned,
     decode_assigned,
@@ -22,6 +23,12 @@ from tests.flows import make_flow
 ASSIGNED = (
     Assigned(TopicPartition("t", 0), TopicPartition("a.t", 0), 41),
     Assigned(TopicPartition("t", 1), TopicPartition("a.t", 1), None),
+    Assigned(
+        TopicPartition("t", 2),
+        TopicPartition("a.t", 2),
+        9,
+        Provenance(bytes(range(16)), ((0, 0), (4, 7)), 12),
+    ),
     Assigned(TopicPartition("\u00e9", 7), TopicPartition("a.\u00e9", 7), 0),
 )
 SETTINGS = {

@@ -6,6 +6,7 @@ import pytest
 
 from sparkmirror.batches.records import decode
 from sparkmirror.mirror.partitioner import partition_for_key
+from sparkmirror.mirror.provenance import Provenance, decode_provenance
 from sparkmirror.spark.positions import Commit, Positions
 from sparkmirror.types import TopicPartition
 
@@ -65,7 +66,7 @@ def test_one_commit_at_a_time(positions: Positions) -> None:
     assert positions.is_committed
 
 
-def test_a_commit_of_several_partitions_of_the_offsets_topic_is_over_with_the_last(
+def test_a_partition_of_the_offsets_topic_that_does_not_answer_delays_no_other(
     positions: Positions,
 ) -> None:
     for at in range(40):
@@ -75,10 +76,15 @@ def test_a_commit_of_several_partitions_of_the_offsets_topic_is_over_with_the_la
     assert sum(len(decode(batch)) for _, batch, _ in rows) == 40
     for _, _, each in rows[:-1]:
         positions.stored(each)
-    positions.acked(A0, 7)
-    assert positions.take_commit(NOW_MS) == []
+    (waiting, *_), (other, *_) = rows[-1][2].last_offsets, rows[0][2].last_offsets
+    for tp in (waiting, other):
+        positions.acked(tp, 100)
+    assert [row.last_offsets for row in commit(positions)] == [{other: 100}]
+    assert positions.is_sending
+    assert not positions.is_committed
     positions.stored(rows[-1][2])
-    assert [row.last_offsets for row in commit(positions)] == [{A0: 7}]
+    assert [row.last_offsets for row in commit(positions)] == [{waiting: 100}]
+    assert positions.is_committed
 
 
 def test_the_newest_position_counts(positions: Positions) -> None:
@@ -121,3 +127,31 @@ def test_a_topic_created_anew_leaves_a_tombstone(positions: Positions) -> None:
     positions.acked(A0, 0)
     (again,) = commit(positions)
     assert again.last_offsets == {A0: 0}
+
+
+def test_a_position_that_was_decided_is_stored_also_if_it_equals_the_last_one(
+    positions: Positions,
+) -> None:
+    positions.acked(A0, 4)
+    commit(positions)
+    ((_, _, under_way),) = _restart(positions, A0)
+    positions.acked(A0, 4)  # of the new topic
+    positions.stored(under_way)
+    assert [row.last_offsets for row in commit(positions)] == [{A0: 4}]
+
+
+def _restart(positions: Positions, tp: TopicPartition) -> list[tuple[object, object, Commit]]:
+    positions.restarted(tp)
+    rows = [(where, batch, row) for where, batch, row in positions.take_commit(NOW_MS)]
+    assert [row.last_offsets for _, _, row in rows] == [{tp: None}]
+    return list(rows)
+
+
+def test_a_position_says_which_log_it_is_of_beside_the_bytes_of_mirror_maker() -> None:
+    known = Provenance(bytes(range(16)), ((3, 0), (5, 40)), 77)
+    positions = Positions("c", "A", "offsets", 1, lambda tp, last: known)
+    positions.moved(A0, 41)
+    ((_, batch, _),) = positions.take_commit(NOW_MS)
+    (record,) = decode(batch)
+    assert record.value == b'{"offset":41}'
+    assert decode_provenance(record.headers) == known

@@ -67,6 +67,9 @@ class FakeSpark:
     def check_alive(self) -> None:
         """It is."""
 
+    def describe_end(self) -> str:
+        return "Spark's JVM runs"
+
 
 class Rig:
     """A runner, the Spark and the link under it."""

@@ -61,6 +61,9 @@ class Spark:
         if self.gone:
             raise MirrorError("Spark is gone")
 
+    def describe_end(self) -> str:
+        return "Spark's JVM runs"
+
     def end(self, how: str | Exception) -> None:
         self._ends.put(how)
 
@@ -71,7 +74,7 @@ class Links:
     def ticket(self, host: str, task: str) -> Ticket:
         return Ticket(host, 4711, "secret", "fingerprint", task)
 
-    def expect(self, task: str, peer: object) -> None:
+    def expect(self, task: str, peer: object, lease: object = None) -> None:
         """Nobody will."""
 
     def forget(self, task: str) -> None:

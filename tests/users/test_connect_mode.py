@@ -306,6 +306,13 @@ class TestManagedCluster:
         )
         with run_workers(tmp_path, [file, file]) as (first, second):
             assert first.get("/")["version"]
+            # As `grep Herder connect.log` shows it.
+            herder = [line for line in first.log.splitlines() if "Herder" in line]
+            group = "[Worker clientId=connect-1, groupId="
+            assert [line.partition(group)[2].partition("] ")[2] for line in herder] == [
+                "Herder starting",
+                "Herder started",
+            ]
             flow = {"msksource": source, "mskdest": target}
             connectors = files.migration(
                 flow, "ExampleTopic", tasks=4, sync_groups=True, login=clusters.login

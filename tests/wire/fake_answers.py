@@ -16,17 +16,22 @@ from kafka.protocol.consumer import FetchResponse, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 from kafka.protocol.producer import InitProducerIdResponse, ProduceResponse
 
+from tests.wire.fake_epochs import (
+    FENCED_EPOCH,
+    NOT_LEADER,
+    UNKNOWN_EPOCH,
+    UNKNOWN_TOPIC,
+    diverging_epoch,
+    epoch_ends,
+)
 from tests.wire.fake_log import Appended, FakeLog
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 2, 3, 18, 22
+EPOCH_ENDS = 23
 
 OFFSET_OUT_OF_RANGE = 1
-UNKNOWN_TOPIC = 3
-NOT_LEADER = 6
 SESSION_NOT_FOUND = 70
 INVALID_SESSION_EPOCH = 71
-FENCED_EPOCH = 74
-UNKNOWN_EPOCH = 75
 UNKNOWN_TOPIC_ID = 100
 SESSION_CODES = (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH)
 
@@ -38,17 +43,19 @@ FULL_FETCH = (0, -1)
 class Do:
     """What a broker does with a request instead of the usual.
 
-    apply    carry it out (produce: append)
-    code     answer with this error code, whatever came out of it
-    drop     close the connection instead of answering
-    garbage  answer with these bytes
-    codes    produce: refuse these partitions with these codes
+    apply      carry it out (produce: append)
+    code       answer with this error code, whatever came out of it
+    drop       close the connection instead of answering
+    garbage    answer with these bytes
+    diverging  fetch: answer that the log has another epoch, and where it ends
+    codes      produce: refuse these partitions with these codes
     """
 
     apply: bool = False
     code: int | None = None
     drop: bool = False
     garbage: bytes | None = None
+    diverging: tuple[int, int] | None = None
     codes: Mapping[int, int] | None = None
 
 
@@ -98,6 +105,7 @@ class Answers:
         self.advertised: dict[int, tuple[str, int]] = {}
         self.sessions: dict[tuple[int, int], Session] = {}
         self.keeps_sessions = True
+        self.compares_epochs = True
         self.running: set[int] = set()
         self._changed = changed
         self._newest = newest
@@ -113,6 +121,7 @@ class Answers:
             METADATA: self._metadata,
             API_VERSIONS: self._api_versions,
             INIT_PRODUCER_ID: self._init_producer_id,
+            EPOCH_ENDS: self._epoch_ends,
         }
         return makers[request.api](request, action)
 
@@ -200,6 +209,9 @@ class Answers:
             return NOT_LEADER, -1
         log = found.log
         return 0, log.start_offset if row.timestamp == EARLIEST else log.end_offset
+
+    def _epoch_ends(self, request: Request, action: Do) -> Any:
+        return epoch_ends(request, action, self._find)
 
     # -- produce -----------------------------------------------------------------------------------
 
@@ -291,22 +303,30 @@ class Answers:
         if found is None:
             return _row(key, UNKNOWN_TOPIC_ID if request.version >= 13 else UNKNOWN_TOPIC)
         log, offset = found.log, wanted.fetch_offset
+        if action.diverging is not None:
+            return _row(key, 0, log, diverging=action.diverging)
         code = action.code or self._fetch_code(request, found, wanted)
         if code:
             return _row(key, code, log)
         if found.leader == request.node and found.preferred >= 0 and request.body.rack_id:
             return _row(key, 0, log, preferred=found.preferred)
+        if self.compares_epochs and wanted.last_fetched_epoch >= 0:
+            diverging = diverging_epoch(log, wanted)
+            if diverging is not None:
+                return _row(key, 0, log, diverging=diverging)
         return _row(key, 0, log, records=log.read(offset, wanted.partition_max_bytes))
 
-    @staticmethod
-    def _fetch_code(request: Request, found: Partition, wanted: Any) -> int:
+    def _fetch_code(self, request: Request, found: Partition, wanted: Any) -> int:
         epoch = wanted.current_leader_epoch
         if request.node not in (found.leader, found.preferred):
             return NOT_LEADER
-        if 0 <= epoch < found.epoch:
-            return FENCED_EPOCH
-        if epoch > found.epoch:
-            return UNKNOWN_EPOCH
+        if epoch not in (-1, found.epoch):
+            return FENCED_EPOCH if epoch < found.epoch else UNKNOWN_EPOCH
+        if self.compares_epochs and wanted.last_fetched_epoch >= 0:
+            if found.log.epoch_end(wanted.last_fetched_epoch)[0] < 0:
+                return OFFSET_OUT_OF_RANGE
+            if diverging_epoch(found.log, wanted) and wanted.fetch_offset >= found.log.start_offset:
+                return 0
         inside = found.log.start_offset <= wanted.fetch_offset <= found.log.end_offset
         return 0 if inside else OFFSET_OUT_OF_RANGE
 
@@ -319,11 +339,16 @@ def _row(
     key: tuple[Any, int],
     code: int,
     log: FakeLog | None = None,
+    *,
     records: bytes = b"",
     preferred: int = -1,
+    diverging: tuple[int, int] | None = None,
 ) -> Any:
     log = log or FakeLog(start_offset=-1, end_offset=-1)
-    return FetchResponse.FetchableTopicResponse.PartitionData(
+    kind = FetchResponse.FetchableTopicResponse.PartitionData
+    return kind(
+        diverging_epoch=diverging
+        and kind.EpochEndOffset(epoch=diverging[0], end_offset=diverging[1]),
         partition_index=key[1],
         error_code=code,
         high_watermark=log.end_offset,
@@ -336,7 +361,8 @@ def _row(
 
 
 def _matters(row: Any) -> bool:
-    return bool(row.error_code or row.records or row.preferred_read_replica >= 0)
+    has_news = row.records or row.diverging_epoch or row.preferred_read_replica >= 0
+    return bool(row.error_code or has_news)
 
 
 def _is_news(session: Session, key: tuple[Any, int], row: Any) -> bool:

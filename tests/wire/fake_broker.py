@@ -1,6 +1,6 @@
 """Brokers that speak Kafka's protocol over loopback, and fail as a test tells them.
 
-They know the six requests of the data path and nothing else. Messages are read and written with
+They know the seven requests of the data path and nothing else. Messages are read and written with
 kafka-python's classes, so that a misreading of ours cannot cancel itself out.
 
     with FakeCluster(nodes=2) as cluster:
@@ -20,13 +20,18 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+from kafka.protocol.consumer import (
+    FetchRequest,
+    ListOffsetsRequest,
+    OffsetForLeaderEpochRequest,
+)
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from sparkmirror.types import TopicPartition
 from tests.wire.fake_answers import (
     API_VERSIONS,
+    EPOCH_ENDS,
     FETCH,
     INIT_PRODUCER_ID,
     LIST_OFFSETS,
@@ -42,8 +47,8 @@ from tests.wire.fake_log import FakeLog
 from tests.wire.fake_login import AUTHENTICATE, HANDSHAKE, Door, Guard
 
 __all__ = [
-    "API_VERSIONS", "FETCH", "INIT_PRODUCER_ID", "LIST_OFFSETS", "METADATA", "PRODUCE",
-    "Do", "FakeCluster", "Request", "is_number", "once",
+    "API_VERSIONS", "EPOCH_ENDS", "FETCH", "INIT_PRODUCER_ID", "LIST_OFFSETS", "METADATA",
+    "PRODUCE", "Do", "FakeCluster", "Request", "is_number", "once",
 ]  # fmt: skip
 
 REQUESTS = {
@@ -53,8 +58,16 @@ REQUESTS = {
     METADATA: MetadataRequest,
     API_VERSIONS: ApiVersionsRequest,
     INIT_PRODUCER_ID: InitProducerIdRequest,
+    EPOCH_ENDS: OffsetForLeaderEpochRequest,
 }
-NEWEST = {PRODUCE: 8, LIST_OFFSETS: 4, METADATA: 12, API_VERSIONS: 0, INIT_PRODUCER_ID: 1}
+NEWEST = {
+    PRODUCE: 8,
+    LIST_OFFSETS: 4,
+    METADATA: 12,
+    API_VERSIONS: 0,
+    INIT_PRODUCER_ID: 1,
+    EPOCH_ENDS: 3,
+}
 
 Interceptor = Callable[[Request], Do | None]
 
@@ -103,12 +116,18 @@ class FakeCluster:
         *,
         newest_fetch: int = 13,
         sessions: bool = True,
+        compares_epochs: bool = True,
+        knows_epoch_ends: bool = True,
         door: Door | None = None,
     ) -> None:
         self._door = door
         self.requests: list[Request] = []
         self._changed = threading.Condition()
-        self._answers = Answers(self._changed, {**NEWEST, FETCH: newest_fetch})
+        newest = {**NEWEST, FETCH: newest_fetch}
+        if not knows_epoch_ends:
+            del newest[EPOCH_ENDS]
+        self._answers = Answers(self._changed, newest)
+        self._answers.compares_epochs = compares_epochs
         self._answers.keeps_sessions = sessions
         self._interceptors: dict[int, list[Interceptor]] = {}
         self._nodes: dict[int, Node] = {}
@@ -177,6 +196,20 @@ class FakeCluster:
         with self._changed:
             partition = self._partition(tp)
             partition.leader, partition.epoch = node, partition.epoch + 1
+            partition.log.elect(partition.epoch)
+            self._changed.notify_all()
+
+    def elect_unclean(
+        self, tp: TopicPartition, end_offset: int, values: Iterable[bytes] = (), node: int = 1
+    ) -> None:
+        """A replica that has only the log up to `end_offset` leads, and gets these records."""
+        with self._changed:
+            partition = self._partition(tp)
+            partition.leader, partition.epoch = node, partition.epoch + 1
+            partition.log.truncate(end_offset)
+            partition.log.elect(partition.epoch)
+            for value in values:
+                partition.log.write([value])
             self._changed.notify_all()
 
     def prefer(self, tp: TopicPartition, node: int) -> None:

@@ -70,6 +70,8 @@ class FakeLog:
     end_offset: int = 0
     batches: list[Stored] = field(default_factory=list)
     producers: dict[int, ProducerState] = field(default_factory=dict)
+    # (leader epoch, first offset), as a broker keeps them.
+    epochs: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
 
     def write(self, values: Iterable[bytes]) -> None:
         """Records of a producer without idempotence, as one batch."""
@@ -124,17 +126,32 @@ class FakeLog:
         self.batches = [batch for batch in self.batches if batch.end_offset > offset]
         self.start_offset = offset
 
-    def truncate(self) -> None:
-        """Lose everything, as after an unclean election; the producers too."""
-        self.batches.clear()
+    def truncate(self, end_offset: int = 0) -> None:
+        """Lose everything from there on, as after an unclean election; the producers too."""
+        self.batches = [batch for batch in self.batches if batch.end_offset <= end_offset]
         self.producers.clear()
-        self.start_offset = self.end_offset = 0
+        self.start_offset = min(self.start_offset, end_offset)
+        self.end_offset = end_offset
+        self.epochs = [row for row in self.epochs if row[1] < end_offset] or [(0, 0)]
+
+    def elect(self, epoch: int) -> None:
+        """Another leader begins to write."""
+        self.epochs.append((epoch, self.end_offset))
+
+    def epoch_end(self, epoch: int) -> tuple[int, int]:
+        """The last epoch up to this one, and its end: LeaderEpochFileCache.endOffsetFor."""
+        if epoch > self.epochs[-1][0]:
+            return -1, -1
+        later = [start for own, start in self.epochs if own > epoch]
+        floor = max((own for own, _ in self.epochs if own <= epoch), default=epoch)
+        return floor, later[0] if later else self.end_offset
 
     def _store(self, data: bytes, last_delta: int) -> int:
         base_offset = self.end_offset
         self.end_offset += last_delta + 1
         # The leader writes the base offset and its epoch; neither is part of the CRC.
-        stored = struct.pack(">q", base_offset) + data[8:12] + struct.pack(">i", 0) + data[16:]
+        epoch = struct.pack(">i", self.epochs[-1][0])
+        stored = struct.pack(">q", base_offset) + data[8:12] + epoch + data[16:]
         self.batches.append(Stored(base_offset, self.end_offset, stored))
         return base_offset
 

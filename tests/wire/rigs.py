@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from sparkmirror.batches.forward import find_batches, stamp
+from sparkmirror.batches.header import read_leader_epoch
 from sparkmirror.batches.records import Record, decode, encode
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
@@ -16,7 +17,7 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.fetch_messages import Limits
-from sparkmirror.wire.fetcher import Fetcher, Records
+from sparkmirror.wire.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.producer import Parcel, Producer
 from tests.wire.fake_broker import FakeCluster
@@ -171,6 +172,7 @@ class FetcherRig(Rig):
         self.values: dict[TopicPartition, list[bytes]] = {}
         self.out_of_range: list[tuple[int | None, int, int]] = []
         self.recreated: list[int] = []
+        self.truncated: list[tuple[int, int]] = []
         self.errors: list[KafkaError] = []
         self.rounds = 0
         self.allowed = True
@@ -192,7 +194,7 @@ class FetcherRig(Rig):
         """From the fetcher."""
         return self.allowed
 
-    def on_records(self, records: Records) -> int:
+    def on_records(self, records: Records) -> Taken:
         """From the fetcher."""
         next_offset = records.next_offset
         bounds, _ = find_batches(records.view)
@@ -201,7 +203,7 @@ class FetcherRig(Rig):
                 if record.offset >= next_offset:
                     next_offset = record.offset + 1
                     self.values.setdefault(records.tp, []).append(record.value or b"")
-        return next_offset
+        return Taken(next_offset, read_leader_epoch(records.view, bounds[-2]))
 
     def on_round(self) -> None:
         """From the fetcher."""
@@ -212,7 +214,13 @@ class FetcherRig(Rig):
     ) -> int:
         """From the fetcher."""
         self.out_of_range.append((position, start, end))
+        if position is not None and start <= position <= end:
+            return position
         return end if self.start_at_end else start
+
+    def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:
+        """From the fetcher."""
+        self.truncated.append((position, next_offset))
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:
         """From the fetcher."""

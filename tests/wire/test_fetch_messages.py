@@ -183,6 +183,35 @@ def test_answer_that_names_a_preferred_replica() -> None:
     assert len(found.records) == 0
 
 
+def test_request_names_the_epoch_that_was_read_last() -> None:
+    wanted = [fetch.Wanted(A0, 5, 2, 1), fetch.Wanted(A1, 0, 3)]
+    body = fetch.encode_fetch((0, 0), wanted, [], None, LIMITS)
+    request = FetchRequest.decode(body, version=fetch.BY_NAME)
+    rows = request.topics[0].partitions
+    assert [row.last_fetched_epoch for row in rows] == [1, -1]
+
+
+@pytest.mark.parametrize("end", [(3, 1 << 40), (-1, -1), None])
+def test_answer_of_a_log_that_differs(end: tuple[int, int] | None) -> None:
+    row = Row(
+        partition_index=0,
+        error_code=0,
+        high_watermark=9,
+        last_stable_offset=9,
+        log_start_offset=0,
+        diverging_epoch=end and Row.EpochEndOffset(epoch=end[0], end_offset=end[1]),
+        current_leader=Row.LeaderIdAndEpoch(leader_id=2, leader_epoch=7),
+        aborted_transactions=None,
+        preferred_read_replica=-1,
+        records=b"",
+    )
+    topic = Topic(topic="a", partitions=[row, row])
+    answer = FetchResponse(throttle_time_ms=0, error_code=0, session_id=1, responses=[topic])
+    data = b"\0" + bytes(answer.encode(version=fetch.BY_NAME))
+    found = fetch.decode_fetch(memoryview(data), fetch.BY_NAME)
+    assert [each.diverging for each in found.rows] == [end if end and end[0] >= 0 else None] * 2
+
+
 def test_answer_with_tagged_fields_everywhere() -> None:
     tagged = row(
         0,

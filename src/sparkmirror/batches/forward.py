@@ -42,6 +42,7 @@ from sparkmirror.batches.header import (
     check_crc,
     check_header,
     read_header,
+    read_leader_epoch,
 )
 from sparkmirror.batches.merger import Piece
 from sparkmirror.batches.message_set import MIN_MESSAGE_LENGTH, MessageSet
@@ -91,7 +92,10 @@ def plan(
     bounds, cut_bytes = find_batches(records)
     if len(bounds) == 1:
         return Plan(next_offset=next_offset, cut_bytes=cut_bytes)
-    return _Planner(records, next_offset, aborted, rules, slow).run(bounds)
+    epoch = read_leader_epoch(records, bounds[-2])  # before it is overwritten
+    planned = _Planner(records, next_offset, aborted, rules, slow).run(bounds)
+    planned.leader_epoch = epoch
+    return planned
 
 
 def find_batches(records: memoryview) -> tuple[list[int], int]:

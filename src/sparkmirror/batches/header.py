@@ -56,6 +56,7 @@ READ_HEADER = Struct(">qi4xBIhiqqq6xi")
 WRITE_HEADER = Struct(">qiiBIhiqqqhii")
 OFFSET_LENGTH_EPOCH = Struct(">qii")
 LENGTH = Struct(">i")
+LEADER_EPOCH = Struct(">i")
 CRC = Struct(">I")
 ATTRIBUTES = Struct(">h")
 PRODUCER = Struct(">qhi")
@@ -107,6 +108,14 @@ def read_header(view: Buffer, at: int = 0) -> Header:
     if len(view) < at + HEADER_BYTES:
         raise BatchError(f"read batch header: {len(view) - at} bytes left, {HEADER_BYTES} needed")
     return Header._make(READ_HEADER.unpack_from(view, at))
+
+
+def read_leader_epoch(view: Buffer, at: int) -> int:
+    """The epoch of the leader that stored the whole batch at `at`; -1: it does not tell."""
+    if view[at + MAGIC_AT] < 2:
+        return -1
+    epoch: int = LEADER_EPOCH.unpack_from(view, at + PREFIX_BYTES)[0]
+    return epoch
 
 
 def check_header(header: Header) -> None:

@@ -79,7 +79,8 @@ class ForwardRules:
 class Plan:
     """The batches to produce, in order, and where the source is read next.
 
-    `next_offset` is past everything that was read, dropped batches included. `cut_bytes` is the
+    `next_offset` is past everything that was read, dropped batches included; `leader_epoch` is of
+    the last batch that was read, or -1 if it has none (old formats). `cut_bytes` is the
     size of the first batch when not even that one came whole: then nothing else is set, and the
     next fetch must ask for at least as much.
     """
@@ -88,3 +89,4 @@ class Plan:
     next_offset: int = 0
     aborted_records: int = 0
     cut_bytes: int = 0
+    leader_epoch: int = -1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, Protocol
 
@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from sparkmirror.connect.flow_status import FlowStatus, summarize
-from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.connect.flow_status import FlowStatus, ShownFlow, summarize
 
 log = logging.getLogger("sparkmirror")
 
@@ -60,6 +59,8 @@ class Rate:
     def add(self, sample: Sample) -> tuple[float, float]:
         """Take the newest totals; returns (records/s, bytes/s)."""
         samples = self._samples
+        if samples and sample.records < samples[-1].records:
+            samples.clear()  # the flow began again: another process has copied it in between
         samples.append(sample)
         while len(samples) > 2 and sample.at - samples[1].at >= self._window:
             samples.popleft()
@@ -74,6 +75,8 @@ class Rate:
 
 def describe(status: FlowStatus, rates: tuple[float, float], recent: float | None = None) -> str:
     """One line about one flow; `recent` are records/s of the last seconds, if `rates` are older."""
+    if status.stands_by:
+        return f"{status.flow}: {status.stands_by}"
     records, size = rates
     line = f"{status.flow}: {records:,.0f} records/s, {size / 1e6:,.1f} MB/s"
     if status.behind is None and status.problems:
@@ -123,9 +126,9 @@ class FlowLines:
 
     def __init__(self, window: float) -> None:
         self._window = window
-        self._rates: dict[SourceConnector, tuple[Rate, Rate]] = {}
+        self._rates: dict[ShownFlow, tuple[Rate, Rate]] = {}
 
-    def update(self, connectors: Iterable[SourceConnector], now: float) -> list[str]:
+    def update(self, connectors: Iterable[ShownFlow], now: float) -> list[str]:
         """Take the newest numbers; a line for each, in order."""
         known, self._rates = self._rates, {}
         lines = []
@@ -147,9 +150,7 @@ class FlowLog:
         self._lines = FlowLines(SUMMARY_SECONDS)
         self._next_summary = clock() + SUMMARY_SECONDS
 
-    def update(
-        self, sources: Mapping[str, SourceConnector], others: Mapping[str, WorkerSide]
-    ) -> None:
+    def update(self, sources: Mapping[str, ShownFlow], others: Mapping[str, WorkerSide]) -> None:
         """Take the newest numbers of the connectors that run here, by their names."""
         now = self._clock()
         lines = self._lines.update(sources.values(), now)
@@ -168,10 +169,10 @@ class FlowDisplay:
 
     def __init__(
         self,
-        connectors: Sequence[SourceConnector],
+        connectors: Sequence[ShownFlow],
         is_terminal: bool,
         clock: Clock = time.monotonic,
-        worker_side: Sequence[WorkerSide] = (),
+        worker_side: Callable[[], Sequence[WorkerSide]] = tuple,
     ) -> None:
         self._connectors = connectors
         self._worker_side = worker_side
@@ -199,7 +200,7 @@ class FlowDisplay:
         """Take the newest numbers and show what is due."""
         now = self._clock()
         lines = self._lines.update(self._connectors, now)
-        lines += [describe_error(each) for each in self._worker_side if each.last_error]
+        lines += [describe_error(each) for each in self._worker_side() if each.last_error]
         if self._live is not None:
             self._live.update(Text("\n".join(lines)))
         elif now >= self._next_summary:

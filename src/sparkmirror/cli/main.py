@@ -79,6 +79,8 @@ def build_app(command: str | None = None) -> typer.Typer:
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
+        # Boxes cut the names of options off where a terminal is narrow.
+        rich_markup_mode=None,
         callback=_options,
     )
     modules = [COMMANDS[command]] if command in COMMANDS else dict.fromkeys(COMMANDS.values())

@@ -14,10 +14,11 @@ from sparkmirror.cli.flow_display import FlowDisplay
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.connect.dedicated import DedicatedMirror
+from sparkmirror.embedded.machine import java_program
 
 log = logging.getLogger("sparkmirror")
 
-STATUS_SECONDS = 1.0
+LOOK_SECONDS = 0.5
 
 
 def register(app: typer.Typer) -> None:
@@ -43,6 +44,7 @@ def run(
     """Mirror the flows of FILE until SIGTERM or Ctrl-C."""
     config = load_mm2(file, tuple(clusters or ()))
     set_up_log(log_level)
+    java_program()  # Spark needs it, and would miss it only after topics were created
     stop = stop_on_signals()
     clean = mirror(config, stop, resume_only=resume_only)
     if not clean:
@@ -56,15 +58,15 @@ def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: boo
     log.info("flows: %s", ", ".join(str(flow.name) for flow in config.flows))
     dedicated = DedicatedMirror(config, resume_only=resume_only)
     try:
-        dedicated.start()
+        dedicated.start(stop)
         with FlowDisplay(
-            dedicated.connectors,
+            dedicated.flows,
             sys.stderr.isatty(),
-            worker_side=dedicated.worker_connectors,
+            worker_side=lambda: dedicated.worker_connectors,
         ) as display:
-            while not stop.wait(STATUS_SECONDS):
+            while not stop.wait(LOOK_SECONDS):
+                dedicated.look()
                 display.update()
-                dedicated.check_slots()
     finally:
         clean = dedicated.stop()
     log.info("stopped%s", "" if clean else ", but not all positions could be stored")

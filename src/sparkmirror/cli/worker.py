@@ -21,6 +21,7 @@ from sparkmirror.config.rest_security import RestTls
 from sparkmirror.config.worker_file import WorkerFile, load_worker
 from sparkmirror.connect.distributed import DistributedWorker
 from sparkmirror.connect.running import RunningCheckpoint, RunningHeartbeat, RunningSource
+from sparkmirror.embedded.machine import java_program
 from sparkmirror.rest.app import make_app
 from sparkmirror.rest.calls import RestOptions
 from sparkmirror.rest.login_config import users_path
@@ -35,6 +36,8 @@ OPEN = (
     "%s: whoever reaches this listener can read and change every connector; "
     "let it listen on 127.0.0.1, or see docs/security.md for passwords and certificates"
 )
+# Word for word as Kafka Connect says it: operators' scripts look for it with `grep Herder`.
+HERDER = "[Worker clientId=connect-1, groupId=%s] Herder %s"
 READY_SECONDS = 0.1
 LOOK_SECONDS = 1.0
 
@@ -53,6 +56,7 @@ def worker(
     """Run a Connect worker with the three Mirror connectors until SIGTERM or Ctrl-C."""
     config = load_worker(file)
     set_up_log(log_level)
+    java_program()  # Spark needs it, and would miss it only when a connector starts
     stop = stop_on_signals()
     if not serve(config, stop):
         raise typer.Exit(EXIT_UNCLEAN)
@@ -74,8 +78,10 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
             for server, unsigned in servers:
                 options = replace(unsigned, signer=signer)
                 server.start(make_app(distributed.herder, options))
+            log.info(HERDER, config.group.group_id, "starting")
             distributed.start()
             _wait_until_ready(distributed, stop)
+            log.info(HERDER, config.group.group_id, "started")
             log.info(
                 "worker of group %s is ready at %s after %.1f s",
                 config.group.group_id,

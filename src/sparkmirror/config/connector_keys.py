@@ -22,7 +22,7 @@ from sparkmirror.config.classes import (
     policy_class,
     topic_filter_class,
 )
-from sparkmirror.config.keys import Definition, Importance, Key, Status, Type
+from sparkmirror.config.keys import Definition, Importance, Key, Status, Type, positive_or_default
 from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.config.security_keys import SECURITY_KEYS
 
@@ -62,7 +62,14 @@ def _every(name: str, seconds: int, doc: str) -> Key:
 
 
 def _replicas(name: str, type_: Type, default: int, doc: str, attribute: str = "") -> Key:
-    return Key(name=name, type=type_, default=default, doc=doc, attribute=attribute)
+    return Key(
+        name=name,
+        type=type_,
+        default=default,
+        doc=doc,
+        attribute=attribute,
+        convert=positive_or_default,
+    )
 
 
 def _unused(name: str, type_: Type, default: Any, reason: str, **more: Any) -> Key:

@@ -162,6 +162,13 @@ class Key:
         return text.lower() if self.ignore_case else text
 
 
+def positive_or_default(value: int) -> int:
+    """Of replicas and partitions: -1 stands for the brokers' default. Raises BadValue."""
+    if value == -1 or value > 0:
+        return value
+    raise BadValue("out of range", "use a whole number of at least 1, or -1 for the broker default")
+
+
 # Zeros may stand before it, but Python does not read thousands of digits.
 NUMBER = re.compile(r"[+-]?[0-9]{1,100}")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")

@@ -170,10 +170,16 @@ def _flags(file: _File, aliases: Sequence[str]) -> dict[str, str]:
     names = {f"{prefix}{key}": key for prefix in prefixes for key in FLOW_FLAGS}
     given = {name: file.props[name] for name in names if name in file.props}
     flags = resolve(given, file.providers, file.findings)
-    for name, text in flags.items():
-        key = MIRROR_KEYS[names[name]]
-        Definition(key).parse({key.name: text}, file.findings.within({key.name: name}))
-    return flags
+    return {name: _flag(file, name, names[name], text) for name, text in flags.items()}
+
+
+def _flag(file: _File, name: str, key: str, text: str) -> str:
+    """What is neither true nor false counts as the connectors' default, which is true: the file is
+    refused for it, and everything else that is wrong with the flow is told at once.
+    """
+    own = MIRROR_KEYS[key]
+    parsed = Definition(own).parse({own.name: text}, file.findings.within({own.name: name}))
+    return str(parsed[own.name]).lower()
 
 
 def _flow(file: _File, flow: FlowName) -> FlowConfig:

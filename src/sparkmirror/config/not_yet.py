@@ -69,7 +69,7 @@ NOT_YET = (
     Lacking(
         key="dedicated.mode.enable.internal.rest",
         asks=_is(True),
-        reason="clusters of several dedicated nodes are not in this version yet: start one process",
+        reason="processes do not share a flow in this version yet: one copies, others stand by",
         remedy="set it to false to say that you know",
     ),
 )

@@ -19,7 +19,8 @@ from sparkmirror.config.clients import (
     producer_settings,
 )
 from sparkmirror.config.findings import Settings
-from sparkmirror.config.keys import Definition, Importance, Key, Type, fill
+from sparkmirror.config.group_keys import GROUP_KEYS, GroupConfig, check_group
+from sparkmirror.config.keys import Definition, Importance, Key, Type, fill, positive_or_default
 from sparkmirror.config.not_yet import check_not_yet
 
 INT, SHORT, LONG, STRING, LIST = Type.INT, Type.SHORT, Type.LONG, Type.STRING, Type.LIST
@@ -45,6 +46,7 @@ def _topic(kind: str, default: str, doc: str) -> tuple[Key, Key]:
             name=f"{kind}.storage.replication.factor",
             type=SHORT,
             default=3,
+            convert=positive_or_default,
             doc="Replicas of that topic; -1: broker default.",
         ),
     )
@@ -55,6 +57,7 @@ def _partitions(kind: str, default: int) -> Key:
         name=f"{kind}.storage.partitions",
         type=INT,
         default=default,
+        convert=positive_or_default,
         doc="Partitions of that topic, when it is created; -1: broker default.",
     )
 
@@ -88,15 +91,13 @@ SHARED_KEYS = Definition(
         convert=str.lower,
         doc="Whether positions and records are written in one transaction.",
     ),
+    *GROUP_KEYS,
 )
 
 WORKER_KEYS = SHARED_KEYS + Definition(
     *no_effect(
-        "one process runs all flows of the file; there is no group to join",
+        "one process copies a flow; the others of its group wait to take over",
         STRING,
-        "session.timeout.ms",
-        "heartbeat.interval.ms",
-        "rebalance.timeout.ms",
         "scheduled.rebalance.max.delay.ms",
         "connect.protocol",
         "worker.sync.timeout.ms",
@@ -173,7 +174,20 @@ class WorkerConfig:
     offset_flush_timeout_ms: int = 5000
     task_shutdown_graceful_timeout_ms: int = 5000
     exactly_once_source_support: str = "disabled"
+    session_timeout_ms: int = 10000
+    heartbeat_interval_ms: int = 3000
+    rebalance_timeout_ms: int = 60000
     storage_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
+
+    @property
+    def group(self) -> GroupConfig:
+        """The group of those that do the same work, on the cluster of `client`."""
+        return GroupConfig(
+            self.group_id,
+            self.session_timeout_ms,
+            self.heartbeat_interval_ms,
+            self.rebalance_timeout_ms,
+        )
 
 
 def parse_worker(settings: Settings, alias: str, keys: Definition = WORKER_KEYS) -> WorkerConfig:
@@ -184,7 +198,7 @@ def parse_worker(settings: Settings, alias: str, keys: Definition = WORKER_KEYS)
     values: dict[str, Any] = keys.parse(*settings)
     check_not_yet(values, settings.findings)
     client = parse_client(settings, alias)
-    return fill(
+    worker = fill(
         WorkerConfig,
         SHARED_KEYS,
         values,
@@ -194,6 +208,8 @@ def parse_worker(settings: Settings, alias: str, keys: Definition = WORKER_KEYS)
         producer=parse_producer(producer_settings(settings), alias),
         storage_settings={kind: _topic_settings(settings, kind) for kind in STORAGE_KINDS},
     )
+    check_group(worker.group, settings.findings)
+    return worker
 
 
 def _topic_settings(settings: Settings, kind: str) -> dict[str, str]:

@@ -10,19 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from sparkmirror.config.advice import topic_setting
 from sparkmirror.config.allowed_access import ALLOWED_KEYS, AllowedAccess, allowed_access
 from sparkmirror.config.classes import BYTE_ARRAY_CONVERTER
 from sparkmirror.config.client_keys import ADMIN_KEYS, CLIENT_KEYS, no_effect
 from sparkmirror.config.findings import Findings, Settings
+from sparkmirror.config.group_keys import GroupConfig
 from sparkmirror.config.inter_worker import (
     INTER_WORKER_KEYS,
     InterWorkerConfig,
     inter_worker_config,
 )
-from sparkmirror.config.keys import Definition, Key, Status, Type, fill
+from sparkmirror.config.keys import Definition, Key, Status, Type
 from sparkmirror.config.masking import is_secret
 from sparkmirror.config.mm2_keys import SPARK
 from sparkmirror.config.override_policy import OVERRIDE_KEYS, OverridePolicy, override_policy
@@ -39,7 +39,6 @@ from sparkmirror.config.worker import (
 
 # The worker's own cluster has no alias; this one stands in messages.
 OWN_CLUSTER = "worker"
-SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "session.timeout.ms", "heartbeat.interval.ms"
 NO_CONVERSION = "records are forwarded byte for byte, as with ByteArrayConverter"
 # Families of keys that others check, or that need no check.
 KNOWN_PREFIXES = (
@@ -54,30 +53,6 @@ KNOWN_PREFIXES = (
     "topic.creation.",
     HTTPS_PREFIX,
     ADMIN_HTTPS_PREFIX,
-)
-
-GROUP_KEYS = Definition(
-    Key(
-        name=SESSION_TIMEOUT,
-        type=Type.INT,
-        default=10000,
-        at_least=1,
-        doc="A worker that is silent for so long is lost; if it led, another takes over.",
-    ),
-    Key(
-        name=HEARTBEAT_INTERVAL,
-        type=Type.INT,
-        default=3000,
-        at_least=1,
-        doc="How often a worker says that it is there; less than a third of the session timeout.",
-    ),
-    Key(
-        name="rebalance.timeout.ms",
-        type=Type.INT,
-        default=60000,
-        at_least=1,
-        doc="How long workers may take to join again when the group changes.",
-    ),
 )
 
 
@@ -143,7 +118,6 @@ _UNUSED_KEYS = Definition(
 # What only a worker's file has; client keys and security keys stand beside them.
 WORKER_FILE_KEYS = (
     SHARED_KEYS
-    + GROUP_KEYS
     + ALLOWED_KEYS
     + INTER_WORKER_KEYS
     + REST_KEYS
@@ -162,16 +136,6 @@ WORKER_FILE_KEYS = (
 
 
 @dataclass(frozen=True, slots=True)
-class GroupConfig:
-    """The group of workers, and how they find out who is there."""
-
-    group_id: str
-    session_timeout_ms: int = 10000
-    heartbeat_interval_ms: int = 3000
-    rebalance_timeout_ms: int = 60000
-
-
-@dataclass(frozen=True, slots=True)
 class WorkerFile:
     """A whole worker file. `props` are resolved, `raw_props` are as the file has them.
 
@@ -181,7 +145,6 @@ class WorkerFile:
     path: Path
     worker: WorkerConfig
     rest: RestConfig
-    group: GroupConfig
     inter_worker: InterWorkerConfig
     override: OverridePolicy
     allowed: AllowedAccess
@@ -192,6 +155,11 @@ class WorkerFile:
     providers: Mapping[str, Provider] = field(repr=False)
     spark: Mapping[str, str] = field(repr=False)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> GroupConfig:
+        """The group of workers."""
+        return self.worker.group
 
 
 def load_worker(path: Path) -> WorkerFile:
@@ -213,7 +181,6 @@ def parse_worker_file(raw: Mapping[str, str], path: Path) -> WorkerFile:
         path=path,
         worker=parse_worker(settings, OWN_CLUSTER, SHARED_KEYS),
         rest=rest_config(values, settings),
-        group=_group(values, findings),
         inter_worker=inter_worker_config(values, findings),
         override=override_policy(values),
         allowed=allowed_access(values, default=()),
@@ -227,18 +194,6 @@ def parse_worker_file(raw: Mapping[str, str], path: Path) -> WorkerFile:
     )
     findings.raise_errors()
     return file
-
-
-def _group(values: Mapping[str, Any], findings: Findings) -> GroupConfig:
-    group = fill(GroupConfig, SHARED_KEYS + GROUP_KEYS, values)
-    if group.heartbeat_interval_ms >= group.session_timeout_ms:
-        findings.error(
-            HEARTBEAT_INTERVAL,
-            group.heartbeat_interval_ms,
-            f"not less than {SESSION_TIMEOUT} ({group.session_timeout_ms})",
-            "use a third of that",
-        )
-    return group
 
 
 def _warnings(raw: Mapping[str, str], findings: Findings) -> tuple[str, ...]:

@@ -48,12 +48,16 @@ class CheckedConnector:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """`worker` is set when its own rights are to be checked too."""
+    """`worker` is set when its own rights are to be checked too.
+
+    `groups` are the flows whose processes agree by a group on which of them copies.
+    """
 
     kind: str
     connectors: tuple[CheckedConnector, ...]
     worker: WorkerConfig | None = None
     warnings: tuple[str, ...] = ()
+    groups: tuple[tuple[FlowName, WorkerConfig], ...] = ()
 
 
 def load_checked(path: Path, worker: Path | None = None) -> CheckedFile:
@@ -83,7 +87,9 @@ def _of_mm2(path: Path) -> CheckedFile:
     found += [
         CheckedConnector(pair.name, pair.heartbeat, pair.worker) for pair in file.heartbeat_pairs
     ]
-    return CheckedFile("mm2 file", tuple(found), None, file.warnings)
+    groups = {flow.name: flow.worker for flow in file.flows}
+    groups |= {pair.name: pair.worker for pair in file.heartbeat_pairs}
+    return CheckedFile("mm2 file", tuple(found), None, file.warnings, tuple(groups.items()))
 
 
 def _of_worker(file: WorkerFile) -> CheckedFile:

@@ -29,6 +29,7 @@ from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.needed_rights import (
     Wanted,
     wanted_by_checkpoint,
+    wanted_by_group,
     wanted_by_heartbeat,
     wanted_by_source,
     wanted_by_worker,
@@ -112,6 +113,7 @@ def _clients(file: CheckedFile) -> dict[Hashable, ClientConfig]:
         found += [config.target_client, config.producer.client]
         found += _own_clients(each.worker) if each.worker.offset_storage_topic else []
     found += [] if file.worker is None else _own_clients(file.worker)
+    found += [worker.client for _, worker in file.groups]
     clients: dict[Hashable, ClientConfig] = {}
     for client in found:
         clients.setdefault(_key(client), client)
@@ -214,6 +216,8 @@ def _look_around(client: ClientConfig, probe: RightsProbe, checks: list[Check]) 
 def _all_wanted(file: CheckedFile, logins: Logins) -> Iterable[tuple[str, list[Wanted]]]:
     if file.worker is not None:
         yield "worker", wanted_by_worker(file.worker)
+    for flow, worker in file.groups:
+        yield str(flow), wanted_by_group(worker)
     for connector in file.connectors:
         yield str(connector.flow), _wanted(connector, logins)
 

@@ -17,6 +17,7 @@ from sparkmirror.connect.publisher import Identity, Publisher
 from sparkmirror.connect.running import Running, RunningSource
 from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.connect.stores import Settings, Snapshot, Stores
+from sparkmirror.connect.tenure import Tenure
 from sparkmirror.errors import MirrorError
 from sparkmirror.spark.lease import boot_clock
 
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.2
 SLOT_SECONDS = 1.0
+# At the end, for a connector that has only begun to start: it has nothing to store.
+STARTING_SECONDS = 1.0
 
 
 class Crew:
@@ -51,12 +54,10 @@ class Crew:
         self._make = make
         self._spark = spark
         self._stop_seconds = stop_seconds
-        self._clock = clock
+        self._tenure = Tenure(stores.group, clock)
         self._lock = threading.Lock()
         self._keepers: dict[str, ConnectorKeeper] = {}
         self._leaving: list[ConnectorKeeper] = []
-        self._lease_until = 0.0
-        self._generation = -1
         self._has_claimed = False
         # The last error of a turn, so that it is logged once.
         self._said = ""
@@ -72,16 +73,20 @@ class Crew:
         self._thread.start()
 
     def stop(self, seconds: float) -> bool:
-        """Stop all connectors and Spark; tells whether all ended in time."""
+        """Stop all connectors and Spark; tells whether all that had anything to store ended."""
         self._stopping.set()
         self._wake.set()
         deadline = time.monotonic() + seconds
         if self._thread.is_alive():
             self._thread.join(seconds)
         self._step_down("the worker ends")
+        # Connectors that wait for Spark need not wait any longer.
+        self._spark.give_up_start()
+        starting_until = time.monotonic() + STARTING_SECONDS
         for keeper in self._leaving:
-            keeper.join(max(0.1, deadline - time.monotonic()))
-        has_ended = all(keeper.has_ended for keeper in self._leaving)
+            until = starting_until if keeper.is_starting else deadline
+            keeper.join(max(0.1, until - time.monotonic()))
+        has_ended = all(keeper.has_ended or keeper.is_starting for keeper in self._leaving)
         self._spark.close()
         return has_ended
 
@@ -91,7 +96,7 @@ class Crew:
 
     def leads(self) -> bool:
         """Whether this worker leads, and nobody else can."""
-        return self._group.is_leader and self._group.lease_seconds() > 0
+        return self._tenure.leads()
 
     def keeper(self, name: str) -> ConnectorKeeper | None:
         """Who keeps the connector `name` here."""
@@ -132,7 +137,7 @@ class Crew:
     def reconcile(self) -> None:
         """One look: who leads, and what is wanted."""
         self._leaving = [keeper for keeper in self._leaving if not keeper.has_ended]
-        if self._has_lapsed():
+        if self._tenure.has_lapsed():
             self._step_down("this worker leads no more")
         if not self.leads():
             self._close_spark()
@@ -140,18 +145,6 @@ class Crew:
             self._take_over()
             self._apply(self._configs.snapshot())
             self._check_spark()
-
-    def _has_lapsed(self) -> bool:
-        """Whether there was a moment since the last look at which another worker could lead.
-
-        It may be over: a process that was frozen finds itself elected anew when it wakes up. But
-        not without a new generation of the group: else only this thread was slow.
-        """
-        until, generation = self._lease_until, self._generation
-        self._generation = self._group.generation
-        self._lease_until = self._clock() + self._group.lease_seconds()
-        is_late = self._clock() > until and self._generation != generation
-        return is_late or not self.leads()
 
     def _take_over(self) -> None:
         if not self._has_claimed:

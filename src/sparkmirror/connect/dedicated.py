@@ -1,52 +1,39 @@
 """Dedicated mode: all flows of an mm2 file in one process, until told to stop.
 
-Runs on: worker. Mirrors: org.apache.kafka.connect.mirror.MirrorMaker.
+Runs on: worker. Mirrors: org.apache.kafka.connect.mirror.MirrorMaker. Several processes may run
+with one file: `FlowGroup` lets one of them copy each flow. Spark starts while the groups are being
+joined, which takes a broker three seconds (group.initial.rebalance.delay.ms).
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
-from sparkmirror.config.mm2 import MirrorMakerConfig
+from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, MirrorMakerConfig
 from sparkmirror.connect.checkpoint_connector import CheckpointConnector
 from sparkmirror.connect.dedicated_topics import DedicatedTopics
+from sparkmirror.connect.flow_group import (
+    LEAVE_SECONDS,
+    STOP_SECONDS,
+    Connectors,
+    FlowGroup,
+    FlowView,
+    Phase,
+    WorkerConnector,
+    connect_all,
+)
 from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
 from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.connect.start_report import refuse_fresh_starts
-from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
-from sparkmirror.spark.link_server import LinkServer
-from sparkmirror.spark.session import SparkEngine
+from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
 
-# Commit, drain and end: SIGTERM to exit takes less than ten seconds in all.
-STOP_SECONDS = 7.0
-
-
-class WorkerConnector(Protocol):
-    """A connector that needs no Spark: all of its work is done by threads of this process."""
-
-    name: str
-
-    @property
-    def last_error(self) -> str:
-        """What keeps it from doing its work; empty while it does."""
-
-    def connect(self) -> None:
-        """Open the admin connections; KafkaError says of each cluster why it cannot be reached."""
-
-    def start(self) -> None:
-        """Begin; what fails from here on is logged and tried again."""
-
-    def stop(self) -> None:
-        """Begin nothing new; does not wait."""
-
-    def join(self, seconds: float) -> bool:
-        """Wait for the end and close everything; tells whether all was stored."""
+CONNECT_LOOK_SECONDS = 0.1
 
 
 class DedicatedMirror:
@@ -54,91 +41,136 @@ class DedicatedMirror:
 
     def __init__(self, config: MirrorMakerConfig, *, resume_only: bool = False) -> None:
         """`resume_only`: start nothing unless every partition has a position to resume at."""
-        self._config = config
+        tasks = sum(flow.source.tasks_max for flow in config.flows)
         self._resume_only = resume_only
-        self.connectors = [SourceConnector(flow) for flow in config.flows]
-        self.worker_connectors = _worker_connectors(config)
-        self._engine: SparkEngine | None = None
-        self._links: LinkServer | None = None
+        self._spark = SparkHost(config.spark, slots=tasks)
+        self._groups = _make_groups(config, self._spark)
+        self.flows = [FlowView(flow, self._groups[_group_key(flow)]) for flow in config.flows]
+        self._is_started = False
+        self._has_told = False
 
-    def start(self) -> None:
-        """Connect everywhere, then start Spark, then the flows.
+    @property
+    def worker_connectors(self) -> Sequence[WorkerConnector]:
+        """Those that have no tasks: checkpoints and heartbeats, of the flows that run here."""
+        return [each for group in self._groups.values() for each in group.connectors.worker_side]
+
+    def start(self, stop: threading.Event) -> None:
+        """Connect everywhere, then start Spark and join the groups; ends early on `stop`.
 
         Raises:
             KafkaError: all clusters that cannot be reached, at once; nothing was created anywhere.
             ConfigErrors: the same for key stores and logins that cannot be used.
             MirrorError: with `resume_only`, all partitions that would start afresh, of all flows.
         """
-        began = time.monotonic()
-        self._connect_all()
-        if self._resume_only:
-            refuse_fresh_starts(line for flow in self.connectors for line in flow.refused_starts())
-        # Before the flows: what they find on their first look includes the heartbeats.
-        for worker_side in self.worker_connectors:
-            worker_side.start()
-        tasks = sum(flow.source.tasks_max for flow in self._config.flows)
-        self._engine = SparkEngine(self._config.spark, tasks)
-        self._links = LinkServer(*self._engine.link_address)
-        log.info("Spark %s is up after %.1f s", self._engine.master, time.monotonic() - began)
-        for connector in self.connectors:
-            connector.start(self._engine, self._links)
-        log.info("%d flows started", len(self.connectors))
+        if not self._connect(stop):
+            return
+        self._is_started = True
+        if self.flows:
+            self._spark.begin()
+        for group in self._groups.values():
+            group.start()
+
+    def look(self) -> None:
+        """Called about once a second: say which tasks lack a Spark slot, and what has started.
+
+        Raises:
+            MirrorError: a flow cannot be run by this process, or Spark is gone.
+        """
+        groups = list(self._groups.values())
+        for group in groups:
+            if group.failure is not None:
+                raise group.failure
+        self._spark.raise_failure()
+        tasks = [task for group in groups for task in group.tasks]
+        for task in tasks:
+            task.check_slot(len(tasks))
+        if groups and all(group.phase is Phase.STANDING_BY for group in groups):
+            # Executors elsewhere are for those who use them; a JVM of our own is kept warm.
+            self._spark.close_if_elsewhere()
+        self._tell_started()
 
     def stop(self) -> bool:
         """Commit and end everything; tells whether all tasks ended clean."""
-        for connector in self.connectors:
-            connector.stop()
-        for worker_side in self.worker_connectors:
-            worker_side.stop()
-        clean = self._join_all()
-        if self._links is not None:
-            self._links.close()
-        if self._engine is not None:
-            self._engine.stop()
-        return clean
+        if not self._is_started:
+            return True
+        deadline = time.monotonic() + STOP_SECONDS + LEAVE_SECONDS
+        groups = list(self._groups.values())
+        for group in groups:
+            group.stop()
+        self._spark.give_up_start()
+        for group in groups:
+            group.finish(deadline)
+        for group in groups:
+            group.leave()
+        self._spark.close()
+        return all(group.is_clean for group in groups)
 
-    def check_slots(self) -> None:
-        """Say which tasks lack a Spark slot; called now and then."""
-        tasks = [task for connector in self.connectors for task in connector.tasks]
-        for task in tasks:
-            task.check_slot(len(tasks))
+    def _connect(self, stop: threading.Event) -> bool:
+        """Reach all clusters and look for positions; False when `stop` came first.
 
-    def _connect_all(self) -> None:
-        connectors = (*self.connectors, *self.worker_connectors)
-        with ThreadPoolExecutor(max(1, len(connectors))) as pool:
-            results = list(pool.map(_connect, connectors))
-        unusable = {str(error): error for error in results if isinstance(error, ConfigError)}
-        if unusable:
-            raise ConfigErrors(list(unusable.values()))
-        lines = [line for error in results if error is not None for line in str(error).splitlines()]
-        if lines:
-            # Each cluster once, however many flows it is part of.
-            raise KafkaError("\n".join(dict.fromkeys(lines)))
+        A thread that still tries then is left alone.
+        """
+        errors: list[MirrorError] = []
+        groups = list(self._groups.values())
 
-    def _join_all(self) -> bool:
-        """Wait for all; only positions must be stored for a clean end: the rest comes again."""
-        deadline = time.monotonic() + STOP_SECONDS
-        clean = [c.join(max(0.1, deadline - time.monotonic())) for c in self.connectors]
-        for worker_side in self.worker_connectors:
-            worker_side.join(max(0.1, deadline - time.monotonic()))
-        return all(clean)
+        def connect() -> None:
+            try:
+                connect_all([each for group in groups for each in group.connectors.all])
+                if self._resume_only:
+                    sources = [each for group in groups for each in group.connectors.sources]
+                    refuse_fresh_starts(line for each in sources for line in each.refused_starts())
+            except MirrorError as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=connect, name="connect", daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(CONNECT_LOOK_SECONDS)
+            if stop.is_set():
+                return False
+        for error in errors:
+            raise error
+        return True
+
+    def _tell_started(self) -> None:
+        """Once, when it is known of every flow whether it runs here."""
+        phases = [group.phase for group in self._groups.values()]
+        if self._has_told or not all(p in (Phase.RUNNING, Phase.STANDING_BY) for p in phases):
+            return
+        self._has_told = True
+        waiting = sum(1 for flow in self.flows if flow.stands_by)
+        running = len(self.flows) - waiting
+        log.info("%d flows started%s", running, f", {waiting} standing by" if waiting else "")
 
 
-def _worker_connectors(config: MirrorMakerConfig) -> Sequence[WorkerConnector]:
-    """What runs beside the source connectors."""
+Member = FlowConfig | HeartbeatPair
+
+
+def _group_key(member: Member) -> tuple[str, str]:
+    """Flows with one group.id on one target share its fate, as they do in MirrorMaker 2."""
+    return member.name.target, member.worker.group_id
+
+
+def _make_groups(config: MirrorMakerConfig, spark: SparkHost) -> dict[tuple[str, str], FlowGroup]:
+    members: dict[tuple[str, str], list[Member]] = {}
+    every: list[Member] = [*config.flows, *config.heartbeat_pairs]
+    for member in every:
+        members.setdefault(_group_key(member), []).append(member)
+    return {key: _make_group(rows, spark) for key, rows in members.items()}
+
+
+def _make_group(members: Sequence[Member], spark: SparkHost) -> FlowGroup:
+    return FlowGroup(members[0].worker, lambda: _make_connectors(members), spark)
+
+
+def _make_connectors(members: Sequence[Member]) -> Connectors:
+    flows = [member for member in members if isinstance(member, FlowConfig)]
+    pairs = [member for member in members if isinstance(member, HeartbeatPair)]
     checkpoints = [
-        CheckpointConnector(flow, has_syncs=flow.source.emit_offset_syncs_enabled)
-        for flow in config.flows
+        CheckpointConnector(flow, has_syncs=flow.source.emit_offset_syncs_enabled) for flow in flows
     ]
-    heartbeats = [HeartbeatConnector(pair) for pair in config.heartbeat_pairs]
-    workers = [flow.worker for flow in config.flows]
-    workers += [pair.worker for pair in config.heartbeat_pairs]
-    return [*checkpoints, *heartbeats, DedicatedTopics(workers)]
-
-
-def _connect(connector: SourceConnector | WorkerConnector) -> MirrorError | None:
-    try:
-        connector.connect()
-    except MirrorError as error:
-        return error
-    return None
+    heartbeats = [HeartbeatConnector(pair) for pair in pairs]
+    topics = DedicatedTopics([member.worker for member in members])
+    return Connectors(
+        [SourceConnector(flow) for flow in flows], [*checkpoints, *heartbeats, topics]
+    )

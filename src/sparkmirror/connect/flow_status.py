@@ -5,15 +5,19 @@ Runs on: worker. Pure: reads what the tasks last reported.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
 
 
 @dataclass(frozen=True, slots=True)
 class FlowStatus:
-    """Totals since the worker started. `behind` is None until every task knows its positions."""
+    """Totals since the worker started. `behind` is None until every task knows its positions.
+
+    `stands_by` says why another process copies the flow; empty when this one does.
+    """
 
     flow: str
     records: int
@@ -25,9 +29,30 @@ class FlowStatus:
     skipped: int
     problems: int
     error: str
+    stands_by: str = ""
 
 
-def summarize(connector: SourceConnector) -> FlowStatus:
+class ShownFlow(Protocol):
+    """A flow that runs, or may run, in this process."""
+
+    @property
+    def flow(self) -> NamedFlow: ...
+    @property
+    def tasks(self) -> Sequence[TaskRunner]: ...
+    @property
+    def last_error(self) -> str: ...
+    @property
+    def stands_by(self) -> str: ...
+
+
+class NamedFlow(Protocol):
+    """What a flow is called."""
+
+    @property
+    def name(self) -> object: ...
+
+
+def summarize(connector: ShownFlow) -> FlowStatus:
     """Add up the tasks of one flow."""
     tasks = list(connector.tasks)
     return FlowStatus(
@@ -41,6 +66,7 @@ def summarize(connector: SourceConnector) -> FlowStatus:
         skipped=sum(task.numbers.get("skipped_records", 0) for task in tasks),
         problems=sum(task.numbers.get("waiting", 0) for task in tasks),
         error=_error(connector, tasks),
+        stands_by=connector.stands_by,
     )
 
 
@@ -51,7 +77,7 @@ def _behind(tasks: list[TaskRunner]) -> int | None:
     return sum(int(count) for count in known if count is not None)
 
 
-def _error(connector: SourceConnector, tasks: list[TaskRunner]) -> str:
+def _error(connector: ShownFlow, tasks: list[TaskRunner]) -> str:
     for task in tasks:
         if task.state is TaskState.FAILED:
             return f"{task.task} FAILED: {reason_of(task.trace)}"

@@ -86,6 +86,7 @@ class ConnectorKeeper:
         self._is_leaving = False
         self._has_ended = False
         self._is_active = False
+        self._is_starting = False
         self._wake = threading.Event()
         self._seen: Desired | None = None
         self._config: Settings | None = None
@@ -134,6 +135,11 @@ class ConnectorKeeper:
     def has_ended(self) -> bool:
         """Whether the thread is done."""
         return self._has_ended and not self._thread.is_alive()
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the connector has only begun to start: it has nothing to store."""
+        return self._is_starting
 
     @property
     def is_idle(self) -> bool:
@@ -230,6 +236,7 @@ class ConnectorKeeper:
         with owned_by(self):
             running = self._make(desired.config)
         self._is_active = True
+        self._is_starting = True
         try:
             running.connect()
             # That may have taken long: somebody else may lead by now.
@@ -238,6 +245,7 @@ class ConnectorKeeper:
                 self.running = running
                 log.info("connector %s started", self.name)
         finally:
+            self._is_starting = False
             if self.running is not running:
                 self._end(running)
         self._forgive()

@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 PROTOCOL_TYPE = "connect"
 PROTOCOL = "sparkmirror"
+OCCUPIED = "Kafka Connect workers use this group.id: stop them first, or name another"
 LEASE_MARGIN_SECONDS = 1.0
 # What the coordinator refuses for a reason that somebody has to remove.
 REFUSED_SECONDS = 5.0
@@ -68,16 +69,26 @@ class Membership:
         heartbeat_interval_ms: int,
         rebalance_timeout_ms: int,
         own_url: str,
+        protocol: str = PROTOCOL,
+        occupied: str = OCCUPIED,
+        denied: str = NO_CONNECTORS,
         clock: Callable[[], float] = boot_clock,
     ) -> None:
+        """`protocol`: only members with the same one share a group.
+
+        `occupied` and `denied` say what it means when members with another protocol are in the
+        group, and when we may not be.
+        """
         self.own_url = own_url
+        self._occupied = occupied
+        self._denied = denied
         # What keeps us from being a member; empty while we are.
         self.last_error = ""
         self._config = replace(
             client, request_timeout_ms=min(client.request_timeout_ms, session_timeout_ms)
         )
         self._terms = GroupTerms(
-            group_id, PROTOCOL_TYPE, PROTOCOL, session_timeout_ms, rebalance_timeout_ms
+            group_id, PROTOCOL_TYPE, protocol, session_timeout_ms, rebalance_timeout_ms
         )
         self._heartbeat_seconds = heartbeat_interval_ms / 1000
         self._clock = clock
@@ -138,11 +149,11 @@ class Membership:
         """Start the thread, which joins the group and stays in it."""
         self._thread.start()
 
-    def stop(self) -> None:
+    def stop(self, seconds: float = STOP_SECONDS) -> None:
         """Leave the group. Whoever leads must have stopped what it runs before."""
         self._stopping.set()
         if self._thread.is_alive():
-            self._thread.join(STOP_SECONDS)
+            self._thread.join(seconds)
 
     # -- the thread --------------------------------------------------------------------------------
 
@@ -301,9 +312,9 @@ class Membership:
             callback()
 
     def _complain(self, error: KafkaError) -> None:
-        text = told_if_denied(error, NO_CONNECTORS)
+        text = told_if_denied(error, self._denied)
         if isinstance(error, BrokerError) and error.code == INCONSISTENT_GROUP_PROTOCOL:
-            text += "; Kafka Connect workers use this group.id: stop them first, or name another"
+            text += f"; {self._occupied}"
         if text != self.last_error and not self._stopping.is_set():
             self.last_error = text
             log.warning("[%s] trying again: %s", self._group, text)

@@ -20,6 +20,7 @@ from sparkmirror.wire.access import CLUSTER_NAME, Resource, Right
 RESOURCES = {
     Place.GROUPS: Resource.GROUP,
     Place.MEMBERS: Resource.GROUP,
+    Place.FLOW_GROUP: Resource.GROUP,
     Place.CLUSTER: Resource.CLUSTER,
     Place.TRANSACTIONAL_ID: Resource.TRANSACTIONAL_ID,
 }
@@ -150,6 +151,12 @@ def wanted_by_worker(worker: WorkerConfig) -> list[Wanted]:
         Place.TRANSACTIONAL_ID: own(f"connect-cluster-{worker.group_id}"),
     }
     return list(_rows([Feature.WORKER], places))
+
+
+def wanted_by_group(worker: WorkerConfig) -> list[Wanted]:
+    """What the processes of one flow need to agree on which of them copies."""
+    own = Clients(worker.client, worker.client, worker.client, _named(worker.group_id))
+    return list(_rows([Feature.DEDICATED], {Place.FLOW_GROUP: own}))
 
 
 def _offsets(worker: WorkerConfig) -> Clients:

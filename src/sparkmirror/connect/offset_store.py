@@ -6,7 +6,9 @@ Runs on: worker. The copy tasks write it (spark/positions); this creates it and 
 from __future__ import annotations
 
 from contextlib import closing
+from typing import NamedTuple
 
+from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.storage_topics import (
@@ -18,11 +20,23 @@ from sparkmirror.connect.storage_topics import (
 from sparkmirror.connect.topic_reader import TopicReader
 from sparkmirror.errors import DeniedError, KafkaError, told
 from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
-from sparkmirror.mirror.records import decode_offset_key, decode_offset_value
+from sparkmirror.mirror.provenance import Provenance, decode_provenance
+from sparkmirror.mirror.records import START, decode_offset_key, decode_offset_value
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin import Admin
 
 READ_SECONDS = 60.0
+
+
+class StoredPosition(NamedTuple):
+    """Where a partition's copy goes on, and which log that is of; empty where nobody wrote it."""
+
+    next_offset: int
+    provenance: Provenance = Provenance()
+
+    def is_of(self, topic_id: bytes) -> bool:
+        """Whether it may be of the topic with this id."""
+        return not topic_id or self.provenance.topic_id in (None, topic_id)
 
 
 class OffsetStore:
@@ -49,7 +63,7 @@ class OffsetStore:
 
     def load_existing(
         self, admin: Admin, client: ClientConfig | None = None
-    ) -> dict[TopicPartition, int]:
+    ) -> dict[TopicPartition, StoredPosition]:
         """What `load` finds, before `prepare`: a topic that is not there is not created."""
         worker = self._worker
         if client is None or client.is_same_cluster(worker.client):
@@ -62,10 +76,10 @@ class OffsetStore:
         self.partitions = found.partitions
         return self.load()
 
-    def load(self) -> dict[TopicPartition, int]:
-        """The last copied upstream offset of every partition that has one."""
+    def load(self) -> dict[TopicPartition, StoredPosition]:
+        """The position of every partition that has one."""
         reader = TopicReader(self._worker.client, self.topic, self.partitions)
-        found: dict[TopicPartition, int] = {}
+        found: dict[TopicPartition, StoredPosition] = {}
         try:
             records = reader.read(READ_SECONDS)
         except DeniedError as error:
@@ -75,9 +89,20 @@ class OffsetStore:
             if key is None or (key.connector, key.cluster) != (self._connector, self._cluster):
                 continue
             tp = TopicPartition(key.topic, key.partition)
-            last_offset = decode_offset_value(record.value)
-            if last_offset is None:
+            position = _decode(record)
+            if position is None:
                 found.pop(tp, None)
             else:
-                found[tp] = last_offset
+                found[tp] = position
         return found
+
+
+def _decode(record: Record) -> StoredPosition | None:
+    provenance = decode_provenance(record.headers)
+    # Only a task of ours writes -1: it has decided to start at offset 0, say of an empty log with
+    # auto.offset.reset=latest. Connect and MirrorMaker 2 read it as "no position".
+    lowest = 0 if provenance is None else START
+    last_offset = decode_offset_value(record.value, lowest)
+    if last_offset is None:
+        return None
+    return StoredPosition(last_offset + 1, provenance or Provenance())

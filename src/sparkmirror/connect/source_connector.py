@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence, Set
 
 from sparkmirror.connect.acl_sync import AclSync
 from sparkmirror.connect.config_sync import ConfigSync
+from sparkmirror.connect.cycles import Cycles
 from sparkmirror.connect.hidden_topics import HiddenTopics
 from sparkmirror.connect.internal_topics import InternalTopic, ensure_internal_topics
 from sparkmirror.connect.naming import some_names
-from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.offset_store import OffsetStore, StoredPosition
 from sparkmirror.connect.remote_topics import RemoteTopics
 from sparkmirror.connect.source_flow import SourceFlow
 from sparkmirror.connect.start_report import StartReport
@@ -31,7 +32,7 @@ from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.spark.copy_settings import Assigned, encode_assigned, start_message
 from sparkmirror.spark.link_files import LinkFiles, clients_of_tasks
 from sparkmirror.spark.link_frames import Message
-from sparkmirror.spark.link_server import LinkServer
+from sparkmirror.spark.link_server import Lender, LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
@@ -54,6 +55,9 @@ LAST_REQUEST_SECONDS = 0.5
 class SourceConnector:
     """Discovers topics, creates their remotes, and keeps the copy tasks in line with them."""
 
+    # It copies, for whoever shows it beside flows that other processes copy.
+    stands_by = ""
+
     def __init__(self, flow: SourceFlow) -> None:
         self.flow = flow
         self.config = flow.source
@@ -63,12 +67,13 @@ class SourceConnector:
         self._is_elsewhere = not producer.is_same_cluster(target)
         self._policy = flow_policy(self.config)
         self._filter = make_topic_filter(self.config)
+        self._cycles = Cycles(self.config, self._filter, self._policy)
         self._property_filter = make_config_property_filter(self.config)
         self._store = OffsetStore(flow.worker, self.config.name, self.config.source_alias)
         self._assignment: list[list[TopicPartition]] = []
         self._topic_ids: dict[str, bytes] = {}
         # Positions of topics that were deleted and created anew, until a task stores others.
-        self._stale: dict[TopicPartition, int] = {}
+        self._stale: dict[TopicPartition, StoredPosition] = {}
         # The remote topic of every topic that has one, as of the last refresh.
         self._remotes: dict[str, str] = {}
         # For executors elsewhere, which have none; those of this machine have the worker's.
@@ -101,9 +106,12 @@ class SourceConnector:
         self._hidden = HiddenTopics(self.config, self._wants, source)
         self._start_report = StartReport(name, self.config, source)
 
-    def start(self, engine: SparkEngine, links: LinkServer) -> None:
-        """Create what is missing, start the tasks, and go on looking for topics."""
-        self._engine, self._links = engine, links
+    def start(self, engine: SparkEngine, links: LinkServer, lease: Lender | None = None) -> None:
+        """Create what is missing, start the tasks, and go on looking for topics.
+
+        `lease` tells how long tasks may write, if their flow has a group of its own.
+        """
+        self._engine, self._links, self._lease = engine, links, lease
         if not engine.is_local:
             self._files = LinkFiles(clients_of_tasks(self.config, self.flow.worker))
         self._store.prepare(self._target, self.config.target_client)
@@ -234,6 +242,7 @@ class SourceConnector:
     def refresh(self) -> None:
         """Look at both clusters, create and grow remote topics, adjust the tasks."""
         shown = self._source.list_topics()
+        self._cycles.look(shown)
         source = {name: view for name, view in shown.items() if self._wants(name)}
         self._note_ids(source)
         counts = {name: view.partitions for name, view in source.items()}
@@ -293,7 +302,12 @@ class SourceConnector:
         }
         if recreated:
             stored = self._store.load()
-            self._stale |= {tp: last for tp, last in stored.items() if tp.topic in recreated}
+            # One that names its topic's id is judged by the task: it may be of the new topic.
+            self._stale |= {
+                tp: position
+                for tp, position in stored.items()
+                if tp.topic in recreated and position.provenance.topic_id is None
+            }
         known.update({name: view.topic_id for name, view in source.items()})
 
     def _copyable(
@@ -355,6 +369,7 @@ class SourceConnector:
             f"{self.flow.name}|{self.config.name}-{at}",
             lambda: self._orders(at),
             self.refresh_soon,
+            lease=self._lease,
         )
 
     def _orders(self, at: int) -> Message:
@@ -383,9 +398,10 @@ class SourceConnector:
         stored = self._store.load()
         rows = []
         for tp in partitions:
-            last_offset = stored.get(tp)
-            is_stale = last_offset is not None and last_offset == self._stale.get(tp)
-            next_offset = None if last_offset is None or is_stale else last_offset + 1
+            position = stored.get(tp)
             target = TopicPartition(self._remote(tp.topic), tp.partition)
-            rows.append(Assigned(tp, target, next_offset))
+            if position is None or position == self._stale.get(tp):
+                rows.append(Assigned(tp, target, None))
+            else:
+                rows.append(Assigned(tp, target, *position))
         return rows

@@ -54,13 +54,12 @@ class StartReport:
     def refused(self, wants: Callable[[str], bool], store: OffsetStore, target: Admin) -> list[str]:
         """A line for each partition, or several of a topic, that would begin afresh."""
         stored = store.load_existing(target, self._config.target_client)
-        partitions = [
-            TopicPartition(topic, at)
-            for topic, view in self._source.list_topics().items()
-            if wants(topic)
-            for at in range(view.partitions)
-        ]
-        positions = {tp: stored[tp] + 1 if tp in stored else None for tp in partitions}
+        positions: dict[TopicPartition, int | None] = {}
+        for topic, view in self._source.list_topics().items():
+            for at in range(view.partitions if wants(topic) else 0):
+                position = stored.get(tp := TopicPartition(topic, at))
+                is_usable = position is not None and position.is_of(view.topic_id)
+                positions[tp] = position.next_offset if position and is_usable else None
         found = refused_starts(self._starts(positions, REFUSE_SECONDS))
         return [f"{self._flow}: {line}" for line in list_starts(found)]
 

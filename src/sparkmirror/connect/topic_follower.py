@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sparkmirror.batches.forward import find_batches
-from sparkmirror.batches.header import CONTROL, MAGIC_AT, check_header, read_header
+from sparkmirror.batches.header import (
+    CONTROL,
+    MAGIC_AT,
+    check_header,
+    read_header,
+    read_leader_epoch,
+)
 from sparkmirror.batches.message_set import decode_message
 from sparkmirror.batches.records import Record, decode
 from sparkmirror.batches.transactions import AbortedTransactions
@@ -22,7 +28,8 @@ from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from sparkmirror.wire.fetch_messages import Limits
-from sparkmirror.wire.fetcher import Fetcher, Records
+from sparkmirror.wire.fetcher import Fetcher, Records, Taken
+from sparkmirror.wire.leader_epochs import EpochRows
 from sparkmirror.wire.loop import Loop
 
 KEEP_BYTES = 4 << 20
@@ -53,6 +60,7 @@ class TopicFollower:
         self._partitions = [TopicPartition(topic, at) for at in range(partitions)]
         self._topic_id: bytes | None = None
         self._positions: dict[TopicPartition, int] = {}
+        self._epochs: dict[TopicPartition, EpochRows] = {}
         self._ends: dict[TopicPartition, int] = {}
         self._open: set[TopicPartition] = set()
         self._records: list[Record] = []
@@ -95,13 +103,15 @@ class TopicFollower:
         self._ends.clear()
         self._open.clear()
         # The fetcher asks for metadata and for the range of each partition first.
-        for tp in self._partitions:
-            self._fetcher.add(tp, None)
+        fetched = {
+            tp: self._fetcher.add(tp, None, self._epochs.get(tp, ())) for tp in self._partitions
+        }
         try:
             in_time = self._loop.run_until(self._is_over, deadline - self._loop.clock())
             code = self._topic_error()
         finally:
-            for tp in self._partitions:
+            for tp, partition in fetched.items():
+                self._epochs[tp] = partition.epochs.rows
                 self._fetcher.remove(tp)
         if code and not error_code(code).retriable:
             needed = topic_right(Operation.READ, self.topic)
@@ -128,6 +138,7 @@ class TopicFollower:
     def _forget(self) -> None:
         self._topic_id = None
         self._positions.clear()
+        self._epochs.clear()
         self._records.clear()
         self._is_other_log = False
         self._starts_anew = True
@@ -147,7 +158,7 @@ class TopicFollower:
         """Only while there is something to read: no long poll is left behind."""
         return bool(self._open)
 
-    def on_records(self, records: Records) -> int:
+    def on_records(self, records: Records) -> Taken:
         """Decode at once; nothing of the buffer is kept."""
         bounds, _ = find_batches(records.view)
         next_offset = records.next_offset
@@ -158,7 +169,8 @@ class TopicFollower:
             found += [record for record in some if record.offset >= records.next_offset]
         self._records += found
         self._stand(records.tp, next_offset)
-        return next_offset
+        epoch = read_leader_epoch(records.view, bounds[-2]) if len(bounds) > 1 else -1
+        return Taken(next_offset, epoch)
 
     def on_round(self) -> None:
         """Nothing waits for it."""
@@ -180,6 +192,10 @@ class TopicFollower:
         next_offset = start if known is None else known
         self._stand(tp, next_offset)
         return next_offset
+
+    def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:
+        """What was read may be gone: read all of it again."""
+        self._is_other_log = True
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:
         """While we read it: what was read is about other records."""

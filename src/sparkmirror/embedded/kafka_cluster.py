@@ -129,6 +129,7 @@ class KafkaCluster:
         *,
         brokers: int = 1,
         port: int | None = None,
+        ports: Sequence[int] = (),
         folder: Path | None = None,
         properties: Mapping[str, str] = MappingProxyType({}),
         listeners: Mapping[str, str] = MappingProxyType({}),
@@ -139,7 +140,9 @@ class KafkaCluster:
         keep: bool = False,
         detached: bool = False,
     ) -> None:
-        """`listeners` are the security protocols, by name, of those beside the plain one.
+        """`port` is that of the first broker, or `ports` those of all; else the OS chooses.
+
+        `listeners` are the security protocols, by name, of those beside the plain one.
 
         What they need else is in `properties`. A cluster of one broker may tell its clients to come
         to other ports than it listens on: `advertised_ports`, by the listener's name.
@@ -150,7 +153,7 @@ class KafkaCluster:
         self.version = version
         self.brokers: list[Broker] = []
         self._node_ids = range(1, brokers + 1)
-        self._port = port
+        self._wanted_ports = ports or ([port + at for at in range(brokers)] if port else ())
         self._folder = folder
         self._properties = properties
         self._listeners = listeners
@@ -240,9 +243,7 @@ class KafkaCluster:
 
     def _prepare(self, jars: KafkaJars) -> list[Broker]:
         self._refuse_another_size()
-        wanted = [
-            self._port + index if self._port else None for index in range(len(self._node_ids))
-        ]
+        wanted: Sequence[int | None] = self._wanted_ports or [None] * len(self._node_ids)
         broker_ports = [self._reserve(port) for port in wanted]
         controller_ports = [self._reserve(None) for _ in self._node_ids]
         voters = ",".join(

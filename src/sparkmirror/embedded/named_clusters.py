@@ -48,6 +48,10 @@ class NamedCluster:
         return [process for pid, began in found if (process := _process(pid, began)) is not None]
 
     @property
+    def ports(self) -> list[int]:
+        return [int(server.rpartition(":")[2]) for server in self.bootstrap_servers.split(",")]
+
+    @property
     def is_running(self) -> bool:
         return len(self.processes()) == len(self.pids)
 
@@ -77,7 +81,10 @@ def start_named(
     version: str = KAFKA_VERSION,
     heap: str = "512m",
 ) -> NamedCluster:
-    """Start a cluster that goes on after this process has ended; return when it answers."""
+    """Start a cluster that goes on after this process has ended; return when it answers.
+
+    One that was stopped with `keep` comes back on its ports: clients have them in their files.
+    """
     with _locked(name) as folder:
         running = _load(folder)
         if running is not None and running.processes():
@@ -88,6 +95,7 @@ def start_named(
             name,
             brokers=brokers,
             port=port,
+            ports=() if running is None or port is not None else running.ports,
             folder=folder,
             version=version,
             heap=heap,

@@ -32,6 +32,7 @@ class Feature(StrEnum):
     GROUP_OFFSETS = "group offsets"
     HEARTBEATS = "heartbeats"
     WORKER = "Connect worker"
+    DEDICATED = "dedicated mode"
 
 
 SETTINGS = {
@@ -42,6 +43,7 @@ SETTINGS = {
     Feature.GROUP_OFFSETS: "`sync.group.offsets.enabled`, off unless set",
     Feature.HEARTBEATS: "`emit.heartbeats.enabled`, on unless set",
     Feature.WORKER: "`sparkmirror worker`",
+    Feature.DEDICATED: "`sparkmirror run`",
 }
 
 
@@ -67,6 +69,7 @@ class Place(Enum):
     STATUS = "`status.storage.topic`"
     GROUPS = "groups that are followed"
     MEMBERS = "group `group.id`"
+    FLOW_GROUP = "group `<source>-mm2`, or what `group.id` says"
     CLUSTER = "the cluster"
     TRANSACTIONAL_ID = "transactional id `connect-cluster-<group.id>`"
 
@@ -105,6 +108,7 @@ NO_TRACE = "all else goes on: nobody reads what is not written"
 NO_WORKER = "the worker does not start"
 NO_CHANGES = "connectors run, but cannot be created, changed or deleted"
 NO_CONNECTORS = "the worker answers, but runs no connectors and lets nobody change them"
+NO_FLOW = "the flow is not copied before that: another process might copy it too"
 NO_LIST = "connectors cannot read their positions, nor show them"
 NO_ALTERING = "positions cannot be changed by REST"
 NOT_LOOKED = "nobody looks whether the topic is compacted"
@@ -236,6 +240,10 @@ NEEDS: tuple[Need, ...] = (
     Need(
         Feature.WORKER, Side.WORKER, Place.TRANSACTIONAL_ID, WRITE,
         "write connectors to the config topic as the only leader", NO_CONNECTORS,
+    ),
+    Need(
+        Feature.DEDICATED, Side.TARGET, Place.FLOW_GROUP, READ,
+        "let one process of several copy the flow", NO_FLOW,
     ),
 )  # fmt: skip
 

@@ -179,15 +179,19 @@ def decode_offset_key(key: bytes | None) -> OffsetKey | None:
             return None
 
 
+# Stands for "nothing yet, start at offset 0" in a position of ours.
+START = -1
+
+
 def encode_offset_value(last_offset: int) -> bytes:
     """Return the value for a partition copied up to and including `last_offset`."""
     return f'{{"offset":{last_offset}}}'.encode()
 
 
-def decode_offset_value(value: bytes | None) -> int | None:
+def decode_offset_value(value: bytes | None, lowest: int = 0) -> int | None:
     """Return the last offset copied; None for a tombstone or when no offset is stored.
 
-    A negative offset counts as none, as in MirrorMaker 2.
+    An offset below `lowest` counts as none; MirrorMaker 2's is 0.
 
     Raises:
         RecordError: the value is not what Connect writes; going on would copy all records again.
@@ -202,7 +206,8 @@ def decode_offset_value(value: bytes | None) -> int | None:
         return None
     if not isinstance(document, dict):
         raise _not_a_position(value)
-    return _read_last_offset(document.get("offset"), value)
+    last_offset = _read_last_offset(document.get("offset"), value)
+    return None if last_offset is None or last_offset < lowest else last_offset
 
 
 def _read_last_offset(last_offset: Any, value: bytes) -> int | None:
@@ -210,7 +215,7 @@ def _read_last_offset(last_offset: Any, value: bytes) -> int | None:
         return None
     if not _is_integer(last_offset) or last_offset > _MAX_OFFSET:
         raise _not_a_position(value)
-    return int(last_offset) if last_offset >= 0 else None
+    return int(last_offset)
 
 
 def _not_a_position(value: bytes) -> RecordError:

@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 FAILING_SECONDS = 2.0
 # A clean stop waits so long for offset syncs: without the last ones groups re-read some records.
 SYNCS_SECONDS = 1.0
+# How soon a position that was decided is sent once more, while an earlier one is under way.
+DECIDED_SECONDS = 0.1
 
 
 class Committer:
@@ -52,6 +54,11 @@ class Committer:
     def commit(self) -> None:
         """Send the positions that have changed, and what tells where their records went."""
         self._translations.commit()
+        self._send()
+        if self._positions.has_decided:
+            self._loop.call_later(DECIDED_SECONDS, self._send_decided)
+
+    def _send(self) -> None:
         for tp, batch, commit in self._positions.take_commit(int(time.time() * 1000)):
             self._producer.offer(tp, [Parcel(batch, len(commit.last_offsets), None, commit)])
         self._producer.pump()
@@ -64,12 +71,24 @@ class Committer:
             log.warning("stopping with %d bytes unanswered", self._records.waiting_bytes)
         self.commit()
         left = min(self._timeout, max(1.0, deadline - self._loop.clock()))
-        if not self._loop.run_until(lambda: self._positions.is_committed, left):
+        if not self._loop.run_until(self._is_stored, left):
             log.warning("stopping before the positions were stored: the next start copies again")
         # Where positions were waited for to the end, syncs were under way as long.
         left = min(SYNCS_SECONDS, max(0.1, deadline - self._loop.clock()))
         if not self._loop.run_until(lambda: self._translations.idle, left):
             log.warning("stopping before all offset syncs were stored")
+
+    def _send_decided(self) -> None:
+        """What was decided behind a commit that was under way does not wait for the next flush."""
+        if self._positions.has_decided:
+            self._send()
+            self._loop.call_later(DECIDED_SECONDS, self._send_decided)
+
+    def _is_stored(self) -> bool:
+        """Also behind a commit that was under way, which had older positions."""
+        if not self._positions.is_committed:
+            self._send()
+        return self._positions.is_committed
 
     def commit_failing(self) -> None:
         """Store what was copied, so that each attempt does not copy it once more."""

@@ -18,23 +18,14 @@ from collections.abc import Iterable
 from time import sleep
 
 from sparkmirror.batches.forward import Outgoing, Reason, plan, stamp
-from sparkmirror.errors import (
-    BatchError,
-    BrokerError,
-    KafkaError,
-    LeaseError,
-    MirrorError,
-)
+from sparkmirror.errors import BatchError, BrokerError, KafkaError, LeaseError, MirrorError
+from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.spark.committer import Committer
-from sparkmirror.spark.copy_partition import (
-    CopyPartition,
-    choose_offset,
-    fetch_limits,
-    forward_rules,
-)
+from sparkmirror.spark.copy_partition import CopyPartition, fetch_limits, forward_rules
 from sparkmirror.spark.copy_settings import Assigned, CopySettings
 from sparkmirror.spark.damage import Damages, check_progress
 from sparkmirror.spark.delivery import DeliveryTimeout
+from sparkmirror.spark.log_changes import LogChanges
 from sparkmirror.spark.positions import Commit, Positions
 from sparkmirror.spark.positions_writer import PositionsWriter
 from sparkmirror.spark.problems import Missing, Problems
@@ -43,7 +34,7 @@ from sparkmirror.spark.translations import Translations
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
-from sparkmirror.wire.fetcher import Fetcher, Records
+from sparkmirror.wire.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.producer import InPlace, Parcel, Producer
 
@@ -72,7 +63,7 @@ class CopyLoop:
     def __init__(self, settings: CopySettings, loop: Loop) -> None:
         connector, worker = settings.connector, settings.worker
         self._settings = settings
-        self._consumer, self._config = connector.consumer, connector
+        self._config = connector
         self._loop = loop
         pool = BufferPool(LEASED_BYTES)
         self._pool = pool
@@ -94,6 +85,7 @@ class CopyLoop:
             connector.source_alias,
             worker.offset_storage_topic,
             settings.offsets_partitions,
+            self._provenance,
         )
         self.problems = Problems(loop.clock)
         writer = None
@@ -110,6 +102,9 @@ class CopyLoop:
             interval_ms=worker.offset_flush_interval_ms,
             timeout_ms=worker.offset_flush_timeout_ms,
         )
+        self._log_changes = LogChanges(
+            connector, self._positions, self._translations, self._committer.commit
+        )
         self._by_source: dict[TopicPartition, CopyPartition] = {}
         self._by_target: dict[TopicPartition, CopyPartition] = {}
         self._leaving: set[TopicPartition] = set()
@@ -120,7 +115,6 @@ class CopyLoop:
         self._fetch_held = False
         self.records = 0
         self.bytes = 0
-        self.lost_records = 0
         self._delivery = DeliveryTimeout(loop, connector.producer.delivery_timeout_ms)
         self._refusals = Refusals(connector.errors_tolerance)
         self._damages = Damages(loop, connector, self._fetcher, self.problems)
@@ -138,16 +132,15 @@ class CopyLoop:
             if row.source in self._by_source:
                 continue
             if row.source in self._left and row.next_offset is None:
-                self._say_anew(row.source)
-                self._positions.restarted(row.source)
-                self._translations.restarted(row.source)
+                self._log_changes.begin_anew(row.source)
             rules = forward_rules(self._config)
             partition = CopyPartition(row.source, row.target, rules)
             self._by_source[row.source] = self._by_target[row.target] = partition
             if row.next_offset:
                 partition.copied_to = partition.told_to = row.next_offset
             self._target.track([row.target.topic])
-            self._fetcher.add(row.source, row.next_offset)
+            topic_id, epochs, partition.target_offset = row.provenance
+            partition.fetched = self._fetcher.add(row.source, row.next_offset, epochs, topic_id)
 
     def revoke(self, partitions: Iterable[TopicPartition]) -> None:
         """Stop copying these; what is under way is finished and committed first."""
@@ -201,6 +194,11 @@ class CopyLoop:
         return self._producer.idle and self._positions.is_committed
 
     @property
+    def lost_records(self) -> int:
+        """Offsets that retention deleted before they were copied."""
+        return self._log_changes.lost_records
+
+    @property
     def skipped_records(self) -> int:
         """Records that were left out, because errors.tolerance=all."""
         return self._refusals.skipped_records + self._damages.skipped_records
@@ -247,7 +245,7 @@ class CopyLoop:
         self._fetch_held = True
         return False
 
-    def on_records(self, records: Records) -> int:
+    def on_records(self, records: Records) -> Taken:
         """Prepare the batches of one partition and queue them."""
         partition = self._by_source[records.tp]
         try:
@@ -259,12 +257,12 @@ class CopyLoop:
                 )
                 check_progress(planned, records)
         except BatchError as error:
-            return self._damages.stand(partition, records.next_offset, error)
+            return Taken(self._damages.stand(partition, records.next_offset, error))
         if planned.batches:
             self._producer.offer(
                 partition.target, self._parcels(partition, planned.batches, records)
             )
-        return planned.next_offset
+        return Taken(planned.next_offset, planned.leader_epoch)
 
     def on_round(self) -> None:
         """An answer was taken in: let the batches go."""
@@ -273,34 +271,16 @@ class CopyLoop:
     def on_out_of_range(
         self, tp: TopicPartition, position: int | None, start: int, end: int
     ) -> int:
-        """Decide where to go on; what is lost is counted and said."""
-        choice = choose_offset(tp, position, start, end, self._consumer.auto_offset_reset)
-        self.lost_records += choice.lost_records
-        if choice.warning:
-            log.warning("%s", choice.warning)
-        if choice.is_latest:
-            # Chosen once: after a crash, the end would be behind records that nobody has copied.
-            self._positions.acked(tp, choice.next_offset - 1)
-            self._committer.commit()
-        return choice.next_offset
+        """Decide where to go on."""
+        return self._log_changes.choose(self._by_source[tp], position, start, end)
+
+    def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:
+        """The source lost records that were read."""
+        self._log_changes.truncate(self._by_source[tp], position, next_offset)
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:
         """The source topic is another one under the same name."""
-        self._say_anew(tp)
-        partition = self._by_source[tp]
-        partition.outdated_records = partition.pending_records
-        partition.copied_to = None
-        self._positions.restarted(tp)
-        self._translations.restarted(tp)
-        self._committer.commit()
-
-    def _say_anew(self, tp: TopicPartition) -> None:
-        log.warning(
-            "%s on '%s' was deleted and created anew: the copy starts again by auto.offset.reset; "
-            "the target keeps the old records too",
-            tp,
-            self._config.source_alias,
-        )
+        self._log_changes.recreate(self._by_source[tp])
 
     def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
         """A partition that cannot be fetched now."""
@@ -320,6 +300,8 @@ class CopyLoop:
         self.bytes += batch.size
         if partition.settle(batch):
             partition.copied_to = batch.last_offset + 1
+            if parcel.offset >= 0:
+                partition.target_offset = parcel.offset + batch.count - 1
             self._positions.acked(partition.source, batch.last_offset)
             self._translations.acked(partition.source, batch, parcel.offset)
         if self.problems and not partition.damaged:
@@ -373,6 +355,9 @@ class CopyLoop:
         self.problems.note_source(self._fetcher.troubled, self._source.last_error)
         self.problems.say()
 
+    def _provenance(self, tp: TopicPartition, last_offset: int) -> Provenance:
+        return self._by_source[tp].provenance(last_offset)
+
     def _drop_left(self) -> None:
         for tp in list(self._leaving):
             partition = self._by_source[tp]
@@ -388,13 +373,19 @@ class CopyLoop:
             self._positions.forget(tp)
             self._translations.forget(tp)
             self._producer.remove(partition.target)
-            self._return(tp, partition.copied_to)
+            self._return(tp, partition)
 
-    def _return(self, tp: TopicPartition, copied_to: int | None) -> None:
-        """Assigned again before it had left: go on behind what was finished meanwhile."""
-        row = self._returning.pop(tp, None)
+    def _return(self, tp: TopicPartition, partition: CopyPartition) -> None:
+        """Assigned again before it had left: go on behind what was finished in between.
+
+        The worker may have found no position, because none was stored before. If it found none
+        because the topic is another one, the fetcher sees that by the topic's id.
+        """
+        row, copied_to = self._returning.pop(tp, None), partition.copied_to
         if row is None:
             return
-        if row.next_offset is not None and copied_to is not None:
-            row = row._replace(next_offset=max(row.next_offset, copied_to))
+        if copied_to is not None and copied_to >= (row.next_offset or 0):
+            row = row._replace(
+                next_offset=copied_to, provenance=partition.provenance(copied_to - 1)
+            )
         self.assign([row])

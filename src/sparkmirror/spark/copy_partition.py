@@ -13,8 +13,10 @@ from sparkmirror.batches.forward import ForwardRules, Outgoing
 from sparkmirror.config.clients import ConsumerConfig
 from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.errors import DataLossError
+from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.fetch_messages import Limits
+from sparkmirror.wire.fetch_state import Partition
 
 
 @dataclass(slots=True)
@@ -32,6 +34,22 @@ class CopyPartition:
     told_to: int | None = None
     # Attempts to read a damaged batch; 0: none is known.
     damaged: int = 0
+    # Where the target has the last record of the position, if that is known.
+    target_offset: int | None = None
+    # What the fetcher knows of the source's log.
+    fetched: Partition | None = None
+
+    def provenance(self, last_offset: int) -> Provenance:
+        """What is stored with a position, beside it."""
+        if self.fetched is None:
+            return Provenance()
+        rows = self.fetched.epochs.before(last_offset + 1)
+        return Provenance(self.fetched.topic_id, rows, self.target_offset)
+
+    def disown_pending(self) -> None:
+        """What is under way comes from a log that is not there any more."""
+        self.outdated_records = self.pending_records
+        self.copied_to = self.target_offset = None
 
     def limit_batches(self, most_bytes: int) -> None:
         """The target takes no batch larger than this: split and merge accordingly from now on."""
@@ -104,7 +122,7 @@ def choose_offset(
                 "set it to earliest or latest"
             )
         chosen = end if reset == "latest" else start
-        return Choice(chosen, is_latest=reset == "latest" and chosen > 0)
+        return Choice(chosen, is_latest=reset == "latest")
     if start <= position <= end:
         return Choice(position)
     what = f"{tp}: position {position} is outside the log ({start} to {end}): "

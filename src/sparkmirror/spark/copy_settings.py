@@ -14,6 +14,7 @@ from sparkmirror.config.connectors import SourceConfig, parse_source
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.masking import provided_in, remember_provided
 from sparkmirror.config.worker import WorkerConfig, parse_worker
+from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.types import TopicPartition
 
@@ -24,6 +25,8 @@ class Assigned(NamedTuple):
     source: TopicPartition
     target: TopicPartition
     next_offset: int | None
+    # Which log the position is of; empty where that is not stored.
+    provenance: Provenance = Provenance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +42,38 @@ class CopySettings:
 
 
 def encode_assigned(assigned: Iterable[Assigned]) -> list[Any]:
-    """As JSON: [source topic, target topic, partition, next offset]."""
-    return [[a.source.topic, a.target.topic, a.source.partition, a.next_offset] for a in assigned]
+    """As JSON: [source topic, target topic, partition, next offset, its provenance if known]."""
+    return [
+        [a.source.topic, a.target.topic, a.source.partition, a.next_offset, *_encode(a.provenance)]
+        for a in assigned
+    ]
 
 
 def decode_assigned(rows: Iterable[Any]) -> tuple[Assigned, ...]:
     """The reverse."""
     return tuple(
-        Assigned(TopicPartition(source, partition), TopicPartition(target, partition), next_offset)
-        for source, target, partition, next_offset in rows
+        Assigned(
+            TopicPartition(source, partition),
+            TopicPartition(target, partition),
+            next_offset,
+            _decode(*provenance),
+        )
+        for source, target, partition, next_offset, *provenance in rows
     )
+
+
+def _encode(provenance: Provenance) -> list[Any]:
+    topic_id, epochs, target_offset = provenance
+    if provenance == Provenance():
+        return []
+    return [topic_id.hex() if topic_id else None, epochs, target_offset]
+
+
+def _decode(
+    topic_id: str | None = None, epochs: Iterable[Any] = (), target_offset: int | None = None
+) -> Provenance:
+    rows = tuple((epoch, first) for epoch, first in epochs)
+    return Provenance(bytes.fromhex(topic_id) if topic_id else None, rows, target_offset)
 
 
 def start_message(

@@ -51,8 +51,10 @@ class LinkLog(logging.Handler):
 
 def run_copy_task(tickets: Iterator[Ticket]) -> Iterator[str]:
     """What Spark calls, with the one ticket of the job; yields how it ended."""
-    # Ctrl-C in a terminal reaches every process of the group: the worker tells us when to stop.
+    # Ctrl-C in a terminal reaches every process of the group, SIGTERM of some supervisors every
+    # process of the service: the worker tells us when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # Batches make no reference cycles: looking for them often is wasted time.
     gc.set_threshold(100_000, 50, 50)
     for ticket in tickets:

@@ -37,6 +37,10 @@ SILENCE_SECONDS = 30.0
 ACCEPT_PAUSE_SECONDS = 1.0
 
 
+# How many seconds a task may write for sure; None: as long as it likes.
+Lender = Callable[[], float | None]
+
+
 class TaskPeer(Protocol):
     """Who answers for one task id; called on the link's reader thread."""
 
@@ -84,9 +88,7 @@ class Link:
 class LinkServer:
     """Listens for tasks."""
 
-    def __init__(
-        self, bind: str, port: int = 0, lease: Callable[[], float | None] = lambda: None
-    ) -> None:
+    def __init__(self, bind: str, port: int = 0, lease: Lender = lambda: None) -> None:
         """`lease` tells how many seconds tasks may go on writing; None: as long as they like."""
         self._secret = new_secret()
         self._identity = make_identity()
@@ -95,6 +97,8 @@ class LinkServer:
         self.port: int = self._listener.getsockname()[1]
         self._lock = threading.Lock()
         self._peers: dict[str, TaskPeer] = {}
+        # Of tasks whose flow has a group of its own; the others have the server's.
+        self._leases: dict[str, Lender] = {}
         self._links: dict[str, Link] = {}
         self._closed = False
         threading.Thread(target=self._accept, name="control-link", daemon=True).start()
@@ -103,15 +107,17 @@ class LinkServer:
         """With it, `task` finds this worker, which executors reach as `host`."""
         return Ticket(host, self.port, self._secret, self._identity.fingerprint, task)
 
-    def expect(self, task: str, peer: TaskPeer) -> None:
-        """From now on `task` may call in."""
+    def expect(self, task: str, peer: TaskPeer, lease: Lender | None = None) -> None:
+        """From now on `task` may call in; `lease` takes the place of the server's."""
         with self._lock:
             self._peers[task] = peer
+            self._leases[task] = lease or self._lease
 
     def forget(self, task: str) -> None:
         """`task` may not call in any more; its link is cut."""
         with self._lock:
             self._peers.pop(task, None)
+            self._leases.pop(task, None)
             link = self._links.pop(task, None)
         if link is not None:
             link.close()
@@ -179,7 +185,7 @@ class LinkServer:
         try:
             if self._greeted(task, link, peer):
                 while True:
-                    self._hear(link, peer, link.receive())
+                    self._hear(task, link, peer, link.receive())
         except KafkaError as error:
             log.debug("control link of task %s ended: %s", task, error)
         finally:
@@ -189,9 +195,11 @@ class LinkServer:
             link.close()
             peer.on_gone(link)
 
-    def _hear(self, link: Link, peer: TaskPeer, message: Message) -> None:
+    def _hear(self, task: str, link: Link, peer: TaskPeer, message: Message) -> None:
         if message.get("type") == RENEW:
-            link.send(answer_renewal(message, self._lease()))
+            with self._lock:
+                lease = self._leases.get(task, self._lease)
+            link.send(answer_renewal(message, lease()))
         else:
             peer.on_message(link, message)
 

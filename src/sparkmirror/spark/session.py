@@ -157,6 +157,13 @@ class SparkEngine:
             why = f"its JVM has ended, exit code {self._jvm.poll()}"
         raise MirrorError(f"Spark ({self.master}) is gone: {why}; start sparkmirror again")
 
+    def describe_end(self) -> str:
+        """Whether Spark still runs, in words for whoever misses a task."""
+        code = None if self._jvm is None else self._jvm.poll()
+        if code is None:
+            return "Spark's JVM runs"
+        return f"Spark's JVM has ended with exit code {code}"
+
     def run_task(self, ticket: Ticket, description: str) -> str:
         """Run one copy task to its end; raises what Spark raises. Blocks: one thread per task."""
         self._context.setJobGroup(ticket.task, description, interruptOnCancel=False)
@@ -278,7 +285,12 @@ def _start_context(conf: SparkConf, master: str) -> SparkContext:
 
 
 def _start_jvm(conf: SparkConf) -> Any:
-    """Spark's JVM, with what it prints in the worker's log instead of on the console."""
+    """Spark's JVM, with what it prints in the worker's log instead of on the console.
+
+    In a session of its own: SIGTERM to the worker's process group, as `timeout` and supervisors
+    send it, would end the JVM and its tasks before they have stored their positions. It still dies
+    with this process, at the end of its standard input.
+    """
     reader, writer = os.pipe()
     said: list[str] = []
     relay = threading.Thread(
@@ -287,7 +299,7 @@ def _start_jvm(conf: SparkConf) -> Any:
     relay.start()
     with os.fdopen(writer, "wb") as stderr:
         try:
-            return launch_gateway(_shown(conf), {"stderr": stderr})
+            return launch_gateway(_shown(conf), {"stderr": stderr, "start_new_session": True})
         except (PySparkRuntimeError, OSError) as error:
             failure = error
     # Nobody else holds the pipe's other end any more: the relay comes to its end.

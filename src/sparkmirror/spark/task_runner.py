@@ -18,7 +18,7 @@ from typing import Any
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.spark.link_frames import Message
-from sparkmirror.spark.link_server import Link, LinkServer
+from sparkmirror.spark.link_server import Lender, Link, LinkServer
 from sparkmirror.spark.session import SparkEngine
 
 log = logging.getLogger(__name__)
@@ -32,6 +32,8 @@ SLOT_SECONDS = 10.0
 CALL_SECONDS = 60.0
 # What a cancelled job may take to end: Spark gives a Python worker two seconds.
 CANCEL_SECONDS = 5.0
+# For the end of a task that has not begun to copy.
+IDLE_SECONDS = 0.5
 # Counted by a task since it began, and here since the worker began.
 TOTALS = ("records", "bytes", "lost_records", "skipped_records")
 
@@ -59,6 +61,8 @@ class TaskRunner:
         task: str,
         make_orders: Callable[[], Message],
         on_missing: Callable[[list[str]], None],
+        *,
+        lease: Lender | None = None,
     ) -> None:
         self.task = task
         # As its Spark job is named: one that was cancelled before it called in may call all the
@@ -74,6 +78,7 @@ class TaskRunner:
         self._links = links
         self._make_orders = make_orders
         self._on_missing = on_missing
+        self._lease = lease
         self._lock = threading.RLock()
         self._link: Link | None = None
         # What was said while the orders of a new attempt were being made: they may lack it.
@@ -82,11 +87,17 @@ class TaskRunner:
         self._topics: set[str] = set()
         self._restart_asked = threading.Event()
         self._is_clean = True
+        self._killed_after: float | None = None
         self._stopping = threading.Event()
         self._submitted: float | None = None
         self._called_in: float | None = None
         self._wait_said = False
         self._thread = threading.Thread(target=self._run, name=f"task {task}", daemon=True)
+
+    @property
+    def has_called_in(self) -> bool:
+        """Whether its last attempt has got its orders, and so may have copied something."""
+        return self._called_in is not None
 
     @property
     def records(self) -> int:
@@ -100,7 +111,7 @@ class TaskRunner:
 
     def start(self) -> None:
         """Submit the task."""
-        self._links.expect(self._job, self)
+        self._links.expect(self._job, self, self._lease)
         self._thread.start()
 
     def send(self, message: Message) -> None:
@@ -128,14 +139,45 @@ class TaskRunner:
 
     def join(self, seconds: float) -> bool:
         """Wait for the end, and kill the task if it does not come; tells whether it was clean."""
+        if self._has_copied():
+            self._wait_for_end(seconds)
+        else:
+            # Spark may take long to start a task or to give it up; there is nothing to store.
+            self._thread.join(min(seconds, IDLE_SECONDS))
+        self._links.forget(self._job)
+        self.state = TaskState.STOPPED
+        if not self._is_clean:
+            log.warning(
+                "[%s] its last positions are not stored: %s", self.task, self._why_unclean()
+            )
+        return self._is_clean
+
+    def _has_copied(self) -> bool:
+        """Whether an attempt has got its orders and has not said that all is stored."""
+        with self._lock:
+            return self._link is not None or not self._is_clean
+
+    def _wait_for_end(self, seconds: float) -> None:
         self._thread.join(seconds)
         if self._thread.is_alive():
             log.warning("[%s] does not end: killing it; its next start may copy twice", self.task)
+            self._killed_after = seconds
             self._engine.cancel_task(self._job)
             self._thread.join(CANCEL_SECONDS)
-        self._links.forget(self._job)
-        self.state = TaskState.STOPPED
-        return self._is_clean
+
+    def _why_unclean(self) -> str:
+        """Why the last attempt could not store its positions, as far as it is known."""
+        problems = self.numbers.get("problems") or {}
+        waits = "; ".join(f"{tp}: {text}" for tp, text in problems.items())
+        if self._killed_after is not None:
+            return (
+                f"it did not end within {self._killed_after:.0f} s{f'; {waits}' if waits else ''}"
+            )
+        if "clean" in self.numbers:  # its last word
+            return waits or "the cluster that keeps them did not answer in time"
+        if self.trace:
+            return reason_of(self.trace)
+        return f"it ended without a last word; {self._engine.describe_end()}"
 
     def restart(self) -> None:
         """Begin a new attempt now: one that runs commits and ends, a pause after a failure ends."""

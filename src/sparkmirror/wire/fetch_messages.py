@@ -20,11 +20,14 @@ BY_ID = 13
 
 # replica -1, max wait, min bytes, max bytes, isolation, session id, session epoch
 HEAD = struct.Struct(">iiiibii")
-# partition, leader epoch, fetch offset, last fetched epoch -1, log start -1, max bytes, no tags
+# partition, leader epoch, fetch offset, last fetched epoch, log start -1, max bytes, no tags
 PARTITION = struct.Struct(">iiqiqib")
 # partition, error code, high watermark, last stable offset, log start
 ANSWER = struct.Struct(">ihqqq")
 ABORTED = struct.Struct(">qqb")
+# Tagged field of a partition (KIP-595): epoch, end offset, tags.
+DIVERGING_TAG = 0
+DIVERGING = struct.Struct(">iqb")
 # The session epoch of a request that opens a session, and the one that wants none.
 NEW_SESSION = 0
 MOST_VARINT_BITS = 35
@@ -33,11 +36,12 @@ NONE = b"\1"
 
 
 class Wanted(NamedTuple):
-    """One partition to fetch."""
+    """One partition to fetch. `last_epoch` is of the last batch read; -1: unknown, not compared."""
 
     tp: TopicPartition
     next_offset: int
     leader_epoch: int
+    last_epoch: int = -1
 
 
 class Limits(NamedTuple):
@@ -63,6 +67,9 @@ class Fetched(NamedTuple):
     aborted: Sequence[tuple[int, int]]
     preferred_replica: int
     records: memoryview
+    # (epoch, end offset): the log's last epoch up to the one that was read last, and its end. Sent
+    # only where that is not what was read (KIP-595); then there are no records.
+    diverging: tuple[int, int] | None = None
 
 
 class Answer(NamedTuple):
@@ -130,8 +137,8 @@ def encode_fetch(
     ]
     rows: dict[str, list[bytes]] = {}
     most = limits.partition_max_bytes
-    for (topic, partition), offset, epoch in wanted:
-        row = PARTITION.pack(partition, epoch, offset, -1, -1, most, 0)
+    for (topic, partition), offset, epoch, last_epoch in wanted:
+        row = PARTITION.pack(partition, epoch, offset, last_epoch, -1, most, 0)
         rows.setdefault(topic, []).append(row)
     out += _encode_topics(rows, topic_ids)
     gone: dict[str, list[bytes]] = {}
@@ -196,6 +203,26 @@ def _decode_topic(view: memoryview, at: int, version: int, rows: list[Fetched]) 
         if end > len(view):
             raise ValueError(f"{end - at} bytes of records in an answer of {len(view)}")
         records = view[at:end]
+        diverging = None
+        if view[end]:
+            diverging = _find_diverging(view, end)
         at = skip_tags(view, end)
-        rows.append(Fetched(topic, partition, code, high, stable, start, aborted, replica, records))
+        rows.append(
+            Fetched(
+                topic, partition, code, high, stable, start, aborted, replica, records, diverging
+            )
+        )
     return skip_tags(view, at)
+
+
+def _find_diverging(view: memoryview, at: int) -> tuple[int, int] | None:
+    """The diverging epoch among the tagged fields of a partition."""
+    count, at = decode_unsigned(view, at)
+    for _ in range(count):
+        tag, at = decode_unsigned(view, at)
+        size, at = decode_unsigned(view, at)
+        if tag == DIVERGING_TAG:
+            epoch, end_offset, _ = DIVERGING.unpack_from(view, at)
+            return (epoch, end_offset) if epoch >= 0 and end_offset >= 0 else None
+        at += size
+    return None

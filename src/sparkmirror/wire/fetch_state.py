@@ -16,6 +16,7 @@ from sparkmirror.wire.access import DENIALS, Operation, answer_error, topic_righ
 from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.buffers import Lease
 from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.leader_epochs import EpochHistory
 
 # The answers of all brokers may come at once: together they shall not be larger than this.
 ANSWERS_BYTES = 64 << 20
@@ -35,13 +36,23 @@ class Records(NamedTuple):
     end_offset: int
 
 
+class Taken(NamedTuple):
+    """What the consumer has taken: up to where, and the leader epoch of the last batch.
+
+    Epoch -1 is unknown: then a truncation of the source can only be noticed by its offsets.
+    """
+
+    next_offset: int
+    leader_epoch: int = -1
+
+
 class Consumer(Protocol):
     """What the fetcher tells; every method runs on the loop's thread."""
 
     def may_fetch(self) -> bool:
         """False while too many bytes wait: no further request leaves until `pump` is called."""
 
-    def on_records(self, records: Records) -> int:
+    def on_records(self, records: Records) -> Taken:
         """Take the records (hold the lease to keep them); returns the offset to fetch next."""
 
     def on_round(self) -> None:
@@ -51,6 +62,12 @@ class Consumer(Protocol):
         self, tp: TopicPartition, position: int | None, start: int, end: int
     ) -> int:
         """Where to go on. `position` None: no position is known. Raises to fail the task."""
+
+    def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:
+        """The log lost what was read from `next_offset` to `position`; other records follow.
+
+        Fetching goes on at `next_offset`. Raises to fail the task.
+        """
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:
         """The topic was deleted and created anew; `on_out_of_range` with position None follows."""
@@ -68,6 +85,9 @@ class Partition:
     lane: Lane | None = None
     topic_id: bytes | None = None
     leader_epoch: int = -1
+    # What was read, and the last leader that confirmed that its log has it.
+    epochs: EpochHistory = field(default_factory=EpochHistory)
+    validated_epoch: int = -1
     preferred: int | None = None
     preferred_until: float = 0.0
     end_offset: int | None = None
@@ -76,6 +96,11 @@ class Partition:
     not_before: float = 0.0
     # In a row: the waits between attempts grow with them.
     failures: int = 0
+
+    def as_wanted(self) -> fetch.Wanted:
+        """What a request says of it."""
+        assert self.next_offset is not None
+        return fetch.Wanted(self.tp, self.next_offset, self.leader_epoch, self.epochs.last)
 
 
 @dataclass(slots=True)
@@ -150,6 +175,18 @@ class Lane:
                 for tp, partition in self.wanted.items()
             }
         return self.names
+
+
+def serving_node(cluster: Cluster, partition: Partition, leader: int) -> int:
+    """The follower that the leader named, while it can be reached; otherwise the leader."""
+    preferred = partition.preferred
+    if preferred is None:
+        return leader
+    is_fresh = cluster.loop.clock() < partition.preferred_until
+    if is_fresh and not cluster.is_failing(preferred):
+        return preferred
+    partition.preferred = None
+    return leader
 
 
 def shared_limits(limits: fetch.Limits, lanes: Iterable[Lane]) -> fetch.Limits:

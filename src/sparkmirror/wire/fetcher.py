@@ -25,15 +25,18 @@ from sparkmirror.wire.fetch_state import (
     Lane,
     Partition,
     Records,
+    Taken,
     backoff,
     denial,
     fetch_error,
+    serving_node,
     shared_limits,
 )
-from sparkmirror.wire.ranges import Range, RangeFinder
+from sparkmirror.wire.leader_epochs import EpochHistory, EpochRows
+from sparkmirror.wire.position_finder import PositionFinder
 from sparkmirror.wire.silence import silent_partitions
 
-__all__ = ["Consumer", "Fetcher", "Records"]
+__all__ = ["Consumer", "Fetcher", "Records", "Taken"]
 
 # Errors that metadata does not cure (a missing permission, say) are tried again this often.
 SLOW_RETRY_SECONDS = 10.0
@@ -57,9 +60,9 @@ class Fetcher:
         self._timeout = timeout + limits.max_wait_ms / 1000
         self._partitions: dict[TopicPartition, Partition] = {}
         self._lanes: dict[int, Lane] = {}
-        # Positions that turned out to be outside the log, until the log's range is known.
-        self._lost: dict[TopicPartition, int] = {}
-        self._ranges = RangeFinder(cluster, limits.read_committed, self._range_known)
+        self._finder = PositionFinder(
+            cluster, limits.read_committed, consumer, self._place, self._on_not_found
+        )
         # Partitions that cannot be fetched now, for whichever reason.
         self.troubled: set[TopicPartition] = set()
         self.stopped = False
@@ -67,19 +70,32 @@ class Fetcher:
 
     # -- what the consumer asks ------------------------------------------------------------------
 
-    def add(self, tp: TopicPartition, next_offset: int | None) -> None:
-        """Fetch `tp` from `next_offset` on; None: the consumer decides when both ends are known."""
-        self._partitions[tp] = Partition(tp, next_offset)
+    def add(
+        self,
+        tp: TopicPartition,
+        next_offset: int | None,
+        epochs: EpochRows = (),
+        topic_id: bytes | None = None,
+    ) -> Partition:
+        """Fetch `tp` from `next_offset` on; None: the consumer decides when both ends are known.
+
+        `epochs` and `topic_id` tell which log the position is of, if that is known.
+        """
+        partition = Partition(tp, next_offset, topic_id=topic_id, epochs=EpochHistory(epochs))
+        self._partitions[tp] = partition
+        if topic_id is not None:
+            self._cluster.topic_ids.setdefault(tp.topic, topic_id)
         self._cluster.track([tp.topic])
-        self._place(self._partitions[tp])
+        self._place(partition)
+        return partition
 
     def remove(self, tp: TopicPartition) -> None:
         """Fetch `tp` no more."""
         partition = self._partitions.pop(tp, None)
         if partition is not None:
             self._leave(partition)
+            self._finder.forget(partition)
         self.troubled.discard(tp)
-        self._lost.pop(tp, None)
         if not any(other.topic == tp.topic for other in self._partitions):
             self._cluster.untrack([tp.topic])
 
@@ -118,10 +134,9 @@ class Fetcher:
 
     def on_connected(self, node: int) -> None:
         """A connection is ready."""
-        lane = self._lanes.get(node)
-        if lane is not None:
+        if (lane := self._lanes.get(node)) is not None:
             self._pump(lane)
-        self._ranges.pump()
+        self._finder.pump()
 
     def on_metadata(self) -> None:
         """Leaders may have moved, topics may have been created anew."""
@@ -147,24 +162,12 @@ class Fetcher:
         if not self._same_topic(partition):
             return
         partition.leader_epoch = leader.epoch
-        now = self._cluster.loop.clock()
-        if now < partition.not_before:
+        if self._cluster.loop.clock() < partition.not_before:
             return
-        if partition.next_offset is None:
-            partition.asking = True
-            self._ranges.ask(partition.tp, leader.node)
+        if self._finder.must_ask(partition, leader):
+            self._leave(partition)
             return
-        self._join(partition, self._serving_node(partition, leader.node, now))
-
-    def _serving_node(self, partition: Partition, leader: int, now: float) -> int:
-        """The follower that the leader named, while it can be reached; otherwise the leader."""
-        preferred = partition.preferred
-        if preferred is None:
-            return leader
-        if now < partition.preferred_until and not self._cluster.is_failing(preferred):
-            return preferred
-        partition.preferred = None
-        return leader
+        self._join(partition, serving_node(self._cluster, partition, leader.node))
 
     def _same_topic(self, partition: Partition) -> bool:
         topic_id = self._cluster.topic_ids.get(partition.tp.topic)
@@ -174,7 +177,8 @@ class Fetcher:
                 partition.lane.names = None
             return True
         partition.topic_id = topic_id
-        self._lost.pop(partition.tp, None)
+        self._finder.forget(partition)
+        partition.epochs.forget()
         self._consumer.on_recreated(partition.tp, partition.next_offset or 0)
         self._leave(partition)
         partition.next_offset = None
@@ -208,23 +212,12 @@ class Fetcher:
 
     # -- finding the position --------------------------------------------------------------------
 
-    def _range_known(self, tp: TopicPartition, found: Range | KafkaError) -> None:
-        partition = self._partitions.get(tp)
-        if partition is None or not partition.asking:
+    def _on_not_found(self, partition: Partition, error: KafkaError) -> None:
+        if isinstance(error, BrokerError):
+            self._on_error(partition, error.code)
             return
-        partition.asking = False
-        if isinstance(found, BrokerError):
-            self._on_error(partition, found.code)
-        elif isinstance(found, KafkaError):
-            self.troubled.add(tp)
-            self._retry(partition, backoff(self._cluster, partition))
-        else:
-            partition.end_offset = found.end
-            position = self._lost.pop(tp, None)
-            partition.next_offset = self._consumer.on_out_of_range(
-                tp, position, found.start, found.end
-            )
-            self._place(partition)
+        self.troubled.add(partition.tp)
+        self._retry(partition, backoff(self._cluster, partition))
 
     # -- requests and answers --------------------------------------------------------------------
 
@@ -256,7 +249,7 @@ class Fetcher:
         ids = self._cluster.topic_ids
         lane.choose_version(ids, self._cluster.supports(lane.node, fetch.FETCH_KEY))
         forgotten = lane.take_left()
-        wanted = [self._wanted(lane.wanted[tp]) for tp in lane.changed]
+        wanted = [lane.wanted[tp].as_wanted() for tp in lane.changed]
         for row in wanted:
             lane.told[row.tp] = row.next_offset
         lane.changed.clear()
@@ -278,11 +271,6 @@ class Fetcher:
             flexible=True,
             keep=True,
         )
-
-    @staticmethod
-    def _wanted(partition: Partition) -> fetch.Wanted:
-        assert partition.next_offset is not None
-        return fetch.Wanted(partition.tp, partition.next_offset, partition.leader_epoch)
 
     def _on_failure(self, lane: Lane, _: KafkaError) -> None:
         """The connection died: the session is gone with it. The cluster reconnects and tells."""
@@ -353,12 +341,28 @@ class Fetcher:
         if row.preferred_replica >= 0 and row.preferred_replica != lane.node:
             self._follow(partition, row.preferred_replica)
             return
+        if row.diverging is not None:
+            self._on_diverging(lane, partition, *row.diverging)
+            return
         if not len(row.records):
             return
-        assert partition.next_offset is not None
-        tp, end_offset = partition.tp, partition.end_offset
-        records = Records(tp, partition.next_offset, row.records, lease, row.aborted, end_offset)
-        partition.next_offset = self._consumer.on_records(records)
+        first = partition.next_offset
+        assert first is not None
+        end_offset = partition.end_offset
+        records = Records(partition.tp, first, row.records, lease, row.aborted, end_offset)
+        partition.next_offset, epoch = self._consumer.on_records(records)
+        if epoch != partition.epochs.last and partition.next_offset != first:
+            partition.epochs.note(epoch, first)
+        if partition.lane is lane:
+            lane.changed.add(partition.tp)
+
+    def _on_diverging(self, lane: Lane, partition: Partition, epoch: int, end_offset: int) -> None:
+        """The log does not have what was read: go back to where it does."""
+        if partition.preferred is not None:
+            partition.preferred = None  # the follower may lag behind: ask the leader
+            self._retry(partition, 0.0)
+            return
+        self._finder.compare(partition, epoch, end_offset)
         if partition.lane is lane:
             lane.changed.add(partition.tp)
 
@@ -384,7 +388,7 @@ class Fetcher:
             )
             return
         if code == OFFSET_OUT_OF_RANGE and partition.next_offset is not None:
-            self._lost[tp], partition.next_offset = partition.next_offset, None
+            self._finder.lose(partition)
             self._retry(partition, 0.0)
             return
         if row.refresh:

@@ -12,6 +12,7 @@ from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import messages
 from sparkmirror.wire.access import Operation, answer_error, topic_right
+from sparkmirror.wire.broker_questions import BrokerQuestions
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
 
@@ -26,54 +27,21 @@ class Range(NamedTuple):
 OnRange = Callable[[TopicPartition, Range | KafkaError], None]
 
 
-class RangeFinder:
-    """Collects questions for one turn of the loop and asks each broker once."""
+class RangeFinder(BrokerQuestions[TopicPartition]):
+    """Asks for both ends of partitions; the result, or the error, comes to `on_range`."""
 
     def __init__(self, cluster: Cluster, read_committed: bool, on_range: OnRange) -> None:
-        self._cluster = cluster
+        super().__init__(cluster)
         self._read_committed = read_committed
         self._on_range = on_range
-        self._asked: dict[int, list[TopicPartition]] = {}
-        self._scheduled = False
 
-    def ask(self, tp: TopicPartition, leader: int) -> None:
-        """The answer, or the error, comes to `on_range`."""
-        self._asked.setdefault(leader, []).append(tp)
-        if not self._scheduled:
-            self._scheduled = True
-            self._cluster.loop.call_later(0.0, self._turn)
-
-    def pump(self) -> None:
-        """A connection became ready: ask what is still to be asked."""
-        for node in list(self._asked):
-            connection = self._cluster.connection(node)
-            if connection is not None:
-                self._send(connection, self._asked.pop(node))
-
-    def _turn(self) -> None:
-        self._scheduled = False
-        self.pump()
-        # A broker that cannot be reached may have lost its leadership: let the owner look again.
-        for tps in self._asked.values():
-            if tps:
-                self._cluster.loop.call_later(1.0, self._give_up)
-                break
-
-    def _give_up(self) -> None:
-        for node in list(self._asked):
-            if self._cluster.connection(node) is None:
-                error = self._cluster.last_error or KafkaError(f"no connection to broker {node}")
-                for tp in self._asked.pop(node):
-                    self._on_range(tp, error)
-        self.pump()
-
-    def _send(self, connection: Connection, tps: list[TopicPartition]) -> None:
-        found: dict[TopicPartition, dict[int, int]] = {tp: {} for tp in tps}
+    def _send(self, node: int, connection: Connection, questions: list[TopicPartition]) -> None:
+        found: dict[TopicPartition, dict[int, int]] = {tp: {} for tp in questions}
 
         def answered(answer: memoryview, timestamp: int) -> None:
             offsets = messages.decode_list_offsets(answer)
             if offsets.keys() != found.keys():
-                raise RemoteProtocolError(f"an answer about {list(offsets)}, asked for {tps}")
+                raise RemoteProtocolError(f"an answer about {list(offsets)}, asked for {questions}")
             for tp, (code, offset) in offsets.items():
                 if code:
                     self._on_range(tp, self._error(tp, code))
@@ -84,11 +52,11 @@ class RangeFinder:
                     self._on_range(tp, Range(start, end))
 
         def failed(error: KafkaError) -> None:
-            for tp in tps:
-                self._on_range(tp, error)
+            for tp in questions:
+                self._failed(tp, error)
 
         for timestamp in (messages.EARLIEST, messages.LATEST):
-            wanted = dict.fromkeys(tps, timestamp)
+            wanted = dict.fromkeys(questions, timestamp)
             connection.send(
                 messages.LIST_OFFSETS,
                 [messages.encode_list_offsets(wanted, self._read_committed)],
@@ -96,6 +64,9 @@ class RangeFinder:
                 failed,
                 self._cluster.config.request_timeout_ms / 1000,
             )
+
+    def _failed(self, question: TopicPartition, error: KafkaError) -> None:
+        self._on_range(question, error)
 
     def _error(self, tp: TopicPartition, code: int) -> BrokerError:
         config = self._cluster.config
