@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
@@ -200,6 +201,29 @@ def test_refused_records_leave_the_writer_usable(
         writer.write(tp, _batch([(b"k", b"next")]), 1, 30)
     found = TopicReader(client, topic, 1).read(30)
     assert [record.value for record in found] == [b"small", b"next"]
+
+
+def test_a_write_whose_commit_is_refused_is_not_taken_for_the_next_one(
+    target_cluster: KafkaCluster, client: ClientConfig
+) -> None:
+    topic = create_topic(target_cluster)
+    tp, asked = TopicPartition(topic, 0), itertools.count(1)
+
+    def may_write() -> bool:
+        if next(asked) == 3:  # after the claim and the begin: the records are there
+            assert writer._identity is not None
+            writer._end(writer._identity, commit=False)  # so the broker refuses to commit
+        return True
+
+    with closing(FencedWriter(client, topic, stamp, may_write)) as writer:
+        writer.claim(30)
+        with pytest.raises(BrokerError, match="INVALID_TXN_STATE"):
+            writer.write(tp, _batch([(b"k", b"refused")]), 1, 30)
+        assert writer.must_claim
+        writer.claim(30)
+        writer.write(tp, _batch([(b"k", b"next")]), 1, 30)
+    found = TopicReader(client, topic, 1).read(30)
+    assert [record.value for record in found] == [b"next"]
 
 
 # -- status ----------------------------------------------------------------------------------------

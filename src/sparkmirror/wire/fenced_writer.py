@@ -124,7 +124,7 @@ class FencedWriter:
 
         Raises:
             FencedError: somebody else has claimed, or we may not write: nothing was written.
-            BrokerError: the cluster refuses the records: nothing was written.
+            BrokerError: the cluster refuses the records or their commit: nothing was written.
             TransportError: not done in time; it may be written. Claim before the next write.
         """
         with self._lock:
@@ -161,11 +161,24 @@ class FencedWriter:
         try:
             offset = self._retry(f"write {tp}", left(), lambda: self._produce(tp, batch))
         except BrokerError:
-            self._retry("abort", left(), lambda: self._end(identity, commit=False))
+            self._end_or_forget(identity, left(), commit=False)
             raise
         self._check_may_write()
-        self._retry("commit", left(), lambda: self._end(identity, commit=True))
+        self._end_or_forget(identity, left(), commit=True)
         return offset
+
+    def _end_or_forget(self, identity: Identity, seconds: float, *, commit: bool) -> None:
+        """End the transaction. If that fails for whichever reason, a claim must come next.
+
+        The partition's leader may have the records, with their sequence number: the next batch
+        under that number would be taken for a repetition, acknowledged, and not stored.
+        """
+        what = "commit" if commit else "abort"
+        try:
+            self._retry(what, seconds, lambda: self._end(identity, commit=commit))
+        except KafkaError:
+            self._identity = None
+            raise
 
     def _claim_once(self) -> Identity:
         body = encode_init_transactions(self.transactional_id, TRANSACTION_TIMEOUT_MS)
