@@ -261,6 +261,65 @@ def test_a_task_that_does_not_commit_is_not_clean(rig: Rig) -> None:
     assert rig.runner.join(WAIT_SECONDS) is False
 
 
+def test_a_task_that_has_copied_nothing_is_not_waited_for(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Spark takes its time to start it, and to give it up.
+    monkeypatch.setattr(rig.spark, "cancel_task", lambda _: None)
+    ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
+    rig.runner.stop()
+    assert rig.runner.join(3600) is True
+    assert caplog.messages == []
+    # Should it call in after all, it gets no orders.
+    link = LinkClient(open_link(ticket))
+    with pytest.raises(KafkaError):
+        link.wait_for_orders()
+    link.close()
+
+
+@pytest.mark.parametrize(
+    ("last_word", "outcome", "reason"),
+    [
+        pytest.param(
+            {"clean": False, "problems": {"offsets-3": "produce: NOT_ENOUGH_REPLICAS"}},
+            "stopped",
+            "offsets-3: produce: NOT_ENOUGH_REPLICAS",
+            id="what kept them",
+        ),
+        pytest.param(
+            {"clean": False},
+            "stopped",
+            "the cluster that keeps them did not answer in time",
+            id="nothing known",
+        ),
+        pytest.param({}, "stopped", "without a last word; Spark's JVM runs", id="lost"),
+        pytest.param(
+            {},
+            RuntimeError(PYTHON_TRACE.format(error="sparkmirror.errors.RefusedError: too large")),
+            "RefusedError: too large",
+            id="failed",
+        ),
+    ],
+)
+def test_why_positions_are_not_stored_is_told(
+    rig: Rig,
+    caplog: pytest.LogCaptureFixture,
+    last_word: Message,
+    outcome: str | Exception,
+    reason: str,
+) -> None:
+    link = rig.begin()
+    rig.runner.stop()
+    link.send({"type": "numbers", "records": 1} | last_word)
+    wait_for(lambda: rig.runner.records == 1)
+    link.close()
+    rig.spark.outcomes.put(outcome)
+    assert rig.runner.join(WAIT_SECONDS) is False
+    (said,) = (text for text in caplog.messages if "positions are not stored" in text)
+    assert said.startswith(f"[{TASK}] its last positions are not stored: ")
+    assert said.endswith(reason)
+
+
 def test_a_task_that_does_not_end_is_killed(rig: Rig) -> None:
     link = rig.begin()
     rig.runner.stop()

@@ -6,9 +6,8 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from types import FrameType
-from typing import Generic, TextIO, TypeVar
+from typing import TextIO
 
 import typer
 
@@ -18,11 +17,7 @@ log = logging.getLogger("sparkmirror")
 
 EXIT_UNCLEAN = 1
 EXIT_INTERRUPTED_AGAIN = 130
-# How soon a stop is noticed while something starts.
-LOOK_SECONDS = 0.1
 LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
-
-T = TypeVar("T")
 
 
 class StderrHandler(logging.StreamHandler[TextIO]):
@@ -46,33 +41,6 @@ def set_up_log(level: str) -> None:
     handler.setFormatter(MaskingFormatter(LOG_FORMAT))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("sparkmirror").setLevel(names[level.upper()])
-
-
-class Background(Generic[T]):
-    """Work on a thread of its own, which a process that is told to stop does not wait for."""
-
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work = work
-        self._results: list[T] = []
-        self._errors: list[BaseException] = []
-        self._thread = threading.Thread(target=self._run, name="start", daemon=True)
-        self._thread.start()
-
-    def wait(self, stop: threading.Event) -> T | None:
-        """The result, or None when `stop` came first; raises what the work raised."""
-        while self._thread.is_alive():
-            self._thread.join(LOOK_SECONDS)
-            if stop.is_set():
-                return None
-        for error in self._errors:
-            raise error
-        return self._results[0]
-
-    def _run(self) -> None:
-        try:
-            self._results.append(self._work())
-        except BaseException as error:  # noqa: BLE001 - raised on the thread that waits
-            self._errors.append(error)
 
 
 def stop_on_signals() -> threading.Event:

@@ -19,6 +19,7 @@ from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.config.rest_keys import Listener, RestConfig
 from sparkmirror.config.rest_security import RestTls
 from sparkmirror.config.worker_file import WorkerFile, load_worker
+from sparkmirror.connect.background import Background
 from sparkmirror.connect.distributed import DistributedWorker
 from sparkmirror.connect.running import RunningCheckpoint, RunningHeartbeat, RunningSource
 from sparkmirror.embedded.machine import java_program
@@ -40,6 +41,8 @@ OPEN = (
 HERDER = "[Worker clientId=connect-1, groupId=%s] Herder %s"
 READY_SECONDS = 0.1
 LOOK_SECONDS = 1.0
+
+Servers = list[tuple[RestServer, RestOptions]]
 
 
 def register(app: typer.Typer) -> None:
@@ -68,37 +71,51 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
         log.warning("%s", warning)
     for listener in config.rest.open_listeners:
         log.warning(OPEN, listener)
-    began = time.monotonic()
     servers = _servers(config, _users(config.rest))
     try:
         own_url = _own_url(config, servers[0][0].bind().ports)
-        distributed = DistributedWorker(config, own_url)
-        try:
-            signer = RequestSigner(config.inter_worker, distributed.configs.session_keys)
-            for server, unsigned in servers:
-                options = replace(unsigned, signer=signer)
-                server.start(make_app(distributed.herder, options))
-            log.info(HERDER, config.group.group_id, "starting")
-            distributed.start()
-            _wait_until_ready(distributed, stop)
-            log.info(HERDER, config.group.group_id, "started")
-            log.info(
-                "worker of group %s is ready at %s after %.1f s",
-                config.group.group_id,
-                own_url,
-                time.monotonic() - began,
-            )
-            flow_log = FlowLog()
-            while not stop.wait(LOOK_SECONDS):
-                distributed.check_alive()
-                _show(distributed, flow_log)
-        finally:
-            clean = distributed.stop()
+        made = Background(lambda: DistributedWorker(config, own_url))
+        clean = not made.wait(stop) or _run(made.result, config, servers, stop)
     finally:
         for server, _ in servers:
             server.stop()
     log.info("stopped%s", "" if clean else ", but not all positions could be stored")
     return clean
+
+
+def _run(
+    distributed: DistributedWorker, config: WorkerFile, servers: Servers, stop: threading.Event
+) -> bool:
+    """Start, serve until `stop`, and stop; tells whether everything was committed."""
+    began = time.monotonic()
+    is_started = False
+    try:
+        signer = RequestSigner(config.inter_worker, distributed.configs.session_keys)
+        for server, unsigned in servers:
+            server.start(make_app(distributed.herder, replace(unsigned, signer=signer)))
+        log.info(HERDER, config.group.group_id, "starting")
+        is_started = Background(distributed.start).wait(stop)
+        if is_started:
+            _wait_until_ready(distributed, stop)
+            log.info(HERDER, config.group.group_id, "started")
+            log.info(
+                "worker of group %s is ready at %s after %.1f s",
+                config.group.group_id,
+                distributed.membership.own_url,
+                time.monotonic() - began,
+            )
+            _look_after(distributed, stop)
+    finally:
+        # Before it is started it runs no connectors, and may wait for a cluster that says nothing.
+        clean = not is_started or distributed.stop()
+    return clean
+
+
+def _look_after(distributed: DistributedWorker, stop: threading.Event) -> None:
+    flow_log = FlowLog()
+    while not stop.wait(LOOK_SECONDS):
+        distributed.check_alive()
+        _show(distributed, flow_log)
 
 
 def _show(distributed: DistributedWorker, flow_log: FlowLog) -> None:
@@ -124,7 +141,7 @@ def _users(rest: RestConfig) -> Users | None:
     return None if path is None else Users(path, rest.read_only_users)
 
 
-def _servers(config: WorkerFile, users: Users | None) -> list[tuple[RestServer, RestOptions]]:
+def _servers(config: WorkerFile, users: Users | None) -> Servers:
     """The public one, and one for /admin if that is elsewhere."""
     rest = config.rest
     admin = rest.admin_listeners

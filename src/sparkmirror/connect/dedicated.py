@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, MirrorMakerConfig
+from sparkmirror.connect.background import Background
 from sparkmirror.connect.checkpoint_connector import CheckpointConnector
 from sparkmirror.connect.dedicated_topics import DedicatedTopics
 from sparkmirror.connect.flow_group import (
@@ -29,11 +30,8 @@ from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
 from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.connect.start_report import refuse_fresh_starts
-from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
-
-CONNECT_LOOK_SECONDS = 0.1
 
 
 class DedicatedMirror:
@@ -62,7 +60,7 @@ class DedicatedMirror:
             ConfigErrors: the same for key stores and logins that cannot be used.
             MirrorError: with `resume_only`, all partitions that would start afresh, of all flows.
         """
-        if not self._connect(stop):
+        if not Background(self._connect).wait(stop):
             return
         self._is_started = True
         if self.flows:
@@ -105,32 +103,13 @@ class DedicatedMirror:
         self._spark.close()
         return all(group.is_clean for group in groups)
 
-    def _connect(self, stop: threading.Event) -> bool:
-        """Reach all clusters and look for positions; False when `stop` came first.
-
-        A thread that still tries then is left alone.
-        """
-        errors: list[MirrorError] = []
-        groups = list(self._groups.values())
-
-        def connect() -> None:
-            try:
-                connect_all([each for group in groups for each in group.connectors.all])
-                if self._resume_only:
-                    sources = [each for group in groups for each in group.connectors.sources]
-                    refuse_fresh_starts(line for each in sources for line in each.refused_starts())
-            except MirrorError as error:
-                errors.append(error)
-
-        thread = threading.Thread(target=connect, name="connect", daemon=True)
-        thread.start()
-        while thread.is_alive():
-            thread.join(CONNECT_LOOK_SECONDS)
-            if stop.is_set():
-                return False
-        for error in errors:
-            raise error
-        return True
+    def _connect(self) -> None:
+        """Reach all clusters, and look for positions if all partitions have to have one."""
+        groups = self._groups.values()
+        connect_all([each for group in groups for each in group.connectors.all])
+        if self._resume_only:
+            sources = [each for group in groups for each in group.connectors.sources]
+            refuse_fresh_starts(line for each in sources for line in each.refused_starts())
 
     def _tell_started(self) -> None:
         """Once, when it is known of every flow whether it runs here."""

@@ -306,7 +306,8 @@ class Membership:
         if now.leads and not self._told.leads:
             log.info("[%s] %s leads, generation %d", self._group, self.own_url, now.generation)
         if self._told.leads and not now.leads:
-            log.warning("[%s] %s does not lead any more", self._group, self.own_url)
+            level = logging.INFO if self._stopping.is_set() else logging.WARNING
+            log.log(level, "[%s] %s does not lead any more", self._group, self.own_url)
         self._told = now
         for callback in self._callbacks:
             callback()
@@ -317,7 +318,10 @@ class Membership:
             text += f"; {self._occupied}"
         if text != self.last_error and not self._stopping.is_set():
             self.last_error = text
-            log.warning("[%s] trying again: %s", self._group, text)
+            # A broker's passing words: a coordinator that moves, a cluster that is new.
+            is_passing = isinstance(error, BrokerError) and error.retriable
+            level = logging.INFO if is_passing else logging.WARNING
+            log.log(level, "[%s] trying again: %s", self._group, text)
         pause = self._config.retry_backoff_ms / 1000 if error.retriable else REFUSED_SECONDS
         self._calls.wait(lambda: False, pause)
 

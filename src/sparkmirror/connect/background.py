@@ -1,0 +1,45 @@
+"""Work that a process does not wait for when it is told to stop. Runs on: worker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+# How soon a stop is noticed.
+LOOK_SECONDS = 0.05
+
+T = TypeVar("T")
+
+
+class Background(Generic[T]):
+    """Does `work` on a daemon thread, which may be left alone with a cluster that says nothing."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._results: list[T] = []
+        self._errors: list[Exception] = []
+        self._thread = threading.Thread(target=self._run, name="start", daemon=True)
+        self._thread.start()
+
+    def wait(self, stop: threading.Event) -> bool:
+        """Whether the work ended before `stop` was set; raises what it raised."""
+        while self._thread.is_alive():
+            if stop.is_set():
+                return False
+            self._thread.join(LOOK_SECONDS)
+        for error in self._errors:
+            raise error
+        return True
+
+    @property
+    def result(self) -> T:
+        """What the work returned, once `wait` says that it ended."""
+        return self._results[0]
+
+    def _run(self) -> None:
+        try:
+            self._results.append(self._work())
+        # Whatever it is, `wait` raises it on the thread that reports it.
+        except Exception as error:  # noqa: BLE001
+            self._errors.append(error)
