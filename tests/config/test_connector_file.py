@@ -187,7 +187,8 @@ def test_key_of_others_is_not_told(key: str) -> None:
 
 def test_key_that_a_class_of_the_users_own_may_know_is_not_told() -> None:
     own = {"replication.policy.class": "sparkmirror.mirror.policy:IdentityReplicationPolicy"}
-    parsed = parse_connector(SOURCE | own | {"my.policy.setting": "x"}, worker_file())
+    worker = worker_file(sparkmirror_plugin_modules="sparkmirror.mirror")
+    parsed = parse_connector(SOURCE | own | {"my.policy.setting": "x"}, worker)
     assert parsed.warnings == ()
 
 

@@ -229,7 +229,7 @@ class FakeRunning:
         self.calls: list[str] = []
         self.views: list[View] = [RUNNING]
         self.topics: dict[str, int] = {}
-        self.failures: dict[str, Exception] = {}
+        self.failures: dict[str, BaseException] = {}
         self.has_own_tasks = False
         self.notice = ""
         self.gate = threading.Event()

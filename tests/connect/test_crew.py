@@ -154,6 +154,16 @@ def test_a_connector_that_cannot_start_fails_and_is_tried_again(worker: FakeWork
     assert worker.herder.connector_status(NAME).trace == ""
 
 
+def test_code_of_a_user_that_ends_the_program_fails_its_connector_only(worker: FakeWorker) -> None:
+    worker.prepare = lambda running: running.failures.update(connect=SystemExit(3))
+    worker.configs.put_connector(NAME, CONFIG)
+    worker.start()
+    worker.wait_for_states(State.FAILED)
+    assert worker.herder.connector_status(NAME).trace.endswith("SystemExit: 3\n")
+    worker.prepare = lambda running: None
+    worker.wait_for_states(State.RUNNING, State.RUNNING)
+
+
 def test_settings_that_cannot_work_wait_for_others_or_for_a_restart(worker: FakeWorker) -> None:
     error = ConfigErrors([ConfigError("topics", "(", "not a pattern")])
     worker.prepare = lambda running: running.failures.update(connect=error)

@@ -216,3 +216,14 @@ def test_a_ticker_that_was_never_started_has_ended() -> None:
     ticker = Ticker("a->b")
     ticker.stop()
     assert ticker.join(0.0)
+
+
+def test_job_that_ends_the_program_does_not_end_the_schedule(bench: Bench) -> None:
+    def leave() -> None:
+        raise SystemExit(3)
+
+    job = bench.ticker.repeat("left", 1.0, leave)
+    bench.repeat("j", 1.0)
+    bench.turn(1.5)
+    assert bench.runs == [("j", 0.0), ("j", 1.0)]
+    assert job.last_error == "SystemExit: 3"

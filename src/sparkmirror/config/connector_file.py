@@ -21,6 +21,7 @@ from sparkmirror.config.connectors import (
     parse_source,
 )
 from sparkmirror.config.findings import Findings, Origin, Settings
+from sparkmirror.config.plugin_modules import check_modules
 from sparkmirror.config.plugins import require_class
 from sparkmirror.config.providers import resolve
 from sparkmirror.config.worker import WorkerConfig
@@ -84,6 +85,7 @@ def collect_connector(
     connector = _resolved(props, worker, findings)
     _check_overrides(connector, worker)
     worker.allowed.check(connector)
+    check_modules(connector, worker.plugin_modules)
     _advise(connector)
     config = _PARSERS[kind](connector, _workers_view(worker, findings))
     elsewhere = _elsewhere(config)

@@ -34,6 +34,7 @@ from sparkmirror.config.joint_checks import (
 from sparkmirror.config.keys import REQUIRED, BadValue, Definition, Key, Secret
 from sparkmirror.config.masking import HIDDEN, is_secret, mask_words, provisional
 from sparkmirror.config.not_yet import NOT_YET
+from sparkmirror.config.plugin_modules import NOT_LISTED
 from sparkmirror.config.plugins import (
     CONNECTOR_CLASS,
     UnknownVersion,
@@ -51,7 +52,7 @@ SEE_ALSO = (
     "You can also find the above list of errors at the endpoint "
     "`/connector-plugins/{connectorType}/config/validate`"
 )
-REFUSED = frozenset((*(row.reason for row in NOT_YET if row.refused), *NOT_ALLOWED))
+REFUSED = frozenset((*(row.reason for row in NOT_YET if row.refused), *NOT_ALLOWED, NOT_LISTED))
 
 
 def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> Json:

@@ -26,6 +26,7 @@ from sparkmirror.config.keys import Definition, Key, Status, Type
 from sparkmirror.config.masking import is_secret
 from sparkmirror.config.mm2_keys import SPARK
 from sparkmirror.config.override_policy import OVERRIDE_KEYS, OverridePolicy, override_policy
+from sparkmirror.config.plugin_modules import PLUGIN_KEYS, PLUGIN_MODULES
 from sparkmirror.config.properties import load_properties
 from sparkmirror.config.providers import CONFIG_PROVIDERS, Provider, load_providers, resolve
 from sparkmirror.config.rest_keys import REST_KEYS, RestConfig, rest_config
@@ -119,6 +120,7 @@ _UNUSED_KEYS = Definition(
 WORKER_FILE_KEYS = (
     SHARED_KEYS
     + ALLOWED_KEYS
+    + PLUGIN_KEYS
     + INTER_WORKER_KEYS
     + REST_KEYS
     + OVERRIDE_KEYS
@@ -139,7 +141,8 @@ WORKER_FILE_KEYS = (
 class WorkerFile:
     """A whole worker file. `props` are resolved, `raw_props` are as the file has them.
 
-    `spark` has the settings that go to Spark, by their full names. `allowed` limits connectors.
+    `spark` has the settings that go to Spark, by their full names. `allowed` and
+    `plugin_modules` limit connectors.
     """
 
     path: Path
@@ -148,6 +151,7 @@ class WorkerFile:
     inter_worker: InterWorkerConfig
     override: OverridePolicy
     allowed: AllowedAccess
+    plugin_modules: tuple[str, ...]
     topic_tracking: bool
     topic_tracking_reset: bool
     props: Mapping[str, str] = field(repr=False)
@@ -184,6 +188,7 @@ def parse_worker_file(raw: Mapping[str, str], path: Path) -> WorkerFile:
         inter_worker=inter_worker_config(values, findings),
         override=override_policy(values),
         allowed=allowed_access(values, default=()),
+        plugin_modules=values[PLUGIN_MODULES],
         topic_tracking=values["topic.tracking.enable"],
         topic_tracking_reset=values["topic.tracking.allow.reset"],
         props=settings.values,

@@ -181,7 +181,7 @@ class ConnectorKeeper:
         try:
             self._bring(desired, restarts)
         # Whatever ends a connector becomes its state; the others go on.
-        except Exception as error:  # noqa: BLE001
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             self._fail(error)
         self._answer(restarts, self._failure)
         self._tell(lambda: self._publish(desired))
@@ -265,7 +265,7 @@ class ConnectorKeeper:
         finally:
             self._is_active = False
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: Exception | SystemExit) -> None:
         """Settings are not tried again by themselves: only other settings can be better."""
         is_final = isinstance(error, ConfigError | ConfigErrors | UnusableConnector)
         self._failure = _trace(error)
@@ -378,7 +378,7 @@ def _refresh(running: Running, restart: Restart) -> None:
         restart.error = mask(str(error))
 
 
-def _trace(error: Exception) -> str:
+def _trace(error: Exception | SystemExit) -> str:
     """For operators: what was meant to happen and did not; of our mistakes, where."""
     if isinstance(error, MirrorError):
         return mask(f"{type(error).__module__}.{type(error).__name__}: {error}")

@@ -111,7 +111,8 @@ class Ticker:
             job.run()
         except MirrorError as error:
             self._failed(job, str(error))
-        except Exception as error:  # the schedule outlives a mistake in one job
+        # The schedule outlives a mistake in one job, also a sys.exit in a filter of the user's own.
+        except (Exception, SystemExit) as error:
             log.exception("[%s] %s failed", self._name, job.what)
             job.last_error = f"{type(error).__name__}: {error}"
         else:

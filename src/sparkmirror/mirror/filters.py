@@ -31,7 +31,7 @@ from sparkmirror.config.keys import Definition
 from sparkmirror.config.name_patterns import Matcher
 from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.errors import ConfigError
-from sparkmirror.mirror.user_classes import load_user_class
+from sparkmirror.mirror.user_classes import load_user_class, no_exit
 
 _TOPIC_FILTER_KEY = SOURCE_KEYS["topic.filter.class"].name
 _GROUP_FILTER_KEY = CHECKPOINT_KEYS["group.filter.class"].name
@@ -226,9 +226,9 @@ class _Wanted:
 
 def _make(wanted: _Wanted, props: Mapping[str, str]) -> Any:
     found = wanted.built_in.get(wanted.class_name)
-    made = (found or load_user_class("filter", wanted.class_name, wanted.refuse)).from_settings(
-        props
-    )
+    filter_class = found or load_user_class("filter", wanted.class_name, wanted.refuse)
+    with no_exit(wanted.refuse):
+        made = filter_class.from_settings(props)
     if not isinstance(made, wanted.contract):
         raise wanted.refuse(f"it lacks methods of {wanted.contract.__name__}")
     return made

@@ -14,7 +14,7 @@ from abc import abstractmethod
 from typing import Protocol, Self, runtime_checkable
 
 from sparkmirror.errors import ConfigError
-from sparkmirror.mirror.user_classes import load_user_class
+from sparkmirror.mirror.user_classes import load_user_class, no_exit
 
 DEFAULT_SEPARATOR = "."
 
@@ -247,7 +247,8 @@ def make_policy(
     outer = DEFAULT_SEPARATOR if separator is None else separator
     inner = outer if internal_separator_enabled else DEFAULT_SEPARATOR
     policy_class: type[ReplicationPolicy] = _POLICIES.get(class_name) or _load_class(class_name)
-    policy = policy_class.from_settings(source_alias, outer, inner)
+    with no_exit(lambda reason: _bad_policy(class_name, reason)):
+        policy = policy_class.from_settings(source_alias, outer, inner)
     if not isinstance(policy, ReplicationPolicy):
         raise _bad_policy(class_name, "it lacks methods of sparkmirror.mirror.policy")
     return policy

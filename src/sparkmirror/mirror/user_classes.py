@@ -6,7 +6,8 @@ Runs on: worker and executor.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sparkmirror.errors import ConfigError
@@ -23,9 +24,23 @@ def load_user_class(what: str, class_name: str, refuse: Callable[[str], ConfigEr
     if not all(part.isidentifier() for part in (*module_name.split("."), name)):
         raise refuse("not of the form module:Class")
     try:
-        loaded = getattr(importlib.import_module(module_name), name)
+        with no_exit(refuse):
+            loaded = getattr(importlib.import_module(module_name), name)
     except (ImportError, AttributeError) as exc:
         raise refuse(f"cannot be loaded: {exc}") from exc
+    except ConfigError:
+        raise
+    except Exception as exc:  # the user's code runs when it is imported: it may raise anything
+        raise refuse(f"cannot be loaded: {type(exc).__name__}: {exc}") from exc
     if not (isinstance(loaded, type) and hasattr(loaded, "from_settings")):
         raise refuse("it is not a class with a from_settings method")
     return loaded
+
+
+@contextmanager
+def no_exit(refuse: Callable[[str], ConfigError]) -> Iterator[None]:
+    """The user's code runs inside: if it calls sys.exit, that is an error, not the thread's end."""
+    try:
+        yield
+    except SystemExit as exc:
+        raise refuse(f"its code ends the program: SystemExit({exc.code!r})") from exc
