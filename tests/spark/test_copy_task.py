@@ -12,6 +12,7 @@ import pytest
 from sparkmirror.config.masking import HIDDEN, remember
 from sparkmirror.errors import KafkaError, MirrorError, RefusedError
 from sparkmirror.spark import copy_task
+from sparkmirror.spark.copy_settings import CopySettings, parse_start
 from sparkmirror.spark.copy_task import copy_until_stopped
 from sparkmirror.spark.link_client import LinkClient
 from sparkmirror.spark.link_frames import Message
@@ -101,9 +102,19 @@ def test_a_warning_reaches_the_worker_without_the_secret(
     assert said == {"type": "log", "level": logging.WARNING, "text": f"a warning with {HIDDEN}"}
 
 
-def test_files_of_the_orders_are_there_before_settings_are_read(server: LinkServer) -> None:
+def test_files_of_the_orders_are_there_while_the_task_is(
+    server: LinkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[bytes] = []
+
+    def read_settings(message: Message) -> CopySettings:
+        found.append(secret_files.read_file("/no/such.jks"))
+        return parse_start(message)
+
+    monkeypatch.setattr(copy_task, "parse_start", read_settings)
     data = base64.b64encode(b"a store").decode()
     server.expect("t", Worker({"type": "start", "files": {"/no/such.jks": data}}))
     with pytest.raises(KeyError, match="worker"):  # these orders have no settings
         copy_until_stopped(server.ticket("127.0.0.1", "t"))
-    assert secret_files.read_file("/no/such.jks") == b"a store"
+    assert found == [b"a store"]
+    assert secret_files.stamp("/no/such.jks") is None

@@ -58,3 +58,47 @@ def test_provided_bytes_take_the_place_of_the_disk(tmp_path: Path) -> None:
 def test_provided_file_need_not_exist() -> None:
     secret_files.provide("/no/such/keytab", b"keys")
     assert secret_files.read_file("/no/such/keytab") == b"keys"
+
+
+def test_a_library_opens_what_was_provided_and_nothing_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    secret_files.provide("/no/such/keytab", b"keys")
+    path = secret_files.path_of("/no/such/keytab")
+    assert secret_files.path_of("/no/such/keytab") == path
+    for _ in range(2):  # each opens it anew, from its beginning
+        assert Path(path).read_bytes() == b"keys"
+    assert list(tmp_path.iterdir()) == []
+    secret_files.provide("/no/such/keytab", b"renewed")
+    assert Path(secret_files.path_of("/no/such/keytab")).read_bytes() == b"renewed"
+
+
+def test_nothing_is_left_when_a_task_has_ended() -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    secret_files.provide("/no/such/keytab", b"keys")
+    path = secret_files.path_of("/no/such/keytab")
+    secret_files.forget_provided()
+    assert not Path(path).exists()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    with pytest.raises(FileNotFoundError):
+        secret_files.path_of("/no/such/keytab")
+
+
+def test_where_there_is_no_memory_for_it_a_file_of_the_owner_alone_is_removed_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    secret_files.provide("/no/such/keytab", b"keys")
+    path = Path(secret_files.path_of("/no/such/keytab"))
+    assert path.parent == tmp_path
+    assert path.stat().st_mode & 0o777 == 0o600
+    secret_files.forget_provided()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_the_disk_is_opened_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "keytab"
+    path.write_bytes(b"keys")
+    assert secret_files.path_of(str(path)) == str(path)

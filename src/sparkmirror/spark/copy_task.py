@@ -26,6 +26,7 @@ from sparkmirror.spark.link_files import FILES, provide_files
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.spark.ticket import Ticket
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire import secret_files
 from sparkmirror.wire.loop import Loop
 
 log = logging.getLogger(__name__)
@@ -78,6 +79,8 @@ def copy_until_stopped(ticket: Ticket) -> str:
     finally:
         logger.removeHandler(handler)
         link.close()
+        # Spark keeps this process for other tasks, which may be of others.
+        secret_files.forget_provided()
 
 
 class CopyTask:

@@ -8,18 +8,14 @@ broker  the protections it offers       we      none of them, which is all that 
 
 from __future__ import annotations
 
-import atexit
-import os
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from pathlib import Path
 
 from sparkmirror.errors import AuthenticationError, MirrorError
 from sparkmirror.wire.sasl import gss_library as gss
 from sparkmirror.wire.sasl.mechanism import Login, Mechanism
-from sparkmirror.wire.secret_files import read_file
+from sparkmirror.wire.secret_files import path_of
 
 NO_PROTECTION = 1
 NO_TICKET = "No credentials cache found"
@@ -125,29 +121,11 @@ def in_thread(name: str, make: Callable[[], Mechanism]) -> Future[Mechanism]:
     return future
 
 
-_copies: dict[bytes, str] = {}
-
-
 def _as_file(path: str) -> str:
-    """A keytab or ticket cache as the library names it, which can read files only.
-
-    One that `read_file` has from elsewhere is copied to the disk.
-    """
+    """A keytab or ticket cache as the library names it, which can read files only."""
     path = path.removeprefix("FILE:")
     try:
-        data = read_file(path)
+        return f"FILE:{path_of(path)}"
     except OSError as error:
         reason = error.strerror or error
         raise AuthenticationError(f"Kerberos: {path} cannot be read: {reason}") from error
-    is_here = Path(path).is_file() and Path(path).read_bytes() == data
-    return f"FILE:{path if is_here else _copy(data)}"
-
-
-def _copy(data: bytes) -> str:
-    if data not in _copies:
-        handle, copy = tempfile.mkstemp(prefix="sparkmirror-", suffix=".krb5")  # mode 600
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        atexit.register(Path(copy).unlink, missing_ok=True)
-        _copies[data] = copy
-    return _copies[data]
