@@ -37,7 +37,7 @@ def audit(folder: Path, answer: str, **environment: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("packages", "code", "said"),
     [
-        pytest.param([GOOD], 0, "audit: no known holes in the 1 packages", id="none"),
+        pytest.param([GOOD], 0, "audit: no known vulnerabilities in the 1 packages", id="none"),
         pytest.param([GOOD, BAD], 1, "audit: b 2: CVE-1, mended in 2.1", id="a hole"),
         pytest.param([BAD, UNKNOWN], 1, "audit: b 2: CVE-1", id="a hole and a gap"),
         pytest.param([GOOD, UNKNOWN], 0, "NOT DONE, .*: 1 of 2 packages are not known", id="a gap"),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from sparkmirror.config.connector_keys import FRAMEWORK_KEYS, MIRROR_KEYS
 from sparkmirror.config.findings import Findings
 from sparkmirror.config.keys import Status
 from sparkmirror.config.mm2_keys import MM2_KEYS
-from sparkmirror.config.not_yet import NOT_YET, Lacking, check_not_yet, status_of
+from sparkmirror.config.not_yet import ABSENT, NOT_YET, Absent, Lacking, check_not_yet, status_of
 from sparkmirror.config.worker import WORKER_KEYS
 
+PROJECT = Path(__file__).parents[2]
 KNOWN = MIRROR_KEYS + FRAMEWORK_KEYS + WORKER_KEYS + MM2_KEYS
 
 
@@ -47,3 +50,12 @@ def test_value_that_asks_for_more_is_told(
 def test_other_keys_keep_their_status() -> None:
     assert status_of(KNOWN["topics"]) == (Status.HONOURED, "")
     assert status_of(KNOWN["errors.log.enable"])[0] is Status.EXPLAINED
+
+
+@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "docs/compatibility.md"])
+@pytest.mark.parametrize("absent", ABSENT, ids=lambda absent: absent.name)
+def test_documents_name_everything_that_is_missing(absent: Absent, document: str) -> None:
+    text = (PROJECT / document).read_text()
+    # Of the changelog, what concerns this version.
+    newest = text.split("\n## ")[1] if document == "CHANGELOG.md" else text
+    assert absent.name in " ".join(newest.split())

@@ -6,6 +6,7 @@ those that each of them left when it was stopped.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -72,9 +73,16 @@ REMOTES = sorted({tp.topic for tp in REMOTE_PARTITIONS})
 def make_mirror(engine: str, file: Path) -> MirrorProcess:
     """MirrorMaker 2 starts sooner with the classes that brokers have parsed."""
     if engine != "mm2":
-        return mirror_process(engine, file)
+        mirror = mirror_process(engine, file)
+        mirror.engine = replace(mirror.engine, command=_resuming_command)
+        return mirror
     program = replace(ENGINES[engine], command=_quick_mm2_command)
     return MirrorProcess(program, file, detached=False)
+
+
+def _resuming_command(file: Path) -> Sequence[str | Path]:
+    """It ends at once unless every partition has a position that MirrorMaker 2 stored."""
+    return [*ENGINES["sparkmirror"].command(file), "--resume-only"]
 
 
 def _quick_mm2_command(file: Path) -> Sequence[str | Path]:
@@ -87,6 +95,7 @@ class HandOver:
     """The flow, and what each mirror left: its `seams` are end offsets of the target."""
 
     flow: Flow
+    mirror: MirrorProcess
     watch: GroupWatch
     seams: list[dict[TopicPartition, int]] = field(default_factory=list)
     stop_seconds: list[float] = field(default_factory=list)
@@ -95,9 +104,9 @@ class HandOver:
 
     def start(self, engine: str) -> None:
         """Start the next one with the same file."""
-        file = self.flow.mirror.log_path.with_name("mm2.properties")
-        self.flow = replace(self.flow, mirror=make_mirror(engine, file))
-        self.flow.mirror.start()
+        self.mirror = make_mirror(engine, self.mirror.log_path.with_name("mm2.properties"))
+        self.flow = replace(self.flow, mirror=self.mirror)
+        self.mirror.start()
 
     def wait_for(self, condition: Callable[[], object], describe: Callable[[], str]) -> None:
         """Wait for what the mirror should do; the group may not go back meanwhile."""
@@ -153,7 +162,7 @@ class HandOver:
 
     def stop(self) -> None:
         """SIGTERM; note where it has ended."""
-        self.stop_seconds.append(self.flow.mirror.stop())
+        self.stop_seconds.append(self.mirror.stop())
         self.seams.append(ends(self.flow.target, REMOTES))
 
 
@@ -165,13 +174,14 @@ def handover(tmp_path: Path) -> Iterator[HandOver]:
         file = tmp_path / "mm2.properties"
         servers = source.bootstrap_servers, target.bootstrap_servers
         file.write_text(mm2_properties(*servers, TOPICS, CHANGES))
-        flow = Flow(make_mirror(TURNS[0], file), source, target, SOURCE, TARGET, DEFAULT, "")
+        mirror = make_mirror(TURNS[0], file)
+        flow = Flow(mirror, source, target, SOURCE, TARGET, DEFAULT, "")
         with closing(GroupWatch(target, GROUP, REMOTE_PARTITIONS)) as watch:
-            made = HandOver(flow, watch)
+            made = HandOver(flow, mirror, watch)
             try:
                 yield made
             finally:
-                made.flow.mirror.kill()
+                made.mirror.kill()
 
 
 def test_four_mirrors_in_turn_lose_nothing_and_ours_leaves_nothing_to_copy_twice(
@@ -191,6 +201,10 @@ def test_four_mirrors_in_turn_lose_nothing_and_ours_leaves_nothing_to_copy_twice
     handover.wait_complete()
     handover.stop()
     assert member.read > 0
+    resumed = re.findall(
+        r"(\d+) resume at .*, 0 start afresh", handover.mirror.log_path.read_text()
+    )
+    assert resumed == [str(len(SOURCE_PARTITIONS))] * TURNS.count("sparkmirror")
 
     found = numbers_of(handover.flow.target, REMOTES)
     assert {tp: set(numbers) for tp, numbers in found.items()} == {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from sparkmirror.demo.mirror_process import MirrorProcess
 from sparkmirror.embedded import KafkaCluster
@@ -35,11 +36,21 @@ _ONE_COPY = (
 OFFSET_SYNCS_COPIES = "offset-syncs.topic.replication.factor"
 
 
+class Running(Protocol):
+    """A mirror, in whichever mode."""
+
+    def check_running(self) -> None:
+        """Fail with the end of its log if it has ended."""
+
+    def log_end(self) -> str:
+        """The end of its log, for an error message."""
+
+
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """From one cluster to another, under the aliases of the mirror's file."""
+    """From one cluster to another, under the aliases of the mirror's settings."""
 
-    mirror: MirrorProcess
+    mirror: Running
     source: KafkaCluster
     target: KafkaCluster
     source_alias: str

@@ -29,17 +29,20 @@ from tests.mm2_suite.topics import (
     wait_for_topics,
     write,
 )
-from tests.mm2_suite.worlds import POLICIES, Clusters
+from tests.mm2_suite.worlds import POLICIES, RERUNS, SSL, Clusters
 
 pytestmark = pytest.mark.kafka
 
 FULL = dict.fromkeys(range(PARTITIONS), RECORDS)
+EACH_RERUN = pytest.mark.parametrize(
+    "rerun", [*POLICIES, pytest.param(SSL, marks=pytest.mark.long)]
+)
 NO_HEARTBEATS = {"heartbeats_replication_enabled": "false"}
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One process; `latest` and `on_target` by policy. `old` was there before the start."""
+    """One process; `latest` and `on_target` by rerun. `old` was there before the start."""
 
     single: Flow
     on_target: Mapping[str, Flow]
@@ -53,8 +56,8 @@ def node(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     folder = tmp_path_factory.mktemp("node")
     mirror = make_mirror(folder)
     single = _flow(mirror, clusters, "A", "B", "default")
-    on_target = {name: _flow(mirror, clusters, f"T-{name}", "B-T", name) for name in POLICIES}
-    latest = {name: _flow(mirror, clusters, f"L-{name}", "B", name) for name in POLICIES}
+    on_target = {name: _flow(mirror, clusters, f"T-{name}", "B-T", name) for name in RERUNS}
+    latest = {name: _flow(mirror, clusters, f"L-{name}", "B", name) for name in RERUNS}
     lines = {
         OFFSET_SYNCS_COPIES: "1",
         **single.settings(),
@@ -64,7 +67,8 @@ def node(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     }
     for flow in on_target.values():
         lines |= flow.settings(**NO_HEARTBEATS)
-        lines[f"{flow.source_alias}->B-T.offset-syncs.topic.location"] = "target"
+        start = f"{flow.source_alias}->{flow.target_alias}"
+        lines[f"{start}.offset-syncs.topic.location"] = "target"
     for flow in latest.values():
         lines |= flow.settings(**NO_HEARTBEATS)
         lines[f"{flow.source_alias}.consumer.auto.offset.reset"] = "latest"
@@ -84,7 +88,7 @@ def without_syncs(
     """Flows to the alias D of a file that says once, for all, not to write offset syncs."""
     folder = tmp_path_factory.mktemp("without-syncs")
     mirror = make_mirror(folder)
-    flows = {name: _flow(mirror, clusters, f"C-{name}", "D", name) for name in POLICIES}
+    flows = {name: _flow(mirror, clusters, f"C-{name}", "D", name) for name in RERUNS}
     lines = {"emit.offset-syncs.enabled": "false"}
     for flow in flows.values():
         lines |= flow.settings(**NO_HEARTBEATS, emit_heartbeats_enabled="true")
@@ -92,10 +96,11 @@ def without_syncs(
         yield flows
 
 
-def _flow(mirror: MirrorProcess, clusters: Clusters, source: str, target: str, policy: str) -> Flow:
-    prefix = f"dedicated-{source}"
-    class_name = POLICIES[policy]
-    return Flow(mirror, clusters.primary, clusters.backup, source, target, class_name, prefix)
+def _flow(mirror: MirrorProcess, clusters: Clusters, source: str, target: str, rerun: str) -> Flow:
+    """Aliases that end so lead to the target over TLS."""
+    alias = f"{target}-{SSL}" if rerun == SSL else target
+    prefix, policy = f"dedicated-{source}", RERUNS[rerun]
+    return Flow(mirror, clusters.primary, clusters.backup, source, alias, policy, prefix)
 
 
 @contextmanager
@@ -104,6 +109,9 @@ def _running(
 ) -> Iterator[None]:
     sources = {flow.source_alias: clusters.primary for flow in flows}
     targets = {flow.target_alias: clusters.backup for flow in flows}
+    secure = [clusters.ssl_to_backup(alias) for alias in targets if alias.endswith(f"-{SSL}")]
+    for more in secure:
+        lines = {**lines, **more}
     write_file(mirror.log_path.parent, sources | targets, lines)
     mirror.start()
     try:
@@ -131,22 +139,24 @@ def test_cluster_with_emit_offset_disabled(without_syncs: Mapping[str, Flow]) ->
     assert "mm2-offset-syncs.D.internal" not in topic_names(flow.source)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@EACH_RERUN
 def test_replication_without_offset_sync_will_not_create_offset_syncs_topic(
-    without_syncs: Mapping[str, Flow], policy: str
+    without_syncs: Mapping[str, Flow], rerun: str
 ) -> None:
-    flow = without_syncs[policy]
+    flow = without_syncs[rerun]
     topics = make_topics(flow)
     write(flow.source, topics)
     wait_copied(flow, topics, FULL)
     everywhere = topic_names(flow.source) | topic_names(flow.target)
-    syncs = {f"mm2-offset-syncs.{alias}.internal" for alias in (flow.source_alias, "D")}
+    syncs = {
+        f"mm2-offset-syncs.{alias}.internal" for alias in (flow.source_alias, flow.target_alias)
+    }
     assert not everywhere & syncs
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_offset_syncs_topics_on_target(node: Node, policy: str) -> None:
-    flow, group = node.on_target[policy], unique_group()
+@EACH_RERUN
+def test_offset_syncs_topics_on_target(node: Node, rerun: str) -> None:
+    flow, group = node.on_target[rerun], unique_group()
     topics = make_topics(flow)
     write(flow.source, topics)
     consume_all(flow.source, group, topics)
@@ -158,12 +168,13 @@ def test_offset_syncs_topics_on_target(node: Node, policy: str) -> None:
     syncs = f"mm2-offset-syncs.{flow.source_alias}.internal"
     assert syncs in topic_names(flow.target)
     assert sum(ends(flow.target, [syncs]).values()) >= len(wanted)
-    assert not {syncs, "mm2-offset-syncs.B-T.internal"} & topic_names(flow.source)
+    of_target = f"mm2-offset-syncs.{flow.target_alias}.internal"
+    assert not {syncs, of_target} & topic_names(flow.source)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_replicate_from_latest(node: Node, policy: str) -> None:
-    flow, topics = node.latest[policy], node.old[policy]
+@EACH_RERUN
+def test_replicate_from_latest(node: Node, rerun: str) -> None:
+    flow, topics = node.latest[rerun], node.old[rerun]
     _wait_for_first_poll(flow)
     write(flow.source, topics)
     remotes = [flow.remote(topic) for topic in topics]

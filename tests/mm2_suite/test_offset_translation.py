@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from sparkmirror.demo.reading import read_topics
 from sparkmirror.types import TopicPartition
 from tests.group_offsets import commit_offsets
+from tests.mm2_suite.connect_mirror import ConnectMirror
 from tests.mm2_suite.flows import Flow, unique_group
 from tests.mm2_suite.groups import (
     Checkpoints,
@@ -32,9 +33,8 @@ from tests.mm2_suite.worlds import LAG_MAX, World
 pytestmark = pytest.mark.kafka
 
 ALL_PARTITIONS = range(PARTITIONS)
-# Enough for MirrorMaker 2's own translation to be coarse in the middle.
-ROUNDS = 10
-RECORDS_PER_ROUND = 30
+# 10,000 records in 10 partitions: enough for MirrorMaker 2's own translation to be coarse.
+ROUNDS = 100
 
 
 def test_one_way_replication_with_auto_offset_sync(world: World) -> None:
@@ -69,13 +69,23 @@ def _fill_and_check_sync(
 
 
 def test_restart_replication(world: World) -> None:
-    flow, group = world.synced, unique_group()
+    _check_restart(world.synced, world.restart)
+
+
+def test_restart_replication_by_rest(connect_flow: Flow) -> None:
+    """As in the original: connectors and tasks are restarted by requests, the worker runs on."""
+    assert isinstance(connect_flow.mirror, ConnectMirror)
+    _check_restart(connect_flow, connect_flow.mirror.restart_connectors)
+
+
+def _check_restart(flow: Flow, restart: Callable[[], None]) -> None:
+    group = unique_group()
     topics = make_topics(flow)
     write(flow.source, topics)
     consume_all(flow.source, group, topics)
     wait_for_full_sync(flow, group, topics, records=RECORDS, lag_max=LAG_MAX)
 
-    world.restart()
+    restart()
     assert_monotonic_checkpoints(flow, group)
     write(flow.source, topics)
     consume_all(flow.source, group, topics)
@@ -103,8 +113,8 @@ def test_no_checkpoints_if_no_records_are_mirrored(world: World) -> None:
 def test_offset_translation_behind_replication_flow(world: World) -> None:
     flow, group = world.forth, unique_group()
     topics = make_topics(flow)
-    write(flow.source, topics, count=RECORDS_PER_ROUND, rounds=ROUNDS)
-    wait_copied(flow, topics, dict.fromkeys(ALL_PARTITIONS, ROUNDS * RECORDS_PER_ROUND))
+    write(flow.source, topics, rounds=ROUNDS)
+    wait_copied(flow, topics, dict.fromkeys(ALL_PARTITIONS, ROUNDS * RECORDS))
 
     half = _commit_share(flow, group, topics, 0.5)
     most = _commit_share(flow, group, topics, 0.9)

@@ -23,7 +23,8 @@ from sparkmirror.types import TopicPartition
 from tests.clusters import unique_name
 from tests.mm2_suite.flows import Flow
 
-PARTITIONS = 4
+# NUM_PARTITIONS and NUM_RECORDS_PER_PARTITION of MirrorConnectorsIntegrationBaseTest.
+PARTITIONS = 10
 RECORDS = 10
 _TRANSACTIONAL = "-transactional"
 

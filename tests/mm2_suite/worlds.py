@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sparkmirror.demo.mirror_process import MirrorProcess
 from sparkmirror.embedded import KafkaCluster
+from tests.certificates import PASSWORD, Certificates
 from tests.mm2_suite.flows import (
     DEFAULT,
     IDENTITY,
@@ -24,15 +25,30 @@ from tests.mm2_suite.flows import (
 )
 
 POLICIES = {"default": DEFAULT, "identity": IDENTITY}
+SSL_LISTENER = "TLS"
+# The reruns of the whole class: with the other policy, and with TLS to the backup cluster.
+SSL = "ssl"
+RERUNS = {**POLICIES, SSL: DEFAULT}
 LAG_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Two clusters of one broker each."""
+    """Two clusters of one broker each. The backup's other listener is for TLS only."""
 
     primary: KafkaCluster
     backup: KafkaCluster
+    certificates: Certificates
+
+    def ssl_to_backup(self, alias: str) -> dict[str, str]:
+        """Lines of a file that lead a mirror to the backup over TLS, under this alias."""
+        return {
+            f"{alias}.bootstrap.servers": self.backup.servers_of(SSL_LISTENER),
+            f"{alias}.security.protocol": "SSL",
+            f"{alias}.ssl.truststore.type": "PKCS12",
+            f"{alias}.ssl.truststore.location": str(self.certificates.trust_pkcs12),
+            f"{alias}.ssl.truststore.password": PASSWORD,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +72,28 @@ class World:
         self.mirror.start()
 
 
-def make_world(folder: Path, clusters: Clusters, policy: str) -> World:
+def make_world(folder: Path, clusters: Clusters, rerun: str) -> World:
     """A mirror that is not started."""
     mirror = make_mirror(folder)
     primary, backup = clusters.primary, clusters.backup
 
     def to_backup(alias: str, purpose: str) -> Flow:
-        class_name, prefix = POLICIES[policy], f"{policy}-{purpose}"
+        class_name, prefix = RERUNS[rerun], f"{rerun}-{purpose}"
         return Flow(mirror, primary, backup, alias, "backup", class_name, prefix)
 
-    back = Flow(mirror, backup, primary, "backup", "primary", DEFAULT, f"{policy}-back")
+    back = Flow(mirror, backup, primary, "backup", "primary", DEFAULT, f"{rerun}-back")
     world = World(
         mirror,
         to_backup("primary", "forth"),
-        None if policy == "identity" else back,
+        None if rerun == "identity" else back,
         to_backup("synced", "synced"),
         to_backup("often", "often"),
     )
     sources = dict.fromkeys(("primary", "synced", "often"), primary)
-    write_file(folder, sources | {"backup": backup}, _lines(world))
+    lines = _lines(world)
+    if rerun == SSL:
+        lines |= clusters.ssl_to_backup("backup")
+    write_file(folder, sources | {"backup": backup}, lines)
     return world
 
 
