@@ -7,7 +7,7 @@ usage() {
     echo "usage: $(basename "$0") deploy|undeploy|redeploy|status <cluster> [option ...]"
     echo "  deploy    create the connectors of <cluster> that are not RUNNING, and wait until they are"
     echo "  undeploy  delete them"
-    echo "  redeploy  delete them and create them anew"
+    echo "  redeploy  delete them and create them again"
     echo "  status    show them and their tasks"
     echo "Options go to sparkmirror: --url http://localhost:8083, --dir mm2, --timeout 60, --json (status)"
     exit 2

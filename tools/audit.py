@@ -1,6 +1,6 @@
-"""Are there known holes in the packages of requirements.txt? Called by `make check`.
+"""Do packages of requirements.txt have known vulnerabilities? Called by `make check`.
 
-A hole is exit code 1. A database that does not answer, or does not know a package, is said and lets
+One is exit code 1. A database that does not answer, or does not know a package, is said and lets
 the other checks go on, because no change of the code could help it; with AUDIT=required in the
 environment it is exit code 1 as well.
 """
@@ -42,24 +42,24 @@ def main(pip_audit: str, requirements: str) -> int:
 
 def judge(packages: Sequence[Mapping[str, Any]]) -> int:
     """Say what is known of them."""
-    holes = [(package, hole) for package in packages for hole in package.get("vulns", ())]
-    for package, hole in holes:
-        fixed = ", ".join(hole["fix_versions"]) or "no version"
-        say(f"{package['name']} {package['version']}: {hole['id']}, mended in {fixed}")
-    if holes:
+    found = [(package, flaw) for package in packages for flaw in package.get("vulns", ())]
+    for package, flaw in found:
+        fixed = ", ".join(flaw["fix_versions"]) or "no version"
+        say(f"{package['name']} {package['version']}: {flaw['id']}, mended in {fixed}")
+    if found:
         say("raise these versions in pyproject.toml, then `make requirements`")
         return 1
     unknown = [package["skip_reason"] for package in packages if "skip_reason" in package]
     if unknown or not packages:
         reason = f", the first: {unknown[0]}" if unknown else ""
         return not_done(f"{len(unknown)} of {len(packages)} packages are not known there{reason}")
-    say(f"no known holes in the {len(packages)} packages of requirements.txt")
+    say(f"no known vulnerabilities in the {len(packages)} packages of requirements.txt")
     return 0
 
 
 def not_done(reason: str) -> int:
     """The database is at fault."""
-    say(f"NOT DONE, no word from the database of known holes: {reason[:300]}")
+    say(f"NOT DONE, no word from the database of known vulnerabilities: {reason[:300]}")
     return int(os.environ.get("AUDIT") == "required")
 
 

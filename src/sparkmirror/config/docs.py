@@ -25,7 +25,7 @@ from sparkmirror.config.connector_keys import (
 )
 from sparkmirror.config.keys import REQUIRED, Definition, Key, Status
 from sparkmirror.config.mm2_keys import MM2_KEYS
-from sparkmirror.config.not_yet import NOT_YET, status_of
+from sparkmirror.config.not_yet import ABSENT, NOT_YET, status_of
 from sparkmirror.config.security_keys import SECURITY_KEYS
 from sparkmirror.config.worker import SHARED_KEYS, WORKER_KEYS
 from sparkmirror.config.worker_file import WORKER_FILE_KEYS
@@ -244,7 +244,10 @@ def _without_effect(keys: Sequence[Key]) -> list[str]:
 
 
 def _lacking() -> str:
-    lines = ["## Not in this version yet", "", "| key | what happens | |", "|---|---|---|"]
+    lines = ["## Not in this version yet", "", "| feature | instead |", "|---|---|"]
+    lines += [f"| {absent.name} | {_cell(absent.instead)} |" for absent in ABSENT]
+    lines += ["", "Settings that ask for one of them:", ""]
+    lines += ["| key | what happens | |", "|---|---|---|"]
     for row in NOT_YET:
         how = "refused" if row.refused else "a warning"
         lines.append(f"| `{row.key}` | {_cell(row.reason)} | {how} |")

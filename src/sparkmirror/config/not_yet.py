@@ -1,4 +1,5 @@
-"""What MirrorMaker 2 can do and this version cannot: one table, one row per setting that asks.
+"""What MirrorMaker 2 and Connect can do and this version cannot: one table of features, and one of
+settings that ask for them.
 
 Nothing that is asked for is ignored in silence. A row that would leave other data on the target
 refuses the configuration; a row that leaves something out warns. A version that learns one of
@@ -29,6 +30,38 @@ class Lacking:
 def _is(*values: object) -> Callable[[Any], bool]:
     return lambda value: value in values
 
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A feature under the name that all documents use, and what there is instead."""
+
+    name: str
+    instead: str
+
+
+ABSENT = (
+    Absent("exactly once", "records are copied at least once; retries are idempotent"),
+    Absent("transformations and predicates", "records are copied unchanged"),
+    Absent(
+        "metrics over JMX or Prometheus",
+        "a line of the log per flow and minute, the status of connectors, `GET /health`",
+    ),
+    Absent(
+        "clusters of dedicated nodes",
+        "one `sparkmirror run` process works; a cluster of Connect workers takes over by itself",
+    ),
+    Absent(
+        "connectors spread over several workers",
+        "the leader runs all of them; a Spark cluster spreads their tasks over machines",
+    ),
+    Absent("standalone Connect workers", "`sparkmirror worker` with a distributed worker's file"),
+    Absent(
+        "Java plugins",
+        "replication policies and filters are Python classes; the config providers for files, "
+        "directories and the environment, and basic authentication of the REST API, are built in",
+    ),
+    Absent("connectors other than MirrorMaker 2's three", "Kafka Connect"),
+)
 
 NOT_YET = (
     Lacking(
