@@ -42,9 +42,12 @@ def admins(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeAdmin]:
 def topics(tmp_path: Path) -> DedicatedTopics:
     path = tmp_path / "mm2.properties"
     path.write_text(FILE)
-    mirror = DedicatedMirror(load_mm2(path))
-    (found,) = [each for each in mirror.worker_connectors if isinstance(each, DedicatedTopics)]
-    return found
+    config = load_mm2(path)
+    found = DedicatedMirror(config).worker_connectors
+    # One for each target: who stands by there creates nothing.
+    assert sum(isinstance(each, DedicatedTopics) for each in found) == 2
+    workers = [flow.worker for flow in config.flows]
+    return DedicatedTopics(workers + [pair.worker for pair in config.heartbeat_pairs])
 
 
 def test_both_are_created_on_the_cluster_of_each_worker(
