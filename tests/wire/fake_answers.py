@@ -100,6 +100,8 @@ class Answers:
 
     def __init__(self, changed: threading.Condition, newest: Mapping[int, int]) -> None:
         self.topics: dict[str, Topic] = {}
+        # What nodes that lag behind believe.
+        self.old_topics: dict[int, dict[str, Topic]] = {}
         self.ports: dict[int, int] = {}
         # Of brokers that tell clients to come to another address.
         self.advertised: dict[int, tuple[str, int]] = {}
@@ -156,14 +158,16 @@ class Answers:
             MetadataResponse.MetadataResponseBroker(node_id=node, host=host, port=port, rack=None)
             for node, (host, port) in (places | self.advertised).items()
         ]
-        topics = [self._metadata_topic(asked.name, action) for asked in request.body.topics]
+        known = self.old_topics.get(request.node, self.topics)
+        topics = [self._metadata_topic(known, asked.name, action) for asked in request.body.topics]
         return MetadataResponse(
             throttle_time_ms=0, brokers=brokers, cluster_id="fake", controller_id=1, topics=topics
         )
 
-    def _metadata_topic(self, name: str, action: Do) -> Any:
+    @staticmethod
+    def _metadata_topic(topics: Mapping[str, Topic], name: str, action: Do) -> Any:
         kind = MetadataResponse.MetadataResponseTopic
-        topic = self.topics.get(name)
+        topic = topics.get(name)
         code = action.code or (0 if topic else UNKNOWN_TOPIC)
         rows = [
             kind.MetadataResponsePartition(

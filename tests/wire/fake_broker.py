@@ -212,6 +212,16 @@ class FakeCluster:
                 partition.log.write([value])
             self._changed.notify_all()
 
+    def freeze_metadata(self, node: int) -> None:
+        """From now on this node does not learn what becomes of topics."""
+        with self._changed:
+            self._answers.old_topics[node] = dict(self._answers.topics)
+
+    def thaw_metadata(self, node: int) -> None:
+        """It learns all of it."""
+        with self._changed:
+            del self._answers.old_topics[node]
+
     def prefer(self, tp: TopicPartition, node: int) -> None:
         """The leader sends consumers that name a rack to `node`."""
         with self._changed:

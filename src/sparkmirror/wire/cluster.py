@@ -24,6 +24,7 @@ from sparkmirror.wire.idle import IdleConnections
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.security import Security
 from sparkmirror.wire.stream import HungUp, Stream
+from sparkmirror.wire.topic_ids import TopicIds
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class Cluster:
         self.config = config
         self.pool = pool
         self.leaders: dict[TopicPartition, Leader] = {}
-        self.topic_ids: dict[str, bytes] = {}
+        self.topic_ids = TopicIds()
         self.topic_errors: dict[str, int] = {}
         # Why a broker could not be reached; None again as soon as one answers.
         self.last_error: KafkaError | None = None
@@ -179,7 +180,8 @@ class Cluster:
         links = self._links.values()
         ready = [link.connection for link in links if link.ready and link.connection is not None]
         if ready:
-            return min(ready, key=lambda connection: (connection.in_flight, random.random()))
+            even = self.topic_ids.are_in_doubt  # then no broker is to be asked more than others
+            return min(ready, key=lambda each: (not even and each.in_flight, random.random()))
         if not any(link.connection for link in links) or self._is_slow_to_connect():
             self._connect_another()
         return None
@@ -369,6 +371,7 @@ class Cluster:
             self._refresh_failed()
             return
         self._nodes = {**{n: a for n, a in self._nodes.items() if n < 0}, **view.nodes}
+        asked -= self.topic_ids.learn(view.topic_ids, self.loop.clock())
         self._merge(view, asked & self._topics)
         incomplete = bool(self.topic_errors or view.leaderless & asked or self._topics - asked)
         missed, self._missed = self._missed, False
@@ -385,7 +388,6 @@ class Cluster:
                 known[tp] = Leader(node, epoch)
         self.leaders = known
         self.topic_errors = {t: code for t, code in view.errors.items() if t in asked}
-        self.topic_ids.update(view.topic_ids)
         self._answered |= asked
 
 
