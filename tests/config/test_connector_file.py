@@ -177,12 +177,27 @@ def test_key_that_looks_like_another_is_told(key: str, text: str) -> None:
         "groups",
         "use.defaults.from",
         "source.admin.client.id",
-        "transforms.mine.field",
-        "key.converter.schemas.enable",
     ],
 )
 def test_key_of_others_is_not_told(key: str) -> None:
     assert parse_connector(SOURCE | {key: "x"}, worker_file()).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        ("transforms.mine.field", "transforms does not name it"),
+        ("predicates.mine.type", "there are no transformations for them to choose"),
+        ("key.converter.schemas.enable", "records are forwarded byte for byte"),
+        ("topic.creation.default.replication.factor", "remote topics are created like their"),
+        ("consumer.override.fetch.max.bytes", "it is for sink connectors, as in Kafka Connect"),
+        ("admin.override.client.id", "it is for sink connectors, as in Kafka Connect"),
+        ("config.providers", "placeholders are resolved by the config providers of the worker"),
+    ],
+)
+def test_family_without_effect_is_explained(key: str, reason: str) -> None:
+    (warning,) = parse_connector(SOURCE | {key: "x"}, worker_file()).warnings
+    assert warning.startswith(f"connector msc: {key}: has no effect: {reason}")
 
 
 def test_key_that_a_class_of_the_users_own_may_know_is_not_told() -> None:

@@ -58,6 +58,8 @@ def test_file_of_a_central_cluster(tmp_path: Path) -> None:
         "internal.key.converter.schemas.enable",
         "internal.value.converter",
         "internal.value.converter.schemas.enable",
+        "key.converter.schemas.enable",
+        "value.converter.schemas.enable",
         "rest.port",
     ]
 
@@ -157,6 +159,10 @@ def test_bad_setting_is_an_error(key: str, value: str, reason: str) -> None:
         ("plugin.path", "has no effect: there are no Java plugins to load"),
         ("scheduled.rebalance.max.delay.ms", "has no effect: all connectors run on the worker"),
         ("config.storage.topics", "is used as a setting of that topic; did you mean config.st"),
+        ("consumer.fetch.min.bytes", "has no effect, like every consumer.* here: it is for sink"),
+        ("admin.retries", "has no effect, like every admin.* here: it is for sink connectors"),
+        ("metrics.context.x", "has no effect: there is no JMX here"),
+        ("topic.creation.default.partitions", "has no effect: remote topics are created like"),
         ("group.idd", "unknown key, ignored; is group.id meant?"),
         ("frobnicate", "unknown key, ignored"),
     ],
@@ -169,9 +175,6 @@ def test_key_without_effect_is_told(key: str, text: str) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "consumer.fetch.min.bytes",
-        "admin.retries",
-        "metrics.context.x",
         "ssl.truststore.password",
         "config.storage.min.insync.replicas",
     ],

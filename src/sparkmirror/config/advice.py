@@ -163,7 +163,7 @@ def _of_flow(flow: FlowName, name: str) -> str | None:
     if name in CLUSTER_KEYS:
         return _ignored_here([f"{flow.source}.{name}", f"{flow.target}.{name}"])
     if _is_flow_key(name) and not name.startswith(("consumer.override.", "admin.override.")):
-        return None
+        return _known_of_flow(name)
     if name.startswith((CONFIG_PROVIDERS, *CONVERTER_PREFIXES)):
         return None
     if name in REMOVED:
@@ -171,6 +171,12 @@ def _of_flow(flow: FlowName, name: str) -> str | None:
     if name in WORKER_KEYS:
         return _ignored_here([f"{flow.target}.{name}"], OF_TARGET)
     return _client_of_flow(flow, name)
+
+
+def _known_of_flow(name: str) -> str | None:
+    if name == "connector.class":
+        return "ignored: every flow has MirrorMaker 2's three connectors"
+    return None
 
 
 def _client_of_flow(flow: FlowName, name: str) -> str | None:

@@ -37,6 +37,10 @@ _CLIENT_PREFIXES: Mapping[str, Iterable[str]] = {
 }
 
 
+# Connect gives a source connector no consumer; an admin client only to create topics for it.
+SINK_OVERRIDES = (f"consumer.{OVERRIDE}", f"admin.{OVERRIDE}")
+
+
 @dataclass(frozen=True, slots=True)
 class KeyAdvice:
     """A key that does nothing; `meant` is the known one that looks like it."""
@@ -61,15 +65,19 @@ def advise_connector(props: Mapping[str, str | None]) -> Iterator[KeyAdvice]:
             yield advice
 
 
+def _for_sinks(instead: str) -> str:
+    return f"has no effect: it is for sink connectors, as in Kafka Connect; write {instead}"
+
+
 def _advise(key: str) -> KeyAdvice | None:
-    if key in KNOWN_KEYS:
-        return None
     if key in REMOVED:
         return KeyAdvice(key, removed_key(key))
     prefix = max((each for each in _CLIENT_PREFIXES if key.startswith(each)), key=len, default="")
-    if key.startswith(OPEN_PREFIXES) and not prefix:
+    if key in KNOWN_KEYS or (key.startswith(OPEN_PREFIXES) and not prefix):
         return None
     name = key.removeprefix(prefix)
+    if prefix in SINK_OVERRIDES:
+        return KeyAdvice(key, _for_sinks(prefix.removesuffix(OVERRIDE) + name))
     known = list(_CLIENT_PREFIXES[prefix] if prefix else KNOWN_KEYS.names)
     if name in known:
         return None

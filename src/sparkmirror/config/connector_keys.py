@@ -215,11 +215,12 @@ COMMON_KEYS = (
             doc="Java class that creates topics; only Kafka's own is taken.",
         ),
         _unused("metric.reporters", LIST, ("org.apache.kafka.common.metrics.JmxReporter",), NO_JMX),
-        Key(
-            name="config.providers",
-            type=LIST,
-            default=(),
-            doc="Names of config providers, see the section about them.",
+        _unused(
+            "config.providers",
+            LIST,
+            (),
+            "placeholders are resolved by the config providers of the worker's file, or of the top "
+            "level of an mm2 file",
         ),
     )
     + SECURITY_KEYS

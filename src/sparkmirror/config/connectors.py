@@ -29,6 +29,7 @@ from sparkmirror.config.connector_keys import (
     SOURCE_KEYS,
     TOPIC_FILTER_KEYS,
 )
+from sparkmirror.config.families import OF_CONNECTORS, explain_families
 from sparkmirror.config.findings import Settings
 from sparkmirror.config.keys import fill
 from sparkmirror.config.not_yet import check_not_yet
@@ -248,6 +249,7 @@ def check_connector(kind: str, connector: Settings) -> dict[str, Any]:
     # A connector's clients do not read the plain security keys: theirs are checked by themselves.
     own = {name: value for name, value in values.items() if name not in SECURITY_KEYS}
     check_not_yet(own, connector.findings)
+    explain_families(connector, OF_CONNECTORS, CONNECTOR_KEYS[kind])
     return values
 
 

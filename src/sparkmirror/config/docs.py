@@ -153,7 +153,13 @@ SECTIONS = (
         _only(CHECKPOINT_KEYS, SOURCE_KEYS),
     ),
     Section("Heartbeat connector", "At the top level or as `A->B.key`.", tuple(HEARTBEAT_KEYS)),
-    Section("Framework keys", "As `A->B.key` only.", tuple(FRAMEWORK_KEYS)),
+    Section(
+        "Framework keys",
+        "As `A->B.key` only. Accepted, without effect, each with a warning: `topic.creation.*`, "
+        "`transforms.*`, `predicates.*`, and settings of converters such as "
+        "`key.converter.schemas.enable`.",
+        tuple(FRAMEWORK_KEYS),
+    ),
     Section(
         "Worker keys",
         "In an mm2 file as `B.key`, where B is the target; in a worker file as `key`. What has no "
@@ -164,7 +170,8 @@ SECTIONS = (
     ),
     Section(
         "Keys of a worker file",
-        "Only there, beside the worker keys that have an effect.",
+        "Only there, beside the worker keys that have an effect. `consumer.*` and `admin.*`, which "
+        "are for sink connectors, and `metrics.context.*` have no effect.",
         _only(WORKER_FILE_KEYS, SHARED_KEYS),
     ),
     Section(

@@ -37,15 +37,16 @@ from sparkmirror.config.expansion import (
     plain,
     worker_settings,
 )
+from sparkmirror.config.families import OF_WORKERS, explain_families
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.keys import Definition
 from sparkmirror.config.loops import warn_of_loops
 from sparkmirror.config.mm2_keys import MM2_KEYS, SPARK
 from sparkmirror.config.not_yet import check_not_yet
 from sparkmirror.config.properties import load_properties
-from sparkmirror.config.providers import Provider, load_providers, resolve
+from sparkmirror.config.providers import CONFIG_PROVIDERS, Provider, load_providers, resolve
 from sparkmirror.config.security_keys import SECURITY_KEYS
-from sparkmirror.config.worker import WorkerConfig, parse_worker
+from sparkmirror.config.worker import WORKER_KEYS, WorkerConfig, parse_worker
 from sparkmirror.types import FlowName
 
 HEARTBEAT = "MirrorHeartbeatConnector"
@@ -209,12 +210,19 @@ def _heartbeat_pair(file: _File, flows: Sequence[FlowConfig], pair: FlowName) ->
 
 
 def _worker(file: _File, flow: FlowName) -> Settings:
-    return _settings(file, worker_settings(file.props, flow), {SERVERS: flow.target})
+    settings = _settings(file, worker_settings(file.props, flow), {SERVERS: flow.target})
+    explain_families(settings, OF_WORKERS, WORKER_KEYS)
+    return settings
 
 
 def _connector(file: _File, flow: FlowName, name: str, *, target_only: bool = False) -> Settings:
     servers = {f"source.cluster.{SERVERS}": flow.source, f"target.cluster.{SERVERS}": flow.target}
-    expanded = connector_settings(file.props, flow, name)
+    # A provider of the top level is not the connector's; one of the flow would do nothing.
+    expanded = {
+        key: setting
+        for key, setting in connector_settings(file.props, flow, name).items()
+        if key != CONFIG_PROVIDERS or setting.origin != CONFIG_PROVIDERS
+    }
     if target_only:
         expanded = {
             key: setting

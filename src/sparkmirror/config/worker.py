@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sparkmirror.config.classes import BYTE_ARRAY_CONVERTER
 from sparkmirror.config.client_keys import no_effect
 from sparkmirror.config.clients import (
     ClientConfig,
@@ -18,9 +19,18 @@ from sparkmirror.config.clients import (
     parse_producer,
     producer_settings,
 )
+from sparkmirror.config.families import NO_CONVERSION
 from sparkmirror.config.findings import Settings
 from sparkmirror.config.group_keys import GROUP_KEYS, GroupConfig, check_group
-from sparkmirror.config.keys import Definition, Importance, Key, Type, fill, positive_or_default
+from sparkmirror.config.keys import (
+    Definition,
+    Importance,
+    Key,
+    Status,
+    Type,
+    fill,
+    positive_or_default,
+)
 from sparkmirror.config.not_yet import check_not_yet
 
 INT, SHORT, LONG, STRING, LIST = Type.INT, Type.SHORT, Type.LONG, Type.STRING, Type.LIST
@@ -94,6 +104,26 @@ SHARED_KEYS = Definition(
     *GROUP_KEYS,
 )
 
+CONVERTER_KEYS = Definition(
+    *(
+        Key(
+            name=f"{part}.converter",
+            type=CLASS,
+            default=None,
+            doc="",
+            status=Status.EXPLAINED,
+            reason=NO_CONVERSION,
+            quiet=(BYTE_ARRAY_CONVERTER,),
+        )
+        for part in ("key", "value", "header")
+    ),
+    *no_effect(
+        "there are no Java plugins to load",
+        STRING,
+        *(f"{part}.converter.plugin.version" for part in ("key", "value", "header")),
+    ),
+)
+
 WORKER_KEYS = SHARED_KEYS + Definition(
     *no_effect(
         "one process copies a flow; the others of its group wait to take over",
@@ -131,8 +161,9 @@ WORKER_KEYS = SHARED_KEYS + Definition(
         "plugin.discovery",
         "connector.client.config.override.policy",
     ),
+    *CONVERTER_KEYS,
     *no_effect(
-        "records are forwarded byte for byte, as with ByteArrayConverter",
+        NO_CONVERSION,
         CLASS,
         "internal.key.converter",
         "internal.value.converter",

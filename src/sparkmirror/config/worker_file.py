@@ -13,8 +13,8 @@ from pathlib import Path
 
 from sparkmirror.config.advice import topic_setting
 from sparkmirror.config.allowed_access import ALLOWED_KEYS, AllowedAccess, allowed_access
-from sparkmirror.config.classes import BYTE_ARRAY_CONVERTER
 from sparkmirror.config.client_keys import ADMIN_KEYS, CLIENT_KEYS, no_effect
+from sparkmirror.config.families import NO_CONVERSION, OF_WORKERS, explain_families
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.group_keys import GroupConfig
 from sparkmirror.config.inter_worker import (
@@ -22,7 +22,7 @@ from sparkmirror.config.inter_worker import (
     InterWorkerConfig,
     inter_worker_config,
 )
-from sparkmirror.config.keys import Definition, Key, Status, Type
+from sparkmirror.config.keys import Definition, Key, Type
 from sparkmirror.config.masking import is_secret
 from sparkmirror.config.mm2_keys import SPARK
 from sparkmirror.config.override_policy import OVERRIDE_KEYS, OverridePolicy, override_policy
@@ -32,6 +32,7 @@ from sparkmirror.config.providers import CONFIG_PROVIDERS, Provider, load_provid
 from sparkmirror.config.rest_keys import REST_KEYS, RestConfig, rest_config
 from sparkmirror.config.rest_security import ADMIN_HTTPS_PREFIX, HTTPS_PREFIX
 from sparkmirror.config.worker import (
+    CONVERTER_KEYS,
     SHARED_KEYS,
     STORAGE_PREFIXES,
     WorkerConfig,
@@ -40,7 +41,6 @@ from sparkmirror.config.worker import (
 
 # The worker's own cluster has no alias; this one stands in messages.
 OWN_CLUSTER = "worker"
-NO_CONVERSION = "records are forwarded byte for byte, as with ByteArrayConverter"
 # Families of keys that others check, or that need no check.
 KNOWN_PREFIXES = (
     f"{SPARK}.",
@@ -57,18 +57,6 @@ KNOWN_PREFIXES = (
 )
 
 
-def _converter(part: str) -> Key:
-    return Key(
-        name=f"{part}.converter",
-        type=Type.CLASS,
-        default=None,
-        doc="",
-        status=Status.EXPLAINED,
-        reason=NO_CONVERSION,
-        quiet=(BYTE_ARRAY_CONVERTER,),
-    )
-
-
 def _flag(name: str, doc: str) -> Key:
     return Key(name=name, type=Type.BOOLEAN, default=True, doc=doc)
 
@@ -79,7 +67,7 @@ TRACKING_KEYS = Definition(
 )
 
 _UNUSED_KEYS = Definition(
-    *(_converter(part) for part in ("key", "value", "header")),
+    *CONVERTER_KEYS,
     *no_effect(
         NO_CONVERSION,
         Type.STRING,
@@ -94,7 +82,6 @@ _UNUSED_KEYS = Definition(
         Type.STRING,
         "plugin.path",
         "plugin.discovery",
-        *(f"{part}.converter.plugin.version" for part in ("key", "value", "header")),
     ),
     *no_effect(
         "all connectors run on the worker that leads; the others wait to take over",
@@ -181,6 +168,8 @@ def parse_worker_file(raw: Mapping[str, str], path: Path) -> WorkerFile:
     providers = load_providers(raw, findings)
     settings = Settings(resolve(raw, providers, findings), findings)
     values = WORKER_FILE_KEYS.parse(*settings)
+    explain_families(settings, OF_WORKERS, WORKER_FILE_KEYS)
+    _explain_clients_of_sinks(settings)
     file = WorkerFile(
         path=path,
         worker=parse_worker(settings, OWN_CLUSTER, SHARED_KEYS),
@@ -199,6 +188,18 @@ def parse_worker_file(raw: Mapping[str, str], path: Path) -> WorkerFile:
     )
     findings.raise_errors()
     return file
+
+
+def _explain_clients_of_sinks(settings: Settings) -> None:
+    """One line for each family: files often repeat the whole login under every prefix."""
+    for role in ("consumer", "admin"):
+        name = next((key for key in settings.values if key.startswith(f"{role}.")), None)
+        if name is not None:
+            settings.findings.warn_key(
+                name,
+                f"has no effect, like every {role}.* here: it is for sink connectors, as in Kafka "
+                f"Connect; a connector's own clients have source.{role}.* and target.{role}.*",
+            )
 
 
 def _warnings(raw: Mapping[str, str], findings: Findings) -> tuple[str, ...]:

@@ -1,0 +1,220 @@
+"""The parts of the program at work, on fakes of the network, so that they read their settings.
+
+Each scene starts the real code with settings that came out of a real file. What a scene reads is
+named by its place in the typed settings of a flow: `source`, `checkpoint`, `heartbeat`, `worker`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+from unittest import mock
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.config.connector_file import ParsedConnector
+from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair
+from sparkmirror.connect import dedicated_topics, heartbeat_connector
+from sparkmirror.connect.checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.dedicated_topics import DedicatedTopics
+from sparkmirror.connect.flow_group import FlowGroup
+from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.running import make_running
+from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.errors import TransportError
+from sparkmirror.spark.copy_loop import CopyLoop
+from sparkmirror.spark.copy_settings import parse_start, start_message
+from sparkmirror.wire import admin_client
+from sparkmirror.wire.admin import Admin
+from sparkmirror.wire.loop import Loop
+from sparkmirror.wire.owner_admin import OwnerAdmin
+from tests.clusters import wait_for
+from tests.connect import fakes, group_fakes
+from tests.connect.fakes import Connector, FakeAdmin
+from tests.connect.group_fakes import Checkpoints
+from tests.every_key.recorder import Reads, record_text, recorded
+from tests.flows import make_flow
+from tests.spark.copies import OFFSETS, T0, assign
+from tests.wire.fake_broker import FETCH, PRODUCE, Do, FakeCluster, once
+
+WAIT_SECONDS = 20.0
+SYNCS, OFFSET_MAP = "mm2-offset-syncs.b.internal", "mm2-offset-map.a.internal"
+CHECKPOINTS = "a.checkpoints.internal"
+SHORT = {
+    "a.consumer.fetch.max.wait.ms": "50",
+    "a.consumer.retry.backoff.ms": "5",
+    "b.producer.retry.backoff.ms": "5",
+    "a->b.sync.group.offsets.enabled": "true",
+    "emit.heartbeats.interval.seconds": "0",
+}
+
+
+@contextmanager
+def two_clusters() -> Iterator[tuple[FakeCluster, FakeCluster]]:
+    """A source with a topic, and a target with everything that is written there."""
+    with FakeCluster() as source, FakeCluster() as target:
+        source.create_topic("t")
+        source.create_topic(SYNCS)
+        for topic in ("a.t", "heartbeats", OFFSET_MAP, CHECKPOINTS):
+            target.create_topic(topic)
+        target.create_topic(OFFSETS, partitions=25)
+        yield source, target
+
+
+@contextmanager
+def no_admin_network() -> Iterator[None]:
+    """Admin clients are made with all their options and never connect."""
+    with (
+        mock.patch.object(admin_client, "check_reachable"),
+        mock.patch.object(admin_client, "_Client"),
+    ):
+        yield
+
+
+def play_mm2(folder: Path) -> Reads:
+    """Everything that one flow of an mm2 file has."""
+    with recorded() as reads, two_clusters() as (source, target):
+        flow = make_flow(folder, SHORT, source.bootstrap_servers, target.bootstrap_servers)
+        record_text(flow.source)
+        record_text(flow.checkpoint)
+        props = flow.connector_props["MirrorSourceConnector"]
+        play_copy(reads, props, flow.worker_props, source, target)
+        with mock.patch.object(fakes, "make_flow", return_value=flow):
+            _source_connector(reads, folder, flow)
+        with mock.patch.object(group_fakes, "make_flow", return_value=flow):
+            _checkpoints(reads, folder, flow)
+        _heartbeats(reads, flow)
+        _running(reads, flow)
+        _dedicated(reads, flow)
+    return reads
+
+
+def play_copy(
+    reads: Reads,
+    props: Mapping[str, str],
+    worker_props: Mapping[str, str],
+    source: FakeCluster,
+    target: FakeCluster,
+) -> None:
+    """A copy task: one record, over connections that break once."""
+    orders = start_message(
+        props,
+        worker_props,
+        25,
+        [assign(T0, None)],
+        offset_syncs_topic=SYNCS,
+        offset_map_topic=OFFSET_MAP,
+    )
+    settings = parse_start(orders)
+    loop = Loop()
+    source.intercept(FETCH, once(Do(drop=True)))
+    target.intercept(PRODUCE, once(Do(drop=True)))
+    source.write(T0, [b"0"])
+    copy = CopyLoop(settings, loop)
+    deadline = time.monotonic() + WAIT_SECONDS
+    try:
+        while not target.log("a.t").values():
+            assert time.monotonic() < deadline, copy.problems
+            copy.turn()
+        copy.stop()
+        copy.run()
+    finally:
+        copy.close()
+        loop.close()
+    reads.name(settings.connector, ("source",))
+    reads.name(settings.worker, ("worker",))
+
+
+def ask_in_vain(client: ClientConfig) -> None:
+    """An admin request that nobody answers: it is tried again until its time is over."""
+    gone = TransportError("its coordinator is away")
+    admin = OwnerAdmin(client, 1)
+    answers = admin._settle(["g"], lambda keys: dict.fromkeys(keys, gone), lambda *_: {})
+    assert answers == {"g": gone}
+    admin.close()
+
+
+def _source_connector(reads: Reads, folder: Path, flow: FlowConfig) -> None:
+    """Topics, configs and ACLs; the tasks are fakes."""
+    with no_admin_network():
+        real = SourceConnector(flow)
+        real.connect()
+        real.stop()
+    connector = Connector(folder, SHORT)
+    connector.source.add("t")
+    connector.source.acls = connector.target.acls = []
+    connector.refresh()
+    connector._schedule_internal_topics()
+    connector._schedule()
+    connector._orders(0)
+    OffsetStore(flow.worker, "c", "a").prepare(cast(Admin, FakeAdmin()))
+    reads.name(flow.source, ("source",))
+    reads.name(flow.worker, ("worker",))
+
+
+def _checkpoints(reads: Reads, folder: Path, flow: FlowConfig) -> None:
+    with no_admin_network():
+        for client in (flow.checkpoint.source_client, flow.checkpoint.target_client):
+            ask_in_vain(client)
+        real = CheckpointConnector(flow)
+        real.connect()
+        real._writer.start()
+        real._writer.send(CHECKPOINTS, 0, [(b"", b"", 0)])
+        assert real._writer.flush(WAIT_SECONDS)
+        real.stop()
+        real._writer.close()
+    connector = Checkpoints(folder, SHORT)
+    connector._prepare()
+    assert connector._translator is not None
+    connector._translator.catch_up(WAIT_SECONDS)
+    connector._translator.close()
+    connector.make_ready()
+    connector.refresh()
+    connector.emit()
+    with mock.patch.object(connector, "_ticker"), mock.patch.object(connector, "_writer"):
+        connector.start()
+    reads.name(flow.checkpoint, ("checkpoint",))
+    reads.name(flow.worker, ("worker",))
+
+
+def _heartbeats(reads: Reads, flow: FlowConfig) -> None:
+    pair = HeartbeatPair(flow.name, flow.worker, flow.heartbeat)
+    with no_admin_network():
+        HeartbeatConnector(pair).connect()
+    with mock.patch.object(heartbeat_connector, "Admin", return_value=FakeAdmin()):
+        connector = HeartbeatConnector(pair)
+        connector.connect()
+        connector.start()
+        wait_for(
+            lambda: connector.records > 0,
+            within=WAIT_SECONDS,
+            describe=lambda: connector.last_error,
+        )
+        connector.stop()
+        connector.join(WAIT_SECONDS)
+    reads.name(flow.heartbeat, ("heartbeat",))
+    reads.name(flow.worker, ("worker",))
+
+
+def _dedicated(reads: Reads, flow: FlowConfig) -> None:
+    """The group that processes with one file join, and the topics of MirrorMaker 2's worker."""
+    FlowGroup(flow.worker, mock.Mock(), mock.Mock())
+    with mock.patch.object(dedicated_topics, "Admin", return_value=FakeAdmin()):
+        DedicatedTopics([flow.worker]).create()
+    reads.name(flow.worker, ("worker",))
+
+
+def _running(reads: Reads, flow: FlowConfig) -> None:
+    """Connectors as a worker runs them."""
+    for kind in ("source", "checkpoint", "heartbeat"):
+        config = getattr(flow, kind)
+        parsed = ParsedConnector(kind, config.name, flow.name, config, flow.worker, {}, {})
+        with no_admin_network():
+            running = make_running(parsed, mock.Mock())
+            running.connect()
+            running.start = mock.Mock()  # type: ignore[method-assign]
+            running.tasks()
+        reads.name(config, (kind,))

@@ -1,0 +1,92 @@
+"""A Connect worker and its REST API at work, so that they read the settings of its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest import mock
+
+from sparkmirror.cli import worker as worker_command
+from sparkmirror.config.worker_file import WorkerFile
+from sparkmirror.connect import distributed
+from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.session_keys import SessionKey, SessionKeyRotation
+from sparkmirror.rest.signatures import RequestSigner
+from tests.certificates import Certificates
+from tests.config.worker_files import worker_with
+from tests.every_key.proofs import CONNECTOR
+from tests.every_key.recorder import Reads, recorded
+from tests.every_key.scenes import ask_in_vain, no_admin_network, play_copy, two_clusters
+from tests.spark.copies import OFFSETS
+from tests.wire.fake_broker import FETCH, Do, FakeCluster, once
+
+
+def play_worker(folder: Path) -> Reads:
+    """A worker with all that it has, and a copy task that it starts."""
+    with recorded() as reads, two_clusters() as (source, target):
+        file = worker_with(_settings(folder, target))
+        servers = ",".join(source.bootstrap_servers)
+        props = CONNECTOR | {"name": "MirrorSourceConnector"}
+        props |= {"source.cluster.bootstrap.servers": servers}
+        play_copy(reads, props, file.props, source, target)
+        _internal_topics(file, target)
+        _rest(file)
+        _group(file)
+        _sessions(file)
+        other = worker_with({})
+        assert worker_command._users(other.rest) is None
+    reads.name(file, ())
+    reads.name(other, ())
+    return reads
+
+
+def _settings(folder: Path, target: FakeCluster) -> dict[str, str]:
+    users = folder / "users"
+    users.write_text("alice: secret\n")
+    store = Certificates(folder).pem("broker")
+    return {
+        "bootstrap.servers": ",".join(target.bootstrap_servers),
+        "offset.storage.topic": OFFSETS,
+        "listeners": "http://127.0.0.1:0,https://127.0.0.1:0",
+        "admin.listeners": "https://127.0.0.1:0",
+        "ssl.keystore.location": str(store),
+        "ssl.keystore.type": "PEM",
+        "rest.basic.auth.users.file": str(users),
+    }
+
+
+def _internal_topics(file: WorkerFile, target: FakeCluster) -> None:
+    """Positions are read over a connection that breaks once; an admin request has no answer."""
+    target.intercept(FETCH, once(Do(drop=True)))
+    store = OffsetStore(file.worker, "c", "a")
+    store.partitions = 25
+    store.load()
+    with no_admin_network():
+        ask_in_vain(file.worker.client)
+
+
+def _rest(file: WorkerFile) -> None:
+    users = worker_command._users(file.rest)
+    assert users is not None
+    servers = worker_command._servers(file, users)
+    assert len(servers) == 2
+    worker_command._own_url(file, [1] * len(file.rest.listeners))
+
+
+def _group(file: WorkerFile) -> None:
+    with (
+        mock.patch.object(distributed, "prepare_storage_topic", return_value=25),
+        mock.patch.object(distributed, "_cluster_id", return_value="c"),
+    ):
+        distributed.DistributedWorker(file, "http://127.0.0.1:1/")
+
+
+def _sessions(file: WorkerFile) -> None:
+    """A session key is made, found to be good, and signs a request."""
+    keys: list[SessionKey] = []
+    topic = mock.Mock(session_keys=lambda: keys, put_session_key=keys.append)
+    rotation = SessionKeyRotation(file.inter_worker, topic, lambda: True)
+    rotation.renew()
+    rotation.renew()
+    assert len(keys) == 1
+    signer = RequestSigner(file.inter_worker, lambda: keys)
+    signer.check("GET", b"/", b"", signer.headers("GET", b"/", b""))
