@@ -54,6 +54,8 @@ def test_listeners(text: str, expected: list[tuple[str, str, int]]) -> None:
         ("listeners", "http://:1,https://:2", "an https listener needs a key and a certificate"),
         ("admin.listeners", "https://:2", "an https listener needs a key and a certificate"),
         ("rest.advertised.port", "0", "out of range"),
+        ("rest.advertised.host.name", "host:8083/x", "is not the name or address of a host"),
+        ("rest.advertised.host.name", "user@host", "is not the name or address of a host"),
         ("rest.advertised.listener", "ftp", "not one of the values it takes"),
         ("rest.port", "x", "not a number of type INT"),
         ("response.http.headers.config", "set X-Frame-Options", "'set X-Frame-Options' is not"),
@@ -114,6 +116,7 @@ def test_old_spellings(props: dict[str, str], listener: str, warning: str) -> No
         ({"listeners": "http://h:1"}, 0, "http://h:1"),
         ({"rest.advertised.host.name": "a", "rest.advertised.port": "9"}, 0, "http://a:9"),
         ({"rest.advertised.host.name": "::1"}, 0, "http://[::1]:8083"),
+        ({"rest.advertised.host.name": "[fe80::1%eth0]"}, 0, "http://[fe80::1%eth0]:8083"),
         ({"listeners": "https://h:1"}, 0, "https://h:1"),
         ({"listeners": "https://a:1,http://b:2,http://c:3"}, 0, "http://b:2"),
         (

@@ -93,6 +93,16 @@ NOT_FITTING = {
         "sasl.kerberos.service.name",
         "kafka",
     ),
+    "service with a host": (
+        keys("GSSAPI", sasl_kerberos_service_name="kafka@elsewhere"),
+        "sasl.kerberos.service.name",
+        "kafka",
+    ),
+    "region with a host": (
+        keys("AWS_MSK_IAM", LINES["AWS_MSK_IAM"].replace(";", ' awsStsRegion="x@hush.test/";')),
+        "sasl.jaas.config",
+        "eu-west-1",
+    ),
     "keytab of nobody": (
         keys("GSSAPI", LINES["GSSAPI"].replace(";", " useKeyTab=true;")),
         "sasl.jaas.config",

@@ -31,6 +31,7 @@ from sparkmirror.config.rest_security import (
 
 URL = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,9})", re.ASCII)
 DEFAULT_PORT = 8083
+HOST = re.compile(r"[0-9a-zA-Z\-._]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%[0-9a-zA-Z\-._]+)?", re.ASCII)
 SCHEMES = ("http", "https")
 HEADER_ACTIONS = ("set", "add", "setDate", "addDate")
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -178,6 +179,14 @@ def _header(rule: str) -> HeaderRule:
     return HeaderRule(known, name.strip(), value.strip())
 
 
+def _host(text: str) -> str:
+    """A name or an address, without the brackets of IPv6: it becomes part of this worker's URL."""
+    host = text.removeprefix("[").removesuffix("]") if ":" in text else text
+    if host and not HOST.fullmatch(host):
+        raise BadValue("is not the name or address of a host", "write it without port and path")
+    return host
+
+
 def _origins(text: str) -> str:
     """Patterns with commas between them, or *."""
     for part in map(str.strip, text.split(",")):
@@ -213,6 +222,7 @@ REST_KEYS = Definition(
         type=Type.STRING,
         default=None,
         attribute="advertised_host",
+        convert=_host,
         doc="Host by which the other workers reach this one.",
     ),
     Key(

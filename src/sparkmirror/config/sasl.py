@@ -6,6 +6,7 @@ table per kind; a class that is not in it is refused, with the list of those tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -69,6 +70,12 @@ RETRIEVERS: Mapping[str, tuple[str, ...]] = {
     FILE_RETRIEVER: (OAUTHBEARER,),
     JWT_BEARER: (OAUTHBEARER,),
 }
+
+
+# Both become part of a host's name or of a principal: what else stands in them could be another's.
+AWS_REGION = re.compile(r"[a-z]{2,10}(-[a-z0-9]{1,20}){1,5}")
+SERVICE = re.compile(r"[\w.-]+", re.ASCII)
+STS_REGION = "awsStsRegion"
 
 
 class SaslProblem(Exception):
@@ -199,13 +206,23 @@ def _check_options(module: LoginModule, mechanism: str, settings: Mapping[str, A
             )
     if mechanism == GSSAPI:
         _check_kerberos(module, settings)
+    region = module.options.get(STS_REGION, "")
+    if region and not AWS_REGION.fullmatch(region):
+        raise SaslProblem(
+            JAAS,
+            None,
+            f"the option {STS_REGION} is not the name of an AWS region",
+            f'write it as in {STS_REGION}="eu-west-1"',
+        )
 
 
 def _check_kerberos(module: LoginModule, settings: Mapping[str, Any]) -> None:
-    if not settings[SERVICE_NAME] and not module.options.get("serviceName"):
-        raise SaslProblem(
-            SERVICE_NAME, None, "is not set", "set it to the name that brokers run as, often kafka"
-        )
+    service = settings[SERVICE_NAME] or module.options.get("serviceName")
+    remedy = "set it to the name that brokers run as, often kafka"
+    if not service:
+        raise SaslProblem(SERVICE_NAME, None, "is not set", remedy)
+    if not SERVICE.fullmatch(service):
+        raise SaslProblem(SERVICE_NAME, service, "is not the name of a service", remedy)
     if module.is_true("useKeyTab") and not module.options.get("principal"):
         raise SaslProblem(
             JAAS, None, "useKeyTab without an option principal", 'add principal="user@REALM"'

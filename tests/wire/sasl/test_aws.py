@@ -326,6 +326,28 @@ def test_roles_of_options(tmp_path: Path, aws: Aws) -> None:
     assert "hush" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "region", ["evil.test/", "x@evil.test/?", "eu-west-1.evil.test#", "EU-WEST-1", "a" * 70, "eu"]
+)
+def test_region_that_would_name_another_host(tmp_path: Path, region: str) -> None:
+    role = {"awsRoleArn": "arn:r", "awsRoleAccessKeyId": "A", "awsRoleSecretAccessKey": "s"}
+    with pytest.raises(AuthenticationError, match="an AWS region that is none"):
+        chain(tmp_path, {}, {**role, "awsStsRegion": region}).fetch()
+    with pytest.raises(AuthenticationError, match="an AWS region that is none"):
+        chain(tmp_path, {"AWS_REGION": region}).region()
+
+
+@pytest.mark.parametrize("region", ["eu-west-1", "us-gov-east-1", "us-iso-east-1", "cn-north-1"])
+def test_regions(tmp_path: Path, region: str) -> None:
+    assert chain(tmp_path, {"AWS_REGION": region}).region() == region
+
+
+def test_container_server_is_asked_for_a_path_only(tmp_path: Path) -> None:
+    variables = {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "@evil.test/"}
+    with pytest.raises(AuthenticationError, match="not a path"):
+        chain(tmp_path, variables).fetch()
+
+
 def test_roles_of_profiles(tmp_path: Path, aws: Aws) -> None:
     write_profiles(
         tmp_path,

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkmirror.config.foreign_json import parse_json
+from sparkmirror.config.sasl import AWS_REGION, STS_REGION
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.wire.sasl import web
 from sparkmirror.wire.sasl.aws_signing import Keys, Scope, Signable, authorization
@@ -64,7 +65,7 @@ class Chain:
     def region(self) -> str:
         """For brokers whose name does not tell; may be empty."""
         named = self.environment.get("AWS_REGION") or self.environment.get("AWS_DEFAULT_REGION")
-        return named or self._profile(self._profile_name()).get("region", "")
+        return _region(named or self._profile(self._profile_name()).get("region", ""))
 
     def files(self) -> tuple[str, ...]:
         """What an executor on another machine needs."""
@@ -146,6 +147,8 @@ class Chain:
     def _from_container(self) -> Keys | None:
         get = self.environment.get
         relative = get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
+        if relative and not relative.startswith("/"):
+            raise AuthenticationError("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: not a path")
         url = CONTAINER_SERVER + relative if relative else get("AWS_CONTAINER_CREDENTIALS_FULL_URI")
         if not url:
             return None
@@ -185,7 +188,7 @@ class Chain:
         return self._ask_sts({**form, "WebIdentityToken": token}, None)
 
     def _ask_sts(self, form: Mapping[str, str], base: Keys | None) -> Keys:
-        region = self.options.get("awsStsRegion", "")
+        region = _region(self.options.get(STS_REGION, ""))
         default = f"https://sts.{region}.amazonaws.com" if region else "https://sts.amazonaws.com"
         url = self.environment.get("AWS_ENDPOINT_URL_STS", default).rstrip("/") + "/"
         body = urllib.parse.urlencode({**form, "Version": "2011-06-15"}).encode()
@@ -227,6 +230,16 @@ class Chain:
         credentials, config = self._profile_files()
         title = name if name == "default" else f"profile {name}"
         return {**_section(config, title), **_section(credentials, name)}
+
+
+def _region(name: str) -> str:
+    """The name as it is; one with other characters could make a host's name another's."""
+    if name and not AWS_REGION.fullmatch(name):
+        raise AuthenticationError(
+            "an AWS region that is none; check AWS_REGION, the region of the profile and the "
+            f"option {STS_REGION} of sasl.jaas.config"
+        )
+    return name
 
 
 def _section(path: str, title: str) -> dict[str, str]:
