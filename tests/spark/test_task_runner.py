@@ -439,6 +439,7 @@ def test_a_task_that_recovers_is_told(rig: Rig, caplog: pytest.LogCaptureFixture
     assert caplog.messages == []
     rig.spark.outcomes.put(RuntimeError("no more memory"))
     rig.begin().close()
-    failed, again = caplog.messages
+    wait_for(lambda: len(caplog.messages) > 1)
+    failed, again = caplog.messages[:2]
     assert f"[{TASK}] FAILED: no more memory; starting it again" in failed
     assert again == f"[{TASK}] RUNNING again, after 1 restarts"

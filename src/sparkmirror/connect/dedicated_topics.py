@@ -23,6 +23,7 @@ from sparkmirror.errors import ConfigError, KafkaError
 from sparkmirror.wire.admin import Admin
 
 AGAIN_SECONDS = 600.0
+LAST_REQUEST_SECONDS = 0.5
 NOT_NEEDED = "sparkmirror does not need it, so all else goes on"
 
 
@@ -52,8 +53,8 @@ class DedicatedTopics:
         self._ticker.stop()
 
     def join(self, seconds: float) -> bool:
-        """Wait for a request under way."""
-        return self._ticker.join(seconds)
+        """Wait for a request under way, but not long: nothing is lost with it."""
+        return self._ticker.join(min(seconds, LAST_REQUEST_SECONDS))
 
     def create(self) -> None:
         """One round: create what is missing, and say what cannot be."""
