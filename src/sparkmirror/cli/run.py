@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from sparkmirror.cli.cluster_words import ClustersCommand
 from sparkmirror.cli.flow_display import FlowDisplay
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
@@ -23,14 +24,18 @@ LOOK_SECONDS = 0.5
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("run")(run)
+    app.command("run", cls=ClustersCommand)(run)
 
 
 def run(
     file: Annotated[Path, typer.Argument(help="An mm2.properties file.", metavar="FILE")],
     clusters: Annotated[
         list[str] | None,
-        typer.Option("--clusters", help="Only flows into this cluster; may be given again."),
+        typer.Option(
+            "--clusters",
+            metavar="ALIAS...",
+            help="Run only the flows into these clusters: the others run on other nodes.",
+        ),
     ] = None,
     resume_only: Annotated[
         bool,
