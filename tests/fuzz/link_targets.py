@@ -66,7 +66,7 @@ def run_link(data: bytes) -> None:
     sock = cast(ssl.SSLSocket, _Socket(choices.rest()))
     try:
         if which == 0:
-            greet_task(sock, SECRET)
+            greet_task(sock, lambda _: SECRET)
         elif which == 1:
             greet_worker(sock, SECRET, "task-0")
         elif which == 2:

@@ -121,7 +121,7 @@ def test_the_end_of_the_stream(pair: tuple[socket.socket, socket.socket], start:
 
 def test_both_know_the_secret(pair: tuple[socket.socket, socket.socket]) -> None:
     worker, task = pair
-    side = Side(lambda: greet_task(worker, SECRET))
+    side = Side(lambda: greet_task(worker, lambda _: SECRET))
     greet_worker(task, SECRET, "a->b|c-0")
     assert side.join().result == "a->b|c-0"
 
@@ -133,7 +133,7 @@ def test_a_task_with_another_secret_is_turned_away(
 
     def greet() -> object:
         try:
-            return greet_task(worker, SECRET)
+            return greet_task(worker, lambda _: SECRET)
         finally:
             worker.close()
 
@@ -182,7 +182,7 @@ def test_a_hello_played_back_is_turned_away(
     hello = record_hello(pair)
     worker, thief = socket.socketpair()
     with worker, thief:
-        side = Side(lambda: greet_task(worker, SECRET))
+        side = Side(lambda: greet_task(worker, lambda _: SECRET))
         assert "challenge" in receive_message(thief)
         send_message(thief, hello)
         assert isinstance(side.join().error, AuthenticationError)
@@ -204,7 +204,7 @@ def test_a_proof_made_for_another_task_is_turned_away(
 
     side = Side(greet_as_other)
     with pytest.raises(AuthenticationError):
-        greet_task(worker, SECRET)
+        greet_task(worker, lambda _: SECRET)
     side.join()
 
 
@@ -213,7 +213,7 @@ def test_a_workers_own_answer_cannot_be_played_back_to_it(
 ) -> None:
     """A caller without the secret uses one handshake to answer the challenge of another."""
     worker, thief = pair
-    first = Side(lambda: greet_task(worker, SECRET))
+    first = Side(lambda: greet_task(worker, lambda _: SECRET))
     challenge = receive_message(thief)["challenge"]
     send_message(thief, {"task": "worker", "proof": challenge, "challenge": challenge})
     assert isinstance(first.join().error, AuthenticationError)
@@ -231,7 +231,7 @@ def test_a_senseless_hello_is_turned_away(
     pair: tuple[socket.socket, socket.socket], hello: Message
 ) -> None:
     worker, task = pair
-    side = Side(lambda: greet_task(worker, SECRET))
+    side = Side(lambda: greet_task(worker, lambda _: SECRET))
     receive_message(task)
     send_message(task, hello)
     assert isinstance(side.join().error, AuthenticationError)
@@ -252,5 +252,5 @@ def test_a_proof_that_is_not_ascii(pair: tuple[socket.socket, socket.socket]) ->
 
     send = Side(answer)
     with pytest.raises(AuthenticationError):
-        greet_task(worker, SECRET)
+        greet_task(worker, lambda _: SECRET)
     send.join()

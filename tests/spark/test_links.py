@@ -10,12 +10,13 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
-from sparkmirror.spark import link_server
+from sparkmirror.spark import link_callers, link_server
+from sparkmirror.spark.link_callers import Callers
 from sparkmirror.spark.link_certificate import make_identity
 from sparkmirror.spark.link_client import LinkClient, open_link
 from sparkmirror.spark.link_frames import (
@@ -184,6 +185,64 @@ def test_a_caller_without_the_secret_is_turned_away(
         open_link(ticket)
     wait_for(lambda: "was turned away" in caplog.text)
     assert peer.links.empty()
+
+
+def test_the_ticket_of_a_task_opens_no_link_of_another(server: LinkServer, peer: Peer) -> None:
+    other = Peer()
+    server.expect("other", other)
+    ticket = server.ticket("127.0.0.1", "t")
+    assert ticket.secret != server.ticket("127.0.0.1", "other").secret
+    with pytest.raises(KafkaError):
+        open_link(dataclasses.replace(ticket, task="other"))
+    assert other.links.empty()
+    open_link(ticket).close()
+    assert peer.links.get(timeout=WAIT_SECONDS)
+
+
+def test_callers_that_prove_nothing_are_few_and_keep_nobody_out(
+    server: LinkServer, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link_callers, "SPARE_CALLERS", 8)
+    with ExitStack() as stack:
+        idle = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), WAIT_SECONDS))
+            for _ in range(50)
+        ]
+        # All but ten (eight, and two for the task) are dropped, the oldest first.
+        for sock in idle[:40]:
+            assert sock.recv(1) == b""
+        wait_for(lambda: len(server._callers) == 10)
+        caller = Task(server)
+        assert caller.begin()["type"] == "start"
+        caller.close()
+    wait_for(lambda: len(server._callers) == 0)
+
+
+def test_links_that_have_proved_themselves_do_not_count(server: LinkServer, peer: Peer) -> None:
+    caller = Task(server)
+    caller.begin()
+    wait_for(lambda: len(server._callers) == 0)
+    caller.close()
+
+
+def test_the_address_with_most_callers_gives_way(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link_callers, "SPARE_CALLERS", 3)
+    callers = Callers(lambda: 0)
+    pairs = [socket.socketpair() for _ in range(5)]
+    hosts = ["good", "bad", "bad", "bad", "bad"]
+    made = [callers.add(near, host) for (near, _), host in zip(pairs, hosts, strict=True)]
+    assert [caller.host for caller in callers._all] == ["good", "bad", "bad"]
+    for at in range(30):
+        callers.complain(f"bad:{at}", "it says nothing")
+    assert len(caplog.messages) == 21
+    assert "further callers" in caplog.messages[-1]
+    for caller in made:
+        caller.close()
+    for pair in pairs:
+        for sock in pair:
+            sock.close()
 
 
 def test_nonsense_on_an_open_link_ends_it(server: LinkServer, peer: Peer) -> None:

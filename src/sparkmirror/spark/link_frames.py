@@ -1,7 +1,7 @@
 """The control link's frames and its handshake: who may speak, and in which shape.
 
 Runs on: worker and executor. A frame is a length and a JSON object, and all of them go over TLS.
-Before the first message both sides prove that they know the worker's secret, by a keyed hash of the
+Before the first message both sides prove that they know the task's secret, by a keyed hash of the
 other's random challenge:
 
     worker -> task   challenge
@@ -16,7 +16,7 @@ import hmac
 import json
 import secrets
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from sparkmirror.config.foreign_json import parse_json
@@ -100,6 +100,11 @@ def new_secret() -> str:
     return secrets.token_hex(32)
 
 
+def task_secret(secret: str, task: str) -> str:
+    """The secret of one task: it opens no link of another one."""
+    return hmac.new(secret.encode(), _bytes(f"secret of {task}"), hashlib.sha256).hexdigest()
+
+
 def _proof(secret: str, role: str, challenge: str) -> str:
     # The role is part of it, so that an answer cannot be played back to its maker.
     return hmac.new(secret.encode(), _bytes(f"{role}:{challenge}"), hashlib.sha256).hexdigest()
@@ -115,12 +120,13 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-def greet_task(line: Line, secret: str) -> str:
-    """The worker's side of the handshake; returns the task id."""
+def greet_task(line: Line, secret_of: Callable[[str], str]) -> str:
+    """The worker's side of the handshake; returns the task id, whose secret the caller knows."""
     challenge = secrets.token_hex(CHALLENGE_BYTES)
     send_message(line, {"challenge": challenge})
     hello = receive_message(line, LARGEST_HELLO)
     task = str(hello.get("task", ""))
+    secret = secret_of(task)
     expected = _proof(secret, f"task {task}", challenge)
     if not _same(hello.get("proof"), expected):
         raise AuthenticationError("control link: a caller that does not know the secret")

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from sparkmirror.errors import KafkaError, MirrorError, TransportError
 from sparkmirror.spark.lease import RENEW, answer_renewal
+from sparkmirror.spark.link_callers import Caller, Callers
 from sparkmirror.spark.link_certificate import make_identity
 from sparkmirror.spark.link_frames import (
     REFUSED,
@@ -24,6 +25,7 @@ from sparkmirror.spark.link_frames import (
     new_secret,
     receive_message,
     send_message,
+    task_secret,
 )
 from sparkmirror.spark.link_tls import TlsLine, answer_over_tls
 from sparkmirror.spark.ticket import Ticket
@@ -100,12 +102,14 @@ class LinkServer:
         # Of tasks whose flow has a group of its own; the others have the server's.
         self._leases: dict[str, Lender] = {}
         self._links: dict[str, Link] = {}
+        self._callers = Callers(lambda: len(self._peers))
         self._closed = False
         threading.Thread(target=self._accept, name="control-link", daemon=True).start()
 
     def ticket(self, host: str, task: str) -> Ticket:
         """With it, `task` finds this worker, which executors reach as `host`."""
-        return Ticket(host, self.port, self._secret, self._identity.fingerprint, task)
+        secret = self._secret_of(task)
+        return Ticket(host, self.port, secret, self._identity.fingerprint, task)
 
     def expect(self, task: str, peer: TaskPeer, lease: Lender | None = None) -> None:
         """From now on `task` may call in; `lease` takes the place of the server's."""
@@ -135,6 +139,7 @@ class LinkServer:
         while not self._closed:
             try:
                 sock, address = self._listener.accept()
+                caller = self._callers.add(sock, address[0])
             except OSError as error:
                 if not self._closed:
                     log.error("control link: no task can call in: %s", error)  # noqa: TRY400
@@ -142,21 +147,27 @@ class LinkServer:
                 continue
             peer = f"{address[0]}:{address[1]}"
             threading.Thread(
-                target=self._serve, args=(sock, peer), name=f"control-link-{peer}", daemon=True
+                target=self._serve,
+                args=(sock, peer, caller),
+                name=f"control-link-{peer}",
+                daemon=True,
             ).start()
 
-    def _serve(self, sock: socket.socket, address: str) -> None:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def _serve(self, sock: socket.socket, address: str, caller: Caller) -> None:
         try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             line, task = self._greet(sock)
-        except KafkaError as error:
-            log.warning("control link: %s was turned away: %s", address, error)
+        except (KafkaError, OSError) as error:
+            sock.close()
+            self._callers.complain(address, error)
             return
+        finally:
+            caller.close()
         line.deadline, line.seconds = None, SILENCE_SECONDS
         link = Link(line, address)
         peer = self._admit(task, link)
         if peer is None:
-            log.warning("control link: %s asked for task %s, which nobody runs", address, task)
+            self._callers.complain(address, f"it asked for task {task}, which nobody runs")
             link.close()
             return
         self._listen(task, link, peer)
@@ -165,10 +176,13 @@ class LinkServer:
         """Find out who calls; nobody has for ever."""
         line = answer_over_tls(sock, self._identity.context, HELLO_SECONDS)
         try:
-            return line, greet_task(line, self._secret)
+            return line, greet_task(line, self._secret_of)
         except KafkaError:
             line.close()
             raise
+
+    def _secret_of(self, task: str) -> str:
+        return task_secret(self._secret, task)
 
     def _admit(self, task: str, link: Link) -> TaskPeer | None:
         with self._lock:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 class Ticket:
     """Where the worker listens, how both prove who they are, and who the task is.
 
-    `fingerprint` is that of the worker's certificate; `secret` is made anew by every worker.
+    `fingerprint` is that of the worker's certificate; `secret` is that of
+    this task alone, and another one at every start of a worker.
     """
 
     host: str
