@@ -27,9 +27,14 @@ _HTTPS = {"listeners": "https://:8443"}
                 "ssl.keystore.location": "/brokers",
                 "ssl.keystore.password": "x",
                 "listeners.https.ssl.keystore.location": "/rest",
+                "listeners.https.ssl.truststore.location": "/ca",
                 "listeners.https.ssl.client.auth": "required",
             },
-            RestTls({"ssl.keystore.location": "/rest"}, "required", "listeners.https."),
+            RestTls(
+                {"ssl.keystore.location": "/rest", "ssl.truststore.location": "/ca"},
+                "required",
+                "listeners.https.",
+            ),
         ),
         (
             {"ssl.keystore.key": "PEM", "ssl.client.auth": "requested"},
@@ -74,6 +79,23 @@ def test_admin_listeners_have_their_own_tls() -> None:
             "listeners.https.ssl.client.auth=maybe: not one of the values it takes",
         ),
         (
+            _HTTPS | {"ssl.keystore.location": "/k", "ssl.client.auth": "required"},
+            "certificate of any public CA would be admitted; set ssl.truststore.location or",
+        ),
+        (
+            _HTTPS
+            | {"ssl.truststore.location": "/brokers", "listeners.https.ssl.keystore.location": "/k"}
+            | {"listeners.https.ssl.client.auth": "required"},
+            "set listeners.https.ssl.truststore.location or",
+        ),
+        (
+            _HTTPS
+            | {"admin.listeners": "https://:9443", "ssl.keystore.location": "/k"}
+            | {"admin.listeners.https.ssl.keystore.location": "/k"}
+            | {"admin.listeners.https.ssl.client.auth": "required"},
+            "admin.listeners.https.ssl.client.auth=required: without a trust store",
+        ),
+        (
             {"rest.extension.classes": f"{BASIC_AUTH},org.example.Lock"},
             "'org.example.Lock' is Java and cannot run here",
         ),
@@ -107,7 +129,11 @@ def test_basic_auth(props: dict[str, str], expected: bool) -> None:
     assert rest(props).basic_auth == expected
 
 
-_MTLS = {"ssl.keystore.location": "/k", "ssl.client.auth": "required"}
+_MTLS = {
+    "ssl.keystore.location": "/k",
+    "ssl.truststore.certificates": "PEM",
+    "ssl.client.auth": "required",
+}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 from sparkmirror.config.allowed_access import ALLOWED_FILES, ALLOWED_URLS
 from sparkmirror.config.connector_file import parse_connector
 from sparkmirror.config.mm2 import load_mm2
+from sparkmirror.config.plugin_modules import PLUGIN_MODULES
 from sparkmirror.errors import ConfigErrors
 from tests.config.worker_files import worker_with
 
@@ -111,6 +112,18 @@ def prove_allowed_files(folder: Path) -> None:
     assert refused_logins({ALLOWED_FILES: "/a/file"}) == ["token.endpoint.url"]
 
 
+def prove_plugin_modules(folder: Path) -> None:
+    del folder
+    props = CONNECTOR | {"replication.policy.class": "my_mirror:Policy"}
+    parse_connector(props, worker_with({PLUGIN_MODULES: "my_mirror"}))
+    try:
+        parse_connector(props, worker_with({}))
+    except ConfigErrors as errors:
+        assert PLUGIN_MODULES in str(errors)  # noqa: PT017
+    else:
+        raise AssertionError(f"a module that {PLUGIN_MODULES} does not list")
+
+
 PROOFS: dict[str, Callable[[Path], None]] = {
     "clusters": prove_clusters,
     "config.providers": prove_config_providers,
@@ -120,4 +133,5 @@ PROOFS: dict[str, Callable[[Path], None]] = {
     ALLOWLIST: prove_override_allowlist,
     ALLOWED_URLS: prove_allowed_urls,
     ALLOWED_FILES: prove_allowed_files,
+    PLUGIN_MODULES: prove_plugin_modules,
 }

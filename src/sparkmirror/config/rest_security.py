@@ -24,6 +24,7 @@ READ_ONLY_USERS = "rest.read.only.users"
 CLIENT_AUTH = "ssl.client.auth"
 HTTPS_PREFIX, ADMIN_HTTPS_PREFIX = "listeners.https.", "admin.listeners.https."
 KEY_STORES = ("ssl.keystore.location", "ssl.keystore.key")
+TRUST_STORES = ("ssl.truststore.location", "ssl.truststore.certificates")
 REQUIRED, REQUESTED, NONE = "required", "requested", "none"
 
 
@@ -139,4 +140,12 @@ def _check(use: TlsUse, prefix: str, values: Mapping[str, Any], inner: Settings)
             None,
             "an https listener needs a key and a certificate",
             f"set {prefix}{KEY_STORES[0]}, or use http",
+        )
+    # Without one the system's counts: some 140 public CAs, each of which would open the door.
+    if values[CLIENT_AUTH] == REQUIRED and not any(values[name] for name in TRUST_STORES):
+        inner.findings.error(
+            CLIENT_AUTH,
+            REQUIRED,
+            "without a trust store, callers with a certificate of any public CA would be admitted",
+            "set " + " or ".join(f"{prefix}{name}" for name in TRUST_STORES),
         )
