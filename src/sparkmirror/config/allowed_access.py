@@ -8,7 +8,6 @@ worker's own file are its operator's.
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.jaas import parse_jaas
 from sparkmirror.config.java_options import option_in_use
-from sparkmirror.config.keys import BadValue, Definition, Key, Type, parse_list
+from sparkmirror.config.keys import JAVA_BLANKS, BadValue, Definition, Key, Type, parse_list
 from sparkmirror.config.sasl import ENDPOINT_URL, JAAS, STRIMZI_ENDPOINT
 
 ALLOWED_URLS = "sasl.oauthbearer.allowed.urls"
@@ -48,7 +47,10 @@ ALLOWED_KEYS = Definition(
 
 @dataclass(frozen=True, slots=True)
 class AllowedAccess:
-    """The lists; None: everything."""
+    """The lists; None: everything.
+
+    Names are compared as they are written: where `/a` is a link, `/a/../b` is not the file `/b`.
+    """
 
     urls: Collection[str] | None = None
     files: Collection[str] | None = None
@@ -57,31 +59,29 @@ class AllowedAccess:
         """Note every setting that names something else, whatever client it is for."""
         for key, value in settings.values.items():
             if _is(key, ENDPOINT_URL):
-                self._check_url(key, value.strip(), settings.findings)
+                self._check_url(key, value.strip(JAVA_BLANKS), settings.findings)
             elif _is(key, JAAS):
                 for url in _urls_of(value):
                     self._check_url(key, url, settings.findings)
             elif any(_is(key, name) for name in FILE_KEYS):
-                self._check_file(key, value.strip(), settings.findings)
+                self._check_file(key, value.strip(JAVA_BLANKS), settings.findings)
 
     def _check_url(self, key: str, url: str, findings: Findings) -> None:
         if self.urls is None or url in self.urls or not url:
             return
         path = _path_of(url)
-        if path is None or self.files is None or os.path.normpath(path) not in self.files:
+        is_listed = path is not None and (self.files is None or path in self.files)
+        if not is_listed:
             findings.error(key, url, NOT_ALLOWED[0], _remedy(ALLOWED_URLS))
 
     def _check_file(self, key: str, path: str, findings: Findings) -> None:
-        is_listed = self.files is None or os.path.normpath(path) in self.files
-        if path and not is_listed:
+        if path and self.files is not None and path not in self.files:
             findings.error(key, path, NOT_ALLOWED[1], _remedy(ALLOWED_FILES))
 
 
 def allowed_access(values: Mapping[str, Any], *, default: Collection[str] | None) -> AllowedAccess:
     """The lists of a file or of KAFKA_OPTS; `default` where neither has one."""
-    urls, files = (_list(values, key, default) for key in (ALLOWED_URLS, ALLOWED_FILES))
-    normal = None if files is None else frozenset(map(os.path.normpath, files))
-    return AllowedAccess(urls, normal)
+    return AllowedAccess(*(_list(values, key, default) for key in (ALLOWED_URLS, ALLOWED_FILES)))
 
 
 def _list(
