@@ -12,7 +12,7 @@ from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey, offset_map_top
 from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.types import TopicPartition
 from tests.spark.copies import OFFSETS, T0, T1, WAIT_SECONDS, Copy
-from tests.wire.fake_broker import FakeCluster
+from tests.wire.fake_broker import PRODUCE, Do, FakeCluster, Request
 
 ON_SOURCE = "mm2-offset-syncs.b.internal"
 ON_TARGET = "mm2-offset-syncs.a.internal"
@@ -109,6 +109,64 @@ def test_the_map_knows_every_record_after_a_restart_too(copy: Copy) -> None:
     copy.stop()
     found = exact_map(copy.target, T0)
     assert [found.translate(offset) for offset in range(6)] == [0, 1, 2, 4, 5, 6]
+
+
+@pytest.mark.parametrize("position", [None, 0], ids=["none stored", "stored"])
+def test_a_crash_before_the_first_flush_lets_no_group_go_ahead(
+    copy: Copy, position: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was copied untold counts until the second copy has caught up with it."""
+    monkeypatch.setattr("sparkmirror.spark.translations.MAP_SECONDS", 600.0)
+    for number in range(10):
+        copy.source.write(T0, [b"%d" % number])
+    copy.start({T0: position}, offset_map_topic=MAP)
+    copy.wait_for(10)
+    copy.copy.close()  # a crash: nothing was flushed
+    is_stuck = False
+
+    def refuse(request: Request) -> Do | None:
+        nonlocal is_stuck
+        of_records = any(topic.name == "a.t" for topic in request.body.topic_data)
+        has_enough = len(copy.copied(T0)) >= 15
+        is_stuck = is_stuck or (of_records and has_enough)
+        return Do(code=6) if of_records and has_enough else None
+
+    copy.target.intercept(PRODUCE, refuse)
+    settings = {"a.consumer.max.partition.fetch.bytes": "1", "a.consumer.fetch.max.bytes": "1"}
+    loop = copy.start({T0: position}, settings, offset_map_topic=MAP)
+    copy.run_until(lambda: is_stuck)
+    assert 15 <= len(copy.copied(T0)) < 20
+    loop._translations.commit()
+    copy.run_until(lambda: loop._translations.idle)
+    found = exact_map(copy.target, T0)
+    assert all((found.translate(offset) or 0) <= offset for offset in range(11))
+
+
+def test_a_mark_that_cannot_be_written_does_not_stop_the_copy(
+    copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparkmirror.spark.session_marks.MARK_SECONDS", 0.2)
+    copy.target.intercept(PRODUCE, lambda r: Do(code=6) if _is_of_map(r) else None)
+    copy.source.write(T0, [b"0", b"1"])
+    copy.start({T0: None}, offset_map_topic=MAP)
+    copy.wait_for(2)
+
+
+def _is_of_map(request: Request) -> bool:
+    return any(topic.name == MAP for topic in request.body.topic_data)
+
+
+def test_marks_of_many_partitions_are_one_request(copy: Copy) -> None:
+    copy.source.create_topic("many", partitions=100)
+    copy.target.create_topic("a.many", partitions=100)
+    many = [TopicPartition("many", at) for at in range(100)]
+    for tp in many:
+        copy.source.write(tp, [b"x"])
+    copy.start(dict.fromkeys(many, 0), offset_map_topic=MAP)
+    copy.run_until(lambda: copy.copy.records == 100)
+    first = next(r for r in copy.target.sent(PRODUCE))
+    assert _is_of_map(first)
+    assert len(copy.target.log(MAP).batches[0].data) > 100 * 20
 
 
 def test_a_topic_that_is_missing_does_not_stop_the_copy(copy: Copy) -> None:

@@ -30,6 +30,7 @@ from sparkmirror.spark.positions import Commit, Positions
 from sparkmirror.spark.positions_writer import PositionsWriter
 from sparkmirror.spark.problems import Missing, Problems
 from sparkmirror.spark.refusals import TOO_LARGE, Refusals, refuse_positions
+from sparkmirror.spark.session_marks import SessionMarks
 from sparkmirror.spark.translations import Translations
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
@@ -105,6 +106,7 @@ class CopyLoop:
         self._log_changes = LogChanges(
             connector, self._positions, self._translations, self._committer.commit
         )
+        self._marks = SessionMarks(self._target, self._fetcher, self._translations)
         self._by_source: dict[TopicPartition, CopyPartition] = {}
         self._by_target: dict[TopicPartition, CopyPartition] = {}
         self._leaving: set[TopicPartition] = set()
@@ -141,6 +143,8 @@ class CopyLoop:
             self._target.track([row.target.topic])
             topic_id, epochs, partition.target_offset = row.provenance
             partition.fetched = self._fetcher.add(row.source, row.next_offset, epochs, topic_id)
+            if row.next_offset is not None:
+                self._marks.begin(partition, row.next_offset)
 
     def revoke(self, partitions: Iterable[TopicPartition]) -> None:
         """Stop copying these; what is under way is finished and committed first."""
@@ -272,7 +276,10 @@ class CopyLoop:
         self, tp: TopicPartition, position: int | None, start: int, end: int
     ) -> int:
         """Decide where to go on."""
-        return self._log_changes.choose(self._by_source[tp], position, start, end)
+        partition = self._by_source[tp]
+        chosen = self._log_changes.choose(partition, position, start, end)
+        self._marks.begin(partition, chosen)
+        return chosen
 
     def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:
         """The source lost records that were read."""

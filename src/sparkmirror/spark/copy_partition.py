@@ -36,6 +36,8 @@ class CopyPartition:
     damaged: int = 0
     # Where the target has the last record of the position, if that is known.
     target_offset: int | None = None
+    # Whether the offset map was told, or is being told, where this copy begins.
+    is_marked: bool = False
     # What the fetcher knows of the source's log.
     fetched: Partition | None = None
 

@@ -7,7 +7,7 @@ nothing here is waited for, except that a clean stop flushes both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from sparkmirror.batches.forward import Outgoing
@@ -33,6 +33,11 @@ MAP_BATCH_BYTES = 256 << 10
 # How soon the map tells of a record; later where it has so many holes that it is large.
 MAP_SECONDS = 1.0
 MAP_BYTES_PER_SECOND = 256 << 10
+# Of at most 300 bytes each: a batch stays below MAP_BATCH_BYTES.
+MARKS_PER_BATCH = 500
+
+Marks = Mapping[TopicPartition, tuple[int, int]]
+"""By source partition: the offset that is read next, and the end of the target's log."""
 
 
 class Span:
@@ -128,6 +133,23 @@ class MapSender:
             self._is_scheduled = True
             self._loop.call_later(self._wait_seconds, self._flush_due)
 
+    def begin(self, marks: Marks, on_done: Callable[[], None]) -> None:
+        """Write where partitions begin, of which nothing was noted; `on_done`: stored or given up.
+
+        Batches are answered in order, so the last one answers for all.
+        """
+        rows: list[KeyValue] = []
+        for tp, (upstream, downstream) in marks.items():
+            chunks = self._maps.setdefault(tp, OffsetMapWriter(ChunkStart.SESSION))
+            chunks.append(upstream, None, 0, downstream)
+            rows += [
+                (ChunkKey(*tp, chunk.first).encode(), chunk.value)
+                for chunk in chunks.take_changed()
+            ]
+        for at in range(0, len(rows), MARKS_PER_BATCH):
+            is_last = at + MARKS_PER_BATCH >= len(rows)
+            self._write(rows[at : at + MARKS_PER_BATCH], on_done if is_last else None)
+
     def send(self) -> None:
         """Nothing yet: the map is written when its own time has come."""
 
@@ -176,12 +198,14 @@ class MapSender:
             self._write(rows)
         return total + size
 
-    def _write(self, rows: list[KeyValue]) -> None:
-        self._under_way += 1
-        self._writer.write(self._topic, rows, self._written)
+    def _write(self, rows: list[KeyValue], on_done: Callable[[], None] | None = None) -> None:
+        def done() -> None:
+            self._under_way -= 1
+            if on_done is not None:
+                on_done()
 
-    def _written(self) -> None:
-        self._under_way -= 1
+        self._under_way += 1
+        self._writer.write(self._topic, rows, done)
 
 
 class Translations:
@@ -198,13 +222,15 @@ class Translations:
         self._own: list[Cluster] = []
         self._writers: list[InternalWriter] = []
         self._senders: list[Sender] = []
+        self._map: MapSender | None = None
         without = {
             settings.offset_map_topic: meanwhile(Feature.COPY, Place.OFFSET_MAP, WRITE),
             settings.offset_syncs_topic: meanwhile(Feature.COPY, Place.SYNCS, WRITE),
         }
         on_target = InternalWriter(target, config.producer, without)
         if settings.offset_map_topic:
-            self._senders.append(MapSender(loop, on_target, settings.offset_map_topic))
+            self._map = MapSender(loop, on_target, settings.offset_map_topic)
+            self._senders.append(self._map)
         if settings.offset_syncs_topic:
             writer = on_target
             if config.offset_syncs_location == "source":
@@ -215,6 +241,16 @@ class Translations:
             self._senders.append(syncs)
             self._writers.append(writer)
         self._writers.append(on_target)
+
+    @property
+    def has_map(self) -> bool:
+        """Whether the exact map is written."""
+        return self._map is not None
+
+    def begin(self, marks: Marks, on_done: Callable[[], None]) -> None:
+        """Note in the map where partitions begin, before anything of them is copied."""
+        assert self._map is not None
+        self._map.begin(marks, on_done)
 
     @property
     def idle(self) -> bool:
