@@ -16,9 +16,10 @@ from sparkmirror.connect.cycles import Cycles
 from sparkmirror.connect.hidden_topics import HiddenTopics
 from sparkmirror.connect.internal_topics import InternalTopic, ensure_internal_topics
 from sparkmirror.connect.naming import some_names
-from sparkmirror.connect.offset_store import OffsetStore, StoredPosition
+from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.remote_topics import RemoteTopics
 from sparkmirror.connect.source_flow import SourceFlow
+from sparkmirror.connect.stale_positions import StalePositions
 from sparkmirror.connect.start_report import StartReport
 from sparkmirror.connect.ticker import Ticker
 from sparkmirror.errors import MirrorError
@@ -36,7 +37,7 @@ from sparkmirror.spark.link_server import Lender, LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.admin import Admin, TopicView, open_admins
+from sparkmirror.wire.admin import Admin, open_admins
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +72,7 @@ class SourceConnector:
         self._property_filter = make_config_property_filter(self.config)
         self._store = OffsetStore(flow.worker, self.config.name, self.config.source_alias)
         self._assignment: list[list[TopicPartition]] = []
-        self._topic_ids: dict[str, bytes] = {}
-        # Positions of topics that were deleted and created anew, until a task stores others.
-        self._stale: dict[TopicPartition, StoredPosition] = {}
+        self._stale = StalePositions()
         # The remote topic of every topic that has one, as of the last refresh.
         self._remotes: dict[str, str] = {}
         # For executors elsewhere, which have none; those of this machine have the worker's.
@@ -244,7 +243,7 @@ class SourceConnector:
         shown = self._source.list_topics()
         self._cycles.look(shown)
         source = {name: view for name, view in shown.items() if self._wants(name)}
-        self._note_ids(source)
+        self._stale.note_ids(source, self._store.load)
         counts = {name: view.partitions for name, view in source.items()}
         gone = self._remotes.keys() - counts.keys()
         self._say_gone(gone - self._hidden.look(counts, gone, shown))
@@ -293,22 +292,6 @@ class SourceConnector:
             source_alias=self.config.source_alias,
             target_alias=self.config.target_alias,
         )
-
-    def _note_ids(self, source: Mapping[str, TopicView]) -> None:
-        """A topic that came back under another id has nothing to do with its stored positions."""
-        known = self._topic_ids
-        recreated = {
-            name for name, view in source.items() if known.get(name, view.topic_id) != view.topic_id
-        }
-        if recreated:
-            stored = self._store.load()
-            # One that names its topic's id is judged by the task: it may be of the new topic.
-            self._stale |= {
-                tp: position
-                for tp, position in stored.items()
-                if tp.topic in recreated and position.provenance.topic_id is None
-            }
-        known.update({name: view.topic_id for name, view in source.items()})
 
     def _copyable(
         self, source: Mapping[str, int], target: Mapping[str, int]
@@ -400,7 +383,7 @@ class SourceConnector:
         for tp in partitions:
             position = stored.get(tp)
             target = TopicPartition(self._remote(tp.topic), tp.partition)
-            if position is None or position == self._stale.get(tp):
+            if position is None or self._stale.hold(tp, position):
                 rows.append(Assigned(tp, target, None))
             else:
                 rows.append(Assigned(tp, target, *position))
