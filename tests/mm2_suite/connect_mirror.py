@@ -76,6 +76,9 @@ class ConnectMirror:
     def check_running(self) -> None:
         assert self._worker.is_healthy(), self.log_end()
 
+    def log(self) -> str:
+        return self._worker.log_path.read_text()
+
     def log_end(self) -> str:
         return self._worker.log_end()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -76,6 +77,9 @@ def test_restart_replication_by_rest(connect_flow: Flow) -> None:
     """As in the original: connectors and tasks are restarted by requests, the worker runs on."""
     assert isinstance(connect_flow.mirror, ConnectMirror)
     _check_restart(connect_flow, connect_flow.mirror.restart_connectors)
+    # A worker reports where partitions begin, too.
+    report = r"\[rest->backup\] \d+ partitions: 0 resume at their stored positions"
+    assert re.search(report, connect_flow.mirror.log())
 
 
 def _check_restart(flow: Flow, restart: Callable[[], None]) -> None:

@@ -41,15 +41,17 @@ class StartReport:
         self._source = source
 
     def say(self, load: Callable[[], Positions]) -> None:
-        """Log how partitions begin. What fails here fails, and is reported, where it matters."""
+        """Log how partitions begin.
+
+        Positions that cannot be read are no news here: the tasks read them next, and say why not.
+        """
         try:
             starts = self._starts(load(), REPORT_SECONDS)
-        except MirrorError as error:
-            log.warning("[%s] the positions to resume at are not known: %s", self._flow, error)
+        except MirrorError:
+            log.info("[%s] the positions to resume at cannot be read", self._flow)
             return
-        log.info(
-            "[%s] %s", self._flow, report_starts(starts, self._config.consumer.auto_offset_reset)
-        )
+        reset = self._config.consumer.auto_offset_reset
+        log.info("[%s] %s", self._flow, report_starts(starts, reset))
 
     def refused(self, wants: Callable[[str], bool], store: OffsetStore, target: Admin) -> list[str]:
         """A line for each partition, or several of a topic, that would begin afresh."""
