@@ -91,7 +91,7 @@ SETTINGS = {"settings"}
             | {"checkpoints_reader", "offset_syncs_reader"}
             | {key.field for key in TOPIC_FILTER_KEYS},
         ),
-        (HeartbeatConfig, "MirrorHeartbeatConnector", CLIENTS - {"source_client"}),
+        (HeartbeatConfig, "MirrorHeartbeatConnector", CLIENTS - {"source_client"} | SETTINGS),
     ],
     ids=["source", "checkpoint", "heartbeat"],
 )

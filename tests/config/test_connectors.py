@@ -80,7 +80,7 @@ def test_source_config_crosses_process_borders() -> None:
         ("replication.policy.class", "com.x.Policy", "this class is not known here"),
         ("topic.filter.class", "com.x.Filter", "this class is not known here"),
         ("config.property.filter.class", "com.x.Filter", "this class is not known here"),
-        ("forwarding.admin.class", "com.x.Admin", "Java classes cannot be loaded here"),
+        ("forwarding.admin.class", "com.x.Admin", "this class is not known here"),
         ("errors.tolerance", "some", "not one of the values it takes"),
         ("exactly.once.support", "required", "exactly once is not in this version yet"),
         ("transforms", "route", "transformations are not in this version yet"),

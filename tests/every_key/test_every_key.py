@@ -34,13 +34,11 @@ from tests.every_key.scenes import play_mm2
 from tests.every_key.values import COMPANIONS, other_value
 from tests.every_key.worker_scenes import play_worker
 
-WAITING = {("connectors", "forwarding.admin.class")}
 EVERY_KEY = [
     pytest.param(
         where,
         key,
         id=f"{where.title}-{key.name}",
-        marks=[pytest.mark.xfail(strict=True)] if (where.title, key.name) in WAITING else [],
     )
     for where in PLACES
     for key in where.keys

@@ -31,5 +31,5 @@ def test_every_kind_of_class_has_an_example() -> None:
     text = PAGE.read_text("ascii")
     properties = dict(FILE.findall(text))["mm2.properties"]
     keys = re.findall(r"^\| `([\w.]+\.class)` \|", text, re.MULTILINE)
-    assert len(keys) == 4
+    assert len(keys) == 5
     assert [key for key in keys if f"{key} = my_mirror:" not in properties] == []

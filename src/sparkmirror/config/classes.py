@@ -48,23 +48,10 @@ def known_class(
     return convert
 
 
-def only_class(name: str, instead: str) -> Callable[[str], str]:
-    """A converter that takes one class and refuses all others, saying what to do `instead`."""
-
-    def convert(value: str) -> str:
-        if value not in (name, name.rpartition(".")[2]):
-            raise BadValue("Java classes cannot be loaded here", instead)
-        return name
-
-    return convert
-
-
 policy_class = known_class(
     "replication policy", DEFAULT_POLICY, IDENTITY_POLICY, same={SAME_NAME_POLICY: IDENTITY_POLICY}
 )
 topic_filter_class = known_class("topic filter", DEFAULT_TOPIC_FILTER)
 group_filter_class = known_class("group filter", DEFAULT_GROUP_FILTER)
 config_property_filter_class = known_class("property filter", DEFAULT_CONFIG_PROPERTY_FILTER)
-forwarding_admin_class = only_class(
-    FORWARDING_ADMIN, "take the key away: topics are created with Kafka's own admin requests"
-)
+forwarding_admin_class = known_class("forwarding admin", FORWARDING_ADMIN)

@@ -212,7 +212,8 @@ COMMON_KEYS = (
             type=CLASS,
             default=FORWARDING_ADMIN,
             convert=forwarding_admin_class,
-            doc="Java class that creates topics; only Kafka's own is taken.",
+            doc="What creates topics, partitions and ACLs and alters topic configs: Kafka's own "
+            "requests; or a Python class `module:Class`.",
         ),
         _unused("metric.reporters", LIST, ("org.apache.kafka.common.metrics.JmxReporter",), NO_JMX),
         _unused(

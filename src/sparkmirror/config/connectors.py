@@ -87,6 +87,7 @@ class SourceConfig:
     topic_filter_class: str
     config_property_filter_class: str
     policy_class: str
+    forwarding_admin_class: str
     separator: str | None
     internal_separator_enabled: bool
     refresh_topics_enabled: bool
@@ -139,6 +140,7 @@ class CheckpointConfig:
     group_filter_class: str
     topic_filter_class: str
     policy_class: str
+    forwarding_admin_class: str
     separator: str | None
     internal_separator_enabled: bool
     refresh_groups_enabled: bool
@@ -160,12 +162,16 @@ class CheckpointConfig:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatConfig:
-    """Settings of a MirrorHeartbeatConnector; everything it does is on the target."""
+    """Settings of a MirrorHeartbeatConnector; everything it does is on the target.
+
+    `settings` has all of them as text, resolved, for classes of the user's own.
+    """
 
     name: str
     source_alias: str
     target_alias: str
     policy_class: str
+    forwarding_admin_class: str
     separator: str | None
     internal_separator_enabled: bool
     emit_heartbeats_enabled: bool
@@ -174,6 +180,7 @@ class HeartbeatConfig:
     admin_timeout_ms: int
     target_client: ClientConfig
     producer: ProducerConfig
+    settings: Mapping[str, str] = field(repr=False, hash=False)
 
 
 def parse_source(connector: Settings, worker: Settings) -> SourceConfig:
@@ -229,6 +236,7 @@ def parse_heartbeat(connector: Settings, worker: Settings) -> HeartbeatConfig:
         separator=values[SEPARATOR] if SEPARATOR in connector.values else None,
         target_client=parse_client(client_settings(connector, "target", "admin"), target),
         producer=parse_producer(producer_settings(worker, connector), target),
+        settings=dict(connector.values),
     )
 
 

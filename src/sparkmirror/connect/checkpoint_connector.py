@@ -22,6 +22,7 @@ from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.checkpoint_log import CheckpointLog
 from sparkmirror.connect.complaints import Complaints
 from sparkmirror.connect.followed_groups import FollowedGroups
+from sparkmirror.connect.forwarded_admin import forwarded
 from sparkmirror.connect.group_plans import known_ends
 from sparkmirror.connect.group_sync import GroupSync, SyncReport
 from sparkmirror.connect.internal_topics import about_missing, ensure_internal_topic
@@ -151,6 +152,7 @@ class CheckpointConnector:
             return
         clients = (self._config.source_client, self._config.target_client)
         open_admins(GroupAdmin, clients, self._config.admin_timeout_ms, self._admins)
+        self._admins = [forwarded(admin, self._config) for admin in self._admins]
         self._source, self._target = self._admins
         self._group_sync = GroupSync(self._flow, self._target)
 

@@ -12,6 +12,7 @@ import time
 from sparkmirror.config.connector_keys import HEARTBEAT_KEYS
 from sparkmirror.config.mm2 import HeartbeatPair
 from sparkmirror.connect.complaints import Complaints
+from sparkmirror.connect.forwarded_admin import forwarded
 from sparkmirror.connect.internal_topics import about_missing, ensure_internal_topic
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.record_writer import RecordWriter
@@ -80,7 +81,7 @@ class HeartbeatConnector:
             KafkaError: says why the target cannot be reached.
         """
         if self.is_enabled:
-            self._admin = Admin(self._config.target_client, self._config.admin_timeout_ms)
+            self._admin = self._open_admin()
 
     def start(self) -> None:
         """Create the topics, then emit; what fails is tried again until `stop`."""
@@ -116,6 +117,10 @@ class HeartbeatConnector:
         self._commit()
         return self._offsets.flush(deadline - time.monotonic())
 
+    def _open_admin(self) -> Admin:
+        config = self._config
+        return forwarded(Admin(config.target_client, config.admin_timeout_ms), config)
+
     def _close_admin(self) -> None:
         """Needed for creating topics only: a file of many clusters has many pairs."""
         admin, self._admin = self._admin, None
@@ -131,7 +136,7 @@ class HeartbeatConnector:
         if self._has_offsets_topic and not missing:
             return
         if self._admin is None:
-            self._admin = Admin(config.target_client, config.admin_timeout_ms)
+            self._admin = self._open_admin()
         ensure_internal_topic(
             self._admin,
             self.topic,

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence, Set
 from sparkmirror.connect.acl_sync import AclSync
 from sparkmirror.connect.config_sync import ConfigSync
 from sparkmirror.connect.cycles import Cycles
+from sparkmirror.connect.forwarded_admin import forwarded
 from sparkmirror.connect.hidden_topics import HiddenTopics
 from sparkmirror.connect.internal_topics import InternalTopic, ensure_internal_topics
 from sparkmirror.connect.naming import some_names
@@ -93,6 +94,7 @@ class SourceConnector:
         if self._is_elsewhere:
             clients.append(self.config.producer.client)
         open_admins(Admin, clients, self.config.admin_timeout_ms, self._admins)
+        self._admins = [forwarded(admin, self.config) for admin in self._admins]
         self._use(*self._admins)
 
     def _use(self, source: Admin, target: Admin, records: Admin | None = None) -> None:

@@ -7,29 +7,18 @@ they do not know; its requests do neither.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka.protocol.admin import CreateAclsRequest, DescribeAclsRequest
 
 from sparkmirror.errors import BrokerError
 from sparkmirror.wire.access import Operation, cluster_right
 from sparkmirror.wire.admin_client import AdminClient, in_parts
+from sparkmirror.wire.admin_types import AclRule
 from sparkmirror.wire.error_codes import SECURITY_DISABLED
 
 TOPIC = 2
 ANY = 1
-
-
-class AclRule(NamedTuple):
-    """One access rule; the numbers are the protocol's codes."""
-
-    resource_type: int
-    resource_name: str
-    pattern_type: int
-    principal: str
-    host: str
-    operation: int
-    permission: int
 
 
 class AclAdmin(AdminClient):

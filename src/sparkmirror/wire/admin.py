@@ -6,7 +6,6 @@ Runs on: worker, on whichever thread asks; every call blocks for at most the adm
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from kafka.protocol.metadata import MetadataRequest
@@ -15,9 +14,10 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import Operation, Right, topic_right
-from sparkmirror.wire.acl_admin import AclAdmin, AclRule
+from sparkmirror.wire.acl_admin import AclAdmin
 from sparkmirror.wire.admin_client import in_parts
-from sparkmirror.wire.config_admin import ConfigAdmin, ConfigChange, TopicSetting
+from sparkmirror.wire.admin_types import AclRule, ConfigChange, NewTopic
+from sparkmirror.wire.config_admin import ConfigAdmin, TopicSetting
 from sparkmirror.wire.error_codes import error_code
 from sparkmirror.wire.log_ranges import Ranges, fetch_ranges
 from sparkmirror.wire.reaching import check_reachable
@@ -39,16 +39,6 @@ class TopicView(NamedTuple):
 
     partitions: int
     topic_id: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class NewTopic:
-    """A topic to create."""
-
-    name: str
-    partitions: int
-    replication_factor: int
-    configs: Mapping[str, str] = field(default_factory=dict)
 
 
 class Admin(ConfigAdmin, AclAdmin):

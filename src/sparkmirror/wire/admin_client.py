@@ -109,6 +109,11 @@ class AdminClient:
         except kafka.errors.KafkaError as error:
             raise _silent(config, self._timeout_ms) from error
 
+    @property
+    def alias(self) -> str:
+        """The cluster's alias in the settings."""
+        return self._alias
+
     def cluster_id(self) -> str:
         """The id that the cluster gave itself when it was made."""
         with self._during("describe the cluster"):

@@ -13,6 +13,7 @@ from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigs
 from sparkmirror.errors import BrokerError
 from sparkmirror.wire.access import Operation, topic_right
 from sparkmirror.wire.admin_client import AdminClient, in_parts
+from sparkmirror.wire.admin_types import ConfigChange
 
 TOPIC = 2
 
@@ -25,14 +26,6 @@ class TopicSetting(NamedTuple):
     source: int
     read_only: bool
     sensitive: bool
-
-
-class ConfigChange(NamedTuple):
-    """One change of a topic's settings; `operation` is 0 to set, 1 to delete."""
-
-    name: str
-    operation: int
-    value: str | None
 
 
 class ConfigAdmin(AdminClient):

@@ -1,0 +1,69 @@
+"""Who makes changes on the clusters: Kafka's own admin requests, or a class of the user's own.
+
+Runs on: worker. Mirrors: org.apache.kafka.clients.admin.ForwardingAdmin (KIP-787). Where topics,
+settings and ACLs belong to another system, a subclass asks that system instead of the brokers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, Self
+
+from sparkmirror.errors import BrokerError
+from sparkmirror.wire.admin_types import AclRule, ConfigChange, NewTopic
+
+__all__ = ["AclRule", "Cluster", "ConfigChange", "ForwardingAdmin", "NewTopic", "Outcome"]
+
+Outcome = Exception | str | None
+"""Why something was not done; None when it was, or was so already."""
+
+
+class Cluster(Protocol):
+    """Kafka's own requests to one cluster. Each thing has an outcome of its own."""
+
+    @property
+    def alias(self) -> str:
+        """The cluster's alias in the settings."""
+
+    def create_topics(self, topics: Iterable[NewTopic]) -> Mapping[str, BrokerError | None]: ...
+    def create_partitions(self, counts: Mapping[str, int]) -> Mapping[str, BrokerError | None]: ...
+    def alter_topic_configs(
+        self, changes: Mapping[str, Sequence[ConfigChange]]
+    ) -> Mapping[str, BrokerError | None]: ...
+    def create_acls(self, rules: Iterable[AclRule]) -> Mapping[AclRule, BrokerError | None]: ...
+
+
+class ForwardingAdmin:
+    """Makes every change by Kafka's own request; subclass it and override what goes elsewhere.
+
+    One object is made for each cluster and connector, in the worker's process. Methods are called
+    on the connector's thread, one at a time, and may block: copying goes on meanwhile. What fails
+    is logged and tried again with the next refresh or sync, so each method must bear repetition.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    @classmethod
+    def from_settings(cls, props: Mapping[str, str], cluster: Cluster) -> Self:
+        """Called at the start; `props` are all settings of the connector, as text."""
+        del props
+        return cls(cluster)
+
+    def create_topics(self, topics: Sequence[NewTopic]) -> Mapping[str, Outcome]:
+        """Create topics; what is to happen with each, by name. One that exists is no error."""
+        return self.cluster.create_topics(topics)
+
+    def create_partitions(self, counts: Mapping[str, int]) -> Mapping[str, Outcome]:
+        """Grow topics to so many partitions in all."""
+        return self.cluster.create_partitions(counts)
+
+    def alter_topic_configs(
+        self, changes: Mapping[str, Sequence[ConfigChange]]
+    ) -> Mapping[str, Outcome]:
+        """Set (`operation` 0) and delete (1) settings, of each topic all or none."""
+        return self.cluster.alter_topic_configs(changes)
+
+    def create_acls(self, rules: Sequence[AclRule]) -> Mapping[AclRule, Outcome]:
+        """Create access rules; the numbers in them are the Kafka protocol's codes."""
+        return self.cluster.create_acls(rules)
