@@ -23,6 +23,11 @@ class CutLine:
         self.cuts = 0
         self._flowing = threading.Event()
         self._flowing.set()
+        # How many bytes of the broker's may pass before the connection that carries them falls
+        # silent; None: all. And whether one has.
+        self._left: int | None = None
+        self.has_stopped = threading.Event()
+        self._over = threading.Event()
         self._lock = threading.Lock()
         self._sockets: set[socket.socket] = set()
 
@@ -37,6 +42,7 @@ class CutLine:
         trace: TracebackType | None,
     ) -> None:
         self.resume()
+        self._over.set()
         _wake(self._listener)
         self._listener.close()
         self.cut()
@@ -57,6 +63,25 @@ class CutLine:
         """End of the stall; what was sent meanwhile comes through."""
         self._flowing.set()
 
+    def stop_after(self, size: int) -> None:
+        """Let `size` bytes of the broker's pass; the connection then says nothing more.
+
+        It stays open, and others, also later ones, are not touched.
+        """
+        with self._lock:
+            self._left = size
+
+    def _stops_within(self, piece: bytes) -> int | None:
+        """How many bytes of a piece pass if it is the last of its connection; None: it is not."""
+        with self._lock:
+            if self._left is None:
+                return None
+            left, self._left = self._left, self._left - len(piece)
+            if self._left > 0:
+                return None
+            self._left = None
+        return left
+
     def _accept(self) -> None:
         while True:
             try:
@@ -71,14 +96,18 @@ class CutLine:
             far.settimeout(None)
             with self._lock:
                 self._sockets |= {near, far}
-            for pair in ((near, far), (far, near)):
-                threading.Thread(target=self._relay, args=pair, name="line", daemon=True).start()
+            for way in ((near, far, False), (far, near, True)):
+                threading.Thread(target=self._relay, args=way, name="line", daemon=True).start()
 
-    def _relay(self, source: socket.socket, target: socket.socket) -> None:
+    def _relay(self, source: socket.socket, target: socket.socket, is_of_broker: bool) -> None:
         try:
             while piece := source.recv(_PIECE_BYTES):
                 self._flowing.wait()
-                target.sendall(piece)
+                last = self._stops_within(piece) if is_of_broker else None
+                target.sendall(piece if last is None else piece[:last])
+                if last is not None:
+                    self.has_stopped.set()
+                    self._over.wait()
         except OSError:
             pass  # cut, or closed by the other direction's thread
         with self._lock:

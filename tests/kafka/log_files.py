@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,23 @@ def stored_batches(cluster: KafkaCluster, topic: str, partition: int = 0) -> lis
     folder = cluster.brokers[0].folder / "data" / f"{topic}-{partition}"
     segments = sorted(folder.glob("*.log"))
     return [batch for segment in segments for batch in _read(segment)]
+
+
+@contextmanager
+def damaged(cluster: KafkaCluster, topic: str, number: int) -> Iterator[None]:
+    """Change bytes of the records of one batch in the only segment of partition 0, for a while."""
+    (segment,) = (cluster.brokers[0].folder / "data" / f"{topic}-0").glob("*.log")
+    sizes = [batch.size for batch in _read(segment)]
+    at = sum(sizes[:number]) + _HEADER_BYTES
+    with segment.open("r+b") as file:
+        file.seek(at)
+        old = file.read(4)
+        file.seek(at)
+        file.write(bytes(byte ^ 0xFF for byte in old))
+    yield
+    with segment.open("r+b") as file:
+        file.seek(at)
+        file.write(old)
 
 
 def _read(segment: Path) -> Iterator[StoredBatch]:
