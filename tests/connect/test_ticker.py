@@ -227,3 +227,16 @@ def test_job_that_ends_the_program_does_not_end_the_schedule(bench: Bench) -> No
     bench.turn(1.5)
     assert bench.runs == [("j", 0.0), ("j", 1.0)]
     assert job.last_error == "SystemExit: 3"
+
+
+def test_job_that_a_stop_interrupts_is_no_warning(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    def interrupted() -> None:
+        bench.ticker.stop()
+        raise KafkaError("closed")
+
+    bench.ticker.repeat("listing groups", 1.0, interrupted)
+    with caplog.at_level(logging.DEBUG):
+        bench.ticker.run_due()
+    assert [record.levelname for record in caplog.records] == ["DEBUG"]

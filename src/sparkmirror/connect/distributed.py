@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 STOP_SECONDS = 8.0
 ADMIN_TIMEOUT_MS = 60_000
 KEY_CHECK_SECONDS = 0.5
+KEY_SECONDS = 1.0
 
 
 class DistributedWorker:
@@ -111,6 +112,8 @@ class DistributedWorker:
         self._ticker.stop()
         has_ended = self.crew.stop(STOP_SECONDS)
         self.statuses.stop()
+        # A session key on its way is read back in a moment; if not, nobody needs it any more.
+        self._ticker.join(KEY_SECONDS)
         self.configs.stop()
         # Last of all, so that nobody takes over what still runs.
         self.membership.stop()

@@ -119,6 +119,8 @@ class Ticker:
             job.last_error = ""
 
     def _failed(self, job: Job, error: str) -> None:
-        level = logging.DEBUG if error == job.last_error else logging.WARNING
+        # What a stop interrupts is no failure.
+        is_news = error != job.last_error and not self._stopping.is_set()
+        level = logging.WARNING if is_news else logging.DEBUG
         log.log(level, "[%s] %s failed: %s", self._name, job.what, error)
         job.last_error = error
