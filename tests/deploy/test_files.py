@@ -7,48 +7,22 @@ import base64
 import json
 import os
 import re
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-import sparkmirror
 from sparkmirror.cli.main import COMMANDS
 from sparkmirror.config.connector_file import parse_connector
-from sparkmirror.config.mm2 import load_mm2
 from sparkmirror.config.validation import validate_connector
 from sparkmirror.config.worker_file import WorkerFile, load_worker
 from sparkmirror.rest.connector_files import ConnectorFile, read_files
+from tests.deploy.files import DEPLOY, IMAGE, Json, load_documents, run
 
-ROOT = Path(__file__).parents[2]
-DEPLOY = ROOT / "deploy"
 SCRIPT = DEPLOY / "mm2.sh"
 UNIT = DEPLOY / "sparkmirror-worker.service"
-MANIFESTS = ("dedicated.yaml", "workers.yaml")
-IMAGE = f"sparkmirror:{sparkmirror.__version__}"
 EXPORTERS = ("source-offsets", "target-offsets")
 VERBS = ("deploy", "undeploy", "redeploy", "status")
-
-Json = dict[str, Any]
-
-
-def load_documents(path: Path) -> list[Any]:
-    return list(yaml.safe_load_all(path.read_text("ascii")))
-
-
-def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        words,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=os.environ | environment,
-    )
 
 
 # -- mm2.sh ----------------------------------------------------------------------------------------
@@ -122,7 +96,7 @@ def test_sample_connectors_name_topics_alike(connectors: list[ConnectorFile]) ->
     assert checkpoint.config[key] == source.config[key]
 
 
-# -- docker-compose.yml and Dockerfile -------------------------------------------------------------
+# -- docker-compose.yml -------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -170,12 +144,30 @@ def test_workers_have_their_file_and_image(services: dict[str, Json], worker: Wo
         host_path, path, mode = service["volumes"][0].split(":")
         assert (DEPLOY / host_path).resolve() == worker.path.resolve()
         assert (service["command"], mode) == (["worker", path], "ro")
-        assert service["ports"] == [f"{port}:{worker.rest.listeners[0].port}"]
+        assert service["ports"] == [f"127.0.0.1:{port}:{worker.rest.listeners[0].port}"]
         build = service["build"]
         assert (DEPLOY / build["context"] / build["dockerfile"]).is_file()
         assert service["image"] == IMAGE
         *_, code = service["healthcheck"]["test"]
         assert ast.parse(code)
+
+
+def test_nothing_without_a_password_is_reachable_from_other_machines(
+    services: dict[str, Json],
+) -> None:
+    published = [port for service in services.values() for port in service.get("ports", ())]
+    assert len(published) == 5
+    assert all(port.startswith("127.0.0.1:") for port in published)
+
+
+@pytest.mark.parametrize("name", ["worker-1", "worker-2"])
+def test_containers_write_to_tmp_only(services: dict[str, Json], name: str) -> None:
+    service = services[name]
+    assert service["read_only"] is True
+    # Without exec Spark could not load the libraries that it unpacks there.
+    assert service["tmpfs"] == ["/tmp:exec,mode=1777"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
 
 
 def test_addresses_are_services(
@@ -216,107 +208,6 @@ def test_dashboard_asks_for_the_clusters_that_are_scraped() -> None:
     panels = json.loads(text)["panels"]
     asked = {name for panel in panels for name in re.findall(r'cluster="([^"]+)"', str(panel))}
     assert asked == {job["labels"]["cluster"] for job in scraped_jobs()}
-
-
-def test_image_is_made_of_what_is_there() -> None:
-    lines = (DEPLOY / "Dockerfile").read_text("ascii").splitlines()
-    copied = [
-        line.split()[1:-1] for line in lines if line.startswith("COPY") and "--from" not in line
-    ]
-    assert all((ROOT / path).exists() for paths in copied for path in paths)
-    assert any("pip install" in line and "--require-hashes" in line for line in lines)
-    users = [line for line in lines if line.startswith("USER")]
-    assert users == ["USER 10001"]
-    assert 'ENTRYPOINT ["tini", "--", "sparkmirror"]' in lines
-
-
-# -- Kubernetes ------------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=MANIFESTS)
-def objects(request: pytest.FixtureRequest) -> dict[str, Json]:
-    """The objects of a manifest, by kind."""
-    documents = load_documents(DEPLOY / "kubernetes" / request.param)
-    return {document["kind"]: document for document in documents}
-
-
-def pod_of(objects: dict[str, Json]) -> tuple[Json, Json]:
-    """Its specification, and its only container."""
-    pod = objects["Deployment"]["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    return pod, container
-
-
-def test_objects_are_named(objects: dict[str, Json]) -> None:
-    versions = {kind: each["apiVersion"] for kind, each in objects.items()}
-    assert versions.pop("Deployment") == "apps/v1"
-    assert set(versions.values()) == {"v1"}
-    for each in objects.values():
-        assert re.fullmatch(r"[a-z0-9-]+", each["metadata"]["name"])
-        assert each["metadata"]["labels"]["app.kubernetes.io/name"] == "sparkmirror"
-
-
-def test_selectors_select_the_pods(objects: dict[str, Json]) -> None:
-    spec = objects["Deployment"]["spec"]
-    labels = spec["template"]["metadata"]["labels"]
-    assert spec["selector"]["matchLabels"] == labels
-    _, container = pod_of(objects)
-    if "Service" in objects:
-        service = objects["Service"]["spec"]
-        assert service["selector"] == labels
-        ports = {port["name"] for port in container["ports"]}
-        assert {port["targetPort"] for port in service["ports"]} == ports
-        assert container["readinessProbe"]["httpGet"] == {"path": "/health", "port": "rest"}
-
-
-def test_pods_are_restricted(objects: dict[str, Json]) -> None:
-    pod, container = pod_of(objects)
-    assert pod["securityContext"]["runAsNonRoot"] is True
-    assert pod["securityContext"]["runAsUser"] == 10001
-    assert container["securityContext"]["allowPrivilegeEscalation"] is False
-    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    assert container["image"] == IMAGE
-    assert pod["terminationGracePeriodSeconds"] == 30
-
-
-def test_mounts_have_volumes_with_content(objects: dict[str, Json]) -> None:
-    pod, container = pod_of(objects)
-    volumes = {volume["name"]: volume for volume in pod["volumes"]}
-    mounts = {mount["name"]: mount for mount in container["volumeMounts"]}
-    assert volumes.keys() == mounts.keys()
-    assert volumes["config"]["configMap"]["name"] == objects["ConfigMap"]["metadata"]["name"]
-    assert mounts["config"]["subPath"] in objects["ConfigMap"]["data"]
-    command, path = container["args"]
-    assert (command in COMMANDS, path) == (True, mounts["config"]["mountPath"])
-    if "secret" in volumes:
-        assert volumes["secret"]["secret"]["secretName"] == objects["Secret"]["metadata"]["name"]
-
-
-def config_maps() -> Iterator[tuple[str, str]]:
-    for manifest in MANIFESTS:
-        config = load_documents(DEPLOY / "kubernetes" / manifest)[0]
-        yield from config["data"].items()
-
-
-@pytest.fixture
-def config_files(tmp_path: Path) -> Path:
-    for name, text in config_maps():
-        (tmp_path / name).write_text(text, "ascii")
-    return tmp_path
-
-
-def test_dedicated_file_can_be_used(config_files: Path) -> None:
-    config = load_mm2(config_files / "mm2.properties")
-    assert [str(flow.name) for flow in config.flows] == ["source->target"]
-
-
-def test_workers_tell_each_other_their_addresses(
-    config_files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("POD_IP", "10.1.2.3")
-    file = load_worker(config_files / "connect-distributed.properties")
-    assert str(file.rest.advertised("pod-name")) == "http://10.1.2.3:8083"
-    assert file.warnings == ()
 
 
 # -- systemd ---------------------------------------------------------------------------------------

@@ -1,0 +1,62 @@
+"""The part of requirements.txt that the program needs to run, or its package to be built.
+
+    python tools/needed_requirements.py run     what an image contains
+    python tools/needed_requirements.py build   what makes the package, and stays out of an image
+
+Versions and hashes are those of requirements.txt, which says of every package who wants it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def main(part: str) -> int:
+    """Print the part."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wanted = {
+        "run": project["project"]["dependencies"],
+        "build": project["build-system"]["requires"],
+    }
+    if part not in wanted:
+        sys.stderr.write(f"needed_requirements: {part}: use one of {', '.join(wanted)}\n")
+        return 2
+    blocks = read_blocks((ROOT / "requirements.txt").read_text("utf-8"))
+    sys.stdout.write("".join(needed(wanted[part], blocks)))
+    return 0
+
+
+def read_blocks(text: str) -> list[str]:
+    """The lines of each package; one may be there in several versions, for several Pythons."""
+    return [block for block in re.split(r"(?m)^(?=[A-Za-z0-9])", text) if NAME.match(block)]
+
+
+def needed(direct: list[str], blocks: list[str]) -> list[str]:
+    """The blocks of `direct`, and of all that these want."""
+    found: set[str] = set()
+    new = {_name(requirement) for requirement in direct}
+    while new:
+        found |= new
+        new = {_name(block) for block in blocks if found & wanted_by(block)} - found
+    return [block for block in blocks if _name(block) in found]
+
+
+def wanted_by(block: str) -> set[str]:
+    """Who wants a package: the lines below `# via`."""
+    _, _, via = block.partition("# via")
+    return {_name(line) for line in re.split(r"\n\s*#|\n", via) if NAME.match(line.strip())}
+
+
+def _name(text: str) -> str:
+    found = NAME.match(text.strip())
+    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2] or [""]))
