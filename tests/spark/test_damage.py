@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.batches.forward import Outgoing, Plan
+from sparkmirror.errors import BatchError
 from sparkmirror.spark import damage
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.buffers import BufferPool
+from sparkmirror.wire.fetcher import Records
 from tests.spark.copies import OFFSETS, T0, T1, Copy
 from tests.wire.fake_broker import FakeCluster
 
@@ -149,3 +153,51 @@ def test_a_damaged_last_offset_is_not_believed(copy: Copy) -> None:
     copy.start({T0: 0}, SKIP)
     copy.run_until(lambda: copy.copied(T0) == both(b"a", b"c", b"d"))
     assert copy.copy.skipped_records == 2
+
+
+def planned(next_offset: int, *ranges: tuple[int, int]) -> Plan:
+    """Of batches with these first and last offsets."""
+    batches = [
+        Outgoing(bytearray(), first, last, last - first + 1, 0, 0, None, 0)
+        for first, last in ranges
+    ]
+    return Plan(batches, next_offset)
+
+
+def records(next_offset: int, end_offset: int) -> Records:
+    return Records(T0, next_offset, memoryview(b""), BufferPool(0).lease(1), (), end_offset)
+
+
+@pytest.mark.parametrize(
+    ("plan", "next_offset", "end_offset"),
+    [
+        pytest.param(planned(100, (0, 49), (50, 99)), 0, 100, id="up to the end"),
+        pytest.param(planned(300, (90, 199), (200, 299)), 90, 100, id="appended meanwhile"),
+        pytest.param(planned(201, (90, 199)), 90, 100, id="and a marker"),
+        pytest.param(planned(900_000, (0, 9), (899_990, 899_999)), 0, 900_000, id="compacted"),
+        pytest.param(planned(900_001, (899_999, 900_000)), 0, 900_000, id="compacted, appended"),
+        pytest.param(planned(200), 0, 200, id="nothing to copy"),
+    ],
+)
+def test_offsets_that_a_log_can_have(plan: Plan, next_offset: int, end_offset: int) -> None:
+    damage.check_progress(plan, records(next_offset, end_offset))
+
+
+@pytest.mark.parametrize(
+    ("plan", "next_offset", "end_offset"),
+    [
+        pytest.param(planned(0), 0, 100, id="no batch"),
+        pytest.param(planned(1_000_100, (0, 9), (1_000_000, 1_000_099)), 0, 20, id="last"),
+        pytest.param(planned(1_000_100, (1_000_000, 1_000_099)), 0, 20, id="only one"),
+        pytest.param(planned(1_000_010, (0, 9)), 0, 20, id="one that is not copied"),
+        pytest.param(
+            planned(1_000_110, (0, 9), (1_000_000, 1_000_099), (1_000_100, 1_000_109)),
+            0,
+            20,
+            id="middle",
+        ),
+    ],
+)
+def test_offsets_that_no_log_can_have(plan: Plan, next_offset: int, end_offset: int) -> None:
+    with pytest.raises(BatchError):
+        damage.check_progress(plan, records(next_offset, end_offset))

@@ -31,6 +31,8 @@ LOOK_SECONDS = 15.0
 # Of the batch format since Kafka 0.11. Where the next batch has it, the length before it is right.
 MAGIC = 2
 
+# Batches that are not copied (markers, aborted transactions) leave gaps too, far smaller ones.
+MOST_GAP = 100_000
 SKIPPING = "set errors.tolerance=all to skip and count what is damaged"
 NOT_SKIPPED = "restore the segment (nothing says where the damage ends, so it is not skipped)"
 
@@ -89,7 +91,23 @@ def _check_offsets(planned: Plan, next_offset: int, end_offset: int) -> None:
     what = f"read batch at offset {next_offset}: "
     if found <= next_offset:
         raise BatchError(what + "no whole batch, or one of older offsets")
-    raise BatchError(f"{what}its offsets lead to {found}, but the log ends at {end_offset}")
+    if _gap_behind_end(planned, end_offset) > MOST_GAP:
+        raise BatchError(f"{what}its offsets lead to {found}, but the log ends at {end_offset}")
+
+
+def _gap_behind_end(planned: Plan, end_offset: int) -> int:
+    """The most offsets in a row, behind the end of the log, that no batch has.
+
+    A broker looks where its log ends before it reads it (Partition.readRecords), so the newest
+    batches may lie behind that end. But compaction leaves them alone: they follow each other.
+    """
+    gap, next_offset = 0, planned.next_offset
+    for batch in reversed(planned.batches):
+        gap = max(gap, next_offset - max(batch.last_offset + 1, end_offset))
+        next_offset = batch.first_offset
+        if next_offset <= end_offset:
+            return gap
+    return max(gap, next_offset - end_offset)
 
 
 class Damages:
@@ -194,4 +212,4 @@ def _offset_after(records: Records, found: Damaged) -> int | None:
         except BatchError:
             return None
         after = header.last_offset + 1
-    return after if records.next_offset < after <= records.end_offset else None
+    return after if records.next_offset < after <= records.end_offset + MOST_GAP else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from sparkmirror.batches.forward import Outgoing, split
-from sparkmirror.errors import BrokerError, DeniedError, RefusedError
+from sparkmirror.errors import BatchError, BrokerError, DeniedError, RefusedError
 from sparkmirror.spark.copy_partition import CopyPartition
 from sparkmirror.wire.error_codes import (
     INVALID_RECORD,
@@ -54,13 +54,20 @@ class Refusals:
             return []
         # Skipping: halved until the bad ones are alone.
         batch.view = parcel.view  # it may have been moved out of the receive buffer
-        halves = split(batch, half, partition.rules.codec_level)
+        try:
+            halves = split(batch, half, partition.rules.codec_level)
+        except BatchError as unreadable:
+            # Its CRC is right, so somebody produced it like that: no half of it can be made.
+            self._skip_or_fail(partition, batch, error, f", and cannot be split: {unreadable}")
+            return []
         return [Parcel(part.view, part.count, None, part) for part in halves]
 
-    def _skip_or_fail(self, partition: CopyPartition, batch: Outgoing, error: BrokerError) -> None:
+    def _skip_or_fail(
+        self, partition: CopyPartition, batch: Outgoing, error: BrokerError, why: str = ""
+    ) -> None:
         text = (
             f"offsets {batch.first_offset} to {batch.last_offset} of {partition.source} "
-            f"({batch.count} records, {batch.size} bytes): {error}"
+            f"({batch.count} records, {batch.size} bytes): {error}{why}"
         )
         if not self._skips:
             raise RefusedError(
