@@ -6,8 +6,10 @@ import logging
 
 import pytest
 
+from sparkmirror.connect.offset_store import StoredPosition
 from sparkmirror.connect.start_report import refuse_fresh_starts
 from sparkmirror.errors import MirrorError, TransportError
+from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.ranges import Range
 from tests.connect.fakes import Connector
@@ -48,6 +50,36 @@ def test_the_stored_offset_is_the_last_that_was_copied(
     (line,) = reports(caplog)
     assert "1 resume" in line
     assert line.endswith("beyond the end of the log (truncated or recreated): t-1")
+
+
+def test_a_position_of_another_topic_id_does_not_resume(
+    connector: Connector, caplog: pytest.LogCaptureFixture
+) -> None:
+    connector.source.add("t", 2, topic_id=b"new" + bytes(13))
+    connector.source.ranges = {T0: Range(0, 9), T1: Range(0, 9)}
+    old, new = (Provenance(topic_id=text + bytes(13)) for text in (b"old", b"new"))
+    connector.store.positions = {T0: StoredPosition(5, old), T1: StoredPosition(5, new)}
+    assert connector.refused_starts() == [
+        "a->b: t, partition 0: stored position of a topic that was recreated"
+    ]
+    connector.refresh()
+    (line,) = reports(caplog)
+    assert "2 partitions: 1 resume" in line
+    assert line.endswith("1 have a stored position of a topic that was deleted and recreated: t-0")
+
+
+def test_a_topic_that_comes_back_under_another_id_is_reported_as_recreated(
+    connector: Connector, caplog: pytest.LogCaptureFixture
+) -> None:
+    connector.source.add("t", 1)
+    connector.source.ranges = {T0: Range(0, 9)}
+    connector.store.positions = {T0: 4}
+    connector.refresh()
+    del connector.source.topics["t"]
+    connector.refresh()
+    connector.source.add("t", 1, topic_id=b"another")
+    connector.refresh()
+    assert reports(caplog)[-1].endswith("that was deleted and recreated: t-0")
 
 
 def test_only_new_partitions_are_told_later(

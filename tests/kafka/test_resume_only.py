@@ -90,7 +90,7 @@ def test_a_position_of_another_topic_of_the_same_name_is_refused_and_reported(
         fill(source_cluster, topic, 10, first=1000)
         code, text = run_resume_only(mirror)
         assert code == 1
-        assert f"{topic}, partition 0: stored position 50, the log ends at 10\n" in text
+        assert f"{topic}, partition 0: stored position of a topic that was recreated\n" in text
         mirror.start()
         line = mirror.wait_for_log("start afresh")
-        assert f"beyond the end of the log (truncated or recreated): {topic}-0" in line
+        assert f"of a topic that was deleted and recreated: {topic}-0" in line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from kafka.protocol.admin import (
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError
 from sparkmirror.wire import admin_client
-from sparkmirror.wire.admin import AclRule, Admin, ConfigChange, TopicSetting
+from sparkmirror.wire.admin import AclRule, Admin, ConfigChange, TopicSetting, _id_bytes
 
 DENIED = 29
 
@@ -54,6 +55,20 @@ RESULT = DescribeConfigsResponse.DescribeConfigsResult
 RETENTION = RESULT.DescribeConfigsResourceResult(
     name="retention.ms", value="5", read_only=False, config_source=1, is_sensitive=True
 )
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("00010203-0405-0607-0809-0a0b0c0d0e0f", bytes(range(16))),
+        (uuid.UUID(bytes=bytes(range(16))), bytes(range(16))),
+        ("00000000-0000-0000-0000-000000000000", b""),
+        (None, b""),
+    ],
+    ids=["text", "uuid", "zeros", "none"],
+)
+def test_ids_of_topics_are_the_bytes_that_tasks_store(given: Any, expected: bytes) -> None:
+    assert _id_bytes(given) == expected
 
 
 def test_topics_are_described_one_by_one_in_their_answer() -> None:

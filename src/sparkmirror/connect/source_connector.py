@@ -38,7 +38,7 @@ from sparkmirror.spark.link_server import Lender, LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.admin import Admin, open_admins
+from sparkmirror.wire.admin import Admin, TopicView, open_admins
 
 log = logging.getLogger(__name__)
 
@@ -253,7 +253,7 @@ class SourceConnector:
         self._remotes = topics_to_sync(counts, target, self._policy, self.config.source_alias)
         self._ask_for_remotes()
         copyable = self._copyable(counts, target)
-        self._report_starts(copyable)
+        self._report_starts(copyable, source)
         with self._lock:
             self._adjust(copyable)
 
@@ -261,12 +261,12 @@ class SourceConnector:
         """What would not resume at a stored position, before `start`; nothing is changed."""
         return self._start_report.refused(self._wants, self._store, self._target)
 
-    def _report_starts(self, wanted: Sequence[TopicPartition]) -> None:
+    def _report_starts(
+        self, wanted: Sequence[TopicPartition], topics: Mapping[str, TopicView]
+    ) -> None:
         new = sorted(set(wanted).difference(*self._assignment))
         if new:
-            self._start_report.say(
-                lambda: {row.source: row.next_offset for row in self._with_positions(new)}
-            )
+            self._start_report.say(new, topics, self._store.load, self._stale.hold)
 
     def _ask_for_remotes(self) -> None:
         """Records that go elsewhere need topics there: its brokers create them, or nobody does.

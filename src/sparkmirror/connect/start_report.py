@@ -6,10 +6,10 @@ Runs on: worker. The copy tasks decide by the same facts when they start (spark/
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sparkmirror.config.connectors import SourceConfig
-from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.offset_store import OffsetStore, StoredPosition
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.starts import (
     Start,
@@ -19,12 +19,12 @@ from sparkmirror.mirror.starts import (
     report_starts,
 )
 from sparkmirror.types import FlowName, TopicPartition
-from sparkmirror.wire.admin import Admin
+from sparkmirror.wire.admin import Admin, TopicView
 
 log = logging.getLogger(__name__)
 
-Positions = Mapping[TopicPartition, int | None]
-"""The next offset of each partition; None without a stored position."""
+Stored = Mapping[TopicPartition, StoredPosition]
+IsStale = Callable[[TopicPartition, StoredPosition], bool]
 
 # A report must not hold up the copy: it leaves out what brokers do not tell within this time.
 REPORT_SECONDS = 5.0
@@ -40,13 +40,19 @@ class StartReport:
         self._config = config
         self._source = source
 
-    def say(self, load: Callable[[], Positions]) -> None:
+    def say(
+        self,
+        partitions: Sequence[TopicPartition],
+        topics: Mapping[str, TopicView],
+        load: Callable[[], Stored],
+        is_stale: IsStale,
+    ) -> None:
         """Log how partitions begin.
 
         Positions that cannot be read are no news here: the tasks read them next, and say why not.
         """
         try:
-            starts = self._starts(load(), REPORT_SECONDS)
+            starts = self._starts(partitions, topics, load(), REPORT_SECONDS, is_stale)
         except MirrorError:
             log.info("[%s] the positions to resume at cannot be read", self._flow)
             return
@@ -56,17 +62,29 @@ class StartReport:
     def refused(self, wants: Callable[[str], bool], store: OffsetStore, target: Admin) -> list[str]:
         """A line for each partition, or several of a topic, that would begin afresh."""
         stored = store.load_existing(target, self._config.target_client)
-        positions: dict[TopicPartition, int | None] = {}
-        for topic, view in self._source.list_topics().items():
-            for at in range(view.partitions if wants(topic) else 0):
-                position = stored.get(tp := TopicPartition(topic, at))
-                is_usable = position is not None and position.is_of(view.topic_id)
-                positions[tp] = position.next_offset if position and is_usable else None
-        found = refused_starts(self._starts(positions, REFUSE_SECONDS))
+        topics = {name: view for name, view in self._source.list_topics().items() if wants(name)}
+        partitions = [
+            TopicPartition(name, at) for name in topics for at in range(topics[name].partitions)
+        ]
+        found = refused_starts(self._starts(partitions, topics, stored, REFUSE_SECONDS))
         return [f"{self._flow}: {line}" for line in list_starts(found)]
 
-    def _starts(self, positions: Positions, seconds: float) -> list[Start]:
-        return plan_starts(positions, self._source.log_ranges(positions, seconds))
+    def _starts(
+        self,
+        partitions: Sequence[TopicPartition],
+        topics: Mapping[str, TopicView],
+        stored: Stored,
+        seconds: float,
+        is_stale: IsStale = lambda _, __: False,
+    ) -> list[Start]:
+        known = {tp: stored[tp] for tp in partitions if tp in stored}
+        recreated = {
+            tp
+            for tp, position in known.items()
+            if not position.is_of(topics[tp.topic].topic_id) or is_stale(tp, position)
+        }
+        positions = {tp: known[tp].next_offset if tp in known else None for tp in partitions}
+        return plan_starts(positions, self._source.log_ranges(partitions, seconds), recreated)
 
 
 def refuse_fresh_starts(refused: Iterable[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import groupby
 from typing import NamedTuple
@@ -19,12 +19,18 @@ class Beginning(Enum):
     RESUMES = "resume at their stored positions"
     EMPTY = "are empty and have no stored position"
     NO_POSITION = "have no stored position"
+    RECREATED = "have a stored position of a topic that was deleted and recreated"
     BEYOND_END = "have a stored position beyond the end of the log (truncated or recreated)"
     DELETED = "have a stored position before the start of the log (retention deleted records)"
     UNKNOWN = "could not be checked"
 
 
-AFRESH = (Beginning.NO_POSITION, Beginning.BEYOND_END, Beginning.DELETED)
+AFRESH = (
+    Beginning.NO_POSITION,
+    Beginning.RECREATED,
+    Beginning.BEYOND_END,
+    Beginning.DELETED,
+)
 
 
 class Start(NamedTuple):
@@ -38,13 +44,18 @@ class Start(NamedTuple):
 def plan_starts(
     positions: Mapping[TopicPartition, int | None],
     ranges: Mapping[TopicPartition, tuple[int, int] | Exception],
+    recreated: Collection[TopicPartition] = (),
 ) -> list[Start]:
     """Compare the next offset of each partition, None without one, with its log.
 
-    A range is the first offset of the log and the one after its last.
+    A range is the first offset of the log and the one after its last. Positions of `recreated` are
+    known to be of another log.
     """
     return [
-        Start(tp, *_begin(next_offset, ranges[tp])) for tp, next_offset in sorted(positions.items())
+        Start(tp, Beginning.RECREATED, "stored position of a topic that was recreated")
+        if tp in recreated
+        else Start(tp, *_begin(next_offset, ranges[tp]))
+        for tp, next_offset in sorted(positions.items())
     ]
 
 

@@ -5,6 +5,7 @@ Runs on: worker, on whichever thread asks; every call blocks for at most the adm
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -134,9 +135,14 @@ class Admin(ConfigAdmin, AclAdmin):
 
 
 def _id_bytes(value: Any) -> bytes:
-    return value.bytes if hasattr(value, "bytes") else str(value).encode()
+    """The 16 bytes of a topic id, which kafka-python gives as a text or a UUID.
+
+    Empty if there is none: brokers before 2.8 send no id, or zeros.
+    """
+    return uuid.UUID(str(value)).bytes if value and str(value) != str(NO_ID) else b""
 
 
+NO_ID = uuid.UUID(int=0)
 AnyAdmin = TypeVar("AnyAdmin", bound=Admin)
 
 
