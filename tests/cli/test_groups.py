@@ -224,6 +224,8 @@ def test_sync_writes_empty_groups_only(
     alias = unique_name("us")
     orders = create_topic(target_cluster, f"{alias}.orders", partitions=2)
     first, second = TopicPartition(orders, 0), TopicPartition(orders, 1)
+    for tp in (first, second):  # a checkpoint beyond the end would be none
+        produce(target_cluster, orders, [b"copied"] * 10, partition=tp.partition)
     new, known, busy = (f"{alias}-{name}" for name in ("new", "known", "busy"))
     admin.alter_offsets(known, {first: (9, ""), second: (3, "")})
     write_checkpoints(
@@ -266,6 +268,7 @@ def test_sync_with_the_words_of_the_sample_application(
 ) -> None:
     alias = unique_name("us")
     orders = TopicPartition(create_topic(target_cluster), 0)
+    produce(target_cluster, orders.topic, [b"copied"] * 10)
     group = f"{alias}-reader"
     write_checkpoints(
         target_cluster, f"{alias}.checkpoints.internal", Checkpoint(group, *orders, 8, 8)

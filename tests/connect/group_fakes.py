@@ -98,7 +98,7 @@ class FakeGroups(FakeAdmin):
         }
 
     def end_offsets(
-        self, partitions: Iterable[TopicPartition]
+        self, partitions: Iterable[TopicPartition], seconds: float | None = None
     ) -> dict[TopicPartition, int | KafkaError]:
         return {tp: self.ends.get(tp, 1 << 60) for tp in partitions}
 

@@ -49,7 +49,7 @@ class FakeTarget:
         return {group: self.offsets[group] for group in group_ids}
 
     def end_offsets(
-        self, partitions: Iterable[TopicPartition]
+        self, partitions: Iterable[TopicPartition], seconds: float | None = None
     ) -> dict[TopicPartition, int | KafkaError]:
         return dict.fromkeys(partitions, self.end)
 

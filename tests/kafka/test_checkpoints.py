@@ -33,6 +33,7 @@ pytestmark = pytest.mark.kafka
 
 SECONDS = 30.0
 OFFSETS_PARTITIONS = 3
+REMOTE_RECORDS = 1100
 COMPACT = {"cleanup.policy": "compact"}
 
 
@@ -44,6 +45,9 @@ class Flow:
         self.alias, self.target_alias = unique_name("s"), unique_name("t")
         self.topic = create_topic(source, partitions=2)
         self.remote = create_topic(target, f"{self.alias}.{self.topic}", partitions=2)
+        # A checkpoint beyond the end of the remote topic would be none.
+        for partition in range(2):
+            produce(target, self.remote, [b"copied"] * REMOTE_RECORDS, partition=partition)
         self.checkpoints_topic = f"{self.alias}.checkpoints.internal"
         self.syncs_topic = create_topic(
             source, f"mm2-offset-syncs.{self.target_alias}.internal", config=COMPACT
@@ -225,11 +229,12 @@ def test_a_group_in_use_on_the_target_is_left_alone_and_named_until_it_is_free(
     commit(flow.source, gone, flow.topic, {0: 10})
     member = consumer(flow.target, group)
     member.subscribe([flow.remote])
-    wait_for(
-        lambda: member.poll(0.2) is None and len(member.assignment()) == 2,
-        within=SECONDS,
-        describe="a member of the group",
-    )
+
+    def has_joined() -> bool:
+        member.poll(0.2)
+        return len(member.assignment()) == 2
+
+    wait_for(has_joined, within=SECONDS, describe="a member of the group")
     with running(flow) as connector:
         flow.wait_for_offsets(gone, {0: 10})
         why = f"'{group}' on the target: not written: the group has members on the target"

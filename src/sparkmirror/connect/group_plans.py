@@ -16,6 +16,9 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire import group_admin
 from sparkmirror.wire.error_codes import UNKNOWN_MEMBER_ID
 
+# A partition that nobody leads must not delay the groups of all others.
+END_SECONDS = 2.0
+
 
 class TargetGroups(Protocol):
     """What is asked of the target's `GroupAdmin`."""
@@ -29,7 +32,7 @@ class TargetGroups(Protocol):
         """All that each group committed."""
 
     def end_offsets(
-        self, partitions: Iterable[TopicPartition]
+        self, partitions: Iterable[TopicPartition], seconds: float | None = None
     ) -> Mapping[TopicPartition, int | KafkaError]:
         """The end of each partition's log."""
 
@@ -80,7 +83,7 @@ def known_ends(
     target: TargetGroups, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """The ends of those partitions that can be asked for."""
-    found = target.end_offsets(partitions) if partitions else {}
+    found = target.end_offsets(partitions, END_SECONDS) if partitions else {}
     return {tp: end for tp, end in found.items() if isinstance(end, int)}
 
 

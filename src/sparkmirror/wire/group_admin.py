@@ -161,10 +161,13 @@ class GroupAdmin(OwnerAdmin):
         return self._list_offsets(partitions, START)
 
     def end_offsets(
-        self, partitions: Iterable[TopicPartition]
+        self, partitions: Iterable[TopicPartition], seconds: float | None = None
     ) -> dict[TopicPartition, int | KafkaError]:
-        """The offset that each partition's next record gets (the high watermark)."""
-        return self._list_offsets(partitions, END)
+        """The offset that each partition's next record gets (the high watermark).
+
+        Errors that may pass are waited for: so many seconds, or the admin timeout.
+        """
+        return self._list_offsets(partitions, END, seconds)
 
     # -- groups ------------------------------------------------------------------------------------
 
@@ -289,7 +292,7 @@ class GroupAdmin(OwnerAdmin):
     # -- log ranges --------------------------------------------------------------------------------
 
     def _list_offsets(
-        self, partitions: Iterable[TopicPartition], which: int
+        self, partitions: Iterable[TopicPartition], which: int, seconds: float | None = None
     ) -> dict[TopicPartition, int | KafkaError]:
         def ask(
             node: int, chunk: Sequence[TopicPartition]
@@ -301,7 +304,7 @@ class GroupAdmin(OwnerAdmin):
                 for each in topic.partitions
             }
 
-        return self._settle(partitions, self._find_leaders, ask)
+        return self._settle(partitions, self._find_leaders, ask, seconds)
 
     def _log_offset(self, topic: str, row: Any) -> int | KafkaError:
         if row.error_code:

@@ -43,9 +43,12 @@ class OwnerAdmin(Admin):
         super().__init__(config, timeout_ms)
         self._owners: dict[Hashable, int] = {}
 
-    def _settle(self, keys: Iterable[K], find: Find[K], ask: Ask[K, T]) -> dict[K, T | KafkaError]:
+    def _settle(
+        self, keys: Iterable[K], find: Find[K], ask: Ask[K, T], seconds: float | None = None
+    ) -> dict[K, T | KafkaError]:
         """Ask for every key, and again while its error may pass, until the admin timeout."""
-        deadline = time.monotonic() + self._timeout_ms / 1000
+        most = self._timeout_ms / 1000 if seconds is None else seconds
+        deadline = time.monotonic() + most
         left = list(dict.fromkeys(keys))
         answers: dict[K, T | KafkaError] = {}
         rounds = 0
