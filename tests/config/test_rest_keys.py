@@ -116,6 +116,7 @@ def test_old_spellings(props: dict[str, str], listener: str, warning: str) -> No
         ({"listeners": "http://h:1"}, 0, "http://h:1"),
         ({"rest.advertised.host.name": "a", "rest.advertised.port": "9"}, 0, "http://a:9"),
         ({"rest.advertised.host.name": "::1"}, 0, "http://[::1]:8083"),
+        ({"rest.advertised.host.name": '"localhost"'}, 0, "http://localhost:8083"),
         ({"rest.advertised.host.name": "[fe80::1%eth0]"}, 0, "http://[fe80::1%eth0]:8083"),
         ({"listeners": "https://h:1"}, 0, "https://h:1"),
         ({"listeners": "https://a:1,http://b:2,http://c:3"}, 0, "http://b:2"),

@@ -16,9 +16,10 @@ import typer
 
 from sparkmirror.cli.flow_display import FlowLog
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
+from sparkmirror.config.environment import WHERE, connect_properties
 from sparkmirror.config.rest_keys import Listener, RestConfig
 from sparkmirror.config.rest_security import RestTls
-from sparkmirror.config.worker_file import WorkerFile, load_worker
+from sparkmirror.config.worker_file import WorkerFile, load_worker, parse_worker_file
 from sparkmirror.connect.background import Background
 from sparkmirror.connect.distributed import DistributedWorker
 from sparkmirror.connect.running import RunningCheckpoint, RunningHeartbeat, RunningSource
@@ -52,17 +53,28 @@ def register(app: typer.Typer) -> None:
 
 def worker(
     file: Annotated[
-        Path, typer.Argument(help="A connect-distributed.properties file.", metavar="FILE")
-    ],
+        Path | None,
+        typer.Argument(
+            help="A connect-distributed.properties file; without it, the settings are those of the "
+            "environment variables CONNECT_*.",
+            metavar="FILE",
+        ),
+    ] = None,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
 ) -> None:
     """Run a Connect worker with the three Mirror connectors until SIGTERM or Ctrl-C."""
-    config = load_worker(file)
+    config = _load(file)
     set_up_log(log_level)
     java_program()  # Spark needs it, and would miss it only when a connector starts
     stop = stop_on_signals()
     if not serve(config, stop):
         raise typer.Exit(EXIT_UNCLEAN)
+
+
+def _load(file: Path | None) -> WorkerFile:
+    if file is not None:
+        return load_worker(file)
+    return parse_worker_file(connect_properties(os.environ), WHERE)
 
 
 def serve(config: WorkerFile, stop: threading.Event) -> bool:

@@ -37,6 +37,7 @@ HEADER_ACTIONS = ("set", "add", "setDate", "addDate")
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HEADER_VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 MILLISECONDS = re.compile(r"-?[0-9]{1,13}")
+ADVERTISED_HOST = "rest.advertised.host.name"
 LISTENERS, ADMIN_LISTENERS = "listeners", "admin.listeners"
 OLD_PORT, OLD_HOST = "rest.port", "rest.host.name"
 
@@ -180,7 +181,11 @@ def _header(rule: str) -> HeaderRule:
 
 
 def _host(text: str) -> str:
-    """A name or an address, without the brackets of IPv6: it becomes part of this worker's URL."""
+    """A name or an address, without the brackets of IPv6: it becomes part of this worker's URL.
+
+    Values from compose files may have kept their quotes. No host has any, so they are left out.
+    """
+    text = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
     host = text.removeprefix("[").removesuffix("]") if ":" in text else text
     if host and not HOST.fullmatch(host):
         raise BadValue("is not the name or address of a host", "write it without port and path")
@@ -218,7 +223,7 @@ REST_KEYS = Definition(
         doc="Where `/admin` listens, if elsewhere; empty: there is no `/admin`.",
     ),
     Key(
-        name="rest.advertised.host.name",
+        name=ADVERTISED_HOST,
         type=Type.STRING,
         default=None,
         attribute="advertised_host",

@@ -29,7 +29,7 @@ from sparkmirror.config.override_policy import OVERRIDE_KEYS, OverridePolicy, ov
 from sparkmirror.config.plugin_modules import PLUGIN_KEYS, PLUGIN_MODULES
 from sparkmirror.config.properties import load_properties
 from sparkmirror.config.providers import CONFIG_PROVIDERS, Provider, load_providers, resolve
-from sparkmirror.config.rest_keys import REST_KEYS, RestConfig, rest_config
+from sparkmirror.config.rest_keys import ADVERTISED_HOST, REST_KEYS, RestConfig, rest_config
 from sparkmirror.config.rest_security import ADMIN_HTTPS_PREFIX, HTTPS_PREFIX
 from sparkmirror.config.worker import (
     CONVERTER_KEYS,
@@ -41,6 +41,7 @@ from sparkmirror.config.worker import (
 
 # The worker's own cluster has no alias; this one stands in messages.
 OWN_CLUSTER = "worker"
+PART_OF_VALUE = "part of the value, as in Java"
 # Families of keys that others check, or that need no check.
 KNOWN_PREFIXES = (
     f"{SPARK}.",
@@ -205,7 +206,8 @@ def _explain_clients_of_sinks(settings: Settings) -> None:
 def _warnings(raw: Mapping[str, str], findings: Findings) -> tuple[str, ...]:
     for key, value in raw.items():
         if len(value) > 1 and value[0] == value[-1] == '"' and not is_secret(key):
-            findings.warn_key(key, f"the quotes are part of the value, as in Java: {value}")
+            what = "left out, no host has any" if key == ADVERTISED_HOST else PART_OF_VALUE
+            findings.warn_key(key, f"the quotes are {what}: {value}")
         if text := _advice(key):
             findings.warn_key(key, text)
     return findings.warnings
