@@ -103,10 +103,11 @@ def _gap_behind_end(planned: Plan, end_offset: int) -> int:
     """
     gap, next_offset = 0, planned.next_offset
     for batch in reversed(planned.batches):
-        gap = max(gap, next_offset - max(batch.last_offset + 1, end_offset))
-        next_offset = batch.first_offset
-        if next_offset <= end_offset:
-            return gap
+        for first, count in reversed(batch.runs or ((batch.first_offset, batch.count),)):
+            gap = max(gap, next_offset - max(first + count, end_offset))
+            next_offset = first
+            if next_offset <= end_offset:
+                return gap
     return max(gap, next_offset - end_offset)
 
 
