@@ -193,11 +193,9 @@ def test_consumer_key_that_cannot_apply_is_explained(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        (
-            "auto.offset.reset",
-            "by_duration:PT1H",
-            "starting at a point in time is not in this version",
-        ),
+        ("auto.offset.reset", "by_duration:1h", "'1h' is no ISO 8601 duration"),
+        ("auto.offset.reset", "by_duration:-PT1H", "'-PT1H' is negative"),
+        ("auto.offset.reset", "by_duration", "not a starting point"),
         ("auto.offset.reset", "Latest", "not a starting point"),
         ("isolation.level", "dirty", "not one of the values it takes"),
         ("fetch.max.bytes", "-1", "out of range"),

@@ -18,6 +18,7 @@ from sparkmirror.errors import BatchError, BrokerError, TransportError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.fetcher import Records
+from sparkmirror.wire.ranges import Range
 from tests.batches.sources import message, wrapper
 from tests.wire.fake_broker import FETCH, METADATA, Do, FakeCluster, Request, once
 
@@ -214,7 +215,7 @@ def test_it_gives_up_when_told_so(cluster: FakeCluster, follower: TopicFollower)
 
 def test_records_of_aborted_transactions_are_left_out() -> None:
     follower = TopicFollower(ClientConfig("b", ("127.0.0.1:1",)), TOPIC)
-    assert follower.on_out_of_range(T0, None, 0, 5) == 0
+    assert follower.on_out_of_range(T0, None, Range(0, 5)) == 0
     batch = transactional(encode([Record(0, 0, b"k", b"aborted")]), 7)
     lease = BufferPool(0).lease(1)
     taken = follower.on_records(Records(T0, 0, memoryview(batch), lease, [(7, 0)], 1))
@@ -226,7 +227,7 @@ def test_records_of_aborted_transactions_are_left_out() -> None:
 def _read_once(*batches: bytes) -> tuple[int, list[bytes]]:
     follower = TopicFollower(ClientConfig("b", ("127.0.0.1:1",)), TOPIC)
     try:
-        follower.on_out_of_range(T0, None, 0, 5)
+        follower.on_out_of_range(T0, None, Range(0, 5))
         view = memoryview(bytearray(b"".join(batches)))
         taken = follower.on_records(Records(T0, 0, view, BufferPool(0).lease(1), [], 1))
         return taken.next_offset, values(follower._records)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.batches.records import Record, encode
 from sparkmirror.errors import DataLossError, RefusedError, TransportError
 from sparkmirror.spark import copy_loop
 from sparkmirror.spark.copy_loop import REST_SECONDS, WAITING_BYTES
@@ -194,6 +195,23 @@ def test_what_retention_took_is_counted_and_said(
     assert copy.wait_for(1) == [b"3"]
     assert loop.lost_records == 2
     assert "offsets 1 to 2 were deleted by retention" in caplog.text
+
+
+def test_a_copy_by_duration_begins_with_the_first_record_that_is_young_enough(copy: Copy) -> None:
+    now_ms = int(time.time() * 1000)
+    for age_hours in (30, 9, 5, 1):
+        stamped = Record(0, now_ms - age_hours * 3_600_000, None, b"%d" % age_hours)
+        copy.source.log("t").append(bytes(encode([stamped])))
+    copy.source.write(T1, [b"all are older"])
+    reset = {"a.consumer.auto.offset.reset": "by_duration:PT6H"}
+    loop = copy.start({T0: None, T1: None}, reset)
+    assert copy.wait_for(2) == [b"5", b"1"]
+    # Stored at once: after a crash, what the clock says would be behind records not yet copied.
+    copy.run_until(lambda: {T0, T1} <= copy.stored().keys())
+    assert copy.stored()[T1] == 0
+    copy.source.write(T1, [b"new"])
+    assert copy.wait_for(1, T1) == [b"new"]
+    assert loop.lost_records == 0
 
 
 def test_a_position_that_is_gone_ends_the_task_if_so_wanted(copy: Copy) -> None:

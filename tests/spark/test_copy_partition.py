@@ -11,6 +11,7 @@ from sparkmirror.batches.forward import ForwardRules
 from sparkmirror.errors import DataLossError
 from sparkmirror.spark.copy_partition import CopyPartition, choose_offset, forward_rules
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.ranges import Range
 from tests.flows import make_flow
 
 TP = TopicPartition("t", 3)
@@ -22,6 +23,11 @@ TP = TopicPartition("t", 3)
         pytest.param(None, (5, 9), "earliest", 5, 0, id="new, earliest"),
         pytest.param(None, (5, 9), "latest", 9, 0, id="new, latest"),
         pytest.param(None, (0, 0), "earliest", 0, 0, id="new and empty"),
+        pytest.param(None, (5, 9, 7), "by_duration:PT1H", 7, 0, id="new, by duration"),
+        pytest.param(None, (5, 9), "by_duration:PT1H", 9, 0, id="new, all are older"),
+        pytest.param(None, (5, 9, 3), "by_duration:PT1H", 5, 0, id="new, deleted meanwhile"),
+        pytest.param(2, (5, 9, 7), "by_duration:PT1H", 7, 5, id="retention was faster, by time"),
+        pytest.param(20, (5, 9, 7), "by_duration:PT1H", 7, 0, id="the log is shorter, by time"),
         pytest.param(2, (5, 9), "earliest", 5, 3, id="retention was faster"),
         pytest.param(2, (5, 9), "latest", 9, 7, id="retention was faster, latest"),
         pytest.param(20, (5, 9), "earliest", 5, 0, id="the log is shorter"),
@@ -32,9 +38,9 @@ TP = TopicPartition("t", 3)
     ],
 )
 def test_where_to_go_on(
-    position: int | None, log: tuple[int, int], reset: str, expected: int, lost: int
+    position: int | None, log: tuple[int, ...], reset: str, expected: int, lost: int
 ) -> None:
-    choice = choose_offset(TP, position, *log, reset)
+    choice = choose_offset(TP, position, Range(*log), reset)
     assert (choice.next_offset, choice.lost_records) == (expected, lost)
 
 
@@ -43,7 +49,7 @@ def test_where_to_go_on(
 )
 def test_none_forbids_to_choose(position: int | None, log: tuple[int, int]) -> None:
     with pytest.raises(DataLossError, match=r"t-3.*auto\.offset\.reset=none"):
-        choose_offset(TP, position, *log, "none")
+        choose_offset(TP, position, Range(*log), "none")
 
 
 @pytest.mark.parametrize(
@@ -54,13 +60,20 @@ def test_none_forbids_to_choose(position: int | None, log: tuple[int, int]) -> N
     ],
 )
 def test_what_is_lost_or_doubled_is_said_exactly(position: int, words: list[str]) -> None:
-    warning = choose_offset(TP, position, 5, 9, "earliest").warning
+    warning = choose_offset(TP, position, Range(5, 9), "earliest").warning
     assert [word for word in words if word not in warning] == []
+
+
+@pytest.mark.parametrize(
+    ("reset", "is_of_now"), [("earliest", False), ("latest", True), ("by_duration:PT1H", True)]
+)
+def test_what_the_clock_chose_is_to_be_stored_at_once(reset: str, is_of_now: bool) -> None:
+    assert choose_offset(TP, None, Range(5, 9, 7), reset).is_of_now == is_of_now
 
 
 @pytest.mark.parametrize("position", [None, 7])
 def test_nothing_is_said_when_nothing_is_wrong(position: int | None) -> None:
-    assert choose_offset(TP, position, 5, 9, "earliest").warning == ""
+    assert choose_offset(TP, position, Range(5, 9), "earliest").warning == ""
 
 
 def test_the_rules_of_a_flow(tmp_path: Path) -> None:

@@ -35,7 +35,6 @@ INVALID_SESSION_EPOCH = 71
 UNKNOWN_TOPIC_ID = 100
 SESSION_CODES = (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH)
 
-EARLIEST = -2
 FULL_FETCH = (0, -1)
 
 
@@ -211,8 +210,7 @@ class Answers:
             return UNKNOWN_TOPIC, -1
         if found.leader != node:
             return NOT_LEADER, -1
-        log = found.log
-        return 0, log.start_offset if row.timestamp == EARLIEST else log.end_offset
+        return 0, found.log.offset_at(row.timestamp)
 
     def _epoch_ends(self, request: Request, action: Do) -> Any:
         return epoch_ends(request, action, self._find)

@@ -25,6 +25,7 @@ OUT_OF_ORDER_SEQUENCE_NUMBER = 45
 INVALID_PRODUCER_EPOCH = 47
 
 REMEMBERED = 5
+EARLIEST = -2
 LAST_SEQUENCE = (1 << 31) - 1
 # last offset delta, two timestamps, producer id, epoch, first sequence, record count
 TAIL = struct.Struct(">iqqqhii")
@@ -77,6 +78,13 @@ class FakeLog:
         """Records of a producer without idempotence, as one batch."""
         records = [Record(at, 1_700_000_000_000, None, value) for at, value in enumerate(values)]
         assert self.append(bytes(encode(records))).code == NONE
+
+    def offset_at(self, timestamp: int) -> int:
+        """As ListOffsets has it: -2 is the start, -1 the end; -1 when all batches are older."""
+        if timestamp < 0:
+            return self.start_offset if timestamp == EARLIEST else self.end_offset
+        ages = ((stored, *struct.unpack_from(">q", stored.data, 35)) for stored in self.batches)
+        return next((stored.base_offset for stored, newest in ages if newest >= timestamp), -1)
 
     def append(self, data: bytes) -> Appended:
         """Check a batch as a broker does, and store it."""

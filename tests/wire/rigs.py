@@ -20,6 +20,7 @@ from sparkmirror.wire.fetch_messages import Limits
 from sparkmirror.wire.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.producer import Parcel, Producer
+from sparkmirror.wire.ranges import Range
 from tests.wire.fake_broker import FakeCluster
 
 WAIT_SECONDS = 20.0  # many brokers may run beside the tests
@@ -209,10 +210,9 @@ class FetcherRig(Rig):
         """From the fetcher."""
         self.rounds += 1
 
-    def on_out_of_range(
-        self, tp: TopicPartition, position: int | None, start: int, end: int
-    ) -> int:
+    def on_out_of_range(self, tp: TopicPartition, position: int | None, found: Range) -> int:
         """From the fetcher."""
+        start, end, self.timed = found
         self.out_of_range.append((position, start, end))
         if position is not None and start <= position <= end:
             return position

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from sparkmirror.config.addresses import parse_addresses
+from sparkmirror.config.durations import parse_duration_ms
 from sparkmirror.config.keys import BadValue, Definition, Importance, Key, Status, Type
 from sparkmirror.config.security_keys import SECURITY_KEYS
 
@@ -18,6 +19,8 @@ MIB = 1024 * 1024
 INT_MAX = 2**31 - 1
 # Bounds the memory of a copy task: one fetch per source broker is held while it is produced.
 FETCH_MAX_BYTES = 16 * MIB
+# Begins at the first record that is younger than the duration (KIP-1106).
+BY_DURATION = "by_duration:"
 # The most that keeps the order of an idempotent producer (KAFKA-5494).
 MAX_IN_FLIGHT = 5
 
@@ -31,13 +34,12 @@ def no_effect(reason: str, type_: Type, *names: str) -> tuple[Key, ...]:
 
 
 def _auto_offset_reset(value: str) -> str:
-    if value.startswith("by_duration"):
+    if value.startswith(BY_DURATION):
+        parse_duration_ms(value.removeprefix(BY_DURATION))
+    elif value not in ("earliest", "latest", "none"):
         raise BadValue(
-            "starting at a point in time is not in this version",
-            "use earliest, latest or none",
+            "not a starting point", f"use earliest, latest, {BY_DURATION}<duration> or none"
         )
-    if value not in ("earliest", "latest", "none"):
-        raise BadValue("not a starting point", "use earliest, latest or none")
     return value
 
 
@@ -214,7 +216,8 @@ CONSUMER_KEYS = COMMON_CLIENT_KEYS + Definition(
         convert=_auto_offset_reset,
         importance=Importance.MEDIUM,
         kafka_default="latest (MirrorMaker 2: earliest)",
-        doc="Where a partition without a stored position begins: `earliest`, `latest`, or `none` "
+        doc="Where a partition without a stored position begins: `earliest`, `latest`, "
+        "`by_duration:PT6H` (an ISO 8601 duration: with records of the last six hours), or `none` "
         "to fail.",
     ),
     Key(

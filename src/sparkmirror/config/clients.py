@@ -12,12 +12,14 @@ from typing import Any
 
 from sparkmirror.config.client_keys import (
     ADMIN_KEYS,
+    BY_DURATION,
     COMMON_CLIENT_KEYS,
     COMPRESSION_LEVELS,
     CONSUMER_KEYS,
     MAX_IN_FLIGHT,
     PRODUCER_KEYS,
 )
+from sparkmirror.config.durations import parse_duration_ms
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.keys import Secret, fill
 from sparkmirror.config.not_yet import check_not_yet
@@ -82,6 +84,13 @@ class ConsumerConfig:
     fetch_max_wait_ms: int = 500
     auto_offset_reset: str = "earliest"
     isolation_level: str = "read_uncommitted"
+
+    @property
+    def start_age_ms(self) -> int | None:
+        """With auto.offset.reset=by_duration: how old the first record may be."""
+        if not self.auto_offset_reset.startswith(BY_DURATION):
+            return None
+        return parse_duration_ms(self.auto_offset_reset.removeprefix(BY_DURATION))
 
 
 @dataclass(frozen=True, slots=True)

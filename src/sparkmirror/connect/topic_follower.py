@@ -31,6 +31,7 @@ from sparkmirror.wire.fetch_messages import Limits
 from sparkmirror.wire.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.leader_epochs import EpochRows
 from sparkmirror.wire.loop import Loop
+from sparkmirror.wire.ranges import Range
 
 KEEP_BYTES = 4 << 20
 # Of a batch's records, decompressed: settings and offsets are kilobytes.
@@ -175,10 +176,9 @@ class TopicFollower:
     def on_round(self) -> None:
         """Nothing waits for it."""
 
-    def on_out_of_range(
-        self, tp: TopicPartition, position: int | None, start: int, end: int
-    ) -> int:
+    def on_out_of_range(self, tp: TopicPartition, position: int | None, found: Range) -> int:
         """The range of the log is known: go on where we were, if that is in it."""
+        start, end, _ = found
         known = self._positions.get(tp)
         topic_id = self._cluster.topic_ids.get(self.topic)
         is_other_topic = self._topic_id not in (None, topic_id)

@@ -41,9 +41,12 @@ class Start(NamedTuple):
     detail: str = ""
 
 
+LogRange = tuple[int, int] | tuple[int, int, int | None]
+
+
 def plan_starts(
     positions: Mapping[TopicPartition, int | None],
-    ranges: Mapping[TopicPartition, tuple[int, int] | Exception],
+    ranges: Mapping[TopicPartition, LogRange | Exception],
     recreated: Collection[TopicPartition] = (),
 ) -> list[Start]:
     """Compare the next offset of each partition, None without one, with its log.
@@ -59,10 +62,10 @@ def plan_starts(
     ]
 
 
-def _begin(next_offset: int | None, log: tuple[int, int] | Exception) -> tuple[Beginning, str]:
+def _begin(next_offset: int | None, log: LogRange | Exception) -> tuple[Beginning, str]:
     if isinstance(log, Exception):
         return Beginning.UNKNOWN, str(log)
-    start, end = log
+    start, end, *_ = log
     if next_offset is None:
         # Nothing can be copied twice or left out, wherever the copy of an empty log begins.
         if start == end:

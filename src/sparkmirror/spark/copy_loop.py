@@ -38,6 +38,7 @@ from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.producer import InPlace, Parcel, Producer
+from sparkmirror.wire.ranges import Range
 
 log = logging.getLogger(__name__)
 
@@ -272,12 +273,10 @@ class CopyLoop:
         """An answer was taken in: let the batches go."""
         self._producer.pump()
 
-    def on_out_of_range(
-        self, tp: TopicPartition, position: int | None, start: int, end: int
-    ) -> int:
+    def on_out_of_range(self, tp: TopicPartition, position: int | None, found: Range) -> int:
         """Decide where to go on."""
         partition = self._by_source[tp]
-        chosen = self._log_changes.choose(partition, position, start, end)
+        chosen = self._log_changes.choose(partition, position, found)
         self._marks.begin(partition, chosen)
         return chosen
 

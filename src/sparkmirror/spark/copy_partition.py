@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sparkmirror.batches.codecs import Codec
 from sparkmirror.batches.forward import ForwardRules, Outgoing
+from sparkmirror.config.client_keys import BY_DURATION
 from sparkmirror.config.clients import ConsumerConfig
 from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.errors import DataLossError
@@ -17,6 +18,7 @@ from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.fetch_messages import Limits
 from sparkmirror.wire.fetch_state import Partition
+from sparkmirror.wire.ranges import Range
 
 
 @dataclass(slots=True)
@@ -92,6 +94,7 @@ def fetch_limits(consumer: ConsumerConfig) -> Limits:
         partition_max_bytes=consumer.max_partition_fetch_bytes,
         read_committed=consumer.isolation_level == "read_committed",
         rack=consumer.client_rack,
+        start_age_ms=consumer.start_age_ms,
     )
 
 
@@ -101,13 +104,12 @@ class Choice(NamedTuple):
     next_offset: int
     lost_records: int = 0
     warning: str = ""
-    is_latest: bool = False
+    # Chosen by the clock: another time it would be another one.
+    is_of_now: bool = False
 
 
-def choose_offset(
-    tp: TopicPartition, position: int | None, start: int, end: int, reset: str
-) -> Choice:
-    """Where to go on in a log of offsets `start` to `end` (exclusive).
+def choose_offset(tp: TopicPartition, position: int | None, log: Range, reset: str) -> Choice:
+    """Where to go on in a log of this range.
 
         position None    nothing was ever copied: as auto.offset.reset says
         position < start retention was faster than we: what is in between is lost
@@ -117,14 +119,15 @@ def choose_offset(
     Raises:
         DataLossError: auto.offset.reset=none, which forbids to choose.
     """
+    start, end, _ = log
+    chosen, is_of_now = _reset(log, reset), reset not in ("earliest", "none")
     if position is None:
         if reset == "none":
             raise DataLossError(
                 f"{tp} has no stored position and auto.offset.reset=none forbids to choose one; "
                 "set it to earliest or latest"
             )
-        chosen = end if reset == "latest" else start
-        return Choice(chosen, is_latest=reset == "latest")
+        return Choice(chosen, is_of_now=is_of_now)
     if start <= position <= end:
         return Choice(position)
     what = f"{tp}: position {position} is outside the log ({start} to {end}): "
@@ -133,18 +136,17 @@ def choose_offset(
             what + "auto.offset.reset=none forbids to go on; set it to earliest or latest, "
             "or reset the connector's offsets"
         )
-    chosen = end if reset == "latest" else start
     if position < start:
         lost = chosen - position
         why = "were deleted by retention before they were copied"
-        if reset == "latest":
-            why = "are left out (auto.offset.reset=latest), the first of them deleted by retention"
+        if chosen > start:
+            why = f"are left out (auto.offset.reset={reset}), the first deleted by retention"
         return Choice(
             chosen,
             lost,
             f"{what}offsets {position} to {chosen - 1} {why} ({lost} offsets lost); "
             f"going on at {chosen}",
-            is_latest=reset == "latest",
+            is_of_now=is_of_now,
         )
     return Choice(
         chosen,
@@ -152,3 +154,12 @@ def choose_offset(
         f"{what}the source was truncated or created anew; going on at {chosen} "
         f"(auto.offset.reset={reset}), so the target may hold records twice",
     )
+
+
+def _reset(log: Range, reset: str) -> int:
+    """Where auto.offset.reset begins; by_duration at the end if all records are older."""
+    if reset == "latest":
+        return log.end
+    if reset.startswith(BY_DURATION):
+        return log.end if log.timed is None else min(max(log.timed, log.start), log.end)
+    return log.start

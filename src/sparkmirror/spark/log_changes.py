@@ -16,6 +16,7 @@ from sparkmirror.spark.copy_partition import CopyPartition, choose_offset
 from sparkmirror.spark.positions import Positions
 from sparkmirror.spark.translations import Translations
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.ranges import Range
 
 log = logging.getLogger(__name__)
 
@@ -37,18 +38,18 @@ class LogChanges:
         self._commit = commit
         self.lost_records = 0
 
-    def choose(self, partition: CopyPartition, position: int | None, start: int, end: int) -> int:
+    def choose(self, partition: CopyPartition, position: int | None, log_range: Range) -> int:
         """Where to go on in a log of this range; what is lost is counted and logged.
 
         Raises:
             DataLossError: auto.offset.reset=none.
         """
-        choice = choose_offset(partition.source, position, start, end, self._reset)
+        choice = choose_offset(partition.source, position, log_range, self._reset)
         self.lost_records += choice.lost_records
         if choice.warning:
             log.warning("%s", choice.warning)
         has_moved = position is not None and choice.next_offset != position
-        if choice.is_latest or has_moved:
+        if choice.is_of_now or has_moved:
             self._store(partition, choice.next_offset)
         return choice.next_offset
 

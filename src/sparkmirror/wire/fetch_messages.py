@@ -45,7 +45,10 @@ class Wanted(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """How much, and how long to wait for it."""
+    """How much, and how long to wait for it.
+
+    `start_age_ms`: whoever has no position is told where records of at most this age begin.
+    """
 
     max_wait_ms: int
     min_bytes: int
@@ -53,6 +56,7 @@ class Limits(NamedTuple):
     partition_max_bytes: int
     read_committed: bool
     rack: str
+    start_age_ms: int | None = None
 
 
 class Fetched(NamedTuple):

@@ -17,6 +17,7 @@ from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.buffers import Lease
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.leader_epochs import EpochHistory
+from sparkmirror.wire.ranges import Range
 
 # The answers of all brokers may come at once: together they shall not be larger than this.
 ANSWERS_BYTES = 64 << 20
@@ -58,9 +59,7 @@ class Consumer(Protocol):
     def on_round(self) -> None:
         """All partitions of an answer were handed over."""
 
-    def on_out_of_range(
-        self, tp: TopicPartition, position: int | None, start: int, end: int
-    ) -> int:
+    def on_out_of_range(self, tp: TopicPartition, position: int | None, found: Range) -> int:
         """Where to go on. `position` None: no position is known. Raises to fail the task."""
 
     def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:

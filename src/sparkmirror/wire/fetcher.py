@@ -60,9 +60,7 @@ class Fetcher:
         self._timeout = timeout + limits.max_wait_ms / 1000
         self._partitions: dict[TopicPartition, Partition] = {}
         self._lanes: dict[int, Lane] = {}
-        self._finder = PositionFinder(
-            cluster, limits.read_committed, consumer, self._place, self._on_not_found
-        )
+        self._finder = PositionFinder(cluster, limits, consumer, self._place, self._on_not_found)
         # Partitions that cannot be fetched now, for whichever reason.
         self.troubled: set[TopicPartition] = set()
         self.stopped = False

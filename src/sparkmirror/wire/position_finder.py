@@ -13,6 +13,7 @@ from collections.abc import Callable
 from sparkmirror.errors import KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.cluster import Cluster, Leader
+from sparkmirror.wire.fetch_messages import Limits
 from sparkmirror.wire.fetch_state import Consumer, Partition
 from sparkmirror.wire.leader_epochs import (
     EpochEnd,
@@ -32,7 +33,7 @@ class PositionFinder:
     def __init__(
         self,
         cluster: Cluster,
-        read_committed: bool,
+        limits: Limits,
         consumer: Consumer,
         on_found: OnFound,
         on_not_found: OnNotFound,
@@ -40,7 +41,9 @@ class PositionFinder:
         self._consumer = consumer
         self._on_found = on_found
         self._on_not_found = on_not_found
-        self._ranges = RangeFinder(cluster, read_committed, self._range_known)
+        self._ranges = RangeFinder(
+            cluster, limits.read_committed, self._range_known, limits.start_age_ms
+        )
         self._ends = EpochEndFinder(cluster, self._end_known)
         self._asking: dict[TopicPartition, Partition] = {}
         # Positions that turned out to be outside the log, until the log's range is known.
@@ -105,7 +108,7 @@ class PositionFinder:
             return
         partition.end_offset = found.end
         position = self._lost.pop(tp, None)
-        chosen = self._consumer.on_out_of_range(tp, position, found.start, found.end)
+        chosen = self._consumer.on_out_of_range(tp, position, found)
         if position is not None:
             # Of the records before an offset further on no epoch is known; and a broker that
             # refuses a position inside its log does not know the epoch.

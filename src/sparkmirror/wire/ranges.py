@@ -1,10 +1,11 @@
-"""Finds where partitions' logs start and end, many partitions with two requests per broker.
+"""Finds where partitions' logs start and end, many partitions with a few requests per broker.
 
 Runs on: executor and worker, on the event loop's thread.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,10 +19,14 @@ from sparkmirror.wire.connection import Connection
 
 
 class Range(NamedTuple):
-    """The first offset of a log and the one after its last."""
+    """The first offset of a log and the one after its last.
+
+    `timed` is the first offset of the wanted age or younger; None: not asked for, or none is.
+    """
 
     start: int
     end: int
+    timed: int | None = None
 
 
 OnRange = Callable[[TopicPartition, Range | KafkaError], None]
@@ -30,13 +35,26 @@ OnRange = Callable[[TopicPartition, Range | KafkaError], None]
 class RangeFinder(BrokerQuestions[TopicPartition]):
     """Asks for both ends of partitions; the result, or the error, comes to `on_range`."""
 
-    def __init__(self, cluster: Cluster, read_committed: bool, on_range: OnRange) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        read_committed: bool,
+        on_range: OnRange,
+        age_ms: int | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """With `age_ms` also for the first record of that age or younger."""
         super().__init__(cluster)
+        self._age_ms = age_ms
+        self._now = now
         self._read_committed = read_committed
         self._on_range = on_range
 
     def _send(self, node: int, connection: Connection, questions: list[TopicPartition]) -> None:
         found: dict[TopicPartition, dict[int, int]] = {tp: {} for tp in questions}
+        timestamps = [messages.EARLIEST, messages.LATEST]
+        if self._age_ms is not None:
+            timestamps.append(max(0, int(self._now() * 1000) - self._age_ms))
 
         def answered(answer: memoryview, timestamp: int) -> None:
             offsets = messages.decode_list_offsets(answer)
@@ -47,15 +65,15 @@ class RangeFinder(BrokerQuestions[TopicPartition]):
                     self._on_range(tp, self._error(tp, code))
                     continue
                 found[tp][timestamp] = offset
-                if len(found[tp]) == 2:
-                    start, end = found[tp][messages.EARLIEST], found[tp][messages.LATEST]
-                    self._on_range(tp, Range(start, end))
+                if len(found[tp]) == len(timestamps):
+                    start, end, *timed = (found[tp][each] for each in timestamps)
+                    self._on_range(tp, Range(start, end, *(at for at in timed if at >= 0)))
 
         def failed(error: KafkaError) -> None:
             for tp in questions:
                 self._failed(tp, error)
 
-        for timestamp in (messages.EARLIEST, messages.LATEST):
+        for timestamp in timestamps:
             wanted = dict.fromkeys(questions, timestamp)
             connection.send(
                 messages.LIST_OFFSETS,
