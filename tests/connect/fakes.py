@@ -40,7 +40,10 @@ class FakeAdmin:
         self.settings: dict[str, list[TopicSetting]] = {}
         self.created: list[NewTopic] = []
         self.topics_asked: list[str] = []
+        # Partitions of topics that brokers create for those who ask; 0: they create none.
+        self.auto_creates = 0
         self.refuses: dict[str, BrokerError] = {}
+        self.refuses_creation: dict[str, BrokerError] = {}
         self.hidden: dict[str, BrokerError] = {}
         self.invisible: dict[str, BrokerError] = {}
         self.config_changes: list[tuple[str, ConfigChange]] = []
@@ -99,13 +102,17 @@ class FakeAdmin:
         }
 
     def ask_for_topics(self, names: Iterable[str]) -> None:
-        self.topics_asked += names
+        for name in names:
+            self.topics_asked.append(name)
+            if self.auto_creates:
+                self.add(name, self.auto_creates)
 
     def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, BrokerError | None]:
         outcome: dict[str, BrokerError | None] = {}
         for topic in topics:
-            outcome[topic.name] = self.refuses.get(topic.name)
-            if topic.name not in self.refuses:
+            error = self.refuses_creation.get(topic.name) or self.refuses.get(topic.name)
+            outcome[topic.name] = error
+            if error is None:
                 self.created.append(topic)
                 self.add(topic.name, topic.partitions)
         return outcome

@@ -139,6 +139,46 @@ def test_a_remote_that_cannot_be_created_is_said_once_and_tried_again(
     assert assigned(connector) == [[T0]]
 
 
+COMPACTED = [TopicSetting("cleanup.policy", "compact", 1, read_only=False, sensitive=False)]
+COMPACT = ConfigChange("cleanup.policy", 0, "compact")
+
+
+def test_a_remote_with_too_many_replicas_is_left_to_brokers_that_create_topics(
+    connector: Connector, caplog: pytest.LogCaptureFixture
+) -> None:
+    connector.source.add("t", 2)
+    connector.source.settings["t"] = COMPACTED
+    connector.target.refuses_creation["a.t"] = broker_error("create topic 'a.t'", 38)
+    connector.target.auto_creates = 1
+    for _ in range(2):
+        connector.refresh()
+    # As the source topic is, before anything is copied.
+    assert connector.target.topics["a.t"].partitions == 2
+    assert connector.target.config_changes == [("a.t", COMPACT)]
+    assert assigned(connector) == [[T0], [TopicPartition("t", 1)]]
+    (warning,) = [text for text in caplog.messages if "INVALID_REPLICATION_FACTOR" in text]
+    assert "its brokers have created the topic with their own number of replicas" in warning
+    assert "set replication.factor to at most the number of brokers" in warning
+
+
+def test_a_remote_whose_settings_cannot_be_put_right_is_not_used(
+    connector: Connector, caplog: pytest.LogCaptureFixture
+) -> None:
+    connector.source.add("t")
+    connector.source.settings["t"] = COMPACTED
+    connector.target.refuses_creation["a.t"] = broker_error("create topic 'a.t'", 38)
+    connector.target.refuses["a.t"] = broker_error("alter configs of topic 'a.t'", 44)
+    connector.target.auto_creates = 1
+    for _ in range(2):
+        connector.refresh()
+    assert connector.tasks == []
+    assert caplog.text.count("brokers created 'a.t', but it is not used yet: alter configs") == 1
+    connector.target.refuses.clear()
+    connector.refresh()
+    assert connector.target.config_changes == [("a.t", COMPACT)]
+    assert assigned(connector) == [[T0]]
+
+
 def test_orders_carry_the_stored_positions(connector: Connector) -> None:
     connector.source.add("t", 2)
     connector.store.positions = {T0: 41}

@@ -6,12 +6,14 @@ Runs on: worker, on the connector's thread. The rules are in mirror/topics.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Collection, Iterable, Mapping
 
 from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.connect.complaints import Complaints
 from sparkmirror.connect.config_sync import config_entries
 from sparkmirror.errors import BrokerError, told_if_denied
+from sparkmirror.mirror.config_sync import AlterOperation
 from sparkmirror.mirror.filters import ConfigPropertyFilter
 from sparkmirror.mirror.permissions import (
     ALTER,
@@ -24,9 +26,21 @@ from sparkmirror.mirror.permissions import (
 from sparkmirror.mirror.policy import ReplicationPolicy
 from sparkmirror.mirror.topics import TopicPlan, creation_configs, plan_topics
 from sparkmirror.wire.access import Operation
-from sparkmirror.wire.admin import Admin, NewTopic
+from sparkmirror.wire.admin import Admin, ConfigChange, NewTopic
+from sparkmirror.wire.error_codes import INVALID_REPLICATION_FACTOR
 
 log = logging.getLogger(__name__)
+
+# What brokers that create topics may take for it; those that do not keep us waiting so long.
+AUTO_CREATE_SECONDS = 1.0
+LOOK_SECONDS = 0.05
+TOO_MANY_REPLICAS = (
+    "set replication.factor to at most the number of brokers; trying again with the next refresh"
+)
+CREATED_BY_BROKERS = (
+    "its brokers have created the topic with their own number of replicas "
+    "(auto.create.topics.enable); set replication.factor to at most the number of brokers"
+)
 
 
 class RemoteTopics:
@@ -47,6 +61,8 @@ class RemoteTopics:
         self._source = source
         self._target = target
         self._complaints = Complaints(self._name)
+        # Topics that brokers created with default settings, until they have the wanted ones.
+        self._unsettled: dict[str, NewTopic] = {}
 
     def bring_up(self, source: Mapping[str, int]) -> dict[str, int]:
         """Create and grow what these topics, with their partition counts, need on the target.
@@ -57,21 +73,77 @@ class RemoteTopics:
         target = {name: view.partitions for name, view in self._target.list_topics().items()}
         plan = plan_topics(source, target, self._policy, self._config.source_alias)
         wrong = {warning: warning for warning in plan.warnings}
-        target |= self._create(plan, wrong) | self._grow(plan, wrong)
+        target |= self._create(plan, wrong) | self._grow(plan.grow, wrong)
+        unsettled = self._settle(wrong)
         self._complaints.report(wrong)
-        return target
+        return {name: count for name, count in target.items() if name not in unsettled}
 
     def _create(self, plan: TopicPlan, wrong: dict[str, str]) -> dict[str, int]:
         created: dict[str, int] = {}
-        for remote, error in self._target.create_topics(self._new_topics(plan, wrong)).items():
+        wanted = {topic.name: topic for topic in self._new_topics(plan, wrong)}
+        too_many: dict[str, BrokerError] = {}
+        for remote, error in self._target.create_topics(wanted.values()).items():
             if error is None:
                 created[remote] = plan.create[remote].partitions
                 log.info("[%s] created topic '%s'", self._name, remote)
+            elif error.code == INVALID_REPLICATION_FACTOR:
+                too_many[remote] = error
             else:
                 wrong[remote] = _told(
                     error, Place.REMOTE, CREATE, "trying again with the next refresh"
                 )
-        return created
+        return created | self._let_brokers_create(too_many, wanted, wrong)
+
+    def _let_brokers_create(
+        self,
+        refused: Mapping[str, BrokerError],
+        wanted: Mapping[str, NewTopic],
+        wrong: dict[str, str],
+    ) -> dict[str, int]:
+        """With auto.create.topics.enable, brokers create what MirrorMaker 2's producer writes to.
+
+        They do so with their own numbers of replicas and partitions, and with default settings.
+        Partitions and settings are put right before anything is copied: records of a compacted
+        topic could be deleted in time otherwise.
+        """
+        if not refused:
+            return {}
+        found = self._wait_for_brokers(refused)
+        self._unsettled |= {remote: wanted[remote] for remote in found}
+        grow = {at: wanted[at].partitions for at in found if found[at] < wanted[at].partitions}
+        for remote, error in refused.items():
+            if remote in found:
+                log.warning("[%s] %s; %s", self._name, error, CREATED_BY_BROKERS)
+            else:
+                wrong[remote] = f"{error}; {TOO_MANY_REPLICAS}"
+        return found | self._grow(grow, wrong)
+
+    def _settle(self, wrong: dict[str, str]) -> set[str]:
+        """Put settings of topics right that brokers created; those that must not be used yet."""
+        failed = self._put_settings(self._unsettled.values())
+        self._unsettled = {remote: self._unsettled[remote] for remote in failed}
+        for remote, error in failed.items():
+            wrong[remote] = f"brokers created '{remote}', but it is not used yet: {error}"
+        return set(failed)
+
+    def _wait_for_brokers(self, topics: Collection[str]) -> dict[str, int]:
+        """Ask for the topics; those that appear, with their partition counts."""
+        self._target.ask_for_topics(topics)
+        give_up_at = time.monotonic() + AUTO_CREATE_SECONDS
+        while True:
+            shown = self._target.list_topics()
+            if all(name in shown for name in topics) or time.monotonic() > give_up_at:
+                return {name: shown[name].partitions for name in topics if name in shown}
+            time.sleep(LOOK_SECONDS)
+
+    def _put_settings(self, topics: Iterable[NewTopic]) -> dict[str, BrokerError]:
+        changes = {
+            topic.name: [ConfigChange(*each) for each in _settings_of(topic)]
+            for topic in topics
+            if topic.configs
+        }
+        outcome = self._target.alter_topic_configs(changes) if changes else {}
+        return {name: error for name, error in outcome.items() if error is not None}
 
     def _new_topics(self, plan: TopicPlan, wrong: dict[str, str]) -> list[NewTopic]:
         names = [wanted.source_topic for wanted in plan.create.values()]
@@ -89,16 +161,20 @@ class RemoteTopics:
             topics.append(NewTopic(remote, wanted.partitions, replicas, configs))
         return topics
 
-    def _grow(self, plan: TopicPlan, wrong: dict[str, str]) -> dict[str, int]:
+    def _grow(self, counts: Mapping[str, int], wrong: dict[str, str]) -> dict[str, int]:
         grown: dict[str, int] = {}
-        for remote, error in self._target.create_partitions(plan.grow).items():
+        for remote, error in self._target.create_partitions(counts).items():
             if error is None:
-                grown[remote] = plan.grow[remote]
+                grown[remote] = counts[remote]
                 log.info("[%s] '%s' has %d partitions now", self._name, remote, grown[remote])
             else:
                 otherwise = "the new partitions are not copied until it works"
                 wrong[remote] = _told(error, Place.REMOTE, ALTER, otherwise)
         return grown
+
+
+def _settings_of(topic: NewTopic) -> list[tuple[str, int, str]]:
+    return [(name, AlterOperation.SET, value) for name, value in topic.configs.items()]
 
 
 def _told(error: BrokerError, place: Place, operation: Operation, otherwise: str) -> str:

@@ -1,0 +1,43 @@
+"""A target of one broker that creates topics for those who write, and a flow with MM2's defaults.
+
+Two replicas, the default of replication.factor, cannot be had there. Genuine MirrorMaker 2 copies
+all the same, because its producer has the broker create the topic.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.connect.remote_topics import RemoteTopics
+from sparkmirror.embedded import KafkaCluster
+from sparkmirror.mirror.filters import make_config_property_filter
+from sparkmirror.mirror.policy import flow_policy
+from sparkmirror.wire.admin import Admin
+from tests.clusters import create_topic, start_cluster
+from tests.flows import make_flow
+from tests.mm2_suite.topics import own_configs
+
+pytestmark = pytest.mark.kafka
+
+
+def test_the_broker_creates_the_remote_topic_and_it_gets_its_settings(
+    source_cluster: KafkaCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = {"cleanup.policy": "compact", "retention.ms": "-1"}
+    topic = create_topic(source_cluster, partitions=3, config=config)
+    properties = {"auto.create.topics.enable": "true"}
+    with start_cluster("auto", properties=properties) as target:
+        servers = [source_cluster.bootstrap_servers], [target.bootstrap_servers]
+        flow = make_flow(tmp_path, {}, *servers).source
+        admins = [Admin(each, 30_000) for each in (flow.source_client, flow.target_client)]
+        try:
+            filters = make_config_property_filter(flow)
+            remotes = RemoteTopics(flow, flow_policy(flow), filters, *admins)
+            assert remotes.bring_up({topic: 3})[f"a.{topic}"] == 3
+            assert own_configs(target, f"a.{topic}") == config
+        finally:
+            for admin in admins:
+                admin.close()
+    assert "its brokers have created the topic with their own number of replicas" in caplog.text
