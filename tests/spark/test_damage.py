@@ -69,7 +69,7 @@ def test_a_damaged_batch_stops_its_partition_only_and_until_it_is_repaired(
     text = wait_until_failed(copy)
     assert copy.copied(T0) == both(b"a", b"b")  # what comes before it is copied
     assert "fetch t-0 from 4 on 'a': read batch at offset 4: CRC is" in text
-    assert "this partition stands still at offset 4, the others go on" in text
+    assert "this partition stands still at offset 4, the others continue" in text
     assert [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
         text
     ]

@@ -191,7 +191,7 @@ class Damages:
             return what
         return (
             f"{what}; FAILED, also after {RETRIES} more attempts: this partition stands still at "
-            f"offset {next_offset}, the others go on. Let a replica lead whose copy is whole, "
+            f"offset {next_offset}, the others continue. Let a replica lead whose copy is whole, "
             f"{NOT_SKIPPED if self._skips else SKIPPING}, or move the connector's offset past it"
         )
 

@@ -31,12 +31,12 @@ LAST_SEQUENCE = (1 << 31) - 1
 # a second without records, one round trip for the second batch and later is not noticed.
 QUIET_SECONDS = 1.0
 FORGOTTEN = (
-    "the broker lost track of our sequence numbers; going on with a new producer id (batches "
-    "without an answer may be there twice)"
+    "the broker lost track of our sequence numbers; the producer continues with a new producer id "
+    "(batches without a response may be there twice)"
 )
 SKIPPED = (
-    "a batch is skipped that was sent more than once, and an earlier copy may still be stored; "
-    "going on with a new producer id, so that it cannot take the place of the next batch"
+    "a skipped batch was sent more than once, and an earlier copy may still be stored; the "
+    "producer continues with a new producer id, so that this copy cannot hide the next batch"
 )
 
 Stamp = Callable[[Batch, int, int, int], None]
