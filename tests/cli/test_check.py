@@ -47,3 +47,23 @@ def test_an_unreachable_cluster_is_told_with_the_key_of_the_file(
     assert f"Connection refused; check {key} and that the brokers are up" in reachable
     assert "?: no connection" not in out
     assert "cannot be asked about" in out
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
+def test_what_a_config_provider_gave_is_not_shown(
+    options: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    provider = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+    lines = f"config.providers=env\nconfig.providers.env.class={provider}\n"
+    file = tmp_path / "mm2.properties"
+    file.write_text(lines + MM2.replace("{at}", "${env:PROVIDED_SERVERS}"))
+    monkeypatch.setenv("PROVIDED_SERVERS", "provided-broker.invalid:9092")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["check", str(file), *options])
+    assert ended.value.code == 1
+    written = "".join(capsys.readouterr())
+    assert "provided-broker" not in written
+    assert "[hidden]" in written

@@ -144,6 +144,8 @@ def test_a_token_of_a_megabyte_is_one_word() -> None:
         ("true", "is true", "is true"),
         ("9092", "at h:9092", "at h:9092"),
         ("abc", "is abc", "is abc"),
+        ("h1.x:9092, h2.x:9093", "at h2.x:9093 or h1.x: no", f"at {HIDDEN} or {HIDDEN}: no"),
+        ("a module required x=y;", "a module is required", "a module is required"),
         ("kafka", "kafka-longer-1", f"{HIDDEN}-longer-1"),
     ],
 )

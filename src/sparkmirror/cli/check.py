@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from sparkmirror.cli.tables import print_table
+from sparkmirror.cli.tables import echo, print_table
 from sparkmirror.connect.check_report import ClusterReport, Report, RightReport, State
 from sparkmirror.connect.checked_file import load_checked
 from sparkmirror.connect.cluster_check import check_file, describe_names
@@ -49,7 +49,7 @@ def check(
     logging.getLogger("sparkmirror").setLevel(logging.CRITICAL)
     report = check_file(load_checked(file, worker), str(file))
     if as_json:
-        typer.echo(json.dumps(report.as_json(), indent=2))
+        echo(json.dumps(report.as_json(), indent=2))
     else:
         _print(report)
     raise typer.Exit(0 if report.is_ok else EXIT_MISSING)
@@ -57,26 +57,26 @@ def check(
 
 def _print(report: Report) -> None:
     for warning in report.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning}", err=True)
     for cluster in report.clusters:
         _print_cluster(cluster)
     if asked := [right for right in report.rights if not right.is_unasked]:
         print_table(RIGHT_HEADER, [_cells(right) for right in asked])
-        typer.echo("")
+        echo("")
     unasked = Counter(right.alias for right in report.rights if right.is_unasked)
     for alias, count in unasked.items():
-        typer.echo(f"cluster '{alias}' cannot be asked about {count} rights: no connection\n")
+        echo(f"cluster '{alias}' cannot be asked about {count} rights: no connection\n")
     missing = [right for right in report.rights if right.denied and not right.is_ok]
     for right in missing:
         _print_missing(right)
-    typer.echo(_summary(report))
+    echo(_summary(report))
 
 
 def _print_cluster(cluster: ClusterReport) -> None:
-    typer.echo(f"cluster '{cluster.alias}' ({','.join(cluster.servers)}) as {cluster.principal}")
+    echo(f"cluster '{cluster.alias}' ({','.join(cluster.servers)}) as {cluster.principal}")
     rows = [(each.what, each.state.value, each.detail or None) for each in cluster.checks]
     print_table(CLUSTER_HEADER, rows)
-    typer.echo("")
+    echo("")
 
 
 def _cells(right: RightReport) -> Sequence[object]:
@@ -90,15 +90,15 @@ def _cells(right: RightReport) -> Sequence[object]:
 
 def _print_missing(right: RightReport) -> None:
     what = f"{right.need.operation.name} on {describe_names(right.denied)}"
-    typer.echo(
+    echo(
         f"{right.principal} lacks {what} of cluster '{right.alias}', needed for: "
         f"{right.need.feature.value} ({right.need.why}). Without it: {right.need.without}."
     )
     for grant in right.grants:
-        typer.echo(f"  {grant}")
+        echo(f"  {grant}")
     if right.grants and len(right.grants) < len(right.denied):
-        typer.echo(f"  ... and so on for {len(right.denied) - len(right.grants)} more")
-    typer.echo("")
+        echo(f"  ... and so on for {len(right.denied) - len(right.grants)} more")
+    echo("")
 
 
 def _summary(report: Report) -> str:

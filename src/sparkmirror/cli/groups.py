@@ -19,7 +19,7 @@ from sparkmirror.cli.group_options import (
     choose_flow,
     read_sync_options,
 )
-from sparkmirror.cli.tables import print_table
+from sparkmirror.cli.tables import echo, print_table
 from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.connect.group_tool import GroupTool, Outcome, SyncRow, SyncSettings
 from sparkmirror.connect.group_translation import (
@@ -204,7 +204,7 @@ def repeat(tool: Rounds, interval: float, stop: threading.Event, as_json: bool) 
         except KafkaError as error:
             complete = False
             if known != str(error):
-                typer.echo(f"sparkmirror: {error}; trying again", err=True)
+                echo(f"sparkmirror: {error}; trying again", err=True)
             known = str(error)
         else:
             complete = _is_complete(rows)

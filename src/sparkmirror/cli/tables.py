@@ -1,10 +1,18 @@
-"""Tables on a terminal."""
+"""What commands write on a terminal: lines and tables, without secrets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import typer
+
+from sparkmirror.config.log_lines import without_controls
+from sparkmirror.config.masking import mask
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Write text that may have words of files, brokers or others in it."""
+    typer.echo(without_controls(mask(text)), err=err)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -13,4 +21,4 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        typer.echo("  ".join(cells).rstrip())
+        echo("  ".join(cells).rstrip())

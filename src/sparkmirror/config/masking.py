@@ -36,6 +36,7 @@ _OPTION = re.compile(
     r"""(?<![\w.-])([\w.-]++)\s*+=\s*+"""
     r"""(?:"((?:[^"\\]|\\.)*+)"|'((?:[^'\\]|\\.)*+)'|([^\s;&"']++))"""
 )
+_ADDRESS = re.compile(r"(?:\w+://)?\[?([^/@]+?)]?:\d+")
 # Shorter ones, words and numbers would make a log unreadable, and are no secrets to anybody.
 _SHORTEST = 6
 _LONG = 12
@@ -153,7 +154,7 @@ def remember_token(value: str) -> None:
 def remember_provided(value: str) -> None:
     """Never show `value`, which comes from a config provider, whatever its key is called."""
     remember(value)
-    for text in {value, value.strip()}:
+    for text in _provided_forms(value):
         if _is_worth_hiding(text, is_provided=True):
             _here().keep("", text, is_provided=True)
 
@@ -215,6 +216,15 @@ def mask_words(text: str, values: Iterable[str]) -> str:
     words = {value.strip() for value in values} - {""}
     pattern = "|".join(map(_word, _longest_first(words)))
     return re.sub(pattern, HIDDEN, text) if words else text
+
+
+def _provided_forms(value: str) -> set[str]:
+    """What messages may have of it: the whole, the elements of a list, the host of an address."""
+    elements = [part.strip() for part in value.split(",")]
+    if any(" " in part for part in elements):
+        return {value, value.strip()}  # a sentence, or a login module: its words are not secret
+    hosts = (found[1] for part in elements if (found := _ADDRESS.fullmatch(part)))
+    return {value, value.strip(), *elements, *hosts}
 
 
 def _here() -> _Known:
