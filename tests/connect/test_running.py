@@ -17,6 +17,7 @@ from sparkmirror.connect.running import (
     make_running,
     stop_now,
 )
+from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.spark.task_runner import TaskRunner, TaskState
 from sparkmirror.types import TopicPartition
@@ -129,3 +130,26 @@ def test_a_task_is_restarted_by_itself(tmp_path: Path) -> None:
     running.restart_task(1)
     running.restart_task(7)
     assert [task.started for task in tasks] == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["Checkpoint", "Heartbeat"])
+def test_what_cannot_do_its_work_is_not_running(tmp_path: Path, kind: str) -> None:
+    running = make_running(parsed(tmp_path, f"Mirror{kind}Connector"), NO_SPARK)
+    assert isinstance(running, RunningCheckpoint | RunningHeartbeat)
+    assert running.view(0) == View(State.RUNNING)
+    running._connector.refused = "create topic 'x' on 'b': INVALID_REPLICATION_FACTOR"
+    assert running.view(0) == View(State.FAILED, running._connector.refused)
+    running._connector.refused = ""
+    assert running.view(0) == View(State.RUNNING)
+
+
+def test_a_copy_without_its_internal_topics_is_degraded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = make_running(parsed(tmp_path, "MirrorSourceConnector"), NO_SPARK)
+    assert isinstance(running, RunningSource)
+    reason = "create topic 'mm2-offset-syncs.b.internal' on 'a': INVALID_REPLICATION_FACTOR"
+    monkeypatch.setattr(SourceConnector, "degraded", reason)
+    assert running.notice == ""  # it has not tried yet
+    running._is_started = True
+    assert running.notice == f"DEGRADED: {reason}"

@@ -134,9 +134,11 @@ def test_a_remote_that_cannot_be_created_is_said_once_and_tried_again(
         connector.refresh()
     assert connector.tasks == []
     assert caplog.text.count("INVALID_REPLICATION_FACTOR") == 1
+    assert connector.degraded.startswith("a topic is not copied: create topic 'a.t'")
     connector.target.refuses.clear()
     connector.refresh()
     assert assigned(connector) == [[T0]]
+    assert connector.degraded == ""
 
 
 COMPACTED = [TopicSetting("cleanup.policy", "compact", 1, read_only=False, sensitive=False)]
@@ -352,6 +354,7 @@ def test_internal_topics_that_are_refused_are_told_and_tried_again(
         "a.t",
     ]
     assert connector.fake_tasks[0].started == 1
+    assert connector.degraded == connector.last_error
     del connector.source.refuses[syncs]
     wait_for(
         lambda: connector._ticker.run_due() > 0 and not connector.last_error,
@@ -359,6 +362,7 @@ def test_internal_topics_that_are_refused_are_told_and_tried_again(
         describe="the next refresh",
     )
     assert [topic.name for topic in connector.source.created][:1] == [syncs]
+    assert connector.degraded == ""
 
 
 def test_without_offset_syncs_there_are_no_topics_for_them(tmp_path: Path) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import queue
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import cast
 
 import pytest
 
-from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.errors import MirrorError
 from sparkmirror.spark import task_runner
 from sparkmirror.spark.link_client import LinkClient, open_link
 from sparkmirror.spark.link_frames import Message
@@ -236,148 +235,6 @@ def test_spark_may_run_the_task_again_by_itself(rig: Rig) -> None:
     assert rig.runner.state is TaskState.RUNNING
     for link in links:
         link.close()
-
-
-def test_stop_reaches_the_task_and_a_clean_end_is_told(rig: Rig) -> None:
-    link = rig.begin()
-    rig.runner.stop()
-    assert link.wait_for_orders() == {"type": "stop"}
-    link.send({"type": "numbers", "records": 1, "clean": True})
-    wait_for(lambda: rig.runner.records == 1)
-    link.close()
-    rig.spark.outcomes.put("stopped")
-    assert rig.runner.join(WAIT_SECONDS) is True
-    assert rig.runner.state is TaskState.STOPPED
-    assert rig.runner.restarts == 0
-
-
-def test_a_task_that_does_not_commit_is_not_clean(rig: Rig) -> None:
-    link = rig.begin()
-    link.send({"type": "numbers", "records": 1})
-    wait_for(lambda: rig.runner.records == 1)
-    rig.runner.stop()
-    link.close()
-    rig.spark.outcomes.put("stopped")
-    assert rig.runner.join(WAIT_SECONDS) is False
-
-
-def test_a_task_that_has_copied_nothing_is_not_waited_for(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    # Spark takes its time to start it, and to give it up.
-    monkeypatch.setattr(rig.spark, "cancel_task", lambda _: None)
-    ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
-    rig.runner.stop()
-    assert rig.runner.join(3600) is True
-    assert caplog.messages == []
-    # Should it call in after all, it gets no orders.
-    link = LinkClient(open_link(ticket))
-    with pytest.raises(KafkaError):
-        link.wait_for_orders()
-    link.close()
-
-
-@pytest.mark.parametrize(
-    ("last_word", "outcome", "reason"),
-    [
-        pytest.param(
-            {"clean": False, "problems": {"offsets-3": "produce: NOT_ENOUGH_REPLICAS"}},
-            "stopped",
-            "offsets-3: produce: NOT_ENOUGH_REPLICAS",
-            id="what kept them",
-        ),
-        pytest.param(
-            {"clean": False},
-            "stopped",
-            "the cluster that keeps them did not answer in time",
-            id="nothing known",
-        ),
-        pytest.param({}, "stopped", "without a last word; Spark's JVM runs", id="lost"),
-        pytest.param(
-            {},
-            RuntimeError(PYTHON_TRACE.format(error="sparkmirror.errors.RefusedError: too large")),
-            "RefusedError: too large",
-            id="failed",
-        ),
-    ],
-)
-def test_why_positions_are_not_stored_is_told(
-    rig: Rig,
-    caplog: pytest.LogCaptureFixture,
-    last_word: Message,
-    outcome: str | Exception,
-    reason: str,
-) -> None:
-    link = rig.begin()
-    rig.runner.stop()
-    link.send({"type": "numbers", "records": 1} | last_word)
-    wait_for(lambda: rig.runner.records == 1)
-    link.close()
-    rig.spark.outcomes.put(outcome)
-    assert rig.runner.join(WAIT_SECONDS) is False
-    (said,) = (text for text in caplog.messages if "positions are not stored" in text)
-    assert said.startswith(f"[{TASK}] its last positions are not stored: ")
-    assert said.endswith(reason)
-
-
-def test_a_task_that_does_not_end_is_killed(rig: Rig) -> None:
-    link = rig.begin()
-    rig.runner.stop()
-    assert rig.runner.join(0.05) is False
-    (cancelled,) = rig.spark.cancelled
-    assert cancelled.startswith(f"{TASK}#")
-    link.close()
-
-
-def test_a_task_that_is_stopped_before_it_has_its_orders_gets_none(rig: Rig) -> None:
-    held = threading.Event()
-
-    def slow_orders() -> Message:
-        assert held.wait(WAIT_SECONDS)
-        return ORDERS
-
-    rig.orders = slow_orders
-    link = rig.call()
-    rig.runner.stop()
-    held.set()
-    # Its job is cancelled: what it copied would not be known to the next attempt.
-    with pytest.raises(KafkaError, match="the task is not wanted any more"):
-        link.wait_for_orders()
-    link.close()
-    assert rig.runner.join(WAIT_SECONDS) is True
-
-
-def test_a_late_call_is_not_taken_for_the_same_task_of_a_later_runner(rig: Rig) -> None:
-    ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
-    rig.runner.stop()
-    rig.runner.join(WAIT_SECONDS)
-    later = TaskRunner(cast(SparkEngine, FakeSpark()), rig.links, TASK, rig.make_orders, print)
-    rig.links.expect(later._job, later)
-    link = LinkClient(open_link(ticket))
-    with pytest.raises(KafkaError):
-        link.wait_for_orders()
-    link.close()
-
-
-def test_a_message_to_a_task_that_does_not_run_is_dropped(rig: Rig) -> None:
-    rig.runner.send({"type": "assign"})
-    link = rig.begin()
-    rig.runner.send({"type": "revoke"})
-    assert link.wait_for_orders() == {"type": "revoke"}
-    link.close()
-
-
-def test_what_changes_while_orders_are_made_follows_them(rig: Rig) -> None:
-    change: Message = {"type": "assign", "assigned": []}
-
-    def orders() -> Message:
-        rig.runner.send(change)  # a refresh on another thread
-        return ORDERS
-
-    rig.orders = orders
-    link = rig.call()
-    assert [link.wait_for_orders(), link.wait_for_orders()] == [ORDERS, change]
-    link.close()
 
 
 def test_a_task_without_orders_hears_why(rig: Rig) -> None:

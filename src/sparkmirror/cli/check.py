@@ -69,6 +69,8 @@ def _print(report: Report) -> None:
     missing = [right for right in report.rights if right.denied and not right.is_ok]
     for right in missing:
         _print_missing(right)
+    for problem in report.problems:
+        echo(f"{problem}\n")
     echo(_summary(report))
 
 

@@ -159,8 +159,8 @@ def status(
 ) -> None:
     """Show the three connectors of a source cluster, and their tasks.
 
-    Ends with 0 when all are RUNNING; 1 when not, or when the worker does not answer; 2 when the
-    files are wrong.
+    Ends with 0 when all are RUNNING and do all of their work; 1 when not, or when the worker does
+    not answer; 2 when the files are wrong. REASON says what is wrong.
     """
     names = read_names(folder, cluster)
     with ConnectClient(url, STATUS_SECONDS, _access(user, ca, certificate)) as client:
@@ -173,7 +173,8 @@ def status(
     else:
         rows = [row for name, each in found.items() for row in _rows(name, each)]
         print_table(HEADER, rows)
-    raise typer.Exit(0 if running else EXIT_NOT_RUNNING)
+    is_well = all(each is not None and each.is_well for each in found.values())
+    raise typer.Exit(0 if is_well else EXIT_NOT_RUNNING)
 
 
 def _files(folder: Path, cluster: str, force: bool) -> list[ConnectorFile]:

@@ -91,6 +91,17 @@ def _validate(plugin: str | None, props: Props, worker: WorkerFile) -> Json:
     }
 
 
+def add_errors(infos: Json, errors: Mapping[str, str]) -> None:
+    """Add what was found by other means, by key."""
+    rows = {row["value"]["name"]: row for row in infos["configs"]}
+    for key, text in errors.items():
+        if key not in rows:
+            infos["configs"].insert(0, _row(None, Checked(key)))
+            rows[key] = infos["configs"][0]
+        rows[key]["value"]["errors"].append(text)
+        infos["error_count"] += 1
+
+
 def error_summary(infos: Json) -> str | None:
     """What the creation of a connector with these infos is refused with; None: it is not."""
     if not infos["error_count"]:

@@ -16,6 +16,9 @@ Json = dict[str, Any]
 # One row of a connector's offsets: the source partition, and the offset or None (no offset).
 OffsetRow = tuple[Json, Json | None]
 
+# How the trace of what runs begins when a part of its work is not done; `status` looks for it.
+DEGRADED = "DEGRADED: "
+
 
 class State(enum.StrEnum):
     """States of connectors and of tasks."""

@@ -113,11 +113,13 @@ class Report:
     clusters: tuple[ClusterReport, ...]
     rights: tuple[RightReport, ...]
     warnings: tuple[str, ...] = ()
+    # What cannot work as it is set.
+    problems: tuple[str, ...] = ()
 
     @property
     def is_ok(self) -> bool:
         """Whether nothing that is needed is missing or unknown."""
-        clusters_ok = all(cluster.is_ok for cluster in self.clusters)
+        clusters_ok = all(cluster.is_ok for cluster in self.clusters) and not self.problems
         return clusters_ok and all(right.is_ok for right in self.rights)
 
     def as_json(self) -> dict[str, Any]:
@@ -128,5 +130,6 @@ class Report:
             "ok": self.is_ok,
             "clusters": [cluster.as_json() for cluster in self.clusters],
             "permissions": [right.as_json() for right in self.rights],
+            "problems": list(self.problems),
             "warnings": list(self.warnings),
         }

@@ -6,7 +6,8 @@ Runs on: wherever it is called. All three become the same: connectors, each with
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from sparkmirror.config.plugins import CONNECTOR_CLASS
 from sparkmirror.config.properties import load_properties
 from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.config.worker_file import WorkerFile, load_worker, parse_worker_file
-from sparkmirror.errors import ConfigError
+from sparkmirror.connect.start_checks import POLICY_KEY, policy_problem
+from sparkmirror.errors import ConfigError, MirrorError
 from sparkmirror.types import FlowName
 
 TARGET_CLUSTER = "target.cluster."
@@ -58,6 +60,8 @@ class CheckedFile:
     worker: WorkerConfig | None = None
     warnings: tuple[str, ...] = ()
     groups: tuple[tuple[FlowName, WorkerConfig], ...] = ()
+    # What cannot work, whatever the clusters are like.
+    problems: tuple[str, ...] = ()
 
 
 def load_checked(path: Path, worker: Path | None = None) -> CheckedFile:
@@ -68,7 +72,7 @@ def load_checked(path: Path, worker: Path | None = None) -> CheckedFile:
     """
     props = _load_json(path) if path.suffix == ".json" else load_properties(path)
     if CONNECTOR_CLASS in props:
-        return _of_connector(props, worker)
+        return _of_connector(props, worker, path)
     if worker is not None:
         reason = "only a connector's settings need a worker's file"
         raise ConfigError("--worker", worker, reason, "take the option away")
@@ -96,19 +100,34 @@ def _of_worker(file: WorkerFile) -> CheckedFile:
     return CheckedFile("worker file", (), file.worker, file.warnings)
 
 
-def _of_connector(props: Mapping[str, str | None], path: Path | None) -> CheckedFile:
-    if path is not None:
-        worker, own = load_worker(path), True
+def _of_connector(
+    props: Mapping[str, str | None], worker_path: Path | None, path: Path
+) -> CheckedFile:
+    if worker_path is not None:
+        worker, own = load_worker(worker_path), True
     else:
         worker, own = _some_worker(props), False
     parsed = parse_connector(props, worker)
     connector = CheckedConnector(parsed.flow, parsed.config, parsed.worker)
     warnings = parsed.warnings if own else (NO_WORKER, *parsed.warnings)
+    problem = policy_problem(parsed.config, _beside(path, worker))
+    problems = (f"{POLICY_KEY}: {problem}",) if problem else ()
     if own:
-        return CheckedFile("connector", (connector,), worker.worker, warnings)
+        return CheckedFile("connector", (connector,), worker.worker, warnings, problems=problems)
     # Its topic is not known, so that nothing can be said of it.
     nameless = replace(connector.worker, offset_storage_topic="")
-    return CheckedFile("connector", (replace(connector, worker=nameless),), None, warnings)
+    return CheckedFile(
+        "connector", (replace(connector, worker=nameless),), None, warnings, problems=problems
+    )
+
+
+def _beside(path: Path, worker: WorkerFile) -> Iterator[ConnectorConfig]:
+    """The connectors in the same folder, as `deploy` has them; others are not looked at."""
+    for other in sorted(path.parent.glob("*.json")):
+        if other == path:
+            continue
+        with suppress(MirrorError):
+            yield parse_connector(_load_json(other), worker).config
 
 
 def _some_worker(props: Mapping[str, str | None]) -> WorkerFile:

@@ -20,12 +20,16 @@ from sparkmirror.config.connector_keys import CHECKPOINT_KEYS
 from sparkmirror.config.connectors import CheckpointConfig
 from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.connect.checkpoint_log import CheckpointLog
+from sparkmirror.connect.checkpoint_places import SAID, CheckpointPlaces
 from sparkmirror.connect.complaints import Complaints
 from sparkmirror.connect.followed_groups import FollowedGroups
 from sparkmirror.connect.forwarded_admin import forwarded
-from sparkmirror.connect.group_plans import known_ends
 from sparkmirror.connect.group_sync import GroupSync, SyncReport
-from sparkmirror.connect.internal_topics import about_missing, ensure_internal_topic
+from sparkmirror.connect.internal_topics import (
+    about_missing,
+    ensure_internal_topic,
+    noting_refusal,
+)
 from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.record_writer import RecordWriter
@@ -91,6 +95,7 @@ class CheckpointConnector:
         self._rules = CheckpointRules(
             self._policy, make_topic_filter(config), config.source_alias, config.target_alias
         )
+        self._places = CheckpointPlaces(self._flow, config, self._rules)
         self._groups = FollowedGroups(self._flow, config, self._rules.topic_filter)
         self.name = f"{flow.name}|{config.name}"
         self._ticker = Ticker(self.name)
@@ -110,6 +115,7 @@ class CheckpointConnector:
         self._loading: TopicFollower | None = None
         self._translator: Translator | None = None
         self._has_offsets_topic = False
+        self.refused = ""
         self._stopping = threading.Event()
         self._reading_error = ""
         self._said_of_skipped = ""
@@ -134,6 +140,11 @@ class CheckpointConnector:
     def last_error(self) -> str:
         """What keeps checkpoints from being made or stored, or makes them coarse."""
         return self._ticker.last_error or self._writer.last_error or self._reading_error
+
+    @property
+    def blocked(self) -> str:
+        """Why no checkpoint can be made; empty while nothing but the network is in the way."""
+        return self.refused or self._places.mismatch
 
     @property
     def records(self) -> int:
@@ -238,8 +249,9 @@ class CheckpointConnector:
         if self._translator is not None:
             self._restore()
             return
-        self._create_topic()
-        self._prepare_offsets()
+        with noting_refusal(self):
+            self._create_topic()
+            self._prepare_offsets()
         is_loaded = self._try_to_load()
         self._translator = make_translator(
             self._config, self._policy, must_read_to_end=not is_loaded
@@ -260,7 +272,8 @@ class CheckpointConnector:
         missing = self._writer.missing
         self._complaints.report(about_missing(missing, self._config.target_alias))
         if self._log.topic in missing:
-            self._create_topic()
+            with noting_refusal(self):
+                self._create_topic()
             self._log.forget()
         if self._store.topic in missing:
             self._prepare_offsets()
@@ -309,15 +322,16 @@ class CheckpointConnector:
         # Afterwards, so that the map knows of the records that groups have just read.
         self._catch_up(translator)
         # And then, so that nothing that the map knows of lies beyond these ends.
-        ends = known_ends(self._target, self._rules.partitions_on_target(committed))
+        places = self._places.look(self._target, self._rules.partitions_on_target(committed))
         emit: list[Checkpoint] = []
         skipped: dict[str, Mapping[TopicPartition, NoCheckpoint]] = {}
         for group, offsets in committed.items():
             last = self._log.of_group(group)
-            plan = self._rules.plan(group, offsets, translator.translate, last, ends)
+            plan = self._rules.plan(group, offsets, translator.translate, last, places)
             emit += plan.emit
             skipped[group] = plan.skipped
         self._log.append(emit, now_ms)
+        self._places.judge(skipped.values())
         self._say_skipped(skipped)
         level = logging.INFO if emit else logging.DEBUG
         groups = len({checkpoint.group for checkpoint in emit})
@@ -373,7 +387,7 @@ class CheckpointConnector:
     def _say_skipped(self, skipped: Mapping[str, Mapping[TopicPartition, NoCheckpoint]]) -> None:
         """Name groups that could not be translated; again when they are others."""
         lines = []
-        for reason in (NoCheckpoint.TOO_OLD, NoCheckpoint.UNKNOWN, NoCheckpoint.BEYOND_END):
+        for reason in SAID:
             groups = {group for group, found in skipped.items() if reason in found.values()}
             if groups:
                 lines.append(f"{reason.value} ({some_names(groups)})")

@@ -34,6 +34,7 @@ from sparkmirror.connect.needed_rights import (
     wanted_by_source,
     wanted_by_worker,
 )
+from sparkmirror.connect.start_checks import Facts, planned_topics, replica_problems
 from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.permissions import EITHER, EXISTS, NEW_BROKERS, REMOTE_EXISTS, Place
@@ -76,7 +77,23 @@ def check_file(file: CheckedFile, name: str) -> Report:
             if login.probe is not None:
                 login.probe.close()
     clusters = tuple(login.report for login in logins.values())
-    return Report(name, file.kind, clusters, tuple(rights), file.warnings)
+    problems = (*_replica_problems(file, logins), *file.problems)
+    return Report(name, file.kind, clusters, tuple(rights), file.warnings, problems)
+
+
+def _replica_problems(file: CheckedFile, logins: Logins) -> list[str]:
+    """Topics that would have more replicas than there are brokers, each once."""
+
+    def facts_of(client: ClientConfig) -> Facts | None:
+        login = logins.get(_key(client))
+        is_known = login is not None and login.brokers > 0
+        return Facts(login.brokers, login.topics) if login is not None and is_known else None
+
+    found: dict[str, None] = {}
+    for each in file.connectors:
+        planned = planned_topics(each.config, each.worker)
+        found |= dict.fromkeys(replica_problems(planned, facts_of).values())
+    return list(found)
 
 
 # -- logins ----------------------------------------------------------------------------------------
@@ -89,6 +106,7 @@ class Login:
     report: ClusterReport
     probe: RightsProbe | None
     topics: frozenset[str] = frozenset()
+    brokers: int = 0
 
 
 Logins = Mapping[Hashable, Login]
@@ -128,16 +146,17 @@ def _log_in(client: ClientConfig) -> Login:
     checks: list[Check] = []
     probe = None
     topics: frozenset[str] = frozenset()
+    brokers = 0
     try:
         if _reach(client, checks) and _check_tls(client, checks):
             probe = _authenticate(client, checks)
         if probe is not None:
-            topics = _look_around(client, probe, checks)
+            brokers, topics = _look_around(client, probe, checks)
     except MirrorError as error:
         checks.append(Check("connection", State.NO, str(error)))
     principal = principal_of(client)
     report = ClusterReport(client.alias, client.bootstrap_servers, principal, tuple(checks))
-    return Login(report, probe, topics)
+    return Login(report, probe, topics, brokers)
 
 
 def _reach(client: ClientConfig, checks: list[Check]) -> bool:
@@ -196,7 +215,9 @@ def _authenticate(client: ClientConfig, checks: list[Check]) -> RightsProbe | No
     return probe
 
 
-def _look_around(client: ClientConfig, probe: RightsProbe, checks: list[Check]) -> frozenset[str]:
+def _look_around(
+    client: ClientConfig, probe: RightsProbe, checks: list[Check]
+) -> tuple[int, frozenset[str]]:
     answered = ask_for_brokers(client)
     problems = find_unreachable(answered.brokers)
     state, detail = State.YES, f"{len(answered.brokers)}, all of which can be reached"
@@ -207,7 +228,7 @@ def _look_around(client: ClientConfig, probe: RightsProbe, checks: list[Check]) 
     checks.append(Check("version", State.YES, f"Kafka {version} or what behaves so"))
     topics = frozenset(probe.list_topics())
     checks.append(Check("topics", State.YES, f"{len(topics)} shown to us"))
-    return topics
+    return len(answered.brokers), topics
 
 
 # -- rights ----------------------------------------------------------------------------------------

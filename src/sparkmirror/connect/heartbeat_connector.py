@@ -8,12 +8,17 @@ how old its data is.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
 from sparkmirror.config.connector_keys import HEARTBEAT_KEYS
 from sparkmirror.config.mm2 import HeartbeatPair
 from sparkmirror.connect.complaints import Complaints
 from sparkmirror.connect.forwarded_admin import forwarded
-from sparkmirror.connect.internal_topics import about_missing, ensure_internal_topic
+from sparkmirror.connect.internal_topics import (
+    about_missing,
+    ensure_internal_topic,
+    noting_refusal,
+)
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_offsets import SourceOffsets, own_writer
@@ -57,6 +62,7 @@ class HeartbeatConnector:
         self._complaints = Complaints(self.name)
         self._has_topic = False
         self._has_offsets_topic = False
+        self.refused = ""
 
     @property
     def is_enabled(self) -> bool:
@@ -68,6 +74,11 @@ class HeartbeatConnector:
     def last_error(self) -> str:
         """What keeps heartbeats from being stored; empty while they are."""
         return self._ticker.last_error or self._writer.last_error
+
+    @property
+    def blocked(self) -> str:
+        """Why no heartbeat can be made; empty while nothing but the network is in the way."""
+        return self.refused
 
     @property
     def records(self) -> int:
@@ -135,6 +146,11 @@ class HeartbeatConnector:
         self._complaints.report(about_missing(missing, config.target_alias))
         if self._has_offsets_topic and not missing:
             return
+        with noting_refusal(self):
+            self._bring_up_topics(missing)
+
+    def _bring_up_topics(self, missing: Collection[str]) -> None:
+        config = self._config
         if self._admin is None:
             self._admin = self._open_admin()
         ensure_internal_topic(

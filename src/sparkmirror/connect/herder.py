@@ -25,7 +25,7 @@ from sparkmirror.config.plugins import (
     plugins,
     require_class,
 )
-from sparkmirror.config.validation import error_summary, validate_connector
+from sparkmirror.config.validation import error_summary
 from sparkmirror.config.worker_file import WorkerFile
 from sparkmirror.connect.answers import (
     ConnectorInfo,
@@ -43,6 +43,7 @@ from sparkmirror.connect.crew import Crew
 from sparkmirror.connect.keeper import Restart
 from sparkmirror.connect.offset_requests import check_offsets
 from sparkmirror.connect.restart_plan import RestartPlan
+from sparkmirror.connect.start_checks import validate_on_worker
 from sparkmirror.connect.stores import Settings, Stored, Stores
 from sparkmirror.connect.worker_loggers import WorkerLoggers
 from sparkmirror.wire.fenced_writer import FencedError
@@ -121,7 +122,7 @@ class WorkerHerder:
 
     def validate(self, plugin: str, config: Settings) -> Json:
         try:
-            return validate_connector(plugin, config, self._worker)
+            return validate_on_worker(plugin, config, self._worker, self._configs)
         except WrongPlugin as error:
             raise RequestError(400, str(error)) from error
         except UnusableConnector as error:
@@ -213,12 +214,12 @@ class WorkerHerder:
 
     def _check_config(self, config: Settings) -> None:
         try:
-            refused = error_summary(validate_connector(None, config, self._worker))
+            infos = validate_on_worker(None, config, self._worker, self._configs)
         except UnknownConnectorClass as error:
             raise RequestError(400, f"{CONNECT_EXCEPTION}: {error}") from error
         except UnusableConnector as error:
             raise RequestError(400, str(error)) from error
-        if refused is not None:
+        if (refused := error_summary(infos)) is not None:
             raise RequestError(400, refused)
 
     # -- states ------------------------------------------------------------------------------------

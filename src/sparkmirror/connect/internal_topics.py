@@ -6,10 +6,18 @@ Runs on: worker. Connect's own offsets topic has more partitions and stricter ch
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
 
-from sparkmirror.errors import BrokerError, DeniedError, KafkaError, told
+from sparkmirror.errors import (
+    BrokerError,
+    DeniedError,
+    KafkaError,
+    MirrorError,
+    TransportError,
+    told,
+)
 from sparkmirror.wire.admin import Admin, NewTopic
 from sparkmirror.wire.error_codes import error_code
 
@@ -36,16 +44,18 @@ def ensure_internal_topics(topics: Iterable[InternalTopic]) -> None:
     """Create all of them, also those that come after one that is refused.
 
     Raises:
-        KafkaError: of each topic that was refused, why.
+        KafkaError: of each topic that was refused, why; TransportError if none was.
     """
-    errors = []
+    errors: list[KafkaError] = []
     for topic in topics:
         try:
             ensure_internal_topic(*topic)
         except KafkaError as error:
-            errors.append(str(error))
+            errors.append(error)
     if errors:
-        raise KafkaError("; ".join(errors))
+        is_passing = all(isinstance(error, TransportError) for error in errors)
+        kind = TransportError if is_passing else KafkaError
+        raise kind("; ".join(map(str, errors)))
 
 
 def ensure_internal_topic(
@@ -84,6 +94,28 @@ def ensure_internal_topic(
 
 def _is_there(admin: Admin, topic: str) -> bool:
     return admin.find_topics([topic])[topic] is None
+
+
+class Blockable(Protocol):
+    """A connector that can do nothing without its topics; `refused` says why they are not there."""
+
+    refused: str
+
+
+@contextmanager
+def noting_refusal(connector: Blockable) -> Iterator[None]:
+    """Bring up a connector's topics; what is refused blocks it until it works.
+
+    A cluster that does not answer blocks nothing: what was there before is still there.
+    """
+    try:
+        yield
+    except TransportError:
+        raise
+    except MirrorError as error:
+        connector.refused = str(error)
+        raise
+    connector.refused = ""
 
 
 def about_missing(topics: Iterable[str], alias: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.connect.complaints import Complaints
@@ -63,6 +63,8 @@ class RemoteTopics:
         self._complaints = Complaints(self._name)
         # Topics that brokers created with default settings, until they have the wanted ones.
         self._unsettled: dict[str, NewTopic] = {}
+        # Of topics that are not copied because they have no place on the target; empty if all have.
+        self.refused = ""
 
     def bring_up(self, source: Mapping[str, int]) -> dict[str, int]:
         """Create and grow what these topics, with their partition counts, need on the target.
@@ -80,6 +82,7 @@ class RemoteTopics:
 
     def _create(self, plan: TopicPlan, wrong: dict[str, str]) -> dict[str, int]:
         created: dict[str, int] = {}
+        before = set(wrong)
         wanted = {topic.name: topic for topic in self._new_topics(plan, wrong)}
         too_many: dict[str, BrokerError] = {}
         for remote, error in self._target.create_topics(wanted.values()).items():
@@ -92,7 +95,9 @@ class RemoteTopics:
                 wrong[remote] = _told(
                     error, Place.REMOTE, CREATE, "trying again with the next refresh"
                 )
-        return created | self._let_brokers_create(too_many, wanted, wrong)
+        created |= self._let_brokers_create(too_many, wanted, wrong)
+        self.refused = _not_copied([text for topic, text in wrong.items() if topic not in before])
+        return created
 
     def _let_brokers_create(
         self,
@@ -175,6 +180,13 @@ class RemoteTopics:
 
 def _settings_of(topic: NewTopic) -> list[tuple[str, int, str]]:
     return [(name, AlterOperation.SET, value) for name, value in topic.configs.items()]
+
+
+def _not_copied(reasons: Sequence[str]) -> str:
+    if not reasons:
+        return ""
+    count = "a topic is" if len(reasons) == 1 else f"{len(reasons)} topics are"
+    return f"{count} not copied: {reasons[0]}"
 
 
 def _told(error: BrokerError, place: Place, operation: Operation, otherwise: str) -> str:

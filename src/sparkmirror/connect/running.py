@@ -14,7 +14,7 @@ from sparkmirror.config.connector_file import ParsedConnector
 from sparkmirror.config.connectors import CheckpointConfig, HeartbeatConfig, SourceConfig
 from sparkmirror.config.mm2 import HeartbeatPair
 from sparkmirror.config.worker import WorkerConfig
-from sparkmirror.connect.answers import State
+from sparkmirror.connect.answers import DEGRADED, State
 from sparkmirror.connect.checkpoint_connector import CheckpointConnector
 from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
 from sparkmirror.connect.source_connector import SourceConnector
@@ -45,7 +45,9 @@ class Running(Protocol):
 
     task_class: str
     has_own_tasks: bool
-    notice: str
+
+    @property
+    def notice(self) -> str: ...
 
     def connect(self) -> None:
         """Reach the clusters; nothing is changed anywhere. KafkaError says why it fails."""
@@ -116,10 +118,16 @@ class RunningSource:
     def __init__(self, parsed: ParsedConnector, config: SourceConfig, spark: SparkHost) -> None:
         props = dict(parsed.worker_props)
         self._connector = SourceConnector(_SourceFlow(parsed.flow, parsed.worker, config, props))
-        self.notice = parsed.elsewhere
+        self._elsewhere = parsed.elsewhere
         self._is_enabled = config.enabled
         self._spark = spark
         self._is_started = False
+
+    @property
+    def notice(self) -> str:
+        """What does not work beside the copy, else what users shall know though all is well."""
+        degraded = self._connector.degraded if self._is_started and self._is_enabled else ""
+        return f"{DEGRADED}{degraded}" if degraded else self._elsewhere
 
     def connect(self) -> None:
         if self._is_enabled:
@@ -218,7 +226,8 @@ class _Threads(Generic[C]):
 
     def view(self, task: int) -> View:
         del task
-        return RUNNING
+        blocked = self._connector.blocked
+        return View(State.FAILED, blocked) if blocked else RUNNING
 
     def restart_task(self, task: int) -> None:
         """It begins anew with the whole."""

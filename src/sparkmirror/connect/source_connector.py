@@ -15,11 +15,11 @@ from sparkmirror.connect.config_sync import ConfigSync
 from sparkmirror.connect.cycles import Cycles
 from sparkmirror.connect.forwarded_admin import forwarded
 from sparkmirror.connect.hidden_topics import HiddenTopics
-from sparkmirror.connect.internal_topics import InternalTopic, ensure_internal_topics
 from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.remote_topics import RemoteTopics
 from sparkmirror.connect.source_flow import SourceFlow
+from sparkmirror.connect.source_topics import SourceTopics
 from sparkmirror.connect.stale_positions import StalePositions
 from sparkmirror.connect.start_report import StartReport
 from sparkmirror.connect.ticker import Ticker
@@ -28,7 +28,6 @@ from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
 from sparkmirror.mirror.config_sync import topics_to_sync
 from sparkmirror.mirror.filters import make_config_property_filter, make_topic_filter
 from sparkmirror.mirror.offset_map_chunks import offset_map_topic
-from sparkmirror.mirror.permissions import CREATE, Feature, Place, meanwhile
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.spark.copy_settings import Assigned, encode_assigned, start_message
@@ -42,8 +41,6 @@ from sparkmirror.wire.admin import Admin, TopicView, open_admins
 
 log = logging.getLogger(__name__)
 
-OFFSET_SYNCS_REPLICAS = "offset-syncs.topic.replication.factor"
-OFFSET_STORAGE_REPLICAS = "offset.storage.replication.factor"
 # A task that misses its target topic asks for a refresh; not more often than this.
 SOONEST_REFRESH_SECONDS = 5.0
 # Internal topics that were refused, or deleted, are created again with a refresh; not more often.
@@ -81,6 +78,9 @@ class SourceConnector:
         self._lock = threading.Lock()
         self._misses_topics = threading.Event()
         self._ticker = Ticker(str(flow.name))
+        self._topics = SourceTopics(
+            self.config, flow.worker, self.offset_syncs_topic, self.offset_map_topic
+        )
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -219,24 +219,13 @@ class SourceConnector:
         self._ticker.run_due()
 
     def _create_internal_topics(self) -> None:
-        if not self.config.emit_offset_syncs_enabled:
-            return
-        on_source = self.config.offset_syncs_location == "source"
-        syncs = InternalTopic(
-            self._source if on_source else self._target,
-            self.offset_syncs_topic,
-            self.config.offset_syncs_replication_factor,
-            OFFSET_SYNCS_REPLICAS,
-            meanwhile(Feature.COPY, Place.SYNCS, CREATE),
-        )
-        offset_map = InternalTopic(
-            self._target,
-            self.offset_map_topic,
-            self.flow.worker.offset_storage_replication_factor,
-            OFFSET_STORAGE_REPLICAS,
-            meanwhile(Feature.COPY, Place.OFFSET_MAP, CREATE),
-        )
-        ensure_internal_topics([topic for topic in (syncs, offset_map) if topic.name])
+        self._topics.create(self._source, self._target)
+
+    @property
+    def degraded(self) -> str:
+        """What does not work though tasks copy; empty if everything does."""
+        reasons = (self._remote_topics.refused, self._topics.refused)
+        return "; ".join(reason for reason in reasons if reason)
 
     # -- one round ---------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import NamedTuple
 
 from sparkmirror.mirror.filters import TopicFilter
@@ -45,6 +44,7 @@ class NoCheckpoint(enum.Enum):
     BEYOND_END = (
         "the target lost records (its topic was recreated or truncated), and has no new ones"
     )
+    NO_TOPIC = "the target has no topic of that name"
 
 
 _UNTRANSLATED = {
@@ -59,6 +59,13 @@ class CheckpointPlan:
 
     emit: tuple[Checkpoint, ...]
     skipped: Mapping[TopicPartition, NoCheckpoint]
+
+
+class Places(NamedTuple):
+    """Partitions on the target: the ends that are known, and topics known not to be there."""
+
+    ends: Mapping[TopicPartition, int]
+    missing_topics: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +101,15 @@ class CheckpointRules:
         committed: Mapping[TopicPartition, CommittedOffset | None],
         translate: Translate,
         last: Mapping[TopicPartition, Checkpoint],
-        target_ends: Mapping[TopicPartition, int] = MappingProxyType({}),
+        places: Places | None = None,
     ) -> CheckpointPlan:
         """Compare what a group committed on the source with its `last` checkpoints.
 
         `last` is what `CheckpointStore.of_group` gives, by downstream partition. Add what the plan
-        emits to the store at once, before it is written, or it is emitted again. `target_ends` are
-        of partitions on the target, as far as known, read after what `translate` knows.
+        emits to the store at once, before it is written, or it is emitted again. `places` are on
+        the target, looked at after what `translate` knows.
         """
+        target_ends, missing_topics = places or Places({}, frozenset())
         last = without_beyond_end(last, target_ends)
         emit: list[Checkpoint] = []
         skipped: dict[TopicPartition, NoCheckpoint] = {}
@@ -109,6 +117,8 @@ class CheckpointRules:
             verdict = self._judge(group, upstream, offset, translate, last)
             if isinstance(verdict, Checkpoint) and is_beyond_end(verdict, target_ends):
                 skipped[upstream] = NoCheckpoint.BEYOND_END
+            elif isinstance(verdict, Checkpoint) and verdict.topic in missing_topics:
+                skipped[upstream] = NoCheckpoint.NO_TOPIC
             elif isinstance(verdict, Checkpoint):
                 emit.append(verdict)
             else:

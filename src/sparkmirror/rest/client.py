@@ -21,7 +21,7 @@ import httpx
 
 from sparkmirror.config.foreign_json import parse_json
 from sparkmirror.config.masking import HIDDEN
-from sparkmirror.connect.answers import Json, RequestError
+from sparkmirror.connect.answers import DEGRADED, Json, RequestError
 from sparkmirror.errors import ConfigError, MirrorError
 
 RUNNING = "RUNNING"
@@ -68,6 +68,11 @@ class Part:
         lines = [line for line in self.trace.splitlines() if line.strip()] or [""]
         return lines[-1 if lines[0].startswith("Traceback ") else 0]
 
+    @property
+    def is_degraded(self) -> bool:
+        """Whether it runs, but a part of its work is not done."""
+        return self.state == RUNNING and self.trace.startswith(DEGRADED)
+
     def __str__(self) -> str:
         task = "" if self.task is None else f" task {self.task}"
         return f"{self.connector}{task} is {self.state}"
@@ -88,6 +93,11 @@ class Status:
     @property
     def is_running(self) -> bool:
         return all(part.state == RUNNING for part in self.parts)
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it runs, and does all of its work."""
+        return self.is_running and not any(part.is_degraded for part in self.parts)
 
 
 class ConnectClient:

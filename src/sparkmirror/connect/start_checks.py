@@ -1,0 +1,202 @@
+"""What would keep a connector from its work, found before it starts.
+
+Runs on: worker, and wherever `sparkmirror check` is called. Two mistakes that no single value
+shows: internal topics with more replicas than their cluster has brokers, and a source and a
+checkpoint connector of one flow whose policies name remote topics differently.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.config.connector_file import ConnectorConfig, parse_connector
+from sparkmirror.config.connectors import CheckpointConfig, SourceConfig
+from sparkmirror.config.definitions import Json
+from sparkmirror.config.masking import provisional
+from sparkmirror.config.validation import add_errors, validate_connector
+from sparkmirror.config.worker import WorkerConfig
+from sparkmirror.config.worker_file import WorkerFile
+from sparkmirror.connect.source_topics import OFFSET_STORAGE_REPLICAS, OFFSET_SYNCS_REPLICAS
+from sparkmirror.connect.stores import Settings
+from sparkmirror.errors import MirrorError
+from sparkmirror.mirror.offset_map_chunks import offset_map_topic
+from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
+from sparkmirror.wire.admin import Admin
+from sparkmirror.wire.reaching import ask_for_brokers
+
+log = logging.getLogger(__name__)
+
+POLICY_KEY = "replication.policy.class"
+ADMIN_TIMEOUT_MS = 5_000
+# A topic name that stands for any: asking a policy what it makes of it.
+ANY_TOPIC = "orders"
+
+
+class PlannedTopic(NamedTuple):
+    """An internal topic, which is created if it is missing.
+
+    `setting` gave its replication factor. Not remote topics: brokers may create those themselves.
+    """
+
+    client: ClientConfig
+    name: str
+    replication_factor: int
+    setting: str
+
+
+class Facts(NamedTuple):
+    """A cluster: how many brokers it has, and which of its topics we are shown."""
+
+    brokers: int
+    topics: frozenset[str]
+
+
+def planned_topics(config: ConnectorConfig, worker: WorkerConfig) -> list[PlannedTopic]:
+    """All topics that the connector creates where they are missing."""
+    policy, target = flow_policy(config), config.target_client
+    stored = worker.offset_storage_replication_factor
+    offsets = PlannedTopic(
+        worker.client, worker.offset_storage_topic, stored, OFFSET_STORAGE_REPLICAS
+    )
+    own = [offsets] if offsets.name else []
+    if isinstance(config, SourceConfig):
+        if config.emit_offset_syncs_enabled:
+            is_source = config.offset_syncs_location == "source"
+            syncs, factor = (
+                flow_offset_syncs_topic(policy, config),
+                config.offset_syncs_replication_factor,
+            )
+            place = config.source_client if is_source else target
+            own.append(PlannedTopic(place, syncs, factor, OFFSET_SYNCS_REPLICAS))
+            mapped = offset_map_topic(config.source_alias)
+            own.append(PlannedTopic(target, mapped, stored, OFFSET_STORAGE_REPLICAS))
+        return own if config.enabled else []
+    if isinstance(config, CheckpointConfig):
+        name = policy.checkpoints_topic(config.source_alias)
+        factor = config.checkpoints_topic_replication_factor
+        own.append(PlannedTopic(target, name, factor, "checkpoints.topic.replication.factor"))
+        return own if config.enabled and config.emit_checkpoints_enabled else []
+    name, factor = policy.heartbeats_topic(), config.heartbeats_topic_replication_factor
+    own.append(PlannedTopic(target, name, factor, "heartbeats.topic.replication.factor"))
+    return own if config.emit_heartbeats_enabled else []
+
+
+def replica_problems(
+    planned: Iterable[PlannedTopic], facts_of: Callable[[ClientConfig], Facts | None]
+) -> dict[str, str]:
+    """By setting: which topic cannot be created. Of clusters that say nothing nothing is known."""
+    found: dict[str, str] = {}
+    for topic in planned:
+        facts = facts_of(topic.client)
+        is_possible = facts is None or topic.replication_factor <= facts.brokers
+        if is_possible or facts is None or topic.name in facts.topics:
+            continue
+        brokers = "1 broker" if facts.brokers == 1 else f"{facts.brokers} brokers"
+        found[topic.setting] = (
+            f"topic '{topic.name}' cannot be created with {topic.replication_factor} replicas: "
+            f"cluster '{topic.client.alias}' has {brokers}; "
+            f"set {topic.setting} to at most {facts.brokers}"
+        )
+    return found
+
+
+def policy_problem(config: ConnectorConfig, others: Iterable[ConnectorConfig]) -> str:
+    """How a source or checkpoint connector differs from its partner of the same flow."""
+    partners = {SourceConfig: CheckpointConfig, CheckpointConfig: SourceConfig}
+    partner = partners.get(type(config))
+    for other in others:
+        if partner is None or not isinstance(other, partner):
+            continue
+        if _flow(other) == _flow(config) and _remote(other) != _remote(config):
+            return (
+                f"with it topic '{ANY_TOPIC}' is '{_remote(config)}' on '{config.target_alias}', "
+                f"but '{_remote(other)}' for connector {other.name} of the same flow: checkpoints "
+                "would lead nowhere; give both the same replication.policy.class and separator"
+            )
+    return ""
+
+
+def _flow(config: ConnectorConfig) -> tuple[str, str]:
+    return config.source_alias, config.target_alias
+
+
+def _remote(config: ConnectorConfig) -> str:
+    return flow_policy(config).format_remote_topic(config.source_alias, ANY_TOPIC)
+
+
+class Snapshot(Protocol):
+    """What the config topic says."""
+
+    @property
+    def connectors(self) -> Mapping[str, Settings]: ...
+
+
+class Configs(Protocol):
+    """Who knows the connectors of the worker."""
+
+    def snapshot(self) -> Snapshot: ...
+
+
+def validate_on_worker(
+    plugin: str | None, config: Settings, worker: WorkerFile, configs: Configs
+) -> Json:
+    """Each value by itself; if they are fine, what they mean beside the worker's cluster.
+
+    Raises:
+        WrongPlugin, UnusableConnector: as `validate_connector` does.
+    """
+    infos = validate_connector(plugin, config, worker)
+    if not infos["error_count"]:
+        with provisional() as hide:
+            found = check_on_worker(config, worker, configs.snapshot().connectors)
+            add_errors(infos, {key: hide(text) for key, text in found.items()})
+    return infos
+
+
+def check_on_worker(
+    config: Settings, worker: WorkerFile, running: Mapping[str, Settings]
+) -> dict[str, str]:
+    """By key: what is wrong beside the connectors that the worker has; the settings are valid.
+
+    Only the worker's own cluster is asked: whoever may validate settings must not be able to make
+    the worker call any address.
+    """
+    try:
+        parsed = parse_connector(config, worker)
+    except MirrorError as error:  # told by other means
+        log.debug("not checked further: %s", error)
+        return {}
+    own = worker.worker.client
+
+    def facts_of(client: ClientConfig) -> Facts | None:
+        return _look_at(own) if client.is_same_cluster(own) else None
+
+    found = replica_problems(planned_topics(parsed.config, parsed.worker), facts_of)
+    others = {name: each for name, each in running.items() if name != parsed.name}
+    if problem := policy_problem(parsed.config, _parsed(others, worker)):
+        found[POLICY_KEY] = problem
+    return found
+
+
+def _parsed(connectors: Mapping[str, Settings], worker: WorkerFile) -> Iterable[ConnectorConfig]:
+    for settings in connectors.values():
+        try:
+            yield parse_connector(settings, worker).config
+        except MirrorError as error:  # one that cannot start is compared with nothing
+            log.debug("not compared: %s", error)
+
+
+def _look_at(client: ClientConfig) -> Facts | None:
+    try:
+        brokers = len(ask_for_brokers(client).brokers)
+        admin = Admin(client, ADMIN_TIMEOUT_MS)
+        try:
+            return Facts(brokers, frozenset(admin.list_topics()))
+        finally:
+            admin.close()
+    except MirrorError as error:  # its status will say so
+        log.debug("not checked: %s", error)
+        return None

@@ -1,0 +1,88 @@
+"""What cannot work with one broker: told before the start, and in the status after it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sparkmirror.config.mm2 import load_mm2
+from sparkmirror.connect.checked_file import load_checked
+from sparkmirror.connect.cluster_check import check_file
+from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
+from sparkmirror.embedded import KafkaCluster
+from tests.clusters import unique_name, wait_for
+
+pytestmark = pytest.mark.kafka
+
+HEARTBEATS = "heartbeats.topic.replication.factor"
+ONES = (
+    "replication.factor",
+    "offset-syncs.topic.replication.factor",
+    "checkpoints.topic.replication.factor",
+    "offset.storage.replication.factor",
+)
+
+
+def write_file(folder: Path, cluster: KafkaCluster, **settings: str) -> Path:
+    lines = {
+        "clusters": "a, b",
+        "a.bootstrap.servers": cluster.bootstrap_servers,
+        "b.bootstrap.servers": cluster.bootstrap_servers,
+        "a->b.enabled": "true",
+        "b->a.emit.heartbeats.enabled": "false",
+        **dict.fromkeys(ONES, "1"),
+        **settings,
+    }
+    path = folder / "mm2.properties"
+    path.write_text("\n".join(f"{key} = {value}" for key, value in lines.items()))
+    return path
+
+
+def test_more_replicas_than_brokers(source_cluster: KafkaCluster, tmp_path: Path) -> None:
+    assert len(source_cluster.brokers) == 1
+    path = write_file(tmp_path, source_cluster, **{"checkpoints.topic.replication.factor": "2"})
+    report = check_file(load_checked(path), str(path))
+    (problem,) = (text for text in report.problems if "checkpoints" in text)
+    assert problem.endswith(
+        "cannot be created with 2 replicas: cluster 'b' has 1 broker; "
+        "set checkpoints.topic.replication.factor to at most 1"
+    )
+    assert not report.is_ok
+
+
+def test_heartbeats_that_cannot_be_made(target_cluster: KafkaCluster, tmp_path: Path) -> None:
+    path = write_file(tmp_path, target_cluster, **{HEARTBEATS: "2"})
+    pair = load_mm2(path).heartbeat_pairs[0]
+    connector = HeartbeatConnector(pair)
+    connector.topic = unique_name("heartbeats")  # other tests leave theirs behind
+    connector.connect()
+    connector.start()
+    try:
+        wait_for(lambda: connector.blocked, within=30, describe=lambda: connector.last_error)
+        assert f"set {HEARTBEATS} to at most the number of brokers" in connector.blocked
+    finally:
+        connector.stop()
+        connector.join(5.0)
+
+
+def test_check_of_a_connector_looks_at_its_partner(tmp_path: Path) -> None:
+    mirror = "org.apache.kafka.connect.mirror"
+    common = {
+        "source.cluster.alias": "a",
+        "target.cluster.alias": "b",
+        "source.cluster.bootstrap.servers": "127.0.0.1:1",
+        "target.cluster.bootstrap.servers": "127.0.0.1:1",
+    }
+    source = {"name": "msc", "connector.class": f"{mirror}.MirrorSourceConnector"} | common
+    checkpoint = {"name": "cpc", "connector.class": f"{mirror}.MirrorCheckpointConnector"} | common
+    policy = {"replication.policy.class": f"{mirror}.IdentityReplicationPolicy"}
+    (tmp_path / "msc.json").write_text(json.dumps(source | policy))
+    (tmp_path / "cpc.json").write_text(json.dumps(checkpoint))
+    (tmp_path / "other.json").write_text("{")
+    for name, other in (("cpc", "msc"), ("msc", "cpc")):
+        (problem,) = load_checked(tmp_path / f"{name}.json").problems
+        assert f"for connector {other} of the same flow" in problem
+    (tmp_path / "cpc.json").write_text(json.dumps(checkpoint | policy))
+    assert load_checked(tmp_path / "cpc.json").problems == ()
