@@ -84,7 +84,7 @@ def test_source_config_crosses_process_borders() -> None:
         ("errors.tolerance", "some", "not one of the values it takes"),
         ("exactly.once.support", "required", "exactly once is not in this version yet"),
         ("transforms", "route", "transformations are not in this version yet"),
-        ("offsets.storage.topic", "mine", "an offsets topic per connector"),
+        ("offsets.storage.topic", "", "is empty"),
         ("source.cluster.alias", "", "is empty"),
     ],
 )

@@ -119,7 +119,6 @@ def row(infos: dict[str, Any], name: str) -> dict[str, Any]:
     ("key", "value", "text"),
     [
         ("transforms", "t", "transformations are not in this version yet"),
-        ("offsets.storage.topic", "o", "an offsets topic per connector is not in this version"),
     ],
 )
 def test_what_this_version_lacks_is_told_before_a_connector_exists(

@@ -147,6 +147,56 @@ def test_a_topic_that_cannot_be_read_says_why(store: OffsetStore, target: FakeCl
         store.load()
 
 
+# -- a topic of the connector's own ---------------------------------------------------------------
+
+OWN = "mine"
+
+
+@pytest.fixture
+def own(tmp_path: Path, target: FakeCluster) -> OffsetStore:
+    target.create_topic(OWN, partitions=3)
+    settings = {"a->b.offsets.storage.topic": OWN}
+    flow = make_flow(tmp_path, settings, target=target.bootstrap_servers)
+    store = OffsetStore.of(flow.worker, flow.source)
+    admin = FakeAdmin()
+    for topic in (TOPIC, OWN):
+        admin.add(topic, 3)
+    store.prepare(cast(Admin, admin))
+    return store
+
+
+def write_own(target: FakeCluster, at: int, *rows: tuple[bytes | None, bytes | None]) -> None:
+    records = [Record(delta, 0, key, value) for delta, (key, value) in enumerate(rows)]
+    assert target.log(OWN, at).append(bytes(encode(records))).code == 0
+
+
+def test_a_connectors_own_topic_counts_before_the_workers(
+    own: OffsetStore, target: FakeCluster
+) -> None:
+    assert (own.topic, own.partitions) == (OWN, 3)
+    write(target, 0, (key(T0), value(1)), (key(T1), value(1)), (key(U0), value(1)))
+    write_own(target, 0, (key(T1), value(7)))
+    write_own(target, 1, (key(U0), None))
+    assert {tp: found.next_offset for tp, found in own.load().items()} == {T0: 2, T1: 8}
+
+
+def test_an_own_topic_that_is_not_there_yet_leaves_the_workers(
+    tmp_path: Path, target: FakeCluster
+) -> None:
+    flow = make_flow(
+        tmp_path, {"a->b.offsets.storage.topic": "later"}, target=target.bootstrap_servers
+    )
+    write(target, 0, (key(T0), value(1)))
+    admin = FakeAdmin()
+    admin.add(TOPIC, 3)
+    store = OffsetStore.of(flow.worker, flow.source)
+    found = store.load_existing(cast(Admin, admin))
+    assert {tp: position.next_offset for tp, position in found.items()} == {T0: 2}
+    assert admin.created == []
+    store.prepare(cast(Admin, admin))
+    assert [(topic.name, topic.partitions) for topic in admin.created] == [("later", 25)]
+
+
 # -- creating -------------------------------------------------------------------------------------
 
 

@@ -76,6 +76,17 @@ def test_a_trickle_is_not_kept_waiting(copy: Copy, rests: list[float]) -> None:
     assert rests == []
 
 
+def test_positions_go_to_the_connectors_own_topic_if_it_has_one(copy: Copy) -> None:
+    copy.target.create_topic("mine", partitions=5)
+    copy.source.write(T0, [b"0", b"1"])
+    copy.start({T0: None}, {"a->b.offsets.storage.topic": "mine"})
+    copy.wait_for(2)
+    copy.stop()
+    rows = [record.value for at in range(5) for record in copy.target.log("mine", at).records()]
+    assert rows[-1] == b'{"offset":1}'
+    assert copy.stored() == {}
+
+
 def test_a_copy_goes_on_at_its_position(copy: Copy) -> None:
     copy.source.write(T0, [b"0", b"1", b"2"])
     loop = copy.start({T0: 2})

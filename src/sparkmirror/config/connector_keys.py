@@ -389,7 +389,10 @@ FRAMEWORK_KEYS = Definition(
         name="offsets.storage.topic",
         type=STRING,
         default=None,
-        doc="A topic for the positions of this connector alone.",
+        non_empty=True,
+        doc="A topic for the positions of this connector alone, on the cluster that its records go "
+        "to, created like the worker's `offset.storage.topic`. That one is still read for "
+        "partitions of which it alone has a position, but not written.",
     ),
     _unused(
         "topic.creation.groups",

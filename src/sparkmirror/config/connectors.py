@@ -88,6 +88,7 @@ class SourceConfig:
     config_property_filter_class: str
     policy_class: str
     forwarding_admin_class: str
+    offsets_storage_topic: str | None
     separator: str | None
     internal_separator_enabled: bool
     refresh_topics_enabled: bool
@@ -141,6 +142,7 @@ class CheckpointConfig:
     topic_filter_class: str
     policy_class: str
     forwarding_admin_class: str
+    offsets_storage_topic: str | None
     separator: str | None
     internal_separator_enabled: bool
     refresh_groups_enabled: bool
@@ -172,6 +174,7 @@ class HeartbeatConfig:
     target_alias: str
     policy_class: str
     forwarding_admin_class: str
+    offsets_storage_topic: str | None
     separator: str | None
     internal_separator_enabled: bool
     emit_heartbeats_enabled: bool

@@ -93,13 +93,6 @@ NOT_YET = (
         refused=True,
     ),
     Lacking(
-        key="offsets.storage.topic",
-        asks=bool,
-        reason="an offsets topic per connector is not in this version yet",
-        remedy="take it away: positions are in the worker's offset.storage.topic",
-        refused=True,
-    ),
-    Lacking(
         key="dedicated.mode.enable.internal.rest",
         asks=_is(True),
         reason="processes do not share a flow in this version yet: one copies, others stand by",

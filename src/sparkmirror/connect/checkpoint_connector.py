@@ -40,6 +40,7 @@ from sparkmirror.connect.translator import Translator, make_translator
 from sparkmirror.errors import KafkaError, MirrorError, told_if_denied
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
 from sparkmirror.mirror.filters import make_topic_filter
+from sparkmirror.mirror.own_offsets import with_own_offsets
 from sparkmirror.mirror.permissions import (
     CREATE,
     NO_TRACE,
@@ -100,15 +101,16 @@ class CheckpointConnector:
         self.name = f"{flow.name}|{config.name}"
         self._ticker = Ticker(self.name)
         self.topic = self._policy.checkpoints_topic(config.source_alias)
+        worker = with_own_offsets(flow.worker, config)
         without = {
             self.topic: meanwhile(Feature.CHECKPOINTS, Place.CHECKPOINTS, WRITE),
-            flow.worker.offset_storage_topic: NO_TRACE,
+            worker.offset_storage_topic: NO_TRACE,
         }
         self._writer = RecordWriter(config.producer, self.name, without)
         self._complaints = Complaints(self.name)
-        self._store = OffsetStore(flow.worker, config.name, config.source_alias)
+        self._store = OffsetStore.of(flow.worker, config)
         self._flush_seconds = flow.worker.offset_flush_interval_ms / 1000
-        own = own_writer(flow.worker, config.producer, self.name)
+        own = own_writer(worker, config.producer, self.name)
         self._offsets = SourceOffsets(self._writer, self._store.topic, own)
         self._log = CheckpointLog(self.topic, config.name, self._writer, self._offsets)
         self._admins: list[GroupAdmin] = []

@@ -44,13 +44,11 @@ class ConnectorOffsets:
         Raises:
             KafkaError: the topic cannot be read.
         """
-        found: dict[str, tuple[Json, Json]] = {}
-        for _, partition, offset in self._rows(connector):
-            if offset is None:
-                found.pop(_canonical(partition), None)
-            else:
-                found[_canonical(partition)] = (partition, offset)
-        return [*found.values()]
+        return merge_rows(self.rows(connector))
+
+    def rows(self, connector: str) -> Sequence[tuple[Json, Json | None]]:
+        """Everything that was stored and deleted (None), in that order. Raises KafkaError."""
+        return [(partition, offset) for _, partition, offset in self._rows(connector)]
 
     def write(self, connector: str, rows: Sequence[tuple[Json, Json | None]]) -> None:
         """Store an offset for each partition, or delete it (None).
@@ -101,6 +99,17 @@ class ConnectorOffsets:
         if not written or failures:
             why = writer.last_error or (failures[0] if failures else "no answer")
             raise TransportError(f"write offsets to '{self.topic}': {why}")
+
+
+def merge_rows(rows: Iterable[tuple[Json, Json | None]]) -> list[tuple[Json, Json]]:
+    """What is left: of rows about the same partition the last one counts."""
+    found: dict[str, tuple[Json, Json]] = {}
+    for partition, offset in rows:
+        if offset is None:
+            found.pop(_canonical(partition), None)
+        else:
+            found[_canonical(partition)] = (partition, offset)
+    return [*found.values()]
 
 
 def encode_connector_key(connector: str, partition: Mapping[str, Any]) -> bytes:

@@ -10,9 +10,10 @@ import time
 from urllib.parse import urlsplit
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.connector_file import parse_connector
+from sparkmirror.config.connector_file import ParsedConnector, parse_connector
 from sparkmirror.config.plugins import CONNECT_VERSION
 from sparkmirror.config.worker_file import WorkerFile
+from sparkmirror.connect.all_offsets import AllOffsets
 from sparkmirror.connect.config_store import ConfigStore
 from sparkmirror.connect.connector_offsets import ConnectorOffsets
 from sparkmirror.connect.crew import Crew
@@ -74,7 +75,8 @@ class DistributedWorker:
         )
         self.statuses = StatusStore(worker.client, statuses_topic(worker))
         self._spark = SparkHost(file.spark, self.membership.lease_seconds)
-        stores = Stores(self.configs, self.statuses, _offsets(file), self.membership)
+        offsets = AllOffsets(worker, _offsets(file), self._parse)
+        stores = Stores(self.configs, self.statuses, offsets, self.membership)
         self.crew = Crew(
             stores,
             Identity(urlsplit(own_url).netloc, CONNECT_VERSION),
@@ -119,6 +121,10 @@ class DistributedWorker:
         self.membership.stop()
         log.info("the worker has ended, %.1f s before its time", deadline - time.monotonic())
         return has_ended
+
+    def _parse(self, name: str) -> ParsedConnector | None:
+        config = self.configs.snapshot().connectors.get(name)
+        return None if config is None else parse_connector(config, self._file)
 
     def _make(self, config: Settings) -> Running:
         parsed = parse_connector(config, self._file)

@@ -24,6 +24,7 @@ from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_offsets import SourceOffsets, own_writer
 from sparkmirror.connect.ticker import Ticker
 from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.own_offsets import with_own_offsets
 from sparkmirror.mirror.permissions import CREATE, NO_TRACE, WRITE, Feature, Place, meanwhile
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.records import Heartbeat, encode_heartbeat_offset_key
@@ -45,7 +46,7 @@ class HeartbeatConnector:
         self.name = f"{pair.name}|{config.name}"
         policy = flow_policy(config)
         self.topic = policy.heartbeats_topic()
-        self._store = OffsetStore(pair.worker, config.name, config.source_alias)
+        self._store = OffsetStore.of(pair.worker, config)
         self._flush_seconds = pair.worker.offset_flush_interval_ms / 1000
         self._offset_key = encode_heartbeat_offset_key(
             config.name, config.source_alias, config.target_alias
@@ -57,7 +58,7 @@ class HeartbeatConnector:
             self._store.topic: NO_TRACE,
         }
         self._writer = RecordWriter(config.producer, self.name, without)
-        own = own_writer(pair.worker, config.producer, self.name)
+        own = own_writer(with_own_offsets(pair.worker, config), config.producer, self.name)
         self._offsets = SourceOffsets(self._writer, self._store.topic, own)
         self._complaints = Complaints(self.name)
         self._has_topic = False

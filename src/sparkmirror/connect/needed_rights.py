@@ -13,6 +13,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.connectors import CheckpointConfig, HeartbeatConfig, SourceConfig
 from sparkmirror.config.worker import WorkerConfig
 from sparkmirror.mirror.offset_map_chunks import offset_map_topic
+from sparkmirror.mirror.own_offsets import with_own_offsets
 from sparkmirror.mirror.permissions import READ, WRITE, Feature, Need, Place, needs_of
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
 from sparkmirror.wire.access import CLUSTER_NAME, Resource, Right
@@ -79,7 +80,7 @@ def wanted_by_source(
             syncs_admin, syncs_admin, config.offset_syncs_producer.client, _named(syncs)
         ),
         Place.OFFSET_MAP: Clients(target, target, writer, _named(mapped)),
-        Place.OFFSETS: _offsets(worker),
+        Place.OFFSETS: _offsets(with_own_offsets(worker, config)),
     }
     clusters = {"source": source, "target": target}
     if on_source and syncs:
@@ -111,7 +112,7 @@ def wanted_by_checkpoint(
         Place.CHECKPOINTS: Clients(
             target, reader, writer, _named(policy.checkpoints_topic(config.source_alias))
         ),
-        Place.OFFSETS: _offsets(worker),
+        Place.OFFSETS: _offsets(with_own_offsets(worker, config)),
     }
     found = list(_rows([Feature.CHECKPOINTS], places))
     if config.sync_group_offsets_enabled:
@@ -132,7 +133,7 @@ def wanted_by_heartbeat(config: HeartbeatConfig, worker: WorkerConfig) -> list[W
     target, writer = config.target_client, config.producer.client
     places = {
         Place.HEARTBEATS: Clients(target, target, writer, _named(topic)),
-        Place.OFFSETS: _offsets(worker),
+        Place.OFFSETS: _offsets(with_own_offsets(worker, config)),
     }
     return list(_rows([Feature.HEARTBEATS], places))
 

@@ -6,7 +6,7 @@ Runs on: worker. The copy tasks write it (spark/positions); this creates it and 
 from __future__ import annotations
 
 from contextlib import closing
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
@@ -19,6 +19,7 @@ from sparkmirror.connect.storage_topics import (
 )
 from sparkmirror.connect.topic_reader import TopicReader
 from sparkmirror.errors import DeniedError, KafkaError, told
+from sparkmirror.mirror.own_offsets import OffsetsSettings, with_own_offsets
 from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
 from sparkmirror.mirror.provenance import Provenance, decode_provenance
 from sparkmirror.mirror.records import START, decode_offset_key, decode_offset_value
@@ -39,21 +40,46 @@ class StoredPosition(NamedTuple):
         return not topic_id or self.provenance.topic_id in (None, topic_id)
 
 
-class OffsetStore:
-    """Positions of one connector."""
+class ConnectorSettings(OffsetsSettings, Protocol):
+    """The part of a connector's settings that says whose positions they are, and where."""
 
-    def __init__(self, worker: WorkerConfig, connector: str, cluster: str) -> None:
+    @property
+    def name(self) -> str: ...
+    @property
+    def source_alias(self) -> str: ...
+
+
+class OffsetStore:
+    """Positions of one connector. `shared` has those from before it had a topic of its own."""
+
+    def __init__(
+        self,
+        worker: WorkerConfig,
+        connector: str,
+        cluster: str,
+        shared: OffsetStore | None = None,
+    ) -> None:
         self._worker = worker
+        self._shared = shared
         self._connector = connector
         self._cluster = cluster
         self.topic = worker.offset_storage_topic
         self.partitions = 0
+
+    @classmethod
+    def of(cls, worker: WorkerConfig, config: ConnectorSettings) -> OffsetStore:
+        """The worker's topic, or the connector's own with the worker's behind it."""
+        shared = cls(worker, config.name, config.source_alias)
+        own = with_own_offsets(worker, config)
+        return shared if own is worker else cls(own, config.name, config.source_alias, shared)
 
     def prepare(self, admin: Admin, client: ClientConfig | None = None) -> None:
         """Create the topic, or check the one that is there.
 
         `admin` asks the cluster of `client`; the worker's own may be another one.
         """
+        if self._shared is not None:
+            self._shared.prepare(admin, client)
         worker = self._worker
         wanted = offsets_topic(worker)
         if client is None or client.is_same_cluster(worker.client):
@@ -71,15 +97,21 @@ class OffsetStore:
         else:
             with closing(Admin(worker.client, ADMIN_TIMEOUT_MS)) as own:
                 found = own.list_topics().get(self.topic)
+        before = self._shared.load_existing(admin, client) if self._shared is not None else {}
         if found is None:
-            return {}
+            return before
         self.partitions = found.partitions
-        return self.load()
+        return self._over(before)
 
     def load(self) -> dict[TopicPartition, StoredPosition]:
         """The position of every partition that has one."""
+        return self._over(self._shared.load() if self._shared is not None else {})
+
+    def _over(
+        self, found: dict[TopicPartition, StoredPosition]
+    ) -> dict[TopicPartition, StoredPosition]:
+        """What this topic says, where it says something, else what was `found` in the other."""
         reader = TopicReader(self._worker.client, self.topic, self.partitions)
-        found: dict[TopicPartition, StoredPosition] = {}
         try:
             records = reader.read(READ_SECONDS)
         except DeniedError as error:

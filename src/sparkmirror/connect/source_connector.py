@@ -68,7 +68,7 @@ class SourceConnector:
         self._filter = make_topic_filter(self.config)
         self._cycles = Cycles(self.config, self._filter, self._policy)
         self._property_filter = make_config_property_filter(self.config)
-        self._store = OffsetStore(flow.worker, self.config.name, self.config.source_alias)
+        self._store = OffsetStore.of(flow.worker, self.config)
         self._assignment: list[list[TopicPartition]] = []
         self._stale = StalePositions()
         # The remote topic of every topic that has one, as of the last refresh.

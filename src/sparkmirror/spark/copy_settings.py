@@ -14,6 +14,7 @@ from sparkmirror.config.connectors import SourceConfig, parse_source
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.masking import provided_in, remember_provided
 from sparkmirror.config.worker import WorkerConfig, parse_worker
+from sparkmirror.mirror.own_offsets import with_own_offsets
 from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.spark.link_frames import Message
 from sparkmirror.types import TopicPartition
@@ -105,7 +106,7 @@ def parse_start(message: Message) -> CopySettings:
     findings = Findings("the worker's orders")
     worker_settings = Settings(message["worker"], findings)
     connector = parse_source(Settings(message["connector"], findings), worker_settings)
-    worker = parse_worker(worker_settings, connector.target_alias)
+    worker = with_own_offsets(parse_worker(worker_settings, connector.target_alias), connector)
     findings.raise_errors()
     return CopySettings(
         connector=connector,
