@@ -57,8 +57,9 @@ ABSENT = (
     Absent("standalone Connect workers", "`sparkmirror worker` with a distributed worker's file"),
     Absent(
         "Java plugins",
-        "replication policies and filters are Python classes; the config providers for files, "
-        "directories and the environment, and basic authentication of the REST API, are built in",
+        "replication policies, filters and forwarding admins are Python classes; the config "
+        "providers for files, directories and the environment, and basic authentication of the "
+        "REST API, are built in",
     ),
     Absent("connectors other than MirrorMaker 2's three", "Kafka Connect"),
 )
