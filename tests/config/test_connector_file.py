@@ -200,6 +200,24 @@ def test_family_without_effect_is_explained(key: str, reason: str) -> None:
     assert warning.startswith(f"connector msc: {key}: has no effect: {reason}")
 
 
+@pytest.mark.parametrize(
+    ("key", "instead"),
+    [
+        ("producer.acks", "producer.override.acks"),
+        ("source.producer.compression.type", "producer.override.compression.type"),
+        ("target.producer.delivery.timeout.ms", "producer.override.delivery.timeout.ms"),
+        ("target.consumer.fetch.max.bytes", "source.consumer.fetch.max.bytes"),
+    ],
+)
+def test_setting_of_a_client_that_has_no_records_names_the_one_that_has(
+    key: str, instead: str
+) -> None:
+    value = {"producer.acks": "1", "source.producer.compression.type": "zstd"}.get(key, "90000")
+    (warning,) = parse_connector(SOURCE | {key: value}, worker_file()).warnings
+    assert warning.startswith(f"connector msc: {key}: ")
+    assert warning.endswith(f"; write {instead}")
+
+
 def test_key_that_a_class_of_the_users_own_may_know_is_not_told() -> None:
     own = {"replication.policy.class": "sparkmirror.mirror.policy:IdentityReplicationPolicy"}
     worker = worker_file(sparkmirror_plugin_modules="sparkmirror.mirror")

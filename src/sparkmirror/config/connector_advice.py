@@ -17,7 +17,7 @@ from sparkmirror.config.advice import (
     removed_key,
 )
 from sparkmirror.config.classes import PYTHON_CLASS
-from sparkmirror.config.client_keys import CLIENT_KEYS
+from sparkmirror.config.client_keys import CLIENT_KEYS, COMMON_CLIENT_KEYS
 from sparkmirror.config.clients import CLUSTER_KEYS, OVERRIDE
 from sparkmirror.config.connector_keys import FRAMEWORK_KEYS, MIRROR_KEYS
 from sparkmirror.config.providers import CONFIG_PROVIDERS
@@ -37,6 +37,13 @@ _CLIENT_PREFIXES: Mapping[str, Iterable[str]] = {
 }
 
 
+# These have only what every client has, and write offset syncs.
+SYNCS_PRODUCERS = ("producer.", "source.producer.", "target.producer.")
+# What is about reading and writing records, not about reaching a cluster.
+_OF_RECORDS = {
+    role: frozenset(keys.names) - frozenset(COMMON_CLIENT_KEYS.names)
+    for role, keys in CLIENT_KEYS.items()
+}
 # Connect gives a source connector no consumer; an admin client only to create topics for it.
 SINK_OVERRIDES = (f"consumer.{OVERRIDE}", f"admin.{OVERRIDE}")
 
@@ -65,8 +72,17 @@ def advise_connector(props: Mapping[str, str | None]) -> Iterator[KeyAdvice]:
             yield advice
 
 
-def _for_sinks(instead: str) -> str:
-    return f"has no effect: it is for sink connectors, as in Kafka Connect; write {instead}"
+def _other_client(prefix: str, name: str) -> str | None:
+    """Why a setting of a client does not reach the client that it is about."""
+    if prefix in SINK_OVERRIDES:
+        instead = prefix.removesuffix(OVERRIDE) + name
+        return f"has no effect: it is for sink connectors, as in Kafka Connect; write {instead}"
+    if prefix in SYNCS_PRODUCERS and name in _OF_RECORDS["producer"]:
+        instead = f"producer.{OVERRIDE}{name}"
+        return f"does not reach the producer of the records, as in MirrorMaker 2; write {instead}"
+    if prefix == "target.consumer." and name in _OF_RECORDS["consumer"]:
+        return f"has no effect: records are read from the source; write source.consumer.{name}"
+    return None
 
 
 def _advise(key: str) -> KeyAdvice | None:
@@ -76,8 +92,8 @@ def _advise(key: str) -> KeyAdvice | None:
     if key in KNOWN_KEYS or (key.startswith(OPEN_PREFIXES) and not prefix):
         return None
     name = key.removeprefix(prefix)
-    if prefix in SINK_OVERRIDES:
-        return KeyAdvice(key, _for_sinks(prefix.removesuffix(OVERRIDE) + name))
+    if text := _other_client(prefix, name):
+        return KeyAdvice(key, text)
     known = list(_CLIENT_PREFIXES[prefix] if prefix else KNOWN_KEYS.names)
     if name in known:
         return None
