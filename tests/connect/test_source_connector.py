@@ -158,9 +158,36 @@ def test_a_remote_with_too_many_replicas_is_left_to_brokers_that_create_topics(
     assert connector.target.topics["a.t"].partitions == 2
     assert connector.target.config_changes == [("a.t", COMPACT)]
     assert assigned(connector) == [[T0], [TopicPartition("t", 1)]]
-    (warning,) = [text for text in caplog.messages if "INVALID_REPLICATION_FACTOR" in text]
-    assert "its brokers have created the topic with their own number of replicas" in warning
+    (warning,) = [text for text in caplog.messages if "created by the brokers of 'b'" in text]
     assert "set replication.factor to at most the number of brokers" in warning
+
+
+def test_a_remote_that_brokers_create_late_is_looked_for_soon_and_has_its_settings(
+    connector: Connector, caplog: pytest.LogCaptureFixture
+) -> None:
+    connector.source.add("t", 2)
+    connector.source.settings["t"] = COMPACTED
+    connector.target.refuses_creation["a.t"] = broker_error("create topic 'a.t'", 38)
+    connector.refresh()
+    assert connector._misses_topics.is_set()
+    connector.target.add("a.t", 1)
+    connector._refresh_for_task()
+    assert connector.target.config_changes == [("a.t", COMPACT)]
+    assert connector.target.topics["a.t"].partitions == 2
+    assert assigned(connector) == [[T0], [TopicPartition("t", 1)]]
+    assert not connector._misses_topics.is_set()
+    assert "'a.t' was created by the brokers of 'b'" in caplog.text
+
+
+def test_brokers_that_create_no_topics_are_not_asked_again_and_again(connector: Connector) -> None:
+    connector.source.add("t")
+    connector.target.refuses_creation["a.t"] = broker_error("create topic 'a.t'", 38)
+    connector.refresh()
+    soon = 0
+    while connector._misses_topics.is_set():
+        soon += 1
+        connector._refresh_for_task()
+    assert 1 <= soon <= 5
 
 
 def test_a_remote_whose_settings_cannot_be_put_right_is_not_used(
@@ -175,6 +202,7 @@ def test_a_remote_whose_settings_cannot_be_put_right_is_not_used(
         connector.refresh()
     assert connector.tasks == []
     assert caplog.text.count("brokers created 'a.t', but it is not used yet: alter configs") == 1
+    assert "not used yet" in connector._remote_topics.refused
     connector.target.refuses.clear()
     connector.refresh()
     assert connector.target.config_changes == [("a.t", COMPACT)]

@@ -15,7 +15,7 @@ from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.filters import make_config_property_filter
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.wire.admin import Admin
-from tests.clusters import create_topic, start_cluster
+from tests.clusters import create_topic, start_cluster, wait_for
 from tests.flows import make_flow
 from tests.mm2_suite.topics import own_configs
 
@@ -35,9 +35,13 @@ def test_the_broker_creates_the_remote_topic_and_it_gets_its_settings(
         try:
             filters = make_config_property_filter(flow)
             remotes = RemoteTopics(flow, flow_policy(flow), filters, *admins)
-            assert remotes.bring_up({topic: 3})[f"a.{topic}"] == 3
+            wait_for(
+                lambda: remotes.bring_up({topic: 3}).get(f"a.{topic}") == 3,
+                within=30.0,
+                describe="the remote topic with all partitions",
+            )
             assert own_configs(target, f"a.{topic}") == config
         finally:
             for admin in admins:
                 admin.close()
-    assert "its brokers have created the topic with their own number of replicas" in caplog.text
+    assert f"'a.{topic}' was created by the brokers of 'b'" in caplog.text

@@ -34,11 +34,13 @@ log = logging.getLogger(__name__)
 # What brokers that create topics may take for it; those that do not keep us waiting so long.
 AUTO_CREATE_SECONDS = 1.0
 LOOK_SECONDS = 0.05
+# How often the connector looks again, soon, for topics that brokers were asked to create.
+MOST_LOOKS = 4
 TOO_MANY_REPLICAS = (
     "set replication.factor to at most the number of brokers; trying again with the next refresh"
 )
 CREATED_BY_BROKERS = (
-    "its brokers have created the topic with their own number of replicas "
+    "[%s] '%s' was created by the brokers of '%s' with their own number of replicas "
     "(auto.create.topics.enable); set replication.factor to at most the number of brokers"
 )
 
@@ -61,10 +63,11 @@ class RemoteTopics:
         self._source = source
         self._target = target
         self._complaints = Complaints(self._name)
-        # Topics that brokers created with default settings, until they have the wanted ones.
+        # Topics that brokers were asked to create, until they have the wanted settings.
         self._unsettled: dict[str, NewTopic] = {}
         # Of topics that are not copied because they have no place on the target; empty if all have.
         self.refused = ""
+        self._looks = 0
 
     def bring_up(self, source: Mapping[str, int]) -> dict[str, int]:
         """Create and grow what these topics, with their partition counts, need on the target.
@@ -76,9 +79,15 @@ class RemoteTopics:
         plan = plan_topics(source, target, self._policy, self._config.source_alias)
         wrong = {warning: warning for warning in plan.warnings}
         target |= self._create(plan, wrong) | self._grow(plan.grow, wrong)
-        unsettled = self._settle(wrong)
+        unsettled = self._settle(target, wrong)
+        self.refused = self.refused or _not_copied([wrong[remote] for remote in sorted(unsettled)])
         self._complaints.report(wrong)
         return {name: count for name, count in target.items() if name not in unsettled}
+
+    @property
+    def awaits_brokers(self) -> bool:
+        """Whether topics may appear soon that brokers were asked to create."""
+        return self._looks > 0
 
     def _create(self, plan: TopicPlan, wrong: dict[str, str]) -> dict[str, int]:
         created: dict[str, int] = {}
@@ -88,6 +97,7 @@ class RemoteTopics:
         for remote, error in self._target.create_topics(wanted.values()).items():
             if error is None:
                 created[remote] = plan.create[remote].partitions
+                self._unsettled.pop(remote, None)
                 log.info("[%s] created topic '%s'", self._name, remote)
             elif error.code == INVALID_REPLICATION_FACTOR:
                 too_many[remote] = error
@@ -114,21 +124,26 @@ class RemoteTopics:
         if not refused:
             return {}
         found = self._wait_for_brokers(refused)
-        self._unsettled |= {remote: wanted[remote] for remote in found}
-        grow = {at: wanted[at].partitions for at in found if found[at] < wanted[at].partitions}
+        new = refused.keys() - self._unsettled.keys()
+        self._unsettled |= {remote: wanted[remote] for remote in refused}
+        self._looks = MOST_LOOKS if new else self._looks
         for remote, error in refused.items():
-            if remote in found:
-                log.warning("[%s] %s; %s", self._name, error, CREATED_BY_BROKERS)
-            else:
+            if remote not in found:
                 wrong[remote] = f"{error}; {TOO_MANY_REPLICAS}"
+        grow = {at: wanted[at].partitions for at in found if found[at] < wanted[at].partitions}
         return found | self._grow(grow, wrong)
 
-    def _settle(self, wrong: dict[str, str]) -> set[str]:
+    def _settle(self, target: Collection[str], wrong: dict[str, str]) -> set[str]:
         """Put settings of topics right that brokers created; those that must not be used yet."""
-        failed = self._put_settings(self._unsettled.values())
-        self._unsettled = {remote: self._unsettled[remote] for remote in failed}
+        there = {remote: topic for remote, topic in self._unsettled.items() if remote in target}
+        failed = self._put_settings(there.values())
+        for remote in there.keys() - failed.keys():
+            del self._unsettled[remote]
+            log.warning(CREATED_BY_BROKERS, self._name, remote, self._config.target_alias)
         for remote, error in failed.items():
             wrong[remote] = f"brokers created '{remote}', but it is not used yet: {error}"
+        is_any_missing = len(self._unsettled) > len(failed)
+        self._looks = self._looks - 1 if is_any_missing and self._looks else 0
         return set(failed)
 
     def _wait_for_brokers(self, topics: Collection[str]) -> dict[str, int]:

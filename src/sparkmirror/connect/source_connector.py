@@ -239,6 +239,8 @@ class SourceConnector:
         gone = self._remotes.keys() - counts.keys()
         self._say_gone(gone - self._hidden.look(counts, gone, shown))
         target = self._remote_topics.bring_up(counts)
+        if self._remote_topics.awaits_brokers:
+            self._misses_topics.set()
         self._remotes = topics_to_sync(counts, target, self._policy, self.config.source_alias)
         self._ask_for_remotes()
         copyable = self._copyable(counts, target)
