@@ -102,3 +102,15 @@ def test_an_offset_on_the_target_beyond_its_end_is_replaced(connector: Checkpoin
     connector.emit()
     connector.sync()
     assert connector.target.altered == [("g", {REMOTE0: (10, "")})]
+
+
+def test_a_partition_that_a_task_has_only_begun_gets_no_checkpoint(connector: Checkpoints) -> None:
+    connector.source.set("g", {T0: 0})
+    connector.refresh()
+    connector.add_chunk(T0, Chunk(ChunkStart.SESSION, (Run(0, 0, 0),)))
+    connector.emit()
+    assert connector.writer.checkpoints == []
+    connector.add_chunk(T0, Chunk(ChunkStart.SESSION, (Run(0, 0, 5),)))
+    connector.source.set("g", {T0: 5})
+    connector.emit()
+    assert connector.writer.checkpoints == [checkpoint(5, 5)]

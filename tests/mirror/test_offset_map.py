@@ -333,3 +333,24 @@ def test_source_lost_while_catching_up_leaves_the_whole_earlier_copy_to_read() -
     position = partition.map.translate(55)
     assert position == 50
     assert set(partition.read_from(position)) == set(range(50, 100))
+
+
+def test_where_a_task_begins_is_not_a_record() -> None:
+    found = OffsetMap()
+    found.apply(Chunk(ChunkStart.SESSION, (Run(0, 0, 0),)))
+    assert not found.has_records
+    found.apply(Chunk(ChunkStart.SESSION, (Run(0, 0, 3),)))
+    assert found.has_records
+    assert [found.translate(offset) for offset in (0, 2, 5)] == [0, 2, 3]
+
+
+def test_where_a_task_began_counts_until_a_second_copy_has_what_was_not_told() -> None:
+    found = OffsetMap()
+    found.apply(Chunk(ChunkStart.SESSION, (Run(0, 0, 0),)))  # copied 10 records, and crashed
+    found.apply(Chunk(ChunkStart.SESSION, (Run(0, 10, 0),)))
+    assert found.has_records
+    for copied in range(1, 10):
+        found.apply(Chunk(ChunkStart.SESSION, (Run(0, 10, copied),)))
+        assert [found.translate(offset) for offset in (0, 5, 9)] == [0, 0, 0]
+    found.apply(Chunk(ChunkStart.SESSION, (Run(0, 10, 10),)))
+    assert [found.translate(offset) for offset in (0, 5, 10)] == [10, 15, 20]

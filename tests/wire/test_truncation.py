@@ -122,3 +122,13 @@ def test_a_broker_that_knows_nothing_of_the_epoch_is_read_on_without_comparing()
         rig.wait_for(OLD[2:])
         assert rig.truncated == []
         assert rig.out_of_range == [(2, 0, 4)]
+
+
+@pytest.mark.parametrize("code", [-1, 29, 35, 42])
+def test_a_broker_that_refuses_to_tell_epochs_is_read_all_the_same(code: int) -> None:
+    with FakeCluster(nodes=2) as brokers, FetcherRig(brokers) as rig:
+        begin(rig)
+        brokers.intercept(EPOCH_ENDS, lambda _: Do(code=code))
+        brokers.elect_unclean(TP, 2, NEW, node=2)
+        rig.wait_for(OLD + NEW)
+        assert rig.truncated == [(4, 2)]

@@ -117,7 +117,8 @@ class Translator:
 
     def _exact(self, tp: TopicPartition, upstream_offset: int) -> int | None:
         offset_map = self._maps.get(tp)
-        if offset_map is None:
+        # As in MirrorMaker 2, a group gets no position where no record was copied.
+        if offset_map is None or not offset_map.has_records:
             return None
         found = offset_map.translate(upstream_offset)
         if found is None or self._is_outdated(tp, offset_map, upstream_offset):

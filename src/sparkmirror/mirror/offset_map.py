@@ -77,6 +77,11 @@ class OffsetMap:
         return self._used.end_upstream
 
     @property
+    def has_records(self) -> bool:
+        """Whether a record was copied, told or not, beside that tasks began."""
+        return self._later is not None or self._used.has_records
+
+    @property
     def is_catching_up(self) -> bool:
         """Whether records are being copied again and the later copy is not in use yet."""
         return self._later is not None
@@ -182,6 +187,11 @@ class _Copy:
 
     def __iter__(self) -> Iterator[Run]:
         return map(Run, self._upstream, self._downstream, self._lengths)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether there is more than where tasks began."""
+        return any(self._lengths)
 
     @property
     def end_upstream(self) -> int:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sparkmirror.errors import KafkaError
+from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.cluster import Cluster, Leader
 from sparkmirror.wire.fetch_messages import Limits
 from sparkmirror.wire.fetch_state import Consumer, Partition
 from sparkmirror.wire.leader_epochs import (
+    UNKNOWN_END,
     EpochEnd,
     EpochEndFinder,
     EpochHistory,
@@ -121,6 +122,10 @@ class PositionFinder:
         partition = self._end(question.tp)
         if partition is None:
             return
+        if isinstance(found, BrokerError) and not found.retriable:
+            # A broker that speaks the request and refuses it does not keep us from fetching, which
+            # compares epochs too, and shows whether anything else is wrong.
+            found = UNKNOWN_END
         if isinstance(found, KafkaError):
             self._on_not_found(partition, found)
             return
