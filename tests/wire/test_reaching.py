@@ -61,3 +61,20 @@ def test_bootstrap_servers_that_cannot_be_reached(closed_port: int) -> None:
         f"127.0.0.1:{closed_port}: Connection refused); check source.cluster.bootstrap.servers and "
         "that its brokers are up"
     )
+
+
+@pytest.mark.parametrize(("timeout_ms", "seconds"), [(10_000, 5.0), (30_000, 30.0), (700, 0.7)])
+def test_the_trial_has_the_time_that_the_user_gives_connections(
+    monkeypatch: pytest.MonkeyPatch, timeout_ms: int, seconds: float
+) -> None:
+    asked: list[float] = []
+
+    def connect(_: object, timeout: float) -> None:
+        asked.append(timeout)
+        raise TimeoutError
+
+    monkeypatch.setattr("socket.create_connection", connect)
+    config = ClientConfig("a", ("h:1",), socket_connection_setup_timeout_ms=timeout_ms)
+    with pytest.raises(TransportError):
+        check_reachable(config)
+    assert asked == [seconds]

@@ -45,6 +45,7 @@ from sparkmirror.wire.principal import principal_of
 from sparkmirror.wire.reaching import (
     AdvertisedError,
     ask_for_brokers,
+    connect_seconds,
     connect_to,
     describe_unreachable,
     find_unreachable,
@@ -164,7 +165,7 @@ def _reach(client: ClientConfig, checks: list[Check]) -> bool:
     problems = [
         f"{server}: {problem}"
         for server in client.bootstrap_servers
-        if (problem := connect_to(server))
+        if (problem := connect_to(server, connect_seconds(client)))
     ]
     is_any = len(problems) < len(client.bootstrap_servers)
     if not is_any:
@@ -219,7 +220,7 @@ def _look_around(
     client: ClientConfig, probe: RightsProbe, checks: list[Check]
 ) -> tuple[int, frozenset[str]]:
     answered = ask_for_brokers(client)
-    problems = find_unreachable(answered.brokers)
+    problems = find_unreachable(answered.brokers, connect_seconds(client))
     state, detail = State.YES, f"{len(answered.brokers)}, all of which can be reached"
     if problems:
         state, detail = State.NO, describe_unreachable(client, answered, problems)

@@ -21,6 +21,7 @@ from sparkmirror.wire.reaching import (
     AdvertisedError,
     ask_for_brokers,
     check_reachable,
+    connect_seconds,
     describe_unreachable,
     find_unreachable,
 )
@@ -163,7 +164,7 @@ class AdminClient:
             AuthenticationError, TransportError: it is TLS, the login, or an address.
         """
         answered = ask_for_brokers(self._config)
-        if problems := find_unreachable(answered.brokers):
+        if problems := find_unreachable(answered.brokers, connect_seconds(self._config)):
             why = describe_unreachable(self._config, answered, problems)
             raise AdvertisedError(f"{text}: {why}")
 

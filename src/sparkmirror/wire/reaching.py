@@ -13,8 +13,10 @@ import socket
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import repeat
 from typing import NamedTuple
 
+from sparkmirror.config.client_keys import COMMON_CLIENT_KEYS
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.wire.buffers import BufferPool
@@ -24,7 +26,9 @@ from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.messages import decode_metadata
 from sparkmirror.wire.stream import connect_problem
 
+# Enough to say whether somebody is there; Kafka's own default would keep a user waiting.
 REACH_SECONDS = 5.0
+SETUP_TIMEOUT = COMMON_CLIENT_KEYS["socket.connection.setup.timeout.ms"]
 # A login may wait for a token server or a KDC, which are asked again when they are not well.
 LOGIN_SECONDS = 20.0
 # A broker that is starting may drop the first connections.
@@ -62,7 +66,7 @@ def check_reachable(config: ClientConfig) -> None:
         TransportError: names every address and what is wrong with it.
     """
     answered = ask_for_brokers(config)
-    problems = find_unreachable(answered.brokers)
+    problems = find_unreachable(answered.brokers, connect_seconds(config))
     if problems and len(problems) == len(answered.brokers):
         raise AdvertisedError(describe_unreachable(config, answered, problems))
 
@@ -75,7 +79,7 @@ def ask_for_brokers(config: ClientConfig) -> Answered:
     """
     unreachable, refused = [], []
     for server in config.bootstrap_servers:
-        if problem := connect_to(server):
+        if problem := connect_to(server, connect_seconds(config)):
             unreachable.append(f"{server}: {problem}")
             continue
         try:
@@ -90,12 +94,19 @@ def ask_for_brokers(config: ClientConfig) -> Answered:
     )
 
 
-def find_unreachable(brokers: Mapping[int, str]) -> dict[int, str]:
+def connect_seconds(config: ClientConfig) -> float:
+    """How long to try to connect: as long as the user says, if anything."""
+    is_set = config.socket_connection_setup_timeout_ms != SETUP_TIMEOUT.default
+    return config.socket_connection_setup_timeout_ms / 1000 if is_set else REACH_SECONDS
+
+
+def find_unreachable(brokers: Mapping[int, str], seconds: float) -> dict[int, str]:
     """Why no connection can be made to these brokers; those that accept one are left out."""
     if not brokers:
         return {}
     with ThreadPoolExecutor(min(len(brokers), MOST_AT_ONCE)) as pool:
-        problems = zip(brokers, pool.map(connect_to, brokers.values()), strict=True)
+        found = pool.map(connect_to, brokers.values(), repeat(seconds))
+        problems = zip(brokers, found, strict=True)
         return {node: problem for node, problem in problems if problem}
 
 
@@ -120,11 +131,11 @@ def _advertised(brokers: Mapping[int, str], problems: Mapping[int, str]) -> str:
     return f"the advertised {addresses} {', '.join(shown)}" + (f" and {more} more" if more else "")
 
 
-def connect_to(server: str) -> str:
+def connect_to(server: str, seconds: float) -> str:
     """Why nobody listens there; empty if somebody does."""
     host, _, port = server.rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), seconds).close()
     except OSError as error:
         return connect_problem(error)
     return ""
@@ -157,6 +168,7 @@ class _Trial:
     def run(self) -> None:
         """Return when there is an answer, or no news; raise why there will be none."""
         seconds = LOGIN_SECONDS if self._cluster.security.is_sasl else REACH_SECONDS
+        seconds = max(seconds, connect_seconds(self._cluster.config))
         self._loop.run_until(self._is_decided, seconds)
         error = self._cluster.last_error
         if error is None and self._unanswered:
