@@ -34,6 +34,8 @@ class FakeAdmin:
     `acls` is None without an authorizer.
     """
 
+    alias = "b"
+
     def __init__(self) -> None:
         self.topics: dict[str, TopicView] = {}
         self.ranges: dict[TopicPartition, Range | KafkaError] = {}
@@ -44,6 +46,7 @@ class FakeAdmin:
         self.auto_creates = 0
         self.refuses: dict[str, BrokerError] = {}
         self.refuses_creation: dict[str, BrokerError] = {}
+        self.refuses_altering: dict[str, BrokerError] = {}
         self.hidden: dict[str, BrokerError] = {}
         self.invisible: dict[str, BrokerError] = {}
         self.config_changes: list[tuple[str, ConfigChange]] = []
@@ -75,10 +78,11 @@ class FakeAdmin:
         self, changes: Mapping[str, Sequence[ConfigChange]]
     ) -> dict[str, BrokerError | None]:
         for topic, wanted in changes.items():
-            if topic not in self.refuses:
+            if topic not in self.refuses and topic not in self.refuses_altering:
                 self.config_changes += [(topic, change) for change in wanted]
                 self.settings[topic] = changed(self.settings.get(topic, []), wanted)
-        return {topic: self.refuses.get(topic) for topic in changes}
+        refused = self.refuses | self.refuses_altering
+        return {topic: refused.get(topic) for topic in changes}
 
     def describe_topic_acls(
         self, operation: Operation = Operation.DESCRIBE

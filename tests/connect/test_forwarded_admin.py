@@ -99,7 +99,7 @@ def settings(name: str) -> dict[str, str]:
 def through(folder: Path, name: str) -> ForwardedAdmin:
     config = make_flow(folder, settings(name)).source
     admin = FakeAdmin()
-    admin.alias = "b"  # type: ignore[attr-defined]
+    admin.alias = "b"
     made = forwarded(cast(Admin, admin), config)
     return cast(ForwardedAdmin, made)
 
@@ -175,7 +175,7 @@ def test_a_refresh_creates_remote_topics_through_it(
 ) -> None:
     connector = Connector(tmp_path, settings("Noted") | {"a->b.topics": "t"})
     for alias, admin in (("a", connector.source), ("b", connector.target)):
-        admin.alias = alias  # type: ignore[attr-defined]
+        admin.alias = alias
     connector._use(*(forwarded(admin, connector.config) for admin in connector._admins))
     connector.source.add("t", 2)
     connector.refresh()

@@ -13,9 +13,11 @@ from sparkmirror.connect.internal_topics import (
     ensure_internal_topics,
 )
 from sparkmirror.errors import KafkaError
+from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import Operation, answer_error, topic_right
-from sparkmirror.wire.admin import Admin, NewTopic, TopicSetting
+from sparkmirror.wire.admin import Admin, ConfigChange, NewTopic, TopicSetting
 from sparkmirror.wire.error_codes import broker_error
+from sparkmirror.wire.ranges import Range
 from tests.connect.fakes import FakeAdmin
 
 KEY = "heartbeats.topic.replication.factor"
@@ -78,7 +80,7 @@ def test_other_refusals_name_the_key(code: int, text: str) -> None:
     admin.refuses["heartbeats"] = broker_error("create topic 'heartbeats' on 'b'", code)
     with pytest.raises(KafkaError, match=text):
         ensure(admin)
-    assert admin.topics_asked == ["heartbeats"]
+    assert admin.topics_asked == []  # or the broker would create it, to delete records in time
 
 
 def test_a_topic_that_is_known_to_be_missing_must_be_created() -> None:
@@ -88,18 +90,70 @@ def test_a_topic_that_is_known_to_be_missing_must_be_created() -> None:
         ensure_internal_topic(cast(Admin, admin), "heartbeats", 3, KEY, is_missing=True)
 
 
-@pytest.mark.parametrize(
-    ("policy", "is_said"), [("delete", True), ("compact,delete", True), ("compact", False)]
-)
-def test_a_topic_that_loses_records_in_time_is_named(
-    policy: str, is_said: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def with_policy(policy: str, topic: str, records: int = 5) -> FakeAdmin:
+    """A cluster on which somebody created the topic, and wrote to it."""
     admin = FakeAdmin()
-    setting = TopicSetting("cleanup.policy", policy, 1, read_only=False, sensitive=False)
-    admin.settings["heartbeats"] = [setting]
+    admin.add(topic)
+    admin.ranges[TopicPartition(topic, 0)] = Range(0, records)
+    setting = TopicSetting("cleanup.policy", policy, 5, read_only=False, sensitive=False)
+    admin.settings[topic] = [setting]
+    return admin
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
+@pytest.mark.parametrize(
+    ("topic", "records"),
+    [
+        ("a.checkpoints.internal", 5),
+        ("mm2-offset-syncs.b.internal", 5),
+        ("mm2-offset-map.a.internal", 5),
+        ("heartbeats", 0),
+    ],
+)
+def test_a_topic_of_ours_that_a_broker_created_is_compacted(
+    topic: str, records: int, policy: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    admin = with_policy(policy, topic, records)
+    ensure_internal_topic(cast(Admin, admin), topic, 3, KEY)
+    assert admin.config_changes == [(topic, ConfigChange("cleanup.policy", 0, "compact"))]
+    named = f"'{topic}' on 'b' has cleanup.policy={policy}"
+    assert caplog.messages == [f"{named}, so what it holds is deleted in time: set to compact"]
+    caplog.clear()
+    ensure_internal_topic(cast(Admin, admin), topic, 3, KEY)
+    assert caplog.messages == []
+
+
+def test_a_topic_that_may_be_somebody_elses_is_left_as_it_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    admin = with_policy("delete", "heartbeats")
     ensure(admin)
-    said = f"'heartbeats' has cleanup.policy={policy}, so what it holds is deleted" in caplog.text
-    assert said is is_said
+    assert admin.config_changes == []
+    (text,) = caplog.messages
+    assert text.startswith("'heartbeats' on 'b' has cleanup.policy=delete, so what it holds is")
+    assert text.endswith("--add-config cleanup.policy=compact --entity-name heartbeats")
+
+
+def test_a_log_that_cannot_be_looked_at_is_not_taken_for_empty() -> None:
+    admin = with_policy("delete", "heartbeats")
+    admin.ranges[TopicPartition("heartbeats", 0)] = KafkaError("no leader")
+    ensure(admin)
+    assert admin.config_changes == []
+
+
+def test_a_repair_that_is_refused_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    topic = "a.checkpoints.internal"
+    admin = with_policy("delete", topic)
+    admin.refuses_altering[topic] = broker_error(f"alter configs of topic '{topic}' on 'b'", 44)
+    ensure_internal_topic(cast(Admin, admin), topic, 3, KEY)
+    (text,) = caplog.messages
+    assert "POLICY_VIOLATION" in text
+
+
+def test_a_compacted_topic_is_not_touched(caplog: pytest.LogCaptureFixture) -> None:
+    admin = with_policy("compact", "a.checkpoints.internal")
+    ensure_internal_topic(cast(Admin, admin), "a.checkpoints.internal", 3, KEY)
+    assert (admin.config_changes, caplog.messages) == ([], [])
 
 
 def test_a_topic_whose_settings_are_hidden_is_taken_as_it_is() -> None:

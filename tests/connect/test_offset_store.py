@@ -23,6 +23,7 @@ from sparkmirror.mirror.records import encode_offset_key, encode_offset_value
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin import Admin, NewTopic, TopicSetting
 from sparkmirror.wire.error_codes import broker_error
+from sparkmirror.wire.ranges import Range
 from tests.connect.fakes import FakeAdmin
 from tests.flows import NOWHERE, make_flow
 from tests.wire.fake_broker import FETCH, Do, FakeCluster, once
@@ -251,12 +252,27 @@ def test_a_topic_that_is_there_keeps_its_partitions(store: OffsetStore) -> None:
     assert store.partitions == 7
 
 
-def test_a_topic_that_would_forget_positions_is_refused(store: OffsetStore) -> None:
+def test_a_topic_of_ours_that_would_forget_positions_is_put_right(
+    store: OffsetStore, caplog: pytest.LogCaptureFixture
+) -> None:
     admin = FakeAdmin()
     admin.add(TOPIC)
     admin.settings[TOPIC] = [setting("delete")]
-    with pytest.raises(ConfigError, match=r"cleanup\.policy=delete.*set cleanup\.policy=compact"):
-        store.prepare(cast(Admin, admin))
+    store.prepare(cast(Admin, admin))
+    assert [change.value for _, change in admin.config_changes] == ["compact"]
+    assert f"'{TOPIC}' on 'b' has cleanup.policy=delete" in caplog.text
+
+
+def test_a_topic_with_records_that_may_be_somebody_elses_is_refused(tmp_path: Path) -> None:
+    worker = make_flow(tmp_path, {"b.offset.storage.topic": "orders"}).worker
+    admin = FakeAdmin()
+    admin.add("orders")
+    admin.settings["orders"] = [setting("delete")]
+    admin.ranges[TopicPartition("orders", 0)] = Range(0, 7)
+    expected = r"'orders' on 'b' has cleanup\.policy=delete.*set cleanup\.policy=compact"
+    with pytest.raises(ConfigError, match=expected):
+        bring_up_storage_topic(cast(Admin, admin), offsets_topic(worker))
+    assert admin.config_changes == []
 
 
 def test_a_topic_that_cannot_be_created_says_what_to_do(store: OffsetStore) -> None:

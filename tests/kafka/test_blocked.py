@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.mm2 import load_mm2
 from sparkmirror.connect.checked_file import load_checked
 from sparkmirror.connect.cluster_check import check_file
 from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.internal_topics import ensure_internal_topic
 from sparkmirror.embedded import KafkaCluster
-from tests.clusters import unique_name, wait_for
+from sparkmirror.wire.admin import Admin
+from tests.clusters import create_topic, produce, unique_name, wait_for
+from tests.mm2_suite.topics import own_configs
 
 pytestmark = pytest.mark.kafka
 
@@ -65,6 +69,23 @@ def test_heartbeats_that_cannot_be_made(target_cluster: KafkaCluster, tmp_path: 
     finally:
         connector.stop()
         connector.join(5.0)
+
+
+def test_topics_of_ours_that_a_broker_created_are_compacted(target_cluster: KafkaCluster) -> None:
+    # As auto.create.topics.enable creates them: with the broker's defaults.
+    ours = create_topic(target_cluster, f"mm2-offset-map.{unique_name('a')}.internal")
+    theirs = create_topic(target_cluster, unique_name("heartbeats"))
+    produce(target_cluster, ours, [b"1"])
+    produce(target_cluster, theirs, [b"1"])
+    client = ClientConfig("b", tuple(target_cluster.bootstrap_servers.split(",")))
+    admin = Admin(client, 30_000)
+    try:
+        for topic in (ours, theirs):
+            ensure_internal_topic(admin, topic, 1)
+    finally:
+        admin.close()
+    assert own_configs(target_cluster, ours)["cleanup.policy"] == "compact"
+    assert "cleanup.policy" not in own_configs(target_cluster, theirs)
 
 
 def test_check_of_a_connector_looks_at_its_partner(tmp_path: Path) -> None:

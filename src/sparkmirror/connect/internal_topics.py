@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
+from sparkmirror.connect.compaction import CLEANUP, COMPACT, repair_cleanup
 from sparkmirror.errors import (
     BrokerError,
     DeniedError,
@@ -23,8 +24,7 @@ from sparkmirror.wire.error_codes import error_code
 
 log = logging.getLogger(__name__)
 
-CLEANUP = "cleanup.policy"
-CONFIGS = {CLEANUP: "compact"}
+CONFIGS = {CLEANUP: COMPACT}
 
 
 class InternalTopic(NamedTuple):
@@ -67,10 +67,10 @@ def ensure_internal_topic(
     *,
     is_missing: bool = False,
 ) -> None:
-    """Create `topic`, compacted, with one partition; one that exists is taken as it is.
+    """Create `topic`, compacted, with one partition; one that exists is compacted if it is ours.
 
-    Whoever may not create goes on if it is there, unless it is known that it `is_missing`.
-    Brokers that create topics for whoever writes are left to create what they refuse.
+    Whoever may not create goes on if it is there, unless it is known that it `is_missing`. Brokers
+    are not asked to create what they refuse: they would make topics that lose state in time.
 
     Raises:
         KafkaError: the cluster refuses; names `setting`, the key that gave `replication_factor`.
@@ -78,15 +78,14 @@ def ensure_internal_topic(
     wanted = NewTopic(topic, 1, replication_factor, CONFIGS)
     error = admin.create_topics([wanted])[topic]
     if error is None:
-        _warn_of_cleanup(admin, topic)
+        if wrong := repair_cleanup(admin, topic):
+            log.warning("%s", wrong)
     elif isinstance(error, DeniedError) and not is_missing and _is_there(admin, topic):
         log.debug("%s; it is there", error)
     elif error_code(error.code).name == "UNSUPPORTED_VERSION" and not is_missing:
         # Somebody else may have created it: whether it is there shows when it is written.
         log.info("%s; going on as if it were there", error)
     else:
-        # As MirrorMaker 2's producers do; then the topic is found at the next try.
-        admin.ask_for_topics([topic])
         advice = _advice(error, replication_factor, setting)
         is_denied = isinstance(error, DeniedError) and without
         raise KafkaError(told(error, f"{without}; {advice}" if is_denied else advice)) from error
@@ -121,23 +120,6 @@ def noting_refusal(connector: Blockable) -> Iterator[None]:
 def about_missing(topics: Iterable[str], alias: str) -> dict[str, str]:
     """Complaints about internal topics that somebody deleted while they were in use."""
     return {topic: f"'{topic}' is missing on '{alias}': creating it again" for topic in topics}
-
-
-def _warn_of_cleanup(admin: Admin, topic: str) -> None:
-    """One that was there before may lose what nobody writes again."""
-    settings = admin.describe_topic_configs([topic])[topic]
-    if isinstance(settings, BrokerError):  # too new to be known everywhere, or not ours to see
-        log.debug("%s", settings)
-        return
-    for setting in settings:
-        if setting.name == CLEANUP and setting.value != CONFIGS[CLEANUP]:
-            log.warning(
-                "'%s' has %s=%s, so what it holds is deleted in time; set %s=compact on it",
-                topic,
-                CLEANUP,
-                setting.value,
-                CLEANUP,
-            )
 
 
 def _advice(error: BrokerError, replication_factor: int, setting: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.worker import WorkerConfig
+from sparkmirror.connect.compaction import CLEANUP, repair_cleanup
 from sparkmirror.errors import BrokerError, ConfigError, DeniedError, KafkaError, told
 from sparkmirror.mirror.permissions import NO_STORE
 from sparkmirror.wire.admin import Admin, NewTopic
@@ -18,7 +19,6 @@ from sparkmirror.wire.error_codes import error_code
 
 log = logging.getLogger(__name__)
 
-CLEANUP = "cleanup.policy"
 ADMIN_TIMEOUT_MS = 60_000
 
 
@@ -102,7 +102,8 @@ def bring_up_storage_topic(admin: Admin, topic: StorageTopic) -> int:
         raise ConfigError(
             topic.setting,
             topic.name,
-            f"the topic has {partitions} partitions, but the order of its records must be one",
+            f"the topic has {partitions} partitions on '{admin.alias}', but the order of its "
+            "records must be one",
             "name a topic with 1 partition",
         )
     return partitions
@@ -119,7 +120,7 @@ def _create(admin: Admin, topic: StorageTopic) -> None:
         raise KafkaError(told(error, f"{NO_STORE}; {advice}")) from error
     if error is not None:
         raise KafkaError(f"{error}; {_advice(error, topic)}") from error
-    log.info("created '%s'", topic.name)
+    log.info("created '%s' on '%s'", topic.name, admin.alias)
 
 
 def _advice(error: BrokerError, topic: StorageTopic) -> str:
@@ -129,15 +130,6 @@ def _advice(error: BrokerError, topic: StorageTopic) -> str:
 
 
 def _check_cleanup(admin: Admin, topic: StorageTopic) -> None:
-    settings = admin.describe_topic_configs([topic.name])[topic.name]
-    if isinstance(settings, KafkaError):
-        log.warning("%s", told(settings, f"make sure that it has {CLEANUP}=compact"))
-        return
-    for setting in settings:
-        if setting.name == CLEANUP and setting.value != "compact":
-            raise ConfigError(
-                topic.setting,
-                topic.name,
-                f"the topic has {CLEANUP}={setting.value}, so state would be deleted in time",
-                f"set {CLEANUP}=compact on it, or name another topic",
-            )
+    if wrong := repair_cleanup(admin, topic.name, unseen=logging.WARNING):
+        remedy = f"set {CLEANUP}=compact on it, or name another topic"
+        raise ConfigError(topic.setting, topic.name, wrong, remedy)
