@@ -10,6 +10,7 @@ import pytest
 
 from sparkmirror.cli import flow_display
 from sparkmirror.cli.flow_display import (
+    MOST_CHARACTERS,
     SUMMARY_SECONDS,
     WINDOW_SECONDS,
     FlowDisplay,
@@ -17,8 +18,10 @@ from sparkmirror.cli.flow_display import (
     Rate,
     Sample,
     describe,
+    describe_error,
     format_seconds,
 )
+from sparkmirror.config.masking import remember
 from sparkmirror.connect.flow_status import FlowStatus
 from tests.connect.fakes import Connector
 
@@ -288,3 +291,10 @@ class FakeLive:
 
     def update(self, text: object) -> None:
         self.shown.append(str(text))
+
+
+def test_a_secret_is_not_cut_in_half() -> None:
+    remember("a-secret-of-some-length")
+    side = WorkerSide("checkpoints")
+    side.last_error = "x" * (MOST_CHARACTERS - 8) + " a-secret-of-some-length"
+    assert "a-secr" not in describe_error(side)

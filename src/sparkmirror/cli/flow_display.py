@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from sparkmirror.config.log_lines import without_controls
+from sparkmirror.config.masking import mask
 from sparkmirror.connect.flow_status import FlowStatus, ShownFlow, summarize
 
 log = logging.getLogger("sparkmirror")
@@ -107,7 +109,8 @@ def _is_well(status: FlowStatus, recent: float | None) -> bool:
 
 def describe_error(connector: WorkerSide) -> str:
     """One short line about a connector that cannot do its work."""
-    text = connector.last_error.partition("\n")[0]
+    # Before it is cut: nothing would recognise half a secret.
+    text = mask(connector.last_error).partition("\n")[0]
     cut = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
     return f"{connector.name}: {cut}"
 
@@ -202,7 +205,7 @@ class FlowDisplay:
         lines = self._lines.update(self._connectors, now)
         lines += [describe_error(each) for each in self._worker_side() if each.last_error]
         if self._live is not None:
-            self._live.update(Text("\n".join(lines)))
+            self._live.update(Text(without_controls(mask("\n".join(lines)))))
         elif now >= self._next_summary:
             self._next_summary = now + SUMMARY_SECONDS
             for line in lines:
