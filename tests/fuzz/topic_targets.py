@@ -16,6 +16,12 @@ from sparkmirror.mirror.offset_map import OffsetMap
 from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
 from sparkmirror.mirror.offset_sync_store import OffsetSyncStore
 from sparkmirror.mirror.offsets import OffsetPair
+from sparkmirror.mirror.provenance import (
+    LEADER_EPOCHS,
+    TARGET_OFFSET,
+    TOPIC_ID,
+    decode_provenance,
+)
 from sparkmirror.mirror.records import (
     Checkpoint,
     Heartbeat,
@@ -86,6 +92,19 @@ def _read_offsets(records: Sequence[Record]) -> None:
         except RecordError:
             continue
         assert offset is None or 0 <= offset < 1 << 63
+        _read_provenance(record)
+
+
+def _read_provenance(record: Record) -> None:
+    """The record's bytes as the headers that tell which log a position is of."""
+    key, value = record.key, record.value
+    headers = ((LEADER_EPOCHS, value), (TOPIC_ID, key), (TARGET_OFFSET, key))
+    found = decode_provenance(headers)
+    assert (found is None) == (value is None)
+    if found is not None:
+        assert found.topic_id is None or len(found.topic_id) == 16
+        assert list(found.epochs) == sorted(found.epochs)
+        assert decode_provenance(found.encode()) == found
 
 
 def _read_mirror_records(records: Sequence[Record]) -> None:
