@@ -22,6 +22,7 @@ from sparkmirror.config.classes import (
     policy_class,
     topic_filter_class,
 )
+from sparkmirror.config.families import NO_CONVERSION, NO_CREATION, NO_JMX, NO_PREDICATES
 from sparkmirror.config.keys import Definition, Importance, Key, Status, Type, positive_or_default
 from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.config.security_keys import SECURITY_KEYS
@@ -41,10 +42,8 @@ CONFIG_PROPERTIES_EXCLUDE = (
     "unclean.leader.election.enable",
     "min.insync.replicas",
 )
-NO_CONVERSION = "records are forwarded byte for byte, as with ByteArrayConverter"
 NO_PLUGINS = "there are no Java plugins to choose from"
 NO_CONNECT_ERRORS = "it is about conversions and transformations, of which there are none here"
-NO_JMX = "there is no JMX here"
 
 
 def patterns(items: tuple[str, ...]) -> tuple[str, ...]:
@@ -119,7 +118,7 @@ CONNECT_KEYS = Definition(
         doc="Names of transformations for each record.",
         group="Transforms",
     ),
-    _unused("predicates", LIST, (), "there are no transformations for them to choose"),
+    _unused("predicates", LIST, (), NO_PREDICATES),
     _unused("config.action.reload", STRING, "restart", "secrets are read once, at the start"),
     _unused("errors.retry.timeout", LONG, 0, NO_CONNECT_ERRORS, importance=MEDIUM),
     _unused("errors.retry.delay.max.ms", LONG, 60000, NO_CONNECT_ERRORS, importance=MEDIUM),
@@ -394,11 +393,6 @@ FRAMEWORK_KEYS = Definition(
         "to, created like the worker's `offset.storage.topic`. That one is still read for "
         "partitions of which it alone has a position, but not written.",
     ),
-    _unused(
-        "topic.creation.groups",
-        LIST,
-        (),
-        "remote topics are created like their source topics before anything is written to them",
-    ),
+    _unused("topic.creation.groups", LIST, (), NO_CREATION),
 )
 MIRROR_KEYS = COMMON_KEYS + SOURCE_KEYS + CHECKPOINT_KEYS + HEARTBEAT_KEYS

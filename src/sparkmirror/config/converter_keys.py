@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sparkmirror.config.families import NO_CONVERSION
 from sparkmirror.config.keys import Definition, Importance, Key, Status, Type
 from sparkmirror.config.plugins import CONNECT, HEADER_CONVERTERS
 
-NO_CONVERSION = "records are forwarded byte for byte, as with ByteArrayConverter"
 CONVERTER_TYPE = Key(
     name="converter.type",
     type=Type.STRING,
