@@ -44,6 +44,8 @@ class FakeAdmin:
         self.topics_asked: list[str] = []
         # Partitions of topics that brokers create for those who ask; 0: they create none.
         self.auto_creates = 0
+        # Creations with more replicas are refused; 0: all are as many as is wanted.
+        self.brokers = 0
         self.refuses: dict[str, BrokerError] = {}
         self.refuses_creation: dict[str, BrokerError] = {}
         self.refuses_altering: dict[str, BrokerError] = {}
@@ -58,6 +60,9 @@ class FakeAdmin:
     def add(self, topic: str, partitions: int = 1, topic_id: bytes = b"") -> None:
         """A topic; its id is made of its name unless given."""
         self.topics[topic] = TopicView(partitions, topic_id or topic.encode())
+
+    def broker_count(self) -> int:
+        return self.brokers
 
     def list_topics(self) -> dict[str, TopicView]:
         if self.failures:
@@ -115,6 +120,8 @@ class FakeAdmin:
         outcome: dict[str, BrokerError | None] = {}
         for topic in topics:
             error = self.refuses_creation.get(topic.name) or self.refuses.get(topic.name)
+            if 0 < self.brokers < topic.replication_factor:
+                error = broker_error(f"create topic '{topic.name}' on '{self.alias}'", 38)
             outcome[topic.name] = error
             if error is None:
                 self.created.append(topic)

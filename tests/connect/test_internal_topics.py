@@ -83,6 +83,18 @@ def test_other_refusals_name_the_key(code: int, text: str) -> None:
     assert admin.topics_asked == []  # or the broker would create it, to delete records in time
 
 
+def test_with_too_few_brokers_there_are_as_many_replicas_as_brokers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    admin = FakeAdmin()
+    admin.brokers = 2
+    ensure(admin)
+    assert admin.created == [NewTopic("heartbeats", 1, 2, {"cleanup.policy": "compact"})]
+    (text,) = caplog.messages
+    assert text.startswith("created 'heartbeats' on 'b' with 2 instead of 3 replicas")
+    assert f"set {KEY} to at most" in text
+
+
 def test_a_topic_that_is_known_to_be_missing_must_be_created() -> None:
     admin = FakeAdmin()
     admin.refuses["heartbeats"] = broker_error("create topic 'heartbeats' on 'b'", 29)

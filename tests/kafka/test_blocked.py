@@ -46,17 +46,27 @@ def write_file(folder: Path, cluster: KafkaCluster, **settings: str) -> Path:
 
 def test_more_replicas_than_brokers(source_cluster: KafkaCluster, tmp_path: Path) -> None:
     assert len(source_cluster.brokers) == 1
-    path = write_file(tmp_path, source_cluster, **{"checkpoints.topic.replication.factor": "2"})
+    topic = f"{unique_name('offsets')}.internal"
+    settings = {
+        "checkpoints.topic.replication.factor": "2",
+        "offset.storage.replication.factor": "3",
+        "offset.storage.topic": topic,
+    }
+    path = write_file(tmp_path, source_cluster, **settings)
     report = check_file(load_checked(path), str(path))
-    (problem,) = (text for text in report.problems if "checkpoints" in text)
-    assert problem.endswith(
-        "cannot be created with 2 replicas: cluster 'b' has 1 broker; "
-        "set checkpoints.topic.replication.factor to at most 1"
+    end = "set checkpoints.topic.replication.factor to at most 1"
+    assert any(text.endswith(end) for text in report.warnings)
+    (problem,) = report.problems
+    assert problem == (
+        f"topic '{topic}' cannot be created with 3 replicas: cluster 'b' has 1 broker; "
+        "set offset.storage.replication.factor to at most 1"
     )
     assert not report.is_ok
 
 
-def test_heartbeats_that_cannot_be_made(target_cluster: KafkaCluster, tmp_path: Path) -> None:
+def test_heartbeats_have_as_many_replicas_as_there_are_brokers(
+    target_cluster: KafkaCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = write_file(tmp_path, target_cluster, **{HEARTBEATS: "2"})
     pair = load_mm2(path).heartbeat_pairs[0]
     connector = HeartbeatConnector(pair)
@@ -64,11 +74,12 @@ def test_heartbeats_that_cannot_be_made(target_cluster: KafkaCluster, tmp_path: 
     connector.connect()
     connector.start()
     try:
-        wait_for(lambda: connector.blocked, within=30, describe=lambda: connector.last_error)
-        assert f"set {HEARTBEATS} to at most the number of brokers" in connector.blocked
+        wait_for(lambda: connector.records, within=30, describe=lambda: connector.last_error)
     finally:
         connector.stop()
         connector.join(5.0)
+    assert f"created '{connector.topic}' on 'b' with 1 instead of 2 replicas" in caplog.text
+    assert own_configs(target_cluster, connector.topic)["cleanup.policy"] == "compact"
 
 
 def test_topics_of_ours_that_a_broker_created_are_compacted(target_cluster: KafkaCluster) -> None:

@@ -197,8 +197,7 @@ class TestCentralCluster:
             assert config["sync.topic.acls.enabled"] == "false"
             worker.wait_running(CENTRAL[2], tasks=2, on=leader)
 
-        # Their files ask for three copies of internal topics, of two brokers: these refuse, and
-        # create them in their own way when somebody writes.
+        # Their files ask for three copies of internal topics, of two brokers: there are two then.
         for topic in ("checkpoints", "heartbeats", "offset-syncs"):
             assert f"set {topic}.topic.replication.factor to at most" in leader.log
         _wait_for_heartbeats(clusters.target, ("source-0", "target-0"))

@@ -34,7 +34,12 @@ from sparkmirror.connect.needed_rights import (
     wanted_by_source,
     wanted_by_worker,
 )
-from sparkmirror.connect.start_checks import Facts, planned_topics, replica_problems
+from sparkmirror.connect.start_checks import (
+    WARNING,
+    Facts,
+    planned_topics,
+    replica_problems,
+)
 from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.permissions import EITHER, EXISTS, NEW_BROKERS, REMOTE_EXISTS, Place
@@ -78,8 +83,11 @@ def check_file(file: CheckedFile, name: str) -> Report:
             if login.probe is not None:
                 login.probe.close()
     clusters = tuple(login.report for login in logins.values())
-    problems = (*_replica_problems(file, logins), *file.problems)
-    return Report(name, file.kind, clusters, tuple(rights), file.warnings, problems)
+    found = _replica_problems(file, logins)
+    hints = [text.removeprefix(WARNING) for text in found if text.startswith(WARNING)]
+    problems = (*(text for text in found if not text.startswith(WARNING)), *file.problems)
+    warnings = (*file.warnings, *hints)
+    return Report(name, file.kind, clusters, tuple(rights), warnings, problems)
 
 
 def _replica_problems(file: CheckedFile, logins: Logins) -> list[str]:
@@ -93,7 +101,7 @@ def _replica_problems(file: CheckedFile, logins: Logins) -> list[str]:
     found: dict[str, None] = {}
     for each in file.connectors:
         planned = planned_topics(each.config, each.worker)
-        found |= dict.fromkeys(replica_problems(planned, facts_of).values())
+        found |= dict.fromkeys(text for _, text in replica_problems(planned, facts_of))
     return list(found)
 
 

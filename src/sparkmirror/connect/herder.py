@@ -25,7 +25,7 @@ from sparkmirror.config.plugins import (
     plugins,
     require_class,
 )
-from sparkmirror.config.validation import error_summary
+from sparkmirror.config.validation import error_summary, validate_connector
 from sparkmirror.config.worker_file import WorkerFile
 from sparkmirror.connect.answers import (
     ConnectorInfo,
@@ -214,7 +214,7 @@ class WorkerHerder:
 
     def _check_config(self, config: Settings) -> None:
         try:
-            infos = validate_on_worker(None, config, self._worker, self._configs)
+            infos = validate_connector(None, config, self._worker)
         except UnknownConnectorClass as error:
             raise RequestError(400, f"{CONNECT_EXCEPTION}: {error}") from error
         except UnusableConnector as error:

@@ -75,8 +75,7 @@ def ensure_internal_topic(
     Raises:
         KafkaError: the cluster refuses; names `setting`, the key that gave `replication_factor`.
     """
-    wanted = NewTopic(topic, 1, replication_factor, CONFIGS)
-    error = admin.create_topics([wanted])[topic]
+    error = _create(admin, topic, replication_factor, setting)
     if error is None:
         if wrong := repair_cleanup(admin, topic):
             log.warning("%s", wrong)
@@ -89,6 +88,36 @@ def ensure_internal_topic(
         advice = _advice(error, replication_factor, setting)
         is_denied = isinstance(error, DeniedError) and without
         raise KafkaError(told(error, f"{without}; {advice}" if is_denied else advice)) from error
+
+
+def _create(admin: Admin, topic: str, replication_factor: int, setting: str) -> BrokerError | None:
+    """Create it, if need be with as many replicas as there are brokers.
+
+    MirrorMaker 2 leaves it to the brokers then, which create it with their own number of replicas,
+    but not compacted, when they create topics for whoever writes at all.
+    """
+    error = admin.create_topics([NewTopic(topic, 1, replication_factor, CONFIGS)])[topic]
+    if error is None or not _is_too_many(error):
+        return error
+    brokers = admin.broker_count()
+    if not 0 < brokers < replication_factor:
+        return error
+    if (again := admin.create_topics([NewTopic(topic, 1, brokers, CONFIGS)])[topic]) is not None:
+        return again
+    log.warning(
+        "created '%s' on '%s' with %d instead of %d replicas: it has no more brokers; set %s to at "
+        "most the number of brokers, or add replicas when there are more",
+        topic,
+        admin.alias,
+        brokers,
+        replication_factor,
+        setting,
+    )
+    return None
+
+
+def _is_too_many(error: BrokerError) -> bool:
+    return error_code(error.code).name == "INVALID_REPLICATION_FACTOR"
 
 
 def _is_there(admin: Admin, topic: str) -> bool:
@@ -125,6 +154,6 @@ def about_missing(topics: Iterable[str], alias: str) -> dict[str, str]:
 def _advice(error: BrokerError, replication_factor: int, setting: str) -> str:
     if isinstance(error, DeniedError):
         return "an administrator may create it too: 1 partition, cleanup.policy=compact"
-    if error_code(error.code).name == "INVALID_REPLICATION_FACTOR":
+    if _is_too_many(error):
         return f"set {setting} to at most the number of brokers"
     return f"{replication_factor} replicas were asked for, see {setting}"

@@ -29,6 +29,8 @@ from sparkmirror.wire.reaching import ask_for_brokers
 
 log = logging.getLogger(__name__)
 
+# What works all the same, in some way, begins like this; `deploy` does not refuse it.
+WARNING = "warning: "
 POLICY_KEY = "replication.policy.class"
 ADMIN_TIMEOUT_MS = 5_000
 # A topic name that stands for any: asking a policy what it makes of it.
@@ -38,13 +40,15 @@ ANY_TOPIC = "orders"
 class PlannedTopic(NamedTuple):
     """An internal topic, which is created if it is missing.
 
-    `setting` gave its replication factor. Not remote topics: brokers may create those themselves.
+    `setting` gave its replication factor. `is_strict`: it is not created with fewer replicas. Not
+    remote topics: brokers may create those themselves.
     """
 
     client: ClientConfig
     name: str
     replication_factor: int
     setting: str
+    is_strict: bool = False
 
 
 class Facts(NamedTuple):
@@ -59,7 +63,7 @@ def planned_topics(config: ConnectorConfig, worker: WorkerConfig) -> list[Planne
     policy, target = flow_policy(config), config.target_client
     stored = worker.offset_storage_replication_factor
     offsets = PlannedTopic(
-        worker.client, worker.offset_storage_topic, stored, OFFSET_STORAGE_REPLICAS
+        worker.client, worker.offset_storage_topic, stored, OFFSET_STORAGE_REPLICAS, is_strict=True
     )
     own = [offsets] if offsets.name else []
     if isinstance(config, SourceConfig):
@@ -86,21 +90,22 @@ def planned_topics(config: ConnectorConfig, worker: WorkerConfig) -> list[Planne
 
 def replica_problems(
     planned: Iterable[PlannedTopic], facts_of: Callable[[ClientConfig], Facts | None]
-) -> dict[str, str]:
-    """By setting: which topic cannot be created. Of clusters that say nothing nothing is known."""
-    found: dict[str, str] = {}
+) -> list[tuple[tuple[str, str], str]]:
+    """By setting and topic: which cannot be created. Of silent clusters nothing is known."""
+    found: dict[tuple[str, str], str] = {}
     for topic in planned:
         facts = facts_of(topic.client)
         is_possible = facts is None or topic.replication_factor <= facts.brokers
         if is_possible or facts is None or topic.name in facts.topics:
             continue
         brokers = "1 broker" if facts.brokers == 1 else f"{facts.brokers} brokers"
-        found[topic.setting] = (
-            f"topic '{topic.name}' cannot be created with {topic.replication_factor} replicas: "
-            f"cluster '{topic.client.alias}' has {brokers}; "
+        hint = "" if topic.is_strict else WARNING
+        found[topic.setting, topic.name] = (
+            f"{hint}topic '{topic.name}' cannot be created with {topic.replication_factor} "
+            f"replicas: cluster '{topic.client.alias}' has {brokers}; "
             f"set {topic.setting} to at most {facts.brokers}"
         )
-    return found
+    return list(found.items())
 
 
 def policy_problem(config: ConnectorConfig, others: Iterable[ConnectorConfig]) -> str:
@@ -145,6 +150,8 @@ def validate_on_worker(
 ) -> Json:
     """Each value by itself; if they are fine, what they mean beside the worker's cluster.
 
+    A connector is created all the same if only the latter is wrong, as with MirrorMaker 2.
+
     Raises:
         WrongPlugin, UnusableConnector: as `validate_connector` does.
     """
@@ -174,10 +181,11 @@ def check_on_worker(
     def facts_of(client: ClientConfig) -> Facts | None:
         return _look_at(own) if client.is_same_cluster(own) else None
 
-    found = replica_problems(planned_topics(parsed.config, parsed.worker), facts_of)
+    replicas = replica_problems(planned_topics(parsed.config, parsed.worker), facts_of)
+    found = {setting: text for (setting, _), text in replicas}
     others = {name: each for name, each in running.items() if name != parsed.name}
     if problem := policy_problem(parsed.config, _parsed(others, worker)):
-        found[POLICY_KEY] = problem
+        found[POLICY_KEY] = f"{WARNING}{problem}"
     return found
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sparkmirror.config.plugins import CONNECTOR_CLASS, connector_class
 from sparkmirror.connect.answers import RequestError
+from sparkmirror.connect.start_checks import WARNING
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 from sparkmirror.rest.client import RUNNING, ConnectClient, Part, Status, WorkerUnreachable
 from sparkmirror.rest.connector_files import CLASSES, SOURCE_ALIAS, ConnectorFile
@@ -91,7 +92,14 @@ class Deployment:
             found = self._client.validate(file.plugin, file.body)
         except RequestError as error:
             return [ConfigError("", None, f"refused by the worker: {error}", where=where)]
-        return [ConfigError(key, None, text, where=where) for key, text in found]
+        for key, text in found:
+            if text.startswith(WARNING):
+                self._warn(f"{where}: {key}: {text.removeprefix(WARNING)}")
+        return [
+            ConfigError(key, None, text, where=where)
+            for key, text in found
+            if not text.startswith(WARNING)
+        ]
 
     def _skip(self, file: ConnectorFile) -> None:
         self._tell(f"{file.name}: already RUNNING, skipped")

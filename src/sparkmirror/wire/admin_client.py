@@ -120,6 +120,11 @@ class AdminClient:
         with self._during("describe the cluster"):
             return str(self._client.describe_cluster()["cluster_id"] or "")
 
+    def broker_count(self) -> int:
+        """How many brokers the cluster has now."""
+        with self._during("describe the cluster"):
+            return len(self._client.describe_cluster()["brokers"])
+
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
