@@ -360,17 +360,6 @@ def test_status_of_connectors_and_tasks(shell: Shell) -> None:
     assert failed == [MSC, "-", "FAILED", "connect-worker:8083", "why"]
 
 
-def test_status_of_what_runs_but_does_not_do_all_of_its_work(shell: Shell) -> None:
-    shell("deploy")
-    shell.worker.states[MSC] = (State.RUNNING, "records go to b:9092")
-    assert shell("status") == 0  # only something to know
-    shell.worker.states[MSC] = (State.RUNNING, "DEGRADED: no offset syncs")
-    assert shell("status") == 1
-    (row,) = (line for line in shell.out.splitlines() if "DEGRADED" in line)
-    assert row.split()[2] == "RUNNING"
-    assert row.endswith("DEGRADED: no offset syncs")
-
-
 def test_status_as_json(shell: Shell) -> None:
     shell("deploy")
     shell.worker.delete(CPC)
