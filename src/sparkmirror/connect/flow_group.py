@@ -142,6 +142,9 @@ class FlowGroup:
         """Begin to end; does not wait."""
         self._stopping.set()
         self._wake.set()
+        if self.phase is Phase.STARTING:
+            for source in self.connectors.sources:
+                source.stop()  # it starts no tasks any more
 
     def finish(self, deadline: float) -> None:
         """Wait for the flows; those that have only begun to start have nothing to store."""

@@ -317,7 +317,8 @@ class SourceConnector:
         for at, messages in orders.items():
             for message in messages:
                 self.tasks[at].send(message)
-        for at in range(len(self.tasks), len(after)):
+        # Told to stop while it starts: none of the tasks would have anything to store.
+        for at in range(len(self.tasks), 0 if self._ticker.is_stopping else len(after)):
             self.tasks.append(self._new_task(at))
             self.tasks[at].start()
         log.info("[%s] %d partitions in %d tasks", self.flow.name, len(wanted), len(self.tasks))

@@ -79,6 +79,11 @@ class Ticker:
         self._stopping.set()
         self._wake.set()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stopping.is_set()
+
     def join(self, seconds: float) -> bool:
         """Wait for the run under way after `stop`; tells whether it ended."""
         if self._thread.is_alive():

@@ -96,10 +96,15 @@ NOT_ADMITTED = "spark-application-"
 ALIVE_SECONDS = 1.0
 
 
+# While a session ends, Spark complains of jobs that end with it; that is no news.
+_is_ending = threading.Event()
+
+
 class SparkEngine:
     """The one Spark session of a worker process."""
 
     def __init__(self, settings: Mapping[str, str], slots_wanted: int) -> None:
+        _is_ending.clear()
         self._settings = complete_settings(settings, slots_wanted)
         self.is_local = self.master.startswith("local")
         self._link_port = _parse_port(self._settings.get(LINK_PORT, "0"))
@@ -181,6 +186,7 @@ class SparkEngine:
 
     def stop(self) -> None:
         """End the session; tasks must have ended."""
+        _is_ending.set()
         try:
             self._context.stop()
         except JVM_GONE as error:
@@ -324,7 +330,9 @@ def _relay(stream: IO[bytes], said: list[str]) -> None:
                 log.debug("Spark: %s", text)
             elif text and not text.startswith(NOISE):
                 said.append(text)
-                log.warning("Spark: %s", text)
+                log.log(
+                    logging.DEBUG if _is_ending.is_set() else logging.WARNING, "Spark: %s", text
+                )
                 if REFUSED in text:
                     log.warning("Spark: is %s that of the cluster, and has it one?", SECRET)
 
