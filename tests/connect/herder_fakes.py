@@ -197,17 +197,19 @@ class FakeGroup:
 
     def __init__(self) -> None:
         self.leads = True
-        self.lease = 10.0
         self.generation = 7
+        self.tenures = 1
+        self.is_in_doubt = False
         self.leader_url = "http://worker-1:8083/"
         self._callbacks: list[Callable[[], None]] = []
 
     @property
     def is_leader(self) -> bool:
-        return self.leads
+        return self.leads and not self.is_in_doubt
 
-    def lease_seconds(self) -> float:
-        return self.lease if self.leads else 0.0
+    @property
+    def tenure(self) -> int | None:
+        return self.tenures if self.leads else None
 
     def on_change(self, callback: Callable[[], None]) -> None:
         self._callbacks.append(callback)
@@ -297,7 +299,6 @@ class FakeWorker:
         self.offsets, self.group, self.spark = FakeOffsets(), FakeGroup(), FakeSpark()
         self.made: list[FakeRunning] = []
         self.prepare: Callable[[FakeRunning], None] = lambda running: None
-        self.time = 100.0
         self._is_stopping = False
         stores = Stores(self.configs, self.statuses, self.offsets, self.group)
         self.crew = Crew(
@@ -306,7 +307,6 @@ class FakeWorker:
             self._make,
             cast(SparkHost, self.spark),
             1.0,
-            clock=lambda: self.time,
         )
         self.file = worker_file(folder, **settings)
         self.herder = WorkerHerder(self.file, stores, self.crew, "cluster-1")

@@ -85,28 +85,25 @@ def test_who_leads_no_more_stops_without_a_word(worker: FakeWorker) -> None:
     assert worker.crew.keeper(NAME) is None
 
 
-def test_a_lease_that_was_over_for_a_moment_is_noticed(worker: FakeWorker) -> None:
+def test_a_gap_in_the_lead_is_noticed_although_it_is_over(worker: FakeWorker) -> None:
     running = start_one(worker)
-    worker.group.generation += 2
-    worker.time += 60.0  # frozen; the group has elected us anew meanwhile
+    worker.group.tenures += 1  # frozen; the group has elected us again since
     wait_for(lambda: "join" in running.calls, within=SECONDS)
     wait_for(lambda: len(worker.made) == 2, within=SECONDS)
     assert worker.configs.claims == 2
 
 
-def test_a_lease_that_is_renewed_in_time_is_one(worker: FakeWorker) -> None:
+def test_a_leader_in_doubt_stops_nothing_and_begins_nothing(worker: FakeWorker) -> None:
     running = start_one(worker)
-    for _ in range(5):
-        worker.time += 6.0
-        worker.crew.reconcile()
-    assert running.calls == ["connect", "start"]
-
-
-def test_a_slow_look_is_no_lost_lease(worker: FakeWorker) -> None:
-    running = start_one(worker)
-    worker.time += 60.0
+    worker.group.is_in_doubt = True  # its coordinator crashed, say
+    worker.configs.put_connector("another", CONFIG)
     worker.crew.reconcile()
+    assert len(worker.made) == 1
+    worker.group.is_in_doubt = False  # and its successor knows of no other leader
+    worker.crew.reconcile()
+    wait_for(lambda: len(worker.made) == 2, within=SECONDS)
     assert running.calls == ["connect", "start"]
+    assert worker.configs.claims == 1
 
 
 def test_nothing_is_told_of_a_start_that_took_longer_than_the_lease(worker: FakeWorker) -> None:

@@ -21,8 +21,10 @@ class FakeMember:
     """A place in a group, given by the test."""
 
     def __init__(self) -> None:
-        self.generation = 1
+        self.looks = 0
+        self._tenure: int | None = None
         self.seconds = 0.0
+        self._tenures = 0
         self.leader_url = ""
         self.last_error = ""
         self.has_left = False
@@ -32,8 +34,13 @@ class FakeMember:
     def is_leader(self) -> bool:
         return self.seconds > 0
 
-    def lease_seconds(self) -> float:
-        return self.seconds
+    @property
+    def tenure(self) -> int | None:
+        self.looks += 1
+        return self._tenure
+
+    def lend(self) -> Callable[[], float]:
+        return lambda: self.seconds
 
     def on_change(self, callback: Callable[[], None]) -> None:
         self._changed = callback
@@ -44,14 +51,18 @@ class FakeMember:
     def stop(self, seconds: float = 0.0) -> None:
         self.has_left = True
 
+    def notify(self) -> None:
+        self._changed()
+
     def lead(self) -> None:
         self.seconds, self.leader_url = 60.0, "me"
-        self.generation += 1
+        self._tenures += 1
+        self._tenure = self._tenures
         self._changed()
 
     def follow(self, leader: str) -> None:
         self.seconds, self.leader_url = 0.0, leader
-        self.generation += 1
+        self._tenure = None
         self._changed()
 
 
@@ -122,6 +133,11 @@ class Rig:
     def wait_for_phase(self, phase: Phase) -> None:
         wait_for(lambda: self.group.phase is phase, within=10.0, describe=lambda: str(self.calls))
 
+    def spin(self) -> None:
+        """Let the group's thread look a few times."""
+        looks = self.member.looks
+        wait_for(lambda: self.member.looks > looks + 3, within=10.0)
+
     def stop(self) -> bool:
         self.group.stop()
         self.group.finish(deadline=float("inf"))
@@ -178,6 +194,16 @@ def test_a_lost_lead_ends_the_flows_and_the_next_one_starts_others(rig: Rig) -> 
     rig.wait_for_phase(Phase.RUNNING)
     assert sorted(rig.calls[:2]) == ["connect beat", "connect source"]
     assert rig.calls[2:] == START
+
+
+def test_a_coordinator_that_does_not_answer_for_a_while_stops_no_flow(rig: Rig) -> None:
+    rig.member.lead()
+    rig.wait_for_phase(Phase.RUNNING)
+    rig.member.seconds = 0.0  # the lease is over, the tenure is not
+    rig.member.notify()
+    rig.spin()
+    assert rig.group.phase is Phase.RUNNING
+    assert rig.calls == START
 
 
 def test_what_keeps_us_out_of_the_group_is_shown(rig: Rig) -> None:

@@ -206,6 +206,33 @@ def test_members_outlive_a_restart_of_their_coordinator(group: str) -> None:
         assert watch.most == 1
 
 
+def test_a_crashed_coordinator_ends_the_lease_but_not_the_tenure(group: str) -> None:
+    with start_cluster("coordinator") as cluster, workers(cluster, group, "one") as (one,):
+        tenure, generation, lend = one.tenure, one.generation, one.lend()
+        cluster.brokers[0].kill()
+        wait_for(lambda: not one.is_leader, within=SESSION_MS / 1000)
+        assert (one.tenure, lend()) == (tenure, 0.0)
+        cluster.brokers[0].start()
+        wait_for(lambda: one.is_leader, within=60, describe=lambda: describe([one]))
+        assert (one.tenure, one.generation) == (tenure, generation)
+        assert lend() > 0
+
+
+def test_a_lead_that_another_had_in_between_is_another_tenure(
+    target_cluster: KafkaCluster, group: str
+) -> None:
+    with workers(target_cluster, group, "one", "two") as (one, two):
+        tenure, lend = one.tenure, one.lend()
+        one.freeze()
+        wait_for(lambda: two.is_leader, within=SESSION_MS / 1000 + 20)
+        one.thaw()
+        wait_for(lambda: one.tenure is None, within=20, describe=lambda: describe([one, two]))
+        two.stop()
+        wait_for(lambda: one.is_leader, within=SESSION_MS / 1000 + 20)
+        assert one.tenure != tenure
+        assert lend() == 0.0  # a task of the first tenure that is still there writes nothing
+
+
 def test_a_group_of_others_is_not_joined(target_cluster: KafkaCluster, group: str) -> None:
     topic = create_topic(target_cluster)
     with member(target_cluster, topic, group):

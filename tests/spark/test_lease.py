@@ -38,7 +38,7 @@ def lease(clock: Clock) -> Lease:
 
 
 def test_nothing_may_be_written_before_the_first_answer(lease: Lease) -> None:
-    with pytest.raises(LeaseError, match="may not lead any more"):
+    with pytest.raises(LeaseError, match="does not know that it leads"):
         lease.check()
 
 
@@ -88,7 +88,7 @@ def test_a_worker_that_lost_the_lead_takes_the_lease_back(lease: Lease) -> None:
 
 
 def test_the_worker_answers_over_the_link_and_keeps_other_messages() -> None:
-    peer, server = Peer(), LinkServer("127.0.0.1", lease=lambda: 7.5)
+    peer, server = Peer(), LinkServer("127.0.0.1", lend=lambda: lambda: 7.5)
     server.expect("t", peer)
     task = Task(server)
     task.link.wait_for_orders()
@@ -141,6 +141,61 @@ def test_not_a_byte_leaves_when_the_lease_is_over(
     assert len(clusters.target.requests) == written
     assert copy.copied(T0) == [b"one"]
     assert not copy.stored()
+
+
+def test_a_copy_that_held_still_continues_when_the_worker_leads_after_all(
+    tmp_path: Path, clusters: Target, lease: Lease, clock: Clock
+) -> None:
+    lease.renew(answer_renewal(lease.question(), 9.0))
+    loop = Loop()
+    loop.guard = lease.check
+    copy = Copy(tmp_path, clusters.source, clusters.target, loop)
+    copy.start({T0: 0})
+    clusters.source.write(T0, [b"one"])
+    copy.wait_for(1)
+    clock.now += 7
+    assert lease.is_ending
+    copy.copy.hold(may_store=True)
+    copy.run_until(lambda: copy.stored() == {T0: 0})
+    clock.now += 60
+    copy.copy.hold(may_store=False)
+    clusters.source.write(T0, [b"two", b"three"])
+    written, turns = len(clusters.target.requests), Turns(loop, 20)
+    copy.run_until(turns.are_over)
+    assert len(clusters.target.requests) == written
+    lease.renew(answer_renewal(lease.question(), 9.0))
+    copy.copy.go_on()
+    assert copy.wait_for(3) == [b"one", b"two", b"three"]
+    copy.stop()
+    copy.close()
+    assert copy.copied(T0) == [b"one", b"two", b"three"]
+
+
+class Turns:
+    """So many turns of a loop, of a few milliseconds each."""
+
+    def __init__(self, loop: Loop, count: int) -> None:
+        self._loop, self._left = loop, count
+        self._count()
+
+    def _count(self) -> None:
+        self._left -= 1
+        if self._left:
+            self._loop.call_later(0.02, self._count)
+
+    def are_over(self) -> bool:
+        return self._left == 0
+
+
+def test_a_worker_that_answers_nothing_is_told_from_one_in_doubt(
+    lease: Lease, clock: Clock
+) -> None:
+    for _ in range(5):
+        clock.now += 50
+        lease.renew(answer_renewal(lease.question(), 0.0))
+        assert (lease.is_over, lease.is_silent) == (True, False)
+    clock.now += 61
+    assert lease.is_silent
 
 
 def test_positions_go_to_the_workers_own_cluster(tmp_path: Path, clusters: Target) -> None:

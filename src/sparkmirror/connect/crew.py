@@ -19,7 +19,6 @@ from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.connect.stores import Settings, Snapshot, Stores
 from sparkmirror.connect.tenure import Tenure
 from sparkmirror.errors import MirrorError
-from sparkmirror.spark.lease import boot_clock
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +41,6 @@ class Crew:
         make: Callable[[Settings], Running],
         spark: SparkHost,
         stop_seconds: float = 5.0,
-        *,
-        clock: Callable[[], float] = boot_clock,
     ) -> None:
         self.problem = ""
         self.last_turn = time.monotonic()
@@ -54,7 +51,7 @@ class Crew:
         self._make = make
         self._spark = spark
         self._stop_seconds = stop_seconds
-        self._tenure = Tenure(stores.group, clock)
+        self._tenure = Tenure(stores.group)
         self._lock = threading.Lock()
         self._keepers: dict[str, ConnectorKeeper] = {}
         self._leaving: list[ConnectorKeeper] = []
@@ -139,9 +136,9 @@ class Crew:
         self._leaving = [keeper for keeper in self._leaving if not keeper.has_ended]
         if self._tenure.has_lapsed():
             self._step_down("this worker leads no more")
-        if not self.leads():
+        if self._group.tenure is None:
             self._close_spark()
-        elif not self._leaving:
+        elif self.leads() and not self._leaving:
             self._take_over()
             self._apply(self._configs.snapshot())
             self._check_spark()

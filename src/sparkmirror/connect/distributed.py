@@ -74,7 +74,7 @@ class DistributedWorker:
             term=lambda: self.membership.term,
         )
         self.statuses = StatusStore(worker.client, statuses_topic(worker))
-        self._spark = SparkHost(file.spark, self.membership.lease_seconds)
+        self._spark = SparkHost(file.spark, self.membership.lend)
         offsets = AllOffsets(worker, _offsets(file), self._parse)
         stores = Stores(self.configs, self.statuses, offsets, self.membership)
         self.crew = Crew(

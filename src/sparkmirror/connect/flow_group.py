@@ -237,7 +237,7 @@ class FlowGroup:
         for source in self.connectors.sources:
             if self._stopping.is_set() or self._tenure.has_lapsed():
                 return False
-            source.start(engine, links, self.member.lease_seconds)
+            source.start(engine, links, self.member.lend())
         return True
 
 

@@ -4,9 +4,14 @@ Runs on: worker, on a thread of its own. The group's leader, as its coordinator 
 it stays while it lives. Genuine Connect workers use other protocols, so they and we never share a
 group: the coordinator refuses whoever comes second.
 
-Nobody else can lead before the coordinator has missed us for the session timeout, or for the
+No other worker can lead before the coordinator has missed us for the session timeout, or for the
 rebalance timeout when others wait for us to join again. Both are counted from when our last
-answered request was *sent*, and a second is left for whoever must stop: this is the lease.
+answered request was *sent*, and a second is left for those who must stop: this is the lease.
+
+A coordinator that crashes lets the lease run out although no other worker leads: its successor
+counts every session from its own start. So the end of a lease only puts our tasks on hold. A
+heartbeat that the coordinator accepts in the same generation proves that there was no other leader,
+and they continue: the *tenure* lasts. A new generation after the lease begins another tenure.
 """
 
 from __future__ import annotations
@@ -42,6 +47,9 @@ LEASE_MARGIN_SECONDS = 1.0
 # What the coordinator refuses for a reason that somebody has to remove.
 REFUSED_SECONDS = 5.0
 STOP_SECONDS = 10.0
+# How long after its lease a leader may still hope to hear that there is no other. A broker that
+# crashed is replaced within its session timeout (9 s) and some seconds of loading the group.
+DOUBT_SECONDS = 30.0
 NEVER = float("-inf")
 
 
@@ -98,6 +106,7 @@ class Membership:
         self._stable_at = NEVER
         # One value, so that other threads never see half of a change.
         self._lease_end = NEVER
+        self._tenure = 0
         self._told = View()
         self._callbacks: list[Callable[[], None]] = []
         self._stopping = threading.Event()
@@ -140,6 +149,20 @@ class Membership:
     def lease_seconds(self) -> float:
         """For how long nobody else can lead; 0 when this worker does not."""
         return max(0.0, self._lease_end - self._clock())
+
+    @property
+    def tenure(self) -> int | None:
+        """Counts the times that this worker led without a gap; None when it does not lead.
+
+        It may be in doubt, when the lease is over: then nothing may be written.
+        """
+        in_time = self._clock() < self._lease_end + DOUBT_SECONDS
+        return self._tenure if self._view.leads and in_time else None
+
+    def lend(self) -> Callable[[], float]:
+        """What tasks that start now are lent; nothing after the end of this tenure."""
+        tenure = self._tenure
+        return lambda: self.lease_seconds() if self._tenure == tenure else 0.0
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Call when anything of the above has changed; on our thread, so it must not block."""
@@ -223,6 +246,9 @@ class Membership:
         if leads:
             assignments = dict.fromkeys(joined.members, self._assignment(joined))
         sent_at, assignment = self._member.sync(assignments)
+        if leads and not self.is_leader:
+            # Before anything is lent to tasks of an earlier tenure.
+            self._tenure += 1
         self._hear(sent_at, is_stable=True)
         url, members = _read_assignment(assignment)
         self.last_error = ""
@@ -306,11 +332,24 @@ class Membership:
         if now.leads and not self._told.leads:
             log.info("[%s] %s leads, generation %d", self._group, self.own_url, now.generation)
         if self._told.leads and not now.leads:
-            level = logging.INFO if self._stopping.is_set() else logging.WARNING
-            log.log(level, "[%s] %s does not lead any more", self._group, self.own_url)
+            self._tell_end()
         self._told = now
         for callback in self._callbacks:
             callback()
+
+    def _tell_end(self) -> None:
+        level = logging.INFO if self._stopping.is_set() else logging.WARNING
+        if self._view.leads and not self._stopping.is_set():
+            log.log(
+                level,
+                "[%s] %s has not heard from the group's coordinator on '%s': its tasks hold still "
+                "until the coordinator says that no other process leads",
+                self._group,
+                self.own_url,
+                self._config.alias,
+            )
+        else:
+            log.log(level, "[%s] %s does not lead any more", self._group, self.own_url)
 
     def _complain(self, error: KafkaError) -> None:
         text = told_if_denied(error, self._denied)

@@ -31,9 +31,10 @@ from sparkmirror.mirror.offset_map_chunks import offset_map_topic
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.spark.copy_settings import Assigned, encode_assigned, start_message
+from sparkmirror.spark.lease import Lender
 from sparkmirror.spark.link_files import LinkFiles, clients_of_tasks
 from sparkmirror.spark.link_frames import Message
-from sparkmirror.spark.link_server import Lender, LinkServer
+from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition

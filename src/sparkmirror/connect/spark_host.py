@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from sparkmirror.errors import MirrorError
+from sparkmirror.spark.lease import Lender, for_ever
 from sparkmirror.spark.link_server import LinkServer
 from sparkmirror.spark.session import SparkEngine
 
@@ -29,12 +30,12 @@ class SparkHost:
     def __init__(
         self,
         settings: Mapping[str, str],
-        lease: Callable[[], float | None] = lambda: None,
+        lend: Callable[[], Lender] = lambda: for_ever,
         slots: int = SLOTS,
     ) -> None:
-        """`lease` tells how many seconds this worker leads for sure: so long may tasks write."""
+        """`lend` gives each task what tells how many seconds it may go on writing."""
         self._settings = settings
-        self._lease = lease
+        self._lend = lend
         self._slots = slots
         self._lock = threading.Lock()
         self._start: _Start | None = None
@@ -96,7 +97,7 @@ class SparkHost:
     def _make(self) -> Started:
         began = time.monotonic()
         engine = SparkEngine(self._settings, self._slots)
-        links = LinkServer(*engine.link_address, self._lease)
+        links = LinkServer(*engine.link_address, self._lend)
         log.info("Spark %s is up after %.1f s", engine.master, time.monotonic() - began)
         return engine, links
 

@@ -116,6 +116,7 @@ class CopyLoop:
         self._left: set[TopicPartition] = set()
         self._stopping = False
         self._fetch_held = False
+        self._holding = False
         self.records = 0
         self.bytes = 0
         self._delivery = DeliveryTimeout(loop, connector.producer.delivery_timeout_ms)
@@ -159,6 +160,16 @@ class CopyLoop:
         """Fetch nothing more; `run` ends when everything is stored and committed."""
         self._stopping = True
         self._fetcher.stopped = True
+
+    def hold(self, *, may_store: bool) -> None:
+        """Fetch nothing more until `go_on`; store what was copied, as long as that is allowed."""
+        self._holding = True
+        if may_store:
+            self._committer.commit()
+
+    def go_on(self) -> None:
+        """Undo `hold`: the next turn fetches."""
+        self._holding = False
 
     def run(self) -> None:
         """Copy until stopped; raises what ends the task."""
@@ -245,7 +256,8 @@ class CopyLoop:
         """False while enough bytes wait for the target."""
         excused = min(self._producer.stuck_bytes, STUCK_BYTES)
         waiting = self._producer.waiting_bytes - excused
-        if waiting < WAITING_BYTES and self._pool.leased_bytes < LEASED_BYTES:
+        has_room = waiting < WAITING_BYTES and self._pool.leased_bytes < LEASED_BYTES
+        if has_room and not self._holding:
             return True
         self._fetch_held = True
         return False
@@ -265,7 +277,7 @@ class CopyLoop:
             return Taken(self._damages.stand(partition, records.next_offset, error))
         if planned.batches:
             self._producer.offer(
-                partition.target, self._parcels(partition, planned.batches, records)
+                partition.target, partition.parcels(planned.batches, records.lease)
             )
         return Taken(planned.next_offset, planned.leader_epoch)
 
@@ -339,20 +351,6 @@ class CopyLoop:
             self.missing.note(tp.topic)
 
     # -- inside ------------------------------------------------------------------------------------
-
-    @staticmethod
-    def _parcels(
-        partition: CopyPartition, batches: list[Outgoing], records: Records
-    ) -> list[Parcel]:
-        parcels = []
-        for batch in batches:
-            lease = None
-            if isinstance(batch.view, memoryview):  # it lies in the receive buffer
-                lease = records.lease
-                lease.hold()
-            partition.pending_records += batch.count
-            parcels.append(Parcel(batch.view, batch.count, lease, batch))
-        return parcels
 
     def say_problems(self) -> None:
         """Log what does not pass by itself; called about once a second."""

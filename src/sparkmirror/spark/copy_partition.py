@@ -5,6 +5,7 @@ Runs on: executor. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -16,8 +17,10 @@ from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.errors import DataLossError
 from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.buffers import Lease
 from sparkmirror.wire.fetch_messages import Limits
 from sparkmirror.wire.fetch_state import Partition
+from sparkmirror.wire.parcels import Parcel
 from sparkmirror.wire.ranges import Range
 
 
@@ -63,6 +66,18 @@ class CopyPartition:
             max_batch_bytes=min(rules.max_batch_bytes or most_bytes, most_bytes),
             merge_into_bytes=min(rules.merge_into_bytes, most_bytes // 2),
         )
+
+    def parcels(self, batches: Iterable[Outgoing], buffer: Lease) -> list[Parcel]:
+        """The batches as the producer takes them; those that lie in the receive buffer hold it."""
+        parcels = []
+        for batch in batches:
+            lease = None
+            if isinstance(batch.view, memoryview):
+                lease = buffer
+                lease.hold()
+            self.pending_records += batch.count
+            parcels.append(Parcel(batch.view, batch.count, lease, batch))
+        return parcels
 
     def settle(self, batch: Outgoing) -> bool:
         """The batch is stored or skipped; tells whether its offsets are of the topic as it is."""

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 NUMBERS_SECONDS = 1.0
 LEASE_SECONDS = 0.25
-LEASE_ENDING = "no word from the worker"
+NO_WORD = "no word from the worker"
 MOST_PROBLEMS = 10
 
 
@@ -97,6 +97,7 @@ class CopyTask:
         self._loop.guard = self._lease.check
         self._copy = CopyLoop(parse_start(orders), self._loop)
         self._ended = "stopped"
+        self._holding = False
         link.attach(self._loop, self._on_message, self._on_lost)
         self._report()
         self._watch_lease()
@@ -132,13 +133,25 @@ class CopyTask:
         self._copy.stop()
 
     def _watch_lease(self) -> None:
-        """The worker does not answer: it hangs, and another one will take over."""
-        self._lease.check()
-        if self._lease.is_ending and self._ended != LEASE_ENDING:
-            log.warning("the worker does not say that it still leads: committing and ending")
-            self._ended = LEASE_ENDING
+        """While the worker cannot say that it leads, another one may copy: hold still."""
+        if self._lease.is_silent:
+            self._lease.check()
+            log.warning("the worker does not answer: storing positions and ending")
+            self._ended = NO_WORD
             self._copy.stop()
+        elif self._lease.is_ending:
+            self._hold()
+        elif self._holding:
+            self._holding = False
+            log.warning("the worker leads: copying again")
+            self._copy.go_on()
         self._loop.call_later(LEASE_SECONDS, self._watch_lease)
+
+    def _hold(self) -> None:
+        if not self._holding:
+            self._holding = True
+            log.warning("the worker does not say that it still leads: holding still until it does")
+        self._copy.hold(may_store=not self._lease.is_over)
 
     def _report(self) -> None:
         self._copy.say_problems()

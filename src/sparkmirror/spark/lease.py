@@ -1,12 +1,15 @@
 """Until when a task may write: a worker that leads lends its tasks the time during which it leads.
 
 Runs on: executor and worker. A worker that is frozen, or cut off from its cluster, loses the lead
-to another one, which copies the same partitions. Its tasks must have stopped by then, and one that
-was frozen too must not send another byte when it wakes up.
+to another one, which copies the same partitions. Its tasks must hold still by then, and one that
+was frozen too must not send another byte when it wakes up. A task that is lent time again
+continues: the worker lends only to tasks of its own tenure (`connect/membership`), in which there
+was no other leader.
 
     task                          worker
     renew, at=its clock  ------>  how long it leads for sure, counted from when it asked
-    until at + seconds   <------  lease, at, seconds (None: there are no others, for ever)
+    until at + seconds   <------  lease, at, seconds (None: there are no others, for ever;
+                                  0: the worker does not know whether it leads, or knows that not)
 
 The end is counted from the moment of the question, by the task's own clock: an answer that lay in a
 buffer while the task was frozen gives it no time.
@@ -23,10 +26,14 @@ from sparkmirror.spark.link_frames import Message
 
 RENEW = "renew"
 LEASE = "lease"
-# A task that was not heard of until so short before the end stores its positions and ends: this
-# share of the longest lease it ever had, but not more than these seconds.
+# A task whose lease was not renewed until so short before its end stores its positions and holds
+# still: this share of the longest lease it ever had, but not more than these seconds.
 SPARE_SHARE = 0.3
 MOST_SPARE_SECONDS = 3.0
+# A worker that answers no question for so long hangs: its tasks end.
+SILENCE_SECONDS = 60.0
+
+Lender = Callable[[], float | None]
 
 
 def boot_clock() -> float:
@@ -41,6 +48,7 @@ class Lease:
         self._clock = clock
         self._end = -math.inf
         self._spare = 0.0
+        self._heard_at = clock()
 
     def question(self) -> Message:
         """What the worker is asked."""
@@ -48,6 +56,7 @@ class Lease:
 
     def renew(self, answer: Message) -> None:
         """Take the worker's answer."""
+        self._heard_at = self._clock()
         seconds = answer["seconds"]
         if seconds is None:
             self._end = math.inf
@@ -61,6 +70,11 @@ class Lease:
         return self._end - self._clock() < self._spare
 
     @property
+    def is_silent(self) -> bool:
+        """True when the worker has not answered for long."""
+        return self._clock() - self._heard_at > SILENCE_SECONDS
+
+    @property
     def is_over(self) -> bool:
         """True when somebody else may be copying."""
         return self._clock() >= self._end
@@ -68,7 +82,12 @@ class Lease:
     def check(self) -> None:
         """Raise LeaseError when nothing may be written any more; called before every write."""
         if self.is_over:
-            raise LeaseError("the worker may not lead any more: nothing is written")
+            raise LeaseError("the worker does not know that it leads: nothing is written")
+
+
+def for_ever() -> float | None:
+    """What a worker without others lends."""
+    return None
 
 
 def answer_renewal(question: Message, seconds: float | None) -> Message:

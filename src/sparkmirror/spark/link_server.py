@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sparkmirror.errors import KafkaError, MirrorError, TransportError
-from sparkmirror.spark.lease import RENEW, answer_renewal
+from sparkmirror.spark.lease import RENEW, Lender, answer_renewal, for_ever
 from sparkmirror.spark.link_callers import Caller, Callers
 from sparkmirror.spark.link_certificate import make_identity
 from sparkmirror.spark.link_frames import (
@@ -40,7 +40,6 @@ ACCEPT_PAUSE_SECONDS = 1.0
 
 
 # How many seconds a task may write for sure; None: as long as it likes.
-Lender = Callable[[], float | None]
 
 
 class TaskPeer(Protocol):
@@ -90,16 +89,17 @@ class Link:
 class LinkServer:
     """Listens for tasks."""
 
-    def __init__(self, bind: str, port: int = 0, lease: Lender = lambda: None) -> None:
-        """`lease` tells how many seconds tasks may go on writing; None: as long as they like."""
+    def __init__(
+        self, bind: str, port: int = 0, lend: Callable[[], Lender] = lambda: for_ever
+    ) -> None:
+        """`lend` gives each task what tells how many seconds it may go on writing."""
         self._secret = new_secret()
         self._identity = make_identity()
-        self._lease = lease
+        self._lend = lend
         self._listener = _listen_on(bind, port)
         self.port: int = self._listener.getsockname()[1]
         self._lock = threading.Lock()
         self._peers: dict[str, TaskPeer] = {}
-        # Of tasks whose flow has a group of its own; the others have the server's.
         self._leases: dict[str, Lender] = {}
         self._links: dict[str, Link] = {}
         self._callers = Callers(lambda: len(self._peers))
@@ -115,7 +115,7 @@ class LinkServer:
         """From now on `task` may call in; `lease` takes the place of the server's."""
         with self._lock:
             self._peers[task] = peer
-            self._leases[task] = lease or self._lease
+            self._leases[task] = lease or self._lend()
 
     def forget(self, task: str) -> None:
         """`task` may not call in any more; its link is cut."""
@@ -212,7 +212,7 @@ class LinkServer:
     def _hear(self, task: str, link: Link, peer: TaskPeer, message: Message) -> None:
         if message.get("type") == RENEW:
             with self._lock:
-                lease = self._leases.get(task, self._lease)
+                lease = self._leases.get(task, lambda: 0.0)
             link.send(answer_renewal(message, lease()))
         else:
             peer.on_message(link, message)
