@@ -81,7 +81,11 @@ def test_users_are_those_of_javas_option(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_open_listener_is_told_before_anything_else(caplog: pytest.LogCaptureFixture) -> None:
-    nobody = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "1"}
+    nobody = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "default.api.timeout.ms": "1",
+        "request.timeout.ms": "1",
+    }
     file = worker_with({"listeners": "http://127.0.0.1:0,http://0.0.0.0:0", **nobody})
     with caplog.at_level(logging.WARNING), pytest.raises(TransportError):
         worker.serve(file, threading.Event())

@@ -255,9 +255,9 @@ def test_error_shows_the_placeholder_and_not_the_value(tmp_path: Path) -> None:
             id="provider-without-class",
         ),
         pytest.param(
-            {"A.consumer.auto.offset.reset": "by_duration:P1D"},
-            "A.consumer.auto.offset.reset=by_duration:P1D: starting at a point in time is not in "
-            "this version; use earliest, latest or none",
+            {"A.consumer.auto.offset.reset": "by_duration:P1X"},
+            "A.consumer.auto.offset.reset=by_duration:P1X: 'P1X' is no ISO 8601 duration; use one "
+            "such as PT6H, P7D or P1DT12H30M",
             id="consumer-key",
         ),
         pytest.param(

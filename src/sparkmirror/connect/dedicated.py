@@ -135,10 +135,11 @@ def _make_groups(config: MirrorMakerConfig, spark: SparkHost) -> dict[tuple[str,
     every: list[Member] = [*config.flows, *config.heartbeat_pairs]
     for member in every:
         members.setdefault(_group_key(member), []).append(member)
-    return {key: _make_group(rows, spark) for key, rows in members.items()}
+    needed = spark if config.flows else None
+    return {key: _make_group(rows, needed) for key, rows in members.items()}
 
 
-def _make_group(members: Sequence[Member], spark: SparkHost) -> FlowGroup:
+def _make_group(members: Sequence[Member], spark: SparkHost | None) -> FlowGroup:
     return FlowGroup(members[0].worker, lambda: _make_connectors(members), spark)
 
 

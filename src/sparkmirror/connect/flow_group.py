@@ -105,8 +105,9 @@ class FlowGroup:
     """
 
     def __init__(
-        self, worker: WorkerConfig, make: Callable[[], Connectors], spark: SparkHost
+        self, worker: WorkerConfig, make: Callable[[], Connectors], spark: SparkHost | None
     ) -> None:
+        """`spark`: None if this process copies nothing."""
         self.failure: MirrorError | None = None
         self.phase = Phase.JOINING
         self.connectors = make()
@@ -223,21 +224,22 @@ class FlowGroup:
 
     def _start_all(self) -> bool:
         """Whether all could start before this process had to stop, or to leave them to another."""
-        # First: what the flows find on their first look includes the heartbeats.
-        for worker_side in self.connectors.worker_side:
-            worker_side.start()
-        if not self.connectors.sources:
-            return True
         try:
-            engine, links = self._spark.get()
+            # Before anything is created: if Spark cannot start, this process ends. Also for a
+            # group that has heartbeats only.
+            started = self._spark.get() if self._spark else None
         except MirrorError:
             if self._stopping.is_set():
                 return False
             raise
+        # First: what the flows find on their first look includes the heartbeats.
+        for worker_side in self.connectors.worker_side:
+            worker_side.start()
         for source in self.connectors.sources:
             if self._stopping.is_set() or self._tenure.has_lapsed():
                 return False
-            source.start(engine, links, self.member.lend())
+            assert started is not None, "a file with flows needs Spark"
+            source.start(*started, self.member.lend())
         return True
 
 
