@@ -13,6 +13,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from sparkmirror.config import masking
 from sparkmirror.config.name_patterns import close_process
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.kafka_jars import kafka_jars
@@ -117,6 +118,12 @@ def log_is_whole() -> Iterator[None]:
                 logger.setLevel(logging.NOTSET)
     yield
     ours.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def no_word_of_another_test_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test gave out as a secret is a common word in the next one."""
+    monkeypatch.setattr(masking, "_known", masking._Known())
 
 
 @pytest.fixture(scope="session", autouse=True)

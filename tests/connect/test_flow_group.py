@@ -78,6 +78,9 @@ class FakeConnector:
     def connect(self) -> None:
         self._calls.append(f"connect {self.name}")
 
+    def disconnect(self) -> None:
+        self._calls.append(f"disconnect {self.name}")
+
     def start(self, *arguments: Any) -> None:
         self._calls.append(f"start {self.name}")
         for lease in arguments[2:]:
@@ -172,7 +175,7 @@ def test_a_stand_by_says_who_copies_and_starts_nothing(
     assert rig.view.stands_by == "standing by: other/7 copies this flow"
     assert "[a-mm2 on 'b'] stands by: other/7 copies this flow" in caplog.text
     assert rig.stop()
-    assert rig.calls == []
+    assert rig.calls == ["disconnect source", "disconnect beat"]
 
 
 def test_a_stand_by_takes_over(rig: Rig) -> None:

@@ -13,6 +13,8 @@ SHORT_TIMEOUT_MS = 2000
 SHORT_TIMEOUTS = {
     "target.producer.request.timeout.ms": str(SHORT_TIMEOUT_MS),
     "SOURCE.consumer.request.timeout.ms": str(SHORT_TIMEOUT_MS),
+    # A coordinator that was frozen for longer than a session has lost all members when it wakes.
+    "target.session.timeout.ms": "30000",
 }
 # Longer than a client waits for an answer (and the two seconds on top), and than it takes the
 # controller to miss a broker.

@@ -54,20 +54,19 @@ def test_more_replicas_than_brokers(source_cluster: KafkaCluster, tmp_path: Path
     }
     path = write_file(tmp_path, source_cluster, **settings)
     report = check_file(load_checked(path), str(path))
-    end = "set checkpoints.topic.replication.factor to at most 1"
-    assert any(text.endswith(end) for text in report.warnings)
-    (problem,) = report.problems
-    assert problem == (
+    assert (
         f"topic '{topic}' cannot be created with 3 replicas: cluster 'b' has 1 broker; "
         "set offset.storage.replication.factor to at most 1"
-    )
+    ) in report.problems
+    assert any("set checkpoints.topic.replication.factor" in text for text in report.problems)
+    assert len(report.problems) == 2
     assert not report.is_ok
 
 
 def test_heartbeats_have_as_many_replicas_as_there_are_brokers(
     target_cluster: KafkaCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = write_file(tmp_path, target_cluster, **{HEARTBEATS: "2"})
+    path = write_file(tmp_path, target_cluster)
     pair = load_mm2(path).heartbeat_pairs[0]
     connector = HeartbeatConnector(pair)
     connector.topic = unique_name("heartbeats")  # other tests leave theirs behind
@@ -78,8 +77,24 @@ def test_heartbeats_have_as_many_replicas_as_there_are_brokers(
     finally:
         connector.stop()
         connector.join(5.0)
-    assert f"created '{connector.topic}' on 'b' with 1 instead of 2 replicas" in caplog.text
+    assert f"created '{connector.topic}' on 'b' with 1 instead of 3 replicas" in caplog.text
     assert own_configs(target_cluster, connector.topic)["cleanup.policy"] == "compact"
+
+
+def test_a_number_of_replicas_that_the_user_chose_is_kept_to(
+    target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    path = write_file(tmp_path, target_cluster, **{HEARTBEATS: "2"})
+    connector = HeartbeatConnector(load_mm2(path).heartbeat_pairs[0])
+    connector.topic = unique_name("heartbeats")
+    connector.connect()
+    connector.start()
+    try:
+        wait_for(lambda: connector.refused, within=30)
+    finally:
+        connector.stop()
+        connector.join(5.0)
+    assert f"set {HEARTBEATS} to at most the number of brokers" in connector.refused
 
 
 def test_topics_of_ours_that_a_broker_created_are_compacted(target_cluster: KafkaCluster) -> None:

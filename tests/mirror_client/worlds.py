@@ -147,6 +147,9 @@ def _mirror(engine: str, folder: Path, source: KafkaCluster, target: KafkaCluste
         **dict.fromkeys(_EVERY_SECOND, "1"),
         **dict.fromkeys(_ONE_COPY, "1"),
     }
+    if engine == "sparkmirror":
+        # Both have the same source, and there heartbeats of a pair of the same name.
+        settings["src.group.id"] = "ours"
     store_properties(folder / "mm2.properties", settings)
     return mirror_process(engine, folder / "mm2.properties")
 

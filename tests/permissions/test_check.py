@@ -142,6 +142,7 @@ def _connector_files(world: World, folder: Path) -> tuple[Path, Path]:
         **{f"producer.{key}": value for key, value in writer.items()},
         "group.id": "g",
         "offset.storage.topic": "co",
+        "offset.storage.replication.factor": "1",
         "config.storage.topic": "cc",
         "status.storage.topic": "cs",
     }

@@ -29,7 +29,6 @@ from sparkmirror.connect.needed_rights import (
 )
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_connector import SourceConnector
-from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.errors import MirrorError
 from sparkmirror.spark.copy_loop import CopyLoop
 from sparkmirror.spark.copy_settings import parse_start
@@ -197,8 +196,7 @@ class World:
 
     def run_group(self) -> bool:
         """Join the flow's group; whether this process may copy the flow."""
-        spark = cast(SparkHost, SimpleNamespace())
-        group = FlowGroup(self.flow.worker, lambda: Connectors([], []), spark)
+        group = FlowGroup(self.flow.worker, lambda: Connectors([], []), spark=None)
         group.start()
         try:
             wait_for(

@@ -169,6 +169,12 @@ class CheckpointConnector:
         self._source, self._target = self._admins
         self._group_sync = GroupSync(self._flow, self._target)
 
+    def disconnect(self) -> None:
+        """Close all connections; the only step that is needed when nothing was started."""
+        for each in (self._translator, *self._admins):
+            if each is not None:
+                each.close()
+
     def start(self) -> None:
         """Create and read the topics, then follow the groups; what fails is tried again."""
         if not self.is_enabled:
@@ -224,7 +230,7 @@ class CheckpointConnector:
         self._writer.close()
         self._offsets.close()
         if has_ended:  # whoever closes under a thread's feet makes it fail in strange ways
-            self._close()
+            self.disconnect()
         return is_stored
 
     def _finish(self, deadline: float) -> bool:
@@ -234,12 +240,6 @@ class CheckpointConnector:
             return False
         self._commit()
         return self._offsets.flush(max(0.0, deadline - time.monotonic()))
-
-    def _close(self) -> None:
-        if self._translator is not None:
-            self._translator.close()
-        for admin in self._admins:
-            admin.close()
 
     # -- getting ready -----------------------------------------------------------------------------
 
@@ -266,6 +266,7 @@ class CheckpointConnector:
             self._config.checkpoints_topic_replication_factor,
             REPLICAS_KEY,
             meanwhile(Feature.CHECKPOINTS, Place.CHECKPOINTS, CREATE),
+            is_chosen=REPLICAS_KEY in self._config.settings,
             is_missing=self._log.topic in self._writer.missing,
         )
 

@@ -30,6 +30,7 @@ from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
 from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.connect.spark_host import SparkHost
 from sparkmirror.connect.start_report import refuse_fresh_starts
+from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +61,13 @@ class DedicatedMirror:
             ConfigErrors: the same for key stores and logins that cannot be used.
             MirrorError: with `resume_only`, all partitions that would start afresh, of all flows.
         """
-        if not Background(self._connect).wait(stop):
-            return
+        try:
+            if not Background(self._connect).wait(stop):
+                return
+        except MirrorError:
+            for group in self._groups.values():
+                group.close_unused()
+            raise
         self._is_started = True
         if self.flows:
             self._spark.begin()

@@ -44,6 +44,9 @@ class DedicatedTopics:
     def connect(self) -> None:
         """Other connectors say of each of these clusters why it cannot be reached."""
 
+    def disconnect(self) -> None:
+        """Nothing was opened."""
+
     def start(self) -> None:
         """Begin to create."""
         self._ticker.start()

@@ -65,6 +65,9 @@ class WorkerConnector(Protocol):
     def connect(self) -> None:
         """Open the admin connections; KafkaError says of each cluster why it cannot be reached."""
 
+    def disconnect(self) -> None:
+        """Close what `connect` opened, when nothing was started."""
+
     def start(self) -> None:
         """Begin; what fails from here on is logged and tried again."""
 
@@ -157,6 +160,15 @@ class FlowGroup:
             log.warning("[%s] the flows did not end in time", self.name)
             self.is_clean = False
         self.member.stop(0.0)
+        if not self._thread.is_alive():
+            self.close_unused()
+
+    def close_unused(self) -> None:
+        """Close the connections of connectors that never started."""
+        if not self._is_used:
+            self._is_used = True
+            for each in self.connectors.all:
+                each.disconnect()
 
     def leave(self) -> None:
         """Leave the group: last of all, so that nobody takes over what still runs."""

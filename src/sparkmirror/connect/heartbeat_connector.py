@@ -95,6 +95,10 @@ class HeartbeatConnector:
         if self.is_enabled:
             self._admin = self._open_admin()
 
+    def disconnect(self) -> None:
+        """Close what `connect` opened, when nothing was started."""
+        self._close_admin()
+
     def start(self) -> None:
         """Create the topics, then emit; what fails is tried again until `stop`."""
         if not self.is_enabled:
@@ -160,6 +164,7 @@ class HeartbeatConnector:
             config.heartbeats_topic_replication_factor,
             REPLICAS_KEY,
             meanwhile(Feature.HEARTBEATS, Place.HEARTBEATS, CREATE),
+            is_chosen=REPLICAS_KEY in config.settings,
             is_missing=self.topic in missing,
         )
         self._has_topic = True

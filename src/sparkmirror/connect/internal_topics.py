@@ -30,7 +30,8 @@ CONFIGS = {CLEANUP: COMPACT}
 class InternalTopic(NamedTuple):
     """A topic that should be there; `setting` is the key that gave `replication_factor`.
 
-    `without` says what happens while it is neither there nor may be created.
+    `without` says what happens while it is neither there nor may be created. `is_chosen`: the user
+    has set the number of replicas.
     """
 
     admin: Admin
@@ -38,6 +39,7 @@ class InternalTopic(NamedTuple):
     replication_factor: int
     setting: str
     without: str = ""
+    is_chosen: bool = False
 
 
 def ensure_internal_topics(topics: Iterable[InternalTopic]) -> None:
@@ -49,7 +51,7 @@ def ensure_internal_topics(topics: Iterable[InternalTopic]) -> None:
     errors: list[KafkaError] = []
     for topic in topics:
         try:
-            ensure_internal_topic(*topic)
+            ensure_internal_topic(*topic[:-1], is_chosen=topic.is_chosen)
         except KafkaError as error:
             errors.append(error)
     if errors:
@@ -65,6 +67,7 @@ def ensure_internal_topic(
     setting: str = "its replication.factor",
     without: str = "",
     *,
+    is_chosen: bool = False,
     is_missing: bool = False,
 ) -> None:
     """Create `topic`, compacted, with one partition; one that exists is compacted if it is ours.
@@ -75,7 +78,7 @@ def ensure_internal_topic(
     Raises:
         KafkaError: the cluster refuses; names `setting`, the key that gave `replication_factor`.
     """
-    error = _create(admin, topic, replication_factor, setting)
+    error = _create(admin, topic, replication_factor, setting, is_chosen=is_chosen)
     if error is None:
         if wrong := repair_cleanup(admin, topic):
             log.warning("%s", wrong)
@@ -90,14 +93,16 @@ def ensure_internal_topic(
         raise KafkaError(told(error, f"{without}; {advice}" if is_denied else advice)) from error
 
 
-def _create(admin: Admin, topic: str, replication_factor: int, setting: str) -> BrokerError | None:
-    """Create it, if need be with as many replicas as there are brokers.
+def _create(
+    admin: Admin, topic: str, replication_factor: int, setting: str, *, is_chosen: bool
+) -> BrokerError | None:
+    """Create it; unless the user chose their number, with as many replicas as there are brokers.
 
-    MirrorMaker 2 leaves it to the brokers then, which create it with their own number of replicas,
-    but not compacted, when they create topics for whoever writes at all.
+    The default is 3. On a smaller cluster MirrorMaker 2 leaves it to the brokers, which create it
+    with their own number of replicas, but not compacted, if they create topics at all.
     """
     error = admin.create_topics([NewTopic(topic, 1, replication_factor, CONFIGS)])[topic]
-    if error is None or not _is_too_many(error):
+    if error is None or is_chosen or not _is_too_many(error):
         return error
     brokers = admin.broker_count()
     if not 0 < brokers < replication_factor:

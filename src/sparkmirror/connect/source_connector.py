@@ -98,6 +98,11 @@ class SourceConnector:
         self._admins = [forwarded(admin, self.config) for admin in self._admins]
         self._use(*self._admins)
 
+    def disconnect(self) -> None:
+        """Close what `connect` opened; the only step that is needed when nothing was started."""
+        for admin in self._admins:
+            admin.close()
+
     def _use(self, source: Admin, target: Admin, records: Admin | None = None) -> None:
         """`records` is the cluster that records go to, if that is not the target."""
         self._source, self._target, self._records = source, target, records
@@ -133,8 +138,7 @@ class SourceConnector:
         deadline = time.monotonic() + seconds
         clean = [task.join(max(0.1, deadline - time.monotonic())) for task in self.tasks]
         self._ticker.join(LAST_REQUEST_SECONDS)
-        for admin in self._admins:
-            admin.close()
+        self.disconnect()
         return all(clean)
 
     @property

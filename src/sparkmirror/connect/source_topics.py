@@ -50,6 +50,7 @@ class SourceTopics:
             self._config.offset_syncs_replication_factor,
             OFFSET_SYNCS_REPLICAS,
             meanwhile(Feature.COPY, Place.SYNCS, CREATE),
+            OFFSET_SYNCS_REPLICAS in self._config.settings,
         )
         offset_map = InternalTopic(
             target,

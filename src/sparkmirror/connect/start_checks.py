@@ -74,18 +74,25 @@ def planned_topics(config: ConnectorConfig, worker: WorkerConfig) -> list[Planne
                 config.offset_syncs_replication_factor,
             )
             place = config.source_client if is_source else target
-            own.append(PlannedTopic(place, syncs, factor, OFFSET_SYNCS_REPLICAS))
+            own.append(_planned(config, place, syncs, factor, OFFSET_SYNCS_REPLICAS))
             mapped = offset_map_topic(config.source_alias)
             own.append(PlannedTopic(target, mapped, stored, OFFSET_STORAGE_REPLICAS))
         return own if config.enabled else []
     if isinstance(config, CheckpointConfig):
         name = policy.checkpoints_topic(config.source_alias)
         factor = config.checkpoints_topic_replication_factor
-        own.append(PlannedTopic(target, name, factor, "checkpoints.topic.replication.factor"))
+        own.append(_planned(config, target, name, factor, "checkpoints.topic.replication.factor"))
         return own if config.enabled and config.emit_checkpoints_enabled else []
     name, factor = policy.heartbeats_topic(), config.heartbeats_topic_replication_factor
-    own.append(PlannedTopic(target, name, factor, "heartbeats.topic.replication.factor"))
+    own.append(_planned(config, target, name, factor, "heartbeats.topic.replication.factor"))
     return own if config.emit_heartbeats_enabled else []
+
+
+def _planned(
+    config: ConnectorConfig, client: ClientConfig, name: str, factor: int, setting: str
+) -> PlannedTopic:
+    """What the user has chosen is kept to; the default gives way to a smaller cluster."""
+    return PlannedTopic(client, name, factor, setting, is_strict=setting in config.settings)
 
 
 def replica_problems(
