@@ -22,7 +22,7 @@ from sparkmirror.wire.access import Operation, answer_error, topic_right
 from sparkmirror.wire.broker_questions import BrokerQuestions
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
-from sparkmirror.wire.messages import encode_string, parsing
+from sparkmirror.wire.messages import encode_string, parsing, read_topic_rows
 
 # Every broker from 2.3 to 4.x speaks it; older versions need the right to manage the cluster.
 OFFSET_FOR_LEADER_EPOCH = (23, 3)
@@ -174,17 +174,7 @@ def decode_epoch_ends(answer: memoryview) -> dict[TopicPartition, tuple[int, Epo
     """{partition: (error code, end)}."""
     found: dict[TopicPartition, tuple[int, EpochEnd]] = {}
     with parsing("response about leader epochs"):
-        (topics,) = struct.unpack_from(">i", answer, 4)
-        at = 8
-        for _ in range(topics):
-            (size,) = struct.unpack_from(">h", answer, at)
-            if size < 0:
-                raise ValueError("a topic without a name")
-            topic = str(answer[at + 2 : at + 2 + size], "utf-8")
-            (rows,) = struct.unpack_from(">i", answer, at + 2 + size)
-            at += 6 + size
-            for _ in range(rows):
-                code, partition, epoch, end_offset = struct.unpack_from(">hiiq", answer, at)
-                found[TopicPartition(topic, partition)] = code, EpochEnd(epoch, end_offset)
-                at += 18
+        for topic, row in read_topic_rows(answer, struct.Struct(">hiiq")):
+            code, partition, epoch, end_offset = row
+            found[TopicPartition(topic, partition)] = code, EpochEnd(epoch, end_offset)
     return found

@@ -140,20 +140,32 @@ def decode_list_offsets(answer: memoryview) -> dict[TopicPartition, tuple[int, i
     """{partition: (error code, offset)}."""
     found: dict[TopicPartition, tuple[int, int]] = {}
     with parsing("list-offsets answer"):
-        (topics,) = struct.unpack_from(">i", answer, 4)
-        at = 8
-        for _ in range(topics):
-            (size,) = struct.unpack_from(">h", answer, at)
-            if size < 0:
-                raise ValueError("a topic without a name")
-            topic = str(answer[at + 2 : at + 2 + size], "utf-8")
-            (rows,) = struct.unpack_from(">i", answer, at + 2 + size)
-            at += 6 + size
-            for _ in range(rows):
-                partition, code, _, offset, _ = struct.unpack_from(">ihqqi", answer, at)
-                found[TopicPartition(topic, partition)] = (code, offset)
-                at += 26
+        for topic, row in read_topic_rows(answer, struct.Struct(">ihqqi")):
+            partition, code, _, offset, _ = row
+            found[TopicPartition(topic, partition)] = (code, offset)
     return found
+
+
+def read_topic_rows(
+    answer: memoryview, layout: struct.Struct
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Rows of numbers by topic, which follow the correlation id and the throttle time.
+
+    Raises:
+        ValueError, struct.error: for `parsing` to tell.
+    """
+    (topics,) = struct.unpack_from(">i", answer, 4)
+    at = 8
+    for _ in range(topics):
+        (size,) = struct.unpack_from(">h", answer, at)
+        if size < 0:
+            raise ValueError("a topic without a name")
+        topic = str(answer[at + 2 : at + 2 + size], "utf-8")
+        (rows,) = struct.unpack_from(">i", answer, at + 2 + size)
+        at += 6 + size
+        for _ in range(rows):
+            yield topic, layout.unpack_from(answer, at)
+            at += layout.size
 
 
 def encode_init_producer_id() -> bytes:
