@@ -2,7 +2,7 @@
 
 A case has one topic. Each copy of it is a new connector of the same worker:
 
-    brokers   two copies that nobody looks at: a cold broker would cost the first system its figures
+    brokers   two unmeasured copies: a cold broker would cost the first system its figures
     warm-up   copies until two more bring no lower CPU per GB
     rounds    a fixed number of copies that are measured; the median counts
 
