@@ -112,7 +112,7 @@ _FULL_BATCHES: dict[str, str | int] = {
 _KILOBYTES = CopyCase(
     "1k-none",
     value_bytes=1024,
-    records=5_600_000,
+    records=7_000_000,
     compressible=False,
     producer={**_FULL_BATCHES, "compression.type": "none"},
     records_per_batch=(100, 130),
@@ -123,7 +123,7 @@ _COPY_CASES = (
     CopyCase(
         "100b-lz4",
         value_bytes=100,
-        records=75_000_000,
+        records=90_000_000,
         compressible=True,
         producer={**_FULL_BATCHES, "compression.type": "lz4"},
         records_per_batch=(900, 1400),
@@ -131,7 +131,7 @@ _COPY_CASES = (
     CopyCase(
         "tiny",
         value_bytes=100,
-        records=11_200_000,
+        records=12_800_000,
         compressible=False,
         producer={"batch.num.messages": 1, "linger.ms": 0, "compression.type": "none"},
         records_per_batch=(1, 1),
