@@ -78,7 +78,7 @@ def test_unknown_system_is_refused() -> None:
 @pytest.mark.parametrize(
     ("scale", "records"),
     [
-        pytest.param(1.0, 5_600_000, id="full"),
+        pytest.param(1.0, 7_000_000, id="full"),
         pytest.param(0.00119, 6_664, id="the same number in every partition"),
         pytest.param(0.0, 1_000, id="never too few to measure"),
     ],
