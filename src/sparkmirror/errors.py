@@ -8,6 +8,7 @@ MirrorError                       retriable = False
  |   +- LocalProtocolError        we built or asked something illegal       never retried: a bug
  |   +- RemoteProtocolError       the broker sent nonsense                  retriable: reconnect
  |   +- AuthenticationError                                                 not retriable
+ |   +- UnsupportedVersionError   no version of a request in common         retriable: upgrades
  |   +- LeaseError                this process may not write any more        not retriable
  |   +- BrokerError               an error code from a broker; retriable as the code table says
  |       +- DeniedError           a right is missing: which, for whom, and how to grant it
@@ -89,6 +90,15 @@ class RemoteProtocolError(KafkaError):
 
 class AuthenticationError(KafkaError):
     """The broker refused our credentials. Operator action: check the sasl.* and ssl.* settings."""
+
+
+class UnsupportedVersionError(KafkaError):
+    """A broker is too old or too new: no version of a request is spoken by both sides.
+
+    Operator action: upgrade the brokers, or sparkmirror, as the message says.
+    """
+
+    retriable = True
 
 
 class LeaseError(KafkaError):

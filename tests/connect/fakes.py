@@ -49,6 +49,9 @@ class FakeAdmin:
         self.refuses: dict[str, BrokerError] = {}
         self.refuses_creation: dict[str, BrokerError] = {}
         self.refuses_altering: dict[str, BrokerError] = {}
+        # Names of settings, and least values, that brokers of another release refuse.
+        self.unknown_settings: set[str] = set()
+        self.least_settings: dict[str, int] = {}
         self.hidden: dict[str, BrokerError] = {}
         self.invisible: dict[str, BrokerError] = {}
         self.config_changes: list[tuple[str, ConfigChange]] = []
@@ -82,12 +85,26 @@ class FakeAdmin:
     def alter_topic_configs(
         self, changes: Mapping[str, Sequence[ConfigChange]]
     ) -> dict[str, BrokerError | None]:
+        refused = self.refuses | self.refuses_altering
         for topic, wanted in changes.items():
-            if topic not in self.refuses and topic not in self.refuses_altering:
+            values = {name: value for name, _, value in wanted if value is not None}
+            if error := self._refused_setting(f"alter configs of topic '{topic}'", values):
+                refused[topic] = error
+            if topic not in refused:
                 self.config_changes += [(topic, change) for change in wanted]
                 self.settings[topic] = changed(self.settings.get(topic, []), wanted)
-        refused = self.refuses | self.refuses_altering
         return {topic: refused.get(topic) for topic in changes}
+
+    def _refused_setting(self, what: str, settings: Mapping[str, str]) -> BrokerError | None:
+        """In the words of Kafka 4.3."""
+        for name, value in settings.items():
+            if name in self.unknown_settings:
+                return broker_error(what, 40, f"Unknown topic config name: {name}")
+            least = self.least_settings.get(name)
+            if least is not None and int(value) < least:
+                words = f"Invalid value {value} for configuration {name}: Value must be at least "
+                return broker_error(what, 40, f"{words}{least}")
+        return None
 
     def describe_topic_acls(
         self, operation: Operation = Operation.DESCRIBE
@@ -120,8 +137,10 @@ class FakeAdmin:
         outcome: dict[str, BrokerError | None] = {}
         for topic in topics:
             error = self.refuses_creation.get(topic.name) or self.refuses.get(topic.name)
+            what = f"create topic '{topic.name}' on '{self.alias}'"
             if 0 < self.brokers < topic.replication_factor:
-                error = broker_error(f"create topic '{topic.name}' on '{self.alias}'", 38)
+                error = broker_error(what, 38)
+            error = error or self._refused_setting(what, topic.configs)
             outcome[topic.name] = error
             if error is None:
                 self.created.append(topic)

@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 
+from sparkmirror.connect.accepted_settings import AcceptedSettings
 from sparkmirror.connect.config_sync import ConfigSync
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.filters import DefaultConfigPropertyFilter
@@ -35,6 +36,7 @@ class Clusters:
             DefaultConfigPropertyFilter(re.compile(exclude), replicate_source_default),
             cast(Admin, self.source),
             cast(Admin, self.target),
+            AcceptedSettings(FlowName("a", "b"), "b"),
         )
 
     def sync(self) -> list[tuple[str, ConfigChange]]:
@@ -150,3 +152,31 @@ def test_a_cluster_that_cannot_be_asked_fails_the_round(
     monkeypatch.setattr(clusters.source, "describe_topic_configs", fail)
     with pytest.raises(KafkaError, match="time-out"):
         clusters.sync()
+
+
+def test_a_setting_that_the_target_does_not_know_is_left_out_and_the_others_are_synced(
+    clusters: Clusters, caplog: pytest.LogCaptureFixture
+) -> None:
+    for topic in REMOTES:
+        clusters.source.settings[topic] = [
+            setting("retention.ms", "5"),
+            setting("message.format.version", "2.8"),
+        ]
+    clusters.target.unknown_settings.add("message.format.version")
+    changed = [(f"a.{topic}", ConfigChange("retention.ms", 0, "5")) for topic in REMOTES]
+    assert sorted(clusters.sync()) == changed
+    assert clusters.sync() == []
+    (warning,) = caplog.messages
+    assert "'b' does not accept message.format.version=2.8" in warning
+    assert "we leave it out" in warning
+
+
+def test_a_setting_below_the_targets_least_is_clamped_once(
+    clusters: Clusters, caplog: pytest.LogCaptureFixture
+) -> None:
+    clusters.source.settings["t"] = [setting("segment.bytes", "1000")]
+    clusters.target.least_settings["segment.bytes"] = 1048576
+    assert clusters.sync() == [("a.t", ConfigChange("segment.bytes", 0, "1048576"))]
+    assert clusters.sync() == []
+    (warning,) = caplog.messages
+    assert "we set 1048576 instead" in warning

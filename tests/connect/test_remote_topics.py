@@ -117,3 +117,33 @@ def test_a_topic_whose_settings_are_not_told_is_named_and_not_created(
     connector.source.hidden.clear()
     connector.refresh()
     assert [topic.name for topic in connector.target.created] == ["a.tt", "a.t"]
+
+
+def test_a_remote_is_created_without_the_settings_that_the_target_refuses(
+    connector: Connector, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = {"message.format.version": "2.8", "segment.bytes": "1000", "cleanup.policy": "compact"}
+    connector.source.add("t")
+    connector.source.settings["t"] = [
+        TopicSetting(name, value, 1, read_only=False, sensitive=False)
+        for name, value in rows.items()
+    ]
+    connector.target.unknown_settings.add("message.format.version")
+    connector.target.least_settings["segment.bytes"] = 1048576
+    connector.refresh()
+    (created,) = connector.target.created
+    assert created.configs == {"segment.bytes": "1048576", "cleanup.policy": "compact"}
+    assert assigned(connector) == [[T0]]
+    assert connector.degraded == ""
+    assert len([text for text in caplog.messages if "does not accept" in text]) == 2
+
+
+def test_a_remote_is_not_created_without_a_setting_that_protects_its_records(
+    connector: Connector,
+) -> None:
+    connector.source.add("t")
+    connector.source.settings["t"] = COMPACTED
+    connector.target.unknown_settings.add("cleanup.policy")
+    connector.refresh()
+    assert connector.target.created == []
+    assert "Unknown topic config name: cleanup.policy" in connector.degraded

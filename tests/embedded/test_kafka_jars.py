@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.embedded.kafka_jars import kafka_jars, module_description
+from sparkmirror.embedded.kafka_releases import find_release
 from sparkmirror.errors import MissingPart
 from tests.clusters import wait_for
 
@@ -114,8 +115,20 @@ def test_nonsense_version_is_refused_before_the_network(fake: Path) -> None:
     assert runs(fake) == 0
 
 
+def test_release_before_2_1_is_refused_before_the_network(fake: Path) -> None:
+    with pytest.raises(MissingPart, match=r"Kafka 1.1.1 is older than 2.1, the oldest"):
+        kafka_jars("1.1.1")
+    assert runs(fake) == 0
+
+
+def test_brokers_with_zookeeper_are_not_formatted(fake: Path) -> None:
+    jars = kafka_jars("2.8")
+    assert jars.folder.name == "kafka-2.8.2"
+    assert not jars.bootstrap_checkpoint.exists()
+
+
 @pytest.mark.parametrize(("version", "brings_backend"), [("4.3.1", True), ("3.9.1", False)])
 def test_kafka_3_comes_with_its_own_log_backend(version: str, brings_backend: bool) -> None:
-    description = module_description(version)
+    description = module_description(find_release(version))
     assert ("log4j-slf4j-impl" in description) == brings_backend
     assert description.count(f'rev="{version}"') == 5

@@ -35,7 +35,7 @@ def _read_handshake(data: bytes) -> None:
 
 
 def _read_step(data: bytes) -> None:
-    found = messages.decode_authenticate(memoryview(data))
+    found = messages.decode_authenticate(memoryview(data), 1)
     assert found.lifetime_ms >= 0
     assert len(found.challenge) <= len(data)
 

@@ -14,6 +14,7 @@ from sparkmirror.batches.forward import plan, stamp
 from sparkmirror.errors import BatchError, KafkaError
 from sparkmirror.wire import fetch_messages as fetch
 from sparkmirror.wire import group_messages, leader_epochs, messages, produce_messages
+from sparkmirror.wire.api_versions import FETCH, METADATA, ApiVersions
 from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.loop import READ, WRITE, Loop
@@ -22,18 +23,21 @@ from tests.batches.logs import Step, build
 from tests.fuzz.batch_targets import RULES, check_plan
 from tests.fuzz.target import Choices, Target
 
-METADATA_VERSIONS = range(messages.METADATA_NEWEST + 1)
+# In this order: inputs that were found name a version by its place.
+FETCH_VERSIONS = (fetch.BY_NAME, fetch.BY_ID, 10, 11)
+METADATA_VERSIONS = range(METADATA.newest + 1)
 DECODERS: tuple[Callable[[memoryview], object], ...] = (
     messages.decode_api_versions,
     messages.decode_list_offsets,
     messages.decode_init_producer_id,
-    produce_messages.decode_produce,
+    lambda view: produce_messages.decode_produce(view, 8),
     group_messages.decode_find_coordinator,
     group_messages.decode_join,
     group_messages.decode_sync,
     group_messages.decode_code,
     group_messages.decode_add_partition,
     leader_epochs.decode_epoch_ends,
+    lambda view: produce_messages.decode_produce(view, 7),
 )
 
 
@@ -42,14 +46,14 @@ DECODERS: tuple[Callable[[memoryview], object], ...] = (
 
 def run_fetch(data: bytes) -> None:
     """A fetch answer, and the batches in it."""
-    version = (fetch.BY_NAME, fetch.BY_ID)[data[0] % 2] if data else fetch.BY_ID
+    version = FETCH_VERSIONS[data[0] % len(FETCH_VERSIONS)] if data else fetch.BY_ID
     try:
         answer = fetch.decode_fetch(memoryview(bytearray(data[1:])), version)
     except KafkaError:
         return
     for row in answer.rows:
-        assert isinstance(row.topic, str if version == fetch.BY_NAME else bytes)
-        assert version == fetch.BY_NAME or len(row.topic) == 16
+        assert isinstance(row.topic, bytes if version == fetch.BY_ID else str)
+        assert version < fetch.BY_ID or len(row.topic) == 16
         try:
             planned = plan(row.records, 0, row.aborted, RULES[3], {})
         except BatchError:
@@ -64,7 +68,7 @@ def fetch_seeds() -> Iterator[bytes]:
     row = topic_row.PartitionData
     records = bytes(build([Step("transactional", 2, repeat=2), Step("abort")], 1).data)
     aborted = [row.AbortedTransaction(producer_id=11, first_offset=0)]
-    for version in (fetch.BY_NAME, fetch.BY_ID):
+    for version in FETCH_VERSIONS:
         for found in ([], aborted):
             part = row(
                 partition_index=3,
@@ -80,7 +84,8 @@ def fetch_seeds() -> Iterator[bytes]:
             answer = FetchResponse(
                 throttle_time_ms=0, error_code=0, session_id=7, responses=[topic], version=version
             )
-            yield bytes((version % 2,)) + b"\0" + bytes(answer.encode())
+            tags = b"\0" if version >= FETCH.first_flexible else b""
+            yield bytes((FETCH_VERSIONS.index(version),)) + tags + bytes(answer.encode())
 
 
 # -- other answers --------------------------------------------------------------------------------
@@ -96,8 +101,8 @@ def run_answers(data: bytes) -> None:
         else:
             found = DECODERS[which % len(DECODERS)](memoryview(choices.rest()))
             if isinstance(found, dict) and which % len(DECODERS) == 0:
-                newest = min(found[messages.METADATA_KEY][1], messages.METADATA_NEWEST)
-                messages.encode_metadata(["t"], newest)
+                assert isinstance(found, ApiVersions)
+                messages.encode_metadata(["t"], found.choose(METADATA))
     except KafkaError:
         return
 
@@ -127,7 +132,7 @@ def answers_seeds() -> Iterator[bytes]:
         struct.pack(">i", 1) + text("t") + struct.pack(">i", 2) + produced + refused + text("no"),
         struct.pack(">ih", 0, 0) + text(None) + struct.pack(">i", 1) + text("b") + b"\0\0\x23\x84",
         struct.pack(">ihi", 0, 0, 5) + text("p") + text("m1") + text("m1") + struct.pack(">i", 1)
-        + text("m1") + text(None) + group_messages.encode_data(b"meta"),
+        + text("m1") + group_messages.encode_data(b"meta"),
         struct.pack(">ih", 0, 0) + group_messages.encode_data(b"assignment"),
         struct.pack(">ih", 0, 25),
         struct.pack(">ii", 0, 1) + text("t") + struct.pack(">iih", 1, 0, 0),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.connect.accepted_settings import AcceptedSettings
 from sparkmirror.connect.remote_topics import RemoteTopics
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.filters import make_config_property_filter
@@ -34,7 +35,11 @@ def test_the_broker_creates_the_remote_topic_and_it_gets_its_settings(
         admins = [Admin(each, 30_000) for each in (flow.source_client, flow.target_client)]
         try:
             filters = make_config_property_filter(flow)
-            remotes = RemoteTopics(flow, flow_policy(flow), filters, *admins)
+            accepted = AcceptedSettings(flow.flow, flow.target_alias)
+            source, remote = admins
+            remotes = RemoteTopics(
+                flow, flow_policy(flow), filters, accepted, source=source, target=remote
+            )
             wait_for(
                 lambda: remotes.bring_up({topic: 3}).get(f"a.{topic}") == 3,
                 within=30.0,

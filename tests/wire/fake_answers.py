@@ -109,7 +109,7 @@ class Answers:
         self.compares_epochs = True
         self.running: set[int] = set()
         self._changed = changed
-        self._newest = newest
+        self.newest = newest
         self._next_session = 100
         self._next_producer = 1000
 
@@ -137,7 +137,7 @@ class Answers:
     def _api_versions(self, _: Request, action: Do) -> Any:
         rows = [
             ApiVersionsResponse.ApiVersion(api_key=api, min_version=0, max_version=newest)
-            for api, newest in self._newest.items()
+            for api, newest in self.newest.items()
         ]
         return ApiVersionsResponse(error_code=action.code or 0, api_keys=rows)
 

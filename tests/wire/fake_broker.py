@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
+from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 from kafka.protocol.consumer import (
     FetchRequest,
     ListOffsetsRequest,
@@ -67,7 +68,17 @@ NEWEST = {
     API_VERSIONS: 0,
     INIT_PRODUCER_ID: 1,
     EPOCH_ENDS: 3,
+    HANDSHAKE: 1,
+    AUTHENTICATE: 1,
 }
+
+
+def versions_of(release: tuple[int, ...]) -> dict[int, int]:
+    """The newest version of each request that brokers of a release and the fake speak."""
+    spoken = {api: newest for api, (_, newest) in BROKER_API_VERSIONS[release].items()}
+    known = {**NEWEST, FETCH: 13}
+    return {api: min(known[api], spoken[api]) for api in known if api in spoken}
+
 
 Interceptor = Callable[[Request], Do | None]
 
@@ -119,11 +130,15 @@ class FakeCluster:
         compares_epochs: bool = True,
         knows_epoch_ends: bool = True,
         door: Door | None = None,
+        release: tuple[int, ...] | None = None,
     ) -> None:
+        """A cluster of a `release` speaks what that release does, as far as the fake knows it."""
         self._door = door
         self.requests: list[Request] = []
         self._changed = threading.Condition()
         newest = {**NEWEST, FETCH: newest_fetch}
+        if release is not None:
+            newest = versions_of(release)
         if not knows_epoch_ends:
             del newest[EPOCH_ENDS]
         self._answers = Answers(self._changed, newest)
@@ -217,6 +232,11 @@ class FakeCluster:
         with self._changed:
             self._answers.old_topics[node] = dict(self._answers.topics)
 
+    def forget_topics(self, node: int) -> None:
+        """This node knows no topics, as one that its controller has not talked to."""
+        with self._changed:
+            self._answers.old_topics[node] = {}
+
     def thaw_metadata(self, node: int) -> None:
         """It learns all of it."""
         with self._changed:
@@ -254,6 +274,13 @@ class FakeCluster:
             for sock in (node.listener, *node.connections):
                 _hang_up(sock)
             self._changed.notify_all()
+
+    def upgrade(self, node_id: int, release: tuple[int, ...]) -> None:
+        """Restart a node; from now on all nodes speak what this release does."""
+        self.stop_node(node_id)
+        self.forget_sessions()
+        self._answers.newest = versions_of(release)
+        self.start_node(node_id)
 
     def _partition(self, tp: TopicPartition) -> Partition:
         return self._answers.topics[tp.topic].partitions[tp.partition]

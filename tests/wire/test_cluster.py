@@ -10,10 +10,11 @@ import pytest
 
 from sparkmirror.errors import TransportError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.api_versions import FETCH
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster, Leader
 from sparkmirror.wire.loop import Loop
-from tests.wire.fake_broker import API_VERSIONS, FETCH, METADATA, Do, FakeCluster, once
+from tests.wire.fake_broker import API_VERSIONS, METADATA, Do, FakeCluster, once
 from tests.wire.rigs import TP, WAIT_SECONDS, Rig, client_config
 
 
@@ -103,9 +104,10 @@ def test_versions_are_asked_for_first(rig: Rig, listener: Listener) -> None:
     learn(rig, "t")
     ready(rig, 1)
     assert rig.brokers.requests[0].api == API_VERSIONS
-    assert rig.cluster.supports(1, FETCH) == 13
-    assert rig.cluster.supports(1, 999) == -1
-    assert rig.cluster.supports(77, FETCH) == -1
+    connection = rig.cluster.connection(1)
+    assert connection is not None
+    assert connection.choose(FETCH) == (1, 13)
+    assert rig.cluster.newest(FETCH) == 13
     assert 1 in listener.connected
 
 

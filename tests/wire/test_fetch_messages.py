@@ -13,6 +13,7 @@ from kafka.protocol.consumer import FetchRequest, FetchResponse
 from sparkmirror.errors import RemoteProtocolError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import fetch_messages as fetch
+from sparkmirror.wire.api_versions import FETCH
 from tests.wire.nonsense import read
 
 LIMITS = fetch.Limits(
@@ -26,6 +27,8 @@ LIMITS = fetch.Limits(
 A0, A1, B7 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("bb", 7)
 IDS = {"a": uuid.UUID(int=10).bytes, "bb": uuid.UUID(int=11).bytes}
 WANTED = [fetch.Wanted(A0, 5, 2), fetch.Wanted(B7, 1 << 40, -1), fetch.Wanted(A1, 0, 3)]
+
+VERSIONS = range(FETCH.oldest, FETCH.newest + 1)
 
 Topic = FetchResponse.FetchableTopicResponse
 Row = Topic.PartitionData
@@ -64,7 +67,7 @@ def test_tagged_fields_are_skipped(data: bytes, end: int) -> None:
 
 
 def test_request_golden_by_name() -> None:
-    body = fetch.encode_fetch((7, 3), WANTED[:1], [B7], None, LIMITS)
+    body = fetch.encode_fetch(12, (7, 3), WANTED[:1], [B7], topic_ids={}, limits=LIMITS)
     assert body == bytes.fromhex(
         "ffffffff 000001f4 00000001 01000000 01 00000007 00000003"
         "02 02 61 02 00000000 00000002 0000000000000005 ffffffff ffffffffffffffff 00100000 00 00"
@@ -74,7 +77,7 @@ def test_request_golden_by_name() -> None:
 
 
 def test_request_golden_by_id() -> None:
-    body = fetch.encode_fetch((0, 0), WANTED[:1], [], IDS, LIMITS)
+    body = fetch.encode_fetch(13, (0, 0), WANTED[:1], [], topic_ids=IDS, limits=LIMITS)
     assert body == bytes.fromhex(
         "ffffffff 000001f4 00000001 01000000 01 00000000 00000000"
         "02 0000000000000000000000000000000a"
@@ -84,10 +87,23 @@ def test_request_golden_by_id() -> None:
     )
 
 
-@pytest.mark.parametrize("version", [fetch.BY_NAME, fetch.BY_ID])
+def test_request_golden_of_old_brokers() -> None:
+    body = fetch.encode_fetch(11, (7, 3), WANTED[:1], [B7], topic_ids={}, limits=LIMITS)
+    assert body == bytes.fromhex(
+        "ffffffff 000001f4 00000001 01000000 01 00000007 00000003"
+        "00000001 0001 61 00000001 00000000 00000002 0000000000000005 ffffffffffffffff 00100000"
+        "00000001 0002 6262 00000001 00000007"
+        "0001 72"
+    )
+    assert (
+        fetch.encode_fetch(10, (7, 3), WANTED[:1], [B7], topic_ids={}, limits=LIMITS) == body[:-3]
+    )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_request_as_kafka_python_reads_it(version: int) -> None:
     by_id = version == fetch.BY_ID
-    body = fetch.encode_fetch((7, 3), WANTED, [A1, B7], IDS if by_id else None, LIMITS)
+    body = fetch.encode_fetch(version, (7, 3), WANTED, [A1, B7], topic_ids=IDS, limits=LIMITS)
     request = FetchRequest.decode(body, version=version)
     names = {uuid.UUID(bytes=value): name for name, value in IDS.items()}
 
@@ -112,14 +128,15 @@ def test_request_as_kafka_python_reads_it(version: int) -> None:
     assert forgotten == {A1, B7}
     assert (request.session_id, request.session_epoch) == (7, 3)
     assert (request.max_wait_ms, request.min_bytes, request.max_bytes) == (500, 1, 1 << 24)
-    assert (request.isolation_level, request.rack_id, request.replica_id) == (1, "r", -1)
+    assert (request.isolation_level, request.replica_id) == (1, -1)
+    assert request.rack_id == ("r" if version >= fetch.WITH_RACK else "")
     assert {row.partition_max_bytes for t in request.topics for row in t.partitions} == {1 << 20}
 
 
 def test_request_with_many_partitions_and_a_long_name() -> None:
     name = "t" * 249
     wanted = [fetch.Wanted(TopicPartition(name, at), at, at) for at in range(300)]
-    body = fetch.encode_fetch((0, 0), wanted, [], None, LIMITS)
+    body = fetch.encode_fetch(12, (0, 0), wanted, [], topic_ids={}, limits=LIMITS)
     (topic,) = FetchRequest.decode(body, version=12).topics
     assert topic.topic == name
     assert [row.fetch_offset for row in topic.partitions] == list(range(300))
@@ -146,10 +163,11 @@ def answer(version: int, topics: dict[str, list[Any]], code: int = 0, tags: byte
         for name, found in topics.items()
     ]
     message = FetchResponse(throttle_time_ms=0, error_code=code, session_id=77, responses=rows)
-    return (tags or b"\0") + bytes(message.encode(version=version))
+    head = (tags or b"\0") if version >= FETCH.first_flexible else b""
+    return head + bytes(message.encode(version=version))
 
 
-@pytest.mark.parametrize("version", [fetch.BY_NAME, fetch.BY_ID])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_answer_with_several_topics(version: int) -> None:
     aborted = [
         Row.AbortedTransaction(producer_id=4, first_offset=2),
@@ -176,16 +194,17 @@ def test_answer_with_several_topics(version: int) -> None:
     assert found.rows[0][3:6] == (9, 8, 1)
 
 
-def test_answer_that_names_a_preferred_replica() -> None:
-    data = answer(13, {"a": [row(0, b"", preferred_read_replica=3)]})
-    (found,) = fetch.decode_fetch(memoryview(data), 13).rows
-    assert found.preferred_replica == 3
+@pytest.mark.parametrize("version", VERSIONS)
+def test_answer_that_names_a_preferred_replica(version: int) -> None:
+    data = answer(version, {"a": [row(0, b"", preferred_read_replica=3)]})
+    (found,) = fetch.decode_fetch(memoryview(data), version).rows
+    assert found.preferred_replica == (3 if version >= fetch.WITH_RACK else -1)
     assert len(found.records) == 0
 
 
 def test_request_names_the_epoch_that_was_read_last() -> None:
     wanted = [fetch.Wanted(A0, 5, 2, 1), fetch.Wanted(A1, 0, 3)]
-    body = fetch.encode_fetch((0, 0), wanted, [], None, LIMITS)
+    body = fetch.encode_fetch(12, (0, 0), wanted, [], topic_ids={}, limits=LIMITS)
     request = FetchRequest.decode(body, version=fetch.BY_NAME)
     rows = request.topics[0].partitions
     assert [row.last_fetched_epoch for row in rows] == [1, -1]
@@ -237,9 +256,10 @@ def test_answer_with_tags_in_an_aborted_transaction() -> None:
     assert bytes(found.records) == b"r"
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("code", [70, 71, 106])
-def test_answer_of_a_failed_session(code: int) -> None:
-    found = fetch.decode_fetch(memoryview(answer(13, {}, code=code)), 13)
+def test_answer_of_a_failed_session(code: int, version: int) -> None:
+    found = fetch.decode_fetch(memoryview(answer(version, {}, code=code)), version)
     assert found == fetch.Answer(code, 77, [])
 
 
@@ -252,19 +272,18 @@ def test_records_lie_in_the_answers_own_bytes() -> None:
 
 # -- nonsense -------------------------------------------------------------------------------------
 
-WHOLE = answer(
-    13,
-    {
-        "a": [row(0, b"records"), row(1, error_code=6)],
-        "bb": [
-            row(
-                7,
-                b"x" * 20,
-                aborted_transactions=[Row.AbortedTransaction(producer_id=4, first_offset=2)],
-            )
-        ],
-    },
-)
+WHOLE_TOPICS = {
+    "a": [row(0, b"records"), row(1, error_code=6)],
+    "bb": [
+        row(
+            7,
+            b"x" * 20,
+            aborted_transactions=[Row.AbortedTransaction(producer_id=4, first_offset=2)],
+        )
+    ],
+}
+WHOLE = answer(13, WHOLE_TOPICS)
+CLASSIC = answer(11, WHOLE_TOPICS)
 
 
 @pytest.mark.parametrize("size", range(len(WHOLE) - 1))
@@ -273,7 +292,13 @@ def test_an_answer_that_is_cut_is_the_brokers_fault(size: int) -> None:
         fetch.decode_fetch(memoryview(WHOLE[:size]), 13)
 
 
-@pytest.mark.parametrize("version", [fetch.BY_NAME, fetch.BY_ID])
+@pytest.mark.parametrize("size", range(len(CLASSIC)))
+def test_an_old_brokers_answer_that_is_cut_is_its_fault(size: int) -> None:
+    with pytest.raises(RemoteProtocolError, match="a fetch answer that cannot be read"):
+        fetch.decode_fetch(memoryview(CLASSIC[:size]), 11)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @given(data=st.binary(max_size=120))
 @example(data=b"\0" * 11 + b"\xff" * 40)
 @example(data=b"\0" * 11 + b"\2\0\0")

@@ -23,46 +23,50 @@ from kafka.protocol.producer import (
 
 from sparkmirror.errors import RemoteProtocolError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire import api_versions
 from sparkmirror.wire import group_messages as ours
-from sparkmirror.wire.messages import INIT_PRODUCER_ID
-from sparkmirror.wire.produce_messages import PRODUCE
+from sparkmirror.wire.api_versions import Api
 
 TP = TopicPartition("t", 3)
 
 
-def decode(kind: Any, api: tuple[int, int], body: bytes) -> dict[str, Any]:
-    assert api[0] == kind.API_KEY
-    return dict(kind.decode(body, version=api[1]).to_dict())
+def decode(kind: Any, api: Api, body: bytes) -> dict[str, Any]:
+    """The same in every version that we speak."""
+    assert api.key == kind.API_KEY
+    versions = range(api.oldest, api.newest + 1)
+    found = [dict(kind.decode(body, version=version).to_dict()) for version in versions]
+    assert all(each == found[0] for each in found)
+    return found[0]
 
 
 REQUESTS = [
     (
         FindCoordinatorRequest,
-        ours.FIND_COORDINATOR,
+        api_versions.FIND_COORDINATOR,
         ours.encode_find_coordinator("g", ours.TRANSACTION),
         {"key": "g", "key_type": 1},
     ),
     (
         HeartbeatRequest,
-        ours.HEARTBEAT,
+        api_versions.HEARTBEAT,
         ours.encode_heartbeat("g", 7, "m"),
-        {"group_id": "g", "generation_id": 7, "member_id": "m", "group_instance_id": None},
+        {"group_id": "g", "generation_id": 7, "member_id": "m"},
     ),
     (
         LeaveGroupRequest,
-        ours.LEAVE_GROUP,
+        api_versions.LEAVE_GROUP,
         ours.encode_leave("g", "m"),
         {"group_id": "g", "member_id": "m"},
     ),
     (
         InitProducerIdRequest,
-        INIT_PRODUCER_ID,
+        api_versions.INIT_PRODUCER_ID,
         ours.encode_init_transactions("x", 9000),
         {"transactional_id": "x", "transaction_timeout_ms": 9000},
     ),
     (
         EndTxnRequest,
-        ours.END_TXN,
+        api_versions.END_TXN,
         ours.encode_end_transaction("x", 5, 2, commit=True),
         {"transactional_id": "x", "producer_id": 5, "producer_epoch": 2, "committed": True},
     ),
@@ -72,14 +76,14 @@ REQUESTS = [
 @pytest.mark.parametrize(
     ("kind", "api", "body", "fields"), REQUESTS, ids=[row[0].__name__ for row in REQUESTS]
 )
-def test_requests(kind: Any, api: tuple[int, int], body: bytes, fields: dict[str, Any]) -> None:
+def test_requests(kind: Any, api: Api, body: bytes, fields: dict[str, Any]) -> None:
     found = decode(kind, api, body)
     assert {name: found[name] for name in fields} == fields
 
 
 def test_a_join_brings_one_protocol() -> None:
     body = ours.encode_join("g", "", ("connect", "ours", b"me"), 6000, 60000)
-    found = decode(JoinGroupRequest, ours.JOIN_GROUP, body)
+    found = decode(JoinGroupRequest, api_versions.JOIN_GROUP, body)
     assert found["session_timeout_ms"] == 6000
     assert found["rebalance_timeout_ms"] == 60000
     assert (found["member_id"], found["protocol_type"]) == ("", "connect")
@@ -87,13 +91,16 @@ def test_a_join_brings_one_protocol() -> None:
 
 
 def test_a_sync_brings_what_everybody_is_told() -> None:
-    found = decode(SyncGroupRequest, ours.SYNC_GROUP, ours.encode_sync("g", 1, "m", {"n": b"!"}))
+    found = decode(
+        SyncGroupRequest, api_versions.SYNC_GROUP, ours.encode_sync("g", 1, "m", {"n": b"!"})
+    )
     assert found["assignments"] == [{"member_id": "n", "assignment": "!"}]
 
 
 def test_partitions_of_a_transaction() -> None:
     body = ours.encode_add_partition("x", 5, 2, TP)
-    found = AddPartitionsToTxnRequest.decode(body, version=ours.ADD_PARTITIONS_TO_TXN[1])
+    version = api_versions.ADD_PARTITIONS_TO_TXN.newest
+    found = AddPartitionsToTxnRequest.decode(body, version=version)
     (topic,) = found.v3_and_below_topics
     assert (found.v3_and_below_transactional_id, found.v3_and_below_producer_id) == ("x", 5)
     assert (topic.name, topic.partitions) == ("t", [3])
@@ -101,7 +108,7 @@ def test_partitions_of_a_transaction() -> None:
 
 def test_produce_in_a_transaction() -> None:
     body = b"".join(ours.encode_transactional_produce("x", TP, b"batch", 1000))
-    found = decode(ProduceRequest, PRODUCE, body)
+    found = decode(ProduceRequest, api_versions.PRODUCE, body)
     assert (found["transactional_id"], found["acks"], found["timeout_ms"]) == ("x", -1, 1000)
     assert found["topic_data"] == [
         {"name": "t", "partition_data": [{"index": 3, "records": "batch"}]}
@@ -111,14 +118,18 @@ def test_produce_in_a_transaction() -> None:
 # -- answers ---------------------------------------------------------------------------------------
 
 
-def encode(kind: Any, api: tuple[int, int], **fields: Any) -> memoryview:
-    return memoryview(bytes(kind(throttle_time_ms=0, version=api[1], **fields).encode()))
+def encode(kind: Any, api: Api, **fields: Any) -> memoryview:
+    """The same in every version that we speak."""
+    versions = range(api.oldest, api.newest + 1)
+    found = {bytes(kind(throttle_time_ms=0, version=at, **fields).encode()) for at in versions}
+    (answer,) = found
+    return memoryview(answer)
 
 
 def test_a_coordinator() -> None:
     answer = encode(
         FindCoordinatorResponse,
-        ours.FIND_COORDINATOR,
+        api_versions.FIND_COORDINATOR,
         error_code=0,
         error_message=None,
         node_id=4,
@@ -132,19 +143,19 @@ def test_members_are_told_to_the_leader() -> None:
     row = JoinGroupResponse.JoinGroupResponseMember
     answer = encode(
         JoinGroupResponse,
-        ours.JOIN_GROUP,
+        api_versions.JOIN_GROUP,
         error_code=0,
         generation_id=3,
         protocol_name="ours",
         leader="m",
         member_id="m",
-        members=[row(member_id="m", group_instance_id=None, metadata=b"me")],
+        members=[row(member_id="m", metadata=b"me")],
     )
     assert ours.decode_join(answer) == ours.Joined(0, 3, "m", "m", {"m": b"me"})
 
 
 def test_an_assignment() -> None:
-    answer = encode(SyncGroupResponse, ours.SYNC_GROUP, error_code=0, assignment=b"all")
+    answer = encode(SyncGroupResponse, api_versions.SYNC_GROUP, error_code=0, assignment=b"all")
     assert ours.decode_sync(answer) == (0, b"all")
 
 

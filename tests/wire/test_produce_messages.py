@@ -11,11 +11,14 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from sparkmirror.errors import RemoteProtocolError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.api_versions import PRODUCE
 from sparkmirror.wire.produce_messages import Produced, decode_produce, encode_produce
 from sparkmirror.wire.stream import Buffer
 from tests.wire.nonsense import read
 
 A0, A1, B7 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b\u00e9", 7)
+
+VERSIONS = range(PRODUCE.oldest, PRODUCE.newest + 1)
 
 Topic = ProduceResponse.TopicProduceResponse
 Row = Topic.PartitionProduceResponse
@@ -41,9 +44,12 @@ def test_request_golden() -> None:
     ],
 )
 @pytest.mark.parametrize("acks", [-1, 1])
-def test_request_as_kafka_python_reads_it(batches: dict[TopicPartition, bytes], acks: int) -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+def test_request_as_kafka_python_reads_it(
+    batches: dict[TopicPartition, bytes], acks: int, version: int
+) -> None:
     pieces = encode_produce(list(batches.items()), acks, timeout_ms=30_000)
-    request = ProduceRequest.decode(b"".join(pieces), version=8)
+    request = ProduceRequest.decode(b"".join(pieces), version=version)
     found = {
         TopicPartition(topic.name, row.index): bytes(row.records)
         for topic in request.topic_data
@@ -64,7 +70,7 @@ def test_batches_are_not_copied() -> None:
 # -- answers --------------------------------------------------------------------------------------
 
 
-def answer(*rows: tuple[TopicPartition, dict[str, Any]]) -> memoryview:
+def answer(*rows: tuple[TopicPartition, dict[str, Any]], version: int = 8) -> memoryview:
     known = {
         "error_code": 0,
         "base_offset": 0,
@@ -81,7 +87,7 @@ def answer(*rows: tuple[TopicPartition, dict[str, Any]]) -> memoryview:
         responses=[Topic(name=name, partition_responses=found) for name, found in topics.items()],
         throttle_time_ms=0,
     )
-    return memoryview(bytes(message.encode(version=8)))
+    return memoryview(bytes(message.encode(version=version)))
 
 
 RECORD_ERRORS = [
@@ -113,7 +119,9 @@ RECORD_ERRORS = [
     ],
 )
 def test_answer_of_one_partition(fields: dict[str, Any], expected: Produced) -> None:
-    assert decode_produce(answer((B7, fields))) == {B7: expected}
+    assert decode_produce(answer((B7, fields)), 8) == {B7: expected}
+    code, offset, _ = expected
+    assert decode_produce(answer((B7, fields), version=7), 7) == {B7: (code, offset, None)}
 
 
 def test_answer_of_several_partitions() -> None:
@@ -122,7 +130,8 @@ def test_answer_of_several_partitions() -> None:
             (A0, {"base_offset": 5}),
             (A1, {"error_code": 32, "record_errors": RECORD_ERRORS}),
             (B7, {"base_offset": 6}),
-        )
+        ),
+        8,
     )
     assert found == {
         A0: (0, 5, None),
@@ -137,7 +146,7 @@ def test_answer_golden() -> None:
         "00000001 0000 0000000000000007 ffffffffffffffff 0000000000000000 00000000 ffff"
         "00000000"
     )
-    assert decode_produce(memoryview(data)) == {A1: (0, 7, None)}
+    assert decode_produce(memoryview(data), 8) == {A1: (0, 7, None)}
 
 
 # -- nonsense -------------------------------------------------------------------------------------
@@ -150,14 +159,14 @@ WHOLE = bytes(
 @pytest.mark.parametrize("size", range(len(WHOLE) - 4 - 2))  # behind the rows: words, throttle
 def test_an_answer_that_is_cut_is_the_brokers_fault(size: int) -> None:
     with pytest.raises(RemoteProtocolError, match="a produce answer that cannot be read"):
-        decode_produce(memoryview(WHOLE[:size]))
+        decode_produce(memoryview(WHOLE[:size]), 8)
 
 
 @given(data=st.binary(max_size=120))
 @example(data=b"\x7f" * 100)
 @example(data=b"\0\0\0\1\0\1\xff")
 def test_nonsense_is_the_brokers_fault(data: bytes) -> None:
-    found = read(decode_produce, data)
+    found = read(lambda view: decode_produce(view, 8), data)
     assert isinstance(found, RemoteProtocolError) or (
         isinstance(found, dict) and len(found) <= len(data)
     )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sparkmirror.embedded.kafka_cluster import MOST_BROKERS
-from sparkmirror.embedded.kafka_jars import KAFKA_VERSION
+from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, find_release
 from sparkmirror.embedded.named_clusters import list_named, start_named, stop_named
 
 Name = Annotated[str, typer.Option("--name", help="Name to stop it by.")]
@@ -34,9 +34,16 @@ def start(
     ] = None,
     brokers: Annotated[int, typer.Option(min=1, max=MOST_BROKERS, help="Number of brokers.")] = 1,
     kafka_version: Annotated[
-        str, typer.Option("--kafka-version", help="Kafka release to run.")
+        str,
+        typer.Option(
+            "--version",
+            "--kafka-version",
+            help="Kafka release, from 2.1 on: 2.8 or 2.8.2. Before 3.3 with a ZooKeeper.",
+        ),
     ] = KAFKA_VERSION,
-    heap: Annotated[str, typer.Option(help="Java heap of each broker.")] = "512m",
+    heap: Annotated[
+        str, typer.Option("--memory", "--heap", help="Java heap of each broker, such as 2g.")
+    ] = "512m",
     as_json: AsJson = False,
 ) -> None:
     """Start a cluster and return when it answers; it runs until `kafka stop`."""
@@ -44,7 +51,7 @@ def start(
     if as_json:
         typer.echo(json.dumps(cluster.as_json()))
         return
-    typer.echo(f"Kafka {kafka_version} cluster '{name}' answers.")
+    typer.echo(f"Kafka {find_release(kafka_version)} cluster '{name}' answers.")
     typer.echo(f"  bootstrap.servers  {cluster.bootstrap_servers}")
     typer.echo(f"  data and logs      {cluster.folder}")
     typer.echo(f"  stop it with       sparkmirror kafka stop --name {name}")

@@ -40,12 +40,13 @@ from sparkmirror.connect.start_checks import (
     planned_topics,
     replica_problems,
 )
-from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.errors import KafkaError, MirrorError, UnsupportedVersionError
 from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.permissions import EITHER, EXISTS, NEW_BROKERS, REMOTE_EXISTS, Place
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.wire.access import Resource, Right, grant_command
+from sparkmirror.wire.api_versions import release_name
 from sparkmirror.wire.principal import principal_of
 from sparkmirror.wire.reaching import (
     AdvertisedError,
@@ -213,6 +214,9 @@ def _authenticate(client: ClientConfig, checks: list[Check]) -> RightsProbe | No
         unreachable = None
     except AdvertisedError as error:  # which only those learn that have logged in
         probe, unreachable = None, Check("brokers", State.NO, str(error))
+    except UnsupportedVersionError as error:
+        checks.append(Check("version", State.NO, str(error)))
+        return None
     except MirrorError as error:
         checks.append(Check("authenticated", State.NO, str(error)))
         return None
@@ -233,8 +237,7 @@ def _look_around(
     if problems:
         state, detail = State.NO, describe_unreachable(client, answered, problems)
     checks.append(Check("brokers", state, f"{detail}; cluster id {probe.cluster_id()}"))
-    version = ".".join(map(str, probe.broker_version))
-    checks.append(Check("version", State.YES, f"Kafka {version} or what behaves so"))
+    checks.append(Check("version", State.YES, f"Kafka {release_name(probe.release)} or compatible"))
     topics = frozenset(probe.list_topics())
     checks.append(Check("topics", State.YES, f"{len(topics)} shown to us"))
     return len(answered.brokers), topics
@@ -320,7 +323,7 @@ def _one_of_both(reports: Sequence[RightReport]) -> list[RightReport]:
 
 def _is_for_old_brokers(row: Wanted, logins: Logins) -> bool:
     probe = logins[_key(row.client)].probe
-    is_new = probe is not None and probe.broker_version >= CONTENT_VERSION
+    is_new = probe is not None and probe.release >= CONTENT_VERSION
     return row.need.unless == NEW_BROKERS and is_new
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 
+from sparkmirror.connect.accepted_settings import AcceptedSettings
 from sparkmirror.connect.complaints import Complaints
 from sparkmirror.errors import BrokerError, told
 from sparkmirror.mirror.config_sync import (
@@ -47,9 +48,15 @@ class ConfigSync:
     """Topic settings of one flow; one round is `sync`."""
 
     def __init__(
-        self, flow: FlowName, property_filter: ConfigPropertyFilter, source: Admin, target: Admin
+        self,
+        flow: FlowName,
+        property_filter: ConfigPropertyFilter,
+        source: Admin,
+        target: Admin,
+        accepted: AcceptedSettings,
     ) -> None:
         self._name = str(flow)
+        self._accepted = accepted
         self._filter = property_filter
         self._source = source
         self._target = target
@@ -63,18 +70,28 @@ class ConfigSync:
         """
         errors: dict[str, str] = {}
         planned = self._plan(remotes, errors)
+        while planned:
+            planned = self._alter(planned, errors)
+        self._complaints.report(errors)
+
+    def _alter(self, planned: Mapping[str, Changes], errors: dict[str, str]) -> dict[str, Changes]:
+        """Make the changes; those of topics that are worth another try, without what is refused."""
+        planned = {at: self._accepted.of_changes(changes) for at, changes in planned.items()}
         changes = self._news(planned)
         outcomes = self._target.alter_topic_configs(
             {remote: [ConfigChange(*each) for each in changes[remote]] for remote in changes}
         )
+        again: dict[str, Changes] = {}
         for remote, error in outcomes.items():
             if error is None:
                 log.info("[%s] '%s': %s", self._name, remote, _shown(changes[remote]))
+            elif self._accepted.learn(remote, _values(changes[remote]), error):
+                again[remote] = planned[remote]
             else:
                 errors[remote] = told(
                     error, meanwhile(Feature.CONFIGS, Place.REMOTE, ALTER_CONFIGS)
                 )
-        self._complaints.report(errors)
+        return again
 
     def _plan(self, remotes: Mapping[str, str], errors: dict[str, str]) -> dict[str, Changes]:
         planned: dict[str, Changes] = {}
@@ -104,6 +121,10 @@ class ConfigSync:
 def _is_gone(answer: object) -> bool:
     """Whether the topic was deleted, or is so new that not every broker knows it: next time."""
     return isinstance(answer, BrokerError) and answer.code == UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _values(changes: Changes) -> dict[str, str]:
+    return {change.name: change.value for change in changes if change.value is not None}
 
 
 def _shown(changes: Changes) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sparkmirror.config.connectors import SourceConfig
+from sparkmirror.connect.accepted_settings import AcceptedSettings
 from sparkmirror.connect.complaints import Complaints
 from sparkmirror.connect.config_sync import config_entries
 from sparkmirror.errors import BrokerError, told_if_denied
@@ -53,6 +55,8 @@ class RemoteTopics:
         config: SourceConfig,
         policy: ReplicationPolicy,
         property_filter: ConfigPropertyFilter,
+        accepted: AcceptedSettings,
+        *,
         source: Admin,
         target: Admin,
     ) -> None:
@@ -62,6 +66,7 @@ class RemoteTopics:
         self._filter = property_filter
         self._source = source
         self._target = target
+        self._accepted = accepted
         self._complaints = Complaints(self._name)
         # Topics that brokers were asked to create, until they have the wanted settings.
         self._unsettled: dict[str, NewTopic] = {}
@@ -94,7 +99,7 @@ class RemoteTopics:
         before = set(wrong)
         wanted = {topic.name: topic for topic in self._new_topics(plan, wrong)}
         too_many: dict[str, BrokerError] = {}
-        for remote, error in self._target.create_topics(wanted.values()).items():
+        for remote, error in self._try_to_create(wanted).items():
             if error is None:
                 created[remote] = plan.create[remote].partitions
                 self._unsettled.pop(remote, None)
@@ -108,6 +113,24 @@ class RemoteTopics:
         created |= self._let_brokers_create(too_many, wanted, wrong)
         self.refused = _not_copied([text for topic, text in wrong.items() if topic not in before])
         return created
+
+    def _try_to_create(self, wanted: dict[str, NewTopic]) -> dict[str, BrokerError | None]:
+        """Create topics without the settings that the target refuses; each topic's error."""
+        outcome: dict[str, BrokerError | None] = {}
+        left = list(wanted)
+        while left:
+            for remote in left:
+                topic = wanted[remote]
+                configs = self._accepted.of_topic(topic.configs)
+                wanted[remote] = replace(topic, configs=configs)
+            outcome |= self._target.create_topics([wanted[remote] for remote in left])
+            left = [
+                remote
+                for remote in left
+                if (error := outcome.get(remote)) is not None
+                and self._accepted.learn(remote, wanted[remote].configs, error)
+            ]
+        return outcome
 
     def _let_brokers_create(
         self,

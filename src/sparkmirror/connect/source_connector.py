@@ -10,11 +10,13 @@ import threading
 import time
 from collections.abc import Mapping, Sequence, Set
 
+from sparkmirror.connect.accepted_settings import AcceptedSettings
 from sparkmirror.connect.acl_sync import AclSync
 from sparkmirror.connect.config_sync import ConfigSync
 from sparkmirror.connect.cycles import Cycles
 from sparkmirror.connect.forwarded_admin import forwarded
 from sparkmirror.connect.hidden_topics import HiddenTopics
+from sparkmirror.connect.missing_topics import MissingTopics
 from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.remote_topics import RemoteTopics
@@ -72,6 +74,7 @@ class SourceConnector:
         self._store = OffsetStore.of(flow.worker, self.config)
         self._assignment: list[list[TopicPartition]] = []
         self._stale = StalePositions()
+        self._missing_topics = MissingTopics()
         # The remote topic of every topic that has one, as of the last refresh.
         self._remotes: dict[str, str] = {}
         # For executors elsewhere, which have none; those of this machine have the worker's.
@@ -107,8 +110,11 @@ class SourceConnector:
         """`records` is the cluster that records go to, if that is not the target."""
         self._source, self._target, self._records = source, target, records
         name, policy, properties = self.flow.name, self._policy, self._property_filter
-        self._remote_topics = RemoteTopics(self.config, policy, properties, source, target)
-        self._config_sync = ConfigSync(name, properties, source, target)
+        accepted = AcceptedSettings(name, self.config.target_alias)
+        self._remote_topics = RemoteTopics(
+            self.config, policy, properties, accepted, source=source, target=target
+        )
+        self._config_sync = ConfigSync(name, properties, source, target, accepted)
         self._acl_sync = AclSync(name, policy, self._wants, source, target)
         self._hidden = HiddenTopics(self.config, self._wants, source)
         self._start_report = StartReport(name, self.config, source)
@@ -236,7 +242,9 @@ class SourceConnector:
 
     def refresh(self) -> None:
         """Look at both clusters, create and grow remote topics, adjust the tasks."""
-        shown = self._source.list_topics()
+        shown = self._missing_topics.complete(self._source.list_topics())
+        if self._missing_topics.is_waiting:
+            self._misses_topics.set()
         self._cycles.look(shown)
         source = {name: view for name, view in shown.items() if self._wants(name)}
         self._stale.note_ids(source, self._store.load)

@@ -27,7 +27,9 @@ class StalePositions:
         """Look for topics that came back under another id; then `load` tells all positions."""
         known = self._topic_ids
         recreated = {
-            name for name, view in source.items() if known.get(name, view.topic_id) != view.topic_id
+            name
+            for name, view in source.items()
+            if view.topic_id and known.get(name, view.topic_id) != view.topic_id
         }
         if recreated:
             self._stale |= {
@@ -35,7 +37,8 @@ class StalePositions:
                 for tp, position in load().items()
                 if tp.topic in recreated and position.provenance.topic_id is None
             }
-        known.update({name: view.topic_id for name, view in source.items()})
+        # Brokers before 2.8, and some that have just been restarted, do not tell ids.
+        known.update({name: view.topic_id for name, view in source.items() if view.topic_id})
 
     def hold(self, tp: TopicPartition, position: StoredPosition | None) -> bool:
         """Whether this position is of a topic that is gone."""

@@ -7,10 +7,12 @@ or a transactional one without aborted records, would make the comparison prove 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
@@ -160,7 +162,7 @@ def _wait_compacted(bootstrap: str, row: SeedRow) -> None:
         within=COMPACTION_SECONDS,
         describe=f"the log cleaner of {bootstrap} compacts every partition of {row.name}",
     )
-    _alter_topic(bootstrap, row.name, "min.compaction.lag.ms", str(_LATER_MS))
+    _alter_topic(bootstrap, row, "min.compaction.lag.ms", str(_LATER_MS))
     _wait_unchanging(bootstrap, row)
 
 
@@ -181,8 +183,18 @@ def _wait_unchanging(bootstrap: str, row: SeedRow) -> None:
     wait_for(is_unchanging, within=COMPACTION_SECONDS, describe=f"{row.name} stays as it is")
 
 
-def _alter_topic(bootstrap: str, topic: str, key: str, value: str) -> None:
+def _alter_topic(bootstrap: str, row: SeedRow, key: str, value: str) -> None:
     entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    resource = ConfigResource(ResourceType.TOPIC, row.name, incremental_configs=[entry])
     admin = admin_client(bootstrap)
-    wait_for_all(admin.incremental_alter_configs([resource]))
+    try:
+        wait_for_all(admin.incremental_alter_configs([resource]))
+    except KafkaException as error:
+        if error.args[0].name() != "_UNSUPPORTED_FEATURE":
+            raise
+        # Brokers before 2.3 replace all settings of a topic at once (KIP-339).
+        whole = {**row.configs, key: value}
+        resource = ConfigResource(ResourceType.TOPIC, row.name, set_config=whole)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # there is no other way there
+            wait_for_all(admin.alter_configs([resource]))

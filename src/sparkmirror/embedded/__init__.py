@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sparkmirror.embedded.connect_worker import ConnectWorker
 from sparkmirror.embedded.kafka_cluster import Broker, KafkaCluster
-from sparkmirror.embedded.kafka_jars import KAFKA_VERSION
+from sparkmirror.embedded.kafka_releases import KAFKA_VERSION
 from sparkmirror.embedded.mirror_maker import MirrorMaker, run_java_tool
 from sparkmirror.embedded.spark_cluster import SparkCluster
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from sparkmirror.embedded import machine
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.kafka_cluster import KafkaCluster
-from sparkmirror.embedded.kafka_jars import KAFKA_VERSION, kafka_jars, locked
+from sparkmirror.embedded.kafka_jars import kafka_jars, locked
+from sparkmirror.embedded.kafka_releases import KAFKA_VERSION
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from types import TracebackType
 from typing import Any
 
 from sparkmirror.embedded.java import SERVER_JVM_ARGS, java_command, store_properties
-from sparkmirror.embedded.kafka_jars import KAFKA_VERSION, kafka_jars
+from sparkmirror.embedded.kafka_jars import kafka_jars
+from sparkmirror.embedded.kafka_releases import KAFKA_VERSION
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.process import Child, log_tail, start_child
 from sparkmirror.embedded.waiting import wait_for

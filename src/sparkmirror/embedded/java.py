@@ -54,7 +54,7 @@ def java_command(
 
 
 def _log_setting(jars: KafkaJars, folder: Path) -> str:
-    if jars.logs_with_log4j1:
+    if jars.release.logs_with_log4j1:
         name, text, key = "log4j.properties", _LOG4J1, "log4j.configuration=file:"
     else:
         name, text, key = "log4j2.properties", _LOG4J2, "log4j2.configurationFile="

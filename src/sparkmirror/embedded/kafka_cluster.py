@@ -1,5 +1,7 @@
 """A real Kafka cluster of one to three brokers, each a KRaft broker and controller in one.
 
+Releases before 3.3 get a ZooKeeper instead of controllers.
+
     folder/
       broker-1/server.properties   its settings           broker-1/log    what it printed
       broker-1/data/               its partitions
@@ -20,16 +22,20 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 
 from sparkmirror.embedded.java import SERVER_JVM_ARGS, java_command, store_properties
-from sparkmirror.embedded.kafka_jars import KAFKA_VERSION, KafkaJars, kafka_jars
+from sparkmirror.embedded.kafka_jars import KafkaJars, kafka_jars
+from sparkmirror.embedded.kafka_releases import KAFKA_VERSION
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.probe import Answer, ask
 from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
 from sparkmirror.embedded.waiting import wait_for
+from sparkmirror.embedded.zookeeper import CONNECT_MS, ZooKeeper
+from sparkmirror.embedded.zookeeper import FOLDER as ZOOKEEPER_FOLDER
 from sparkmirror.errors import ConfigError, KafkaError, LocalProtocolError, TransportError
 
 READY_SECONDS = 90.0
 MOST_BROKERS = 3
 _STOP_SECONDS = 20.0
+_STILL_REGISTERED = "KeeperErrorCode = NodeExists"
 
 
 class Broker:
@@ -70,6 +76,10 @@ class Broker:
         """Return once the broker answers, is a member of the cluster and sees a controller."""
         wait_for(self._is_ready, within=within, describe=self._describe)
 
+    def use_command(self, command: Sequence[str | Path]) -> None:
+        """Start with this command from the next start on."""
+        self._command = command
+
     def stop(self, within: float = _STOP_SECONDS) -> None:
         """Shut down in an orderly way: leadership moves away first, the log is closed."""
         self._running().stop(within)
@@ -104,6 +114,10 @@ class Broker:
 
     def _is_ready(self) -> bool:
         code = self._running().exit_code
+        if code is not None and _STILL_REGISTERED in log_tail(self.log_path):
+            # ZooKeeper holds the place of one that was killed until its session ends.
+            self.start()
+            return False
         if code is not None:
             raise KafkaError(
                 f"start broker {self.node_id}: it ended with exit code {code}; "
@@ -163,6 +177,7 @@ class KafkaCluster:
         self._keep = keep
         self._detached = detached
         self._ports: list[ReservedPort] = []
+        self._zookeeper: ZooKeeper | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -174,7 +189,10 @@ class KafkaCluster:
 
     @property
     def pids(self) -> list[int]:
-        return [broker.pid for broker in self.brokers if broker.is_running]
+        """Of the brokers that run, and last that of ZooKeeper."""
+        own = [broker.pid for broker in self.brokers if broker.is_running]
+        child = None if self._zookeeper is None else self._zookeeper.child
+        return own if child is None else [*own, child.pid]
 
     @property
     def folder(self) -> Path:
@@ -194,6 +212,8 @@ class KafkaCluster:
         jars = kafka_jars(self.version)
         try:
             self.brokers = self._prepare(jars)
+            if self._zookeeper is not None:
+                self._zookeeper.start(detached=self._detached)
             for broker in self.brokers:
                 broker.start(detached=self._detached)
         except BaseException:  # also Ctrl-C: no process is left behind
@@ -216,6 +236,8 @@ class KafkaCluster:
         # Data that is deleted anyway needs no orderly shutdown.
         within = _STOP_SECONDS if self._keep else 0.0
         stop_all([child for child in children if child is not None], within)
+        if self._zookeeper is not None and self._zookeeper.child is not None:
+            self._zookeeper.child.kill()  # it writes every change at once
         self.release_ports()
         if not self._keep:
             self._delete_files()
@@ -245,24 +267,52 @@ class KafkaCluster:
         self._refuse_another_size()
         wanted: Sequence[int | None] = self._wanted_ports or [None] * len(self._node_ids)
         broker_ports = [self._reserve(port) for port in wanted]
-        controller_ports = [self._reserve(None) for _ in self._node_ids]
-        voters = ",".join(
-            f"{node_id}@{HOST}:{port}"
-            for node_id, port in zip(self._node_ids, controller_ports, strict=True)
-        )
+        has_zookeeper = jars.release.needs_zookeeper
+        if has_zookeeper:
+            self._zookeeper = ZooKeeper(jars, self.folder, self._reserve(None))
+        own_ports = [0 if has_zookeeper else self._reserve(None) for _ in self._node_ids]
+        controllers = dict(zip(self._node_ids, own_ports, strict=True))
         cluster_id = _random_id()
         brokers = []
-        for node_id, port, controller_port in zip(
-            self._node_ids, broker_ports, controller_ports, strict=True
-        ):
+        for node_id, port in zip(self._node_ids, broker_ports, strict=True):
             folder = self.folder / f"broker-{node_id}"
             others = {name: self._reserve(None) for name in self._listeners}
-            ports = {"PLAINTEXT": port, "CONTROLLER": controller_port, **others}
-            settings = self._broker_properties(node_id, ports, voters, folder)
-            store_properties(folder / "server.properties", settings)
-            _format(jars, folder / "data", node_id, cluster_id)
+            settings = self._role_properties(node_id, controllers) | self._broker_properties(
+                {"PLAINTEXT": port, **others}, folder
+            )
+            if not has_zookeeper:
+                settings["listeners"] += f",{_addresses({'CONTROLLER': controllers[node_id]})}"
+                _format(jars, folder / "data", node_id, cluster_id)
+            store_properties(folder / "server.properties", {**settings, **self._properties})
             brokers.append(Broker(node_id, port, folder, self._command(jars, folder), others))
         return brokers
+
+    def _role_properties(self, node_id: int, controllers: Mapping[int, int]) -> dict[str, str]:
+        """Who the broker is, and where it learns what happens in the cluster."""
+        if self._zookeeper is not None:
+            return {
+                "broker.id": str(node_id),
+                "zookeeper.connect": self._zookeeper.address,
+                "zookeeper.connection.timeout.ms": CONNECT_MS,
+                # A killed broker is missed after 6 s: until then it cannot come back.
+                "zookeeper.session.timeout.ms": "6000",
+            }
+        voters = (f"{node}@{HOST}:{port}" for node, port in controllers.items())
+        return {
+            "process.roles": "broker,controller",
+            "node.id": str(node_id),
+            "controller.quorum.voters": ",".join(voters),
+            "controller.listener.names": "CONTROLLER",
+        }
+
+    def upgrade(self, broker: Broker, version: str) -> None:
+        """Stop a broker and start it with the jars of another release, older or newer."""
+        if broker.is_running:
+            broker.stop()
+        jars = kafka_jars(version)
+        broker.use_command(self._command(jars, broker.folder))
+        broker.start(detached=self._detached)
+        broker.wait_ready()
 
     def _refuse_another_size(self) -> None:
         had = len(list(self.folder.glob("broker-*")))
@@ -281,19 +331,12 @@ class KafkaCluster:
             jars, folder, "kafka.Kafka", args, heap=self._heap, jvm_args=self._jvm_args
         )
 
-    def _broker_properties(
-        self, node_id: int, ports: Mapping[str, int], voters: str, folder: Path
-    ) -> dict[str, str]:
+    def _broker_properties(self, ports: Mapping[str, int], folder: Path) -> dict[str, str]:
         protocols = {"CONTROLLER": "PLAINTEXT", "PLAINTEXT": "PLAINTEXT", **self._listeners}
-        advertised = {name: ports[name] for name in ports if name != "CONTROLLER"}
-        advertised |= self._advertised_ports
+        advertised = {**ports, **self._advertised_ports}
         copies = str(min(MOST_BROKERS, len(self._node_ids)))
         in_sync = str(min(2, len(self._node_ids)))
         return {
-            "process.roles": "broker,controller",
-            "node.id": str(node_id),
-            "controller.quorum.voters": voters,
-            "controller.listener.names": "CONTROLLER",
             "listeners": _addresses(ports),
             "advertised.listeners": _addresses(advertised),
             "listener.security.protocol.map": ",".join(map(":".join, protocols.items())),
@@ -303,14 +346,13 @@ class KafkaCluster:
             "offsets.topic.replication.factor": copies,
             "transaction.state.log.replication.factor": copies,
             "transaction.state.log.min.isr": in_sync,
-            **self._properties,
         }
 
     def _delete_files(self) -> None:
         if self._folder is None:
             return
-        for node_id in self._node_ids:
-            shutil.rmtree(self._folder / f"broker-{node_id}", ignore_errors=True)
+        for name in (*(f"broker-{node_id}" for node_id in self._node_ids), ZOOKEEPER_FOLDER):
+            shutil.rmtree(self._folder / name, ignore_errors=True)
         # Whatever else is in the folder is not ours.
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             self._folder.rmdir()

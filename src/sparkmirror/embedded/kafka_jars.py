@@ -21,20 +21,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from sparkmirror.embedded import machine
+from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, Release, find_release
 from sparkmirror.embedded.process import follow_log, log_tail, start_child
 from sparkmirror.errors import MissingPart
 
-KAFKA_VERSION = "4.3.1"
 NEEDED_BYTES = 300 << 20  # jars once in Ivy's cache, once in place, and a margin
-_ARTIFACTS = (
-    "kafka_2.13",
-    "kafka-tools",
-    "connect-mirror",
-    "connect-mirror-client",
-    "connect-json",
-)
-# Kafka 4 logs through SLF4J 1.7 and leaves the backend to its tarball; 3.x brings reload4j along.
-_LOG_BACKEND = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
 _FORMAT_SECONDS = 60.0
 _BOOTSTRAP = "bootstrap.checkpoint"
 
@@ -43,7 +34,7 @@ _BOOTSTRAP = "bootstrap.checkpoint"
 class KafkaJars:
     """One complete version of Kafka on this machine."""
 
-    version: str
+    release: Release
     folder: Path
 
     @property
@@ -55,19 +46,14 @@ class KafkaJars:
         """The metadata a freshly formatted node starts with; the same for every node."""
         return self.folder / _BOOTSTRAP
 
-    @property
-    def logs_with_log4j1(self) -> bool:
-        return not _is_kafka_4(self.version)
-
 
 def kafka_jars(version: str = KAFKA_VERSION, cache: Path | None = None) -> KafkaJars:
     """The jars of `version`, downloaded on first use."""
-    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
-        raise MissingPart(f"{version!r} is no Kafka version: name one such as {KAFKA_VERSION}")
+    release = find_release(version)
     home = cache or machine.cache_folder()
-    jars = KafkaJars(version, home / f"kafka-{version}")
+    jars = KafkaJars(release, home / f"kafka-{release}")
     if not jars.folder.is_dir():
-        with locked(home / f"kafka-{version}.lock"):
+        with locked(home / f"kafka-{release}.lock"):
             if not jars.folder.is_dir():
                 _install(jars, home)
     return jars
@@ -88,21 +74,23 @@ def locked(path: Path) -> Iterator[None]:
 
 def _install(jars: KafkaJars, home: Path) -> None:
     java = machine.java_program()
-    machine.require_disk_space(home, NEEDED_BYTES, f"downloading Kafka {jars.version}")
-    work = home / f"kafka-{jars.version}.part"
+    machine.require_disk_space(home, NEEDED_BYTES, f"downloading Kafka {jars.release}")
+    work = home / f"kafka-{jars.release}.part"
     complete = work / "jars"
     # Jars of an interrupted attempt may be cut short; Ivy's own cache never is.
     shutil.rmtree(complete, ignore_errors=True)
     complete.mkdir(parents=True)
-    _run_ivy(java, work, jars.version)
-    _format_once(java, work, complete)
+    _run_ivy(java, work, jars.release)
+    if not jars.release.needs_zookeeper:
+        _format_once(java, work, complete)
     complete.rename(jars.folder)
     shutil.rmtree(work)
 
 
-def _run_ivy(java: Path, work: Path, version: str) -> None:
+def _run_ivy(java: Path, work: Path, release: Release) -> None:
+    version = str(release)
     description = work / "ivy.xml"
-    description.write_text(module_description(version))
+    description.write_text(module_description(release))
     pattern = f"{work}/jars/[artifact]-[revision].[ext]"
     # Type "bundle" is what Ivy calls the jars of OSGi projects (snappy, zstd): needed as well.
     command: list[str | Path] = [java, "-jar", machine.ivy_jar(), "-ivy", description]
@@ -120,26 +108,20 @@ def _run_ivy(java: Path, work: Path, version: str) -> None:
         raise MissingPart(_why_ivy_failed(log_path.read_text(errors="replace"), version, log_path))
 
 
-def module_description(version: str) -> str:
+def module_description(release: Release) -> str:
     """Ivy's own description of what is wanted, so that versions are resolved together."""
-    wanted = [("org.apache.kafka", name, version) for name in _ARTIFACTS]
-    if _is_kafka_4(version):
-        wanted.append(_LOG_BACKEND)
     root = ElementTree.Element("ivy-module", version="2.0")
     ElementTree.SubElement(root, "info", organisation="sparkmirror", module="kafka")
     ElementTree.SubElement(ElementTree.SubElement(root, "configurations"), "conf", name="default")
     dependencies = ElementTree.SubElement(
         root, "dependencies", defaultconf="default->master,runtime"
     )
-    for organisation, name, revision in wanted:
+    for organisation, name, revision in release.artifacts:
+        # What is named here wins over what another artifact asks for.
         ElementTree.SubElement(
-            dependencies, "dependency", org=organisation, name=name, rev=revision
+            dependencies, "dependency", org=organisation, name=name, rev=revision, force="true"
         )
     return ElementTree.tostring(root, encoding="unicode")
-
-
-def _is_kafka_4(version: str) -> bool:
-    return int(version.split(".", maxsplit=1)[0]) >= 4
 
 
 def _show_progress(lines: Iterable[str], version: str) -> None:

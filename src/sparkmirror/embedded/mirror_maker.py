@@ -14,7 +14,8 @@ from sparkmirror.embedded.java import (
     java_command,
     store_properties,
 )
-from sparkmirror.embedded.kafka_jars import KAFKA_VERSION, kafka_jars
+from sparkmirror.embedded.kafka_jars import kafka_jars
+from sparkmirror.embedded.kafka_releases import KAFKA_VERSION
 from sparkmirror.embedded.process import Child, start_child
 from sparkmirror.errors import LocalProtocolError
 

@@ -23,7 +23,7 @@ import psutil
 
 from sparkmirror.embedded import machine
 from sparkmirror.embedded.kafka_cluster import KafkaCluster
-from sparkmirror.embedded.kafka_jars import KAFKA_VERSION
+from sparkmirror.embedded.kafka_releases import KAFKA_VERSION
 from sparkmirror.embedded.process import end_processes, is_alive, wait_gone
 from sparkmirror.errors import ConfigError, MirrorError, MissingPart
 
@@ -42,10 +42,11 @@ class NamedCluster:
     pids: tuple[int, ...]
     started: tuple[float, ...]
 
-    def processes(self) -> list[psutil.Process]:
-        """The brokers that still run."""
-        found = zip(self.pids, self.started, strict=True)
-        return [process for pid, began in found if (process := _process(pid, began)) is not None]
+    def processes(self, *, of_brokers: bool = False) -> list[psutil.Process]:
+        """Those that still run: the brokers, and their ZooKeeper if they have one."""
+        found = list(zip(self.pids, self.started, strict=True))
+        wanted = found[: len(self.ports)] if of_brokers else found
+        return [process for pid, began in wanted if (process := _process(pid, began)) is not None]
 
     @property
     def ports(self) -> list[int]:
@@ -118,7 +119,9 @@ def stop_named(name: str, *, keep: bool = False) -> NamedCluster:
         if named is None:
             raise ConfigError("name", name, "no cluster of that name was started", _hint())
         # Data that is deleted anyway needs no orderly shutdown.
-        _end(named.processes(), _STOP_SECONDS if keep else 0.0)
+        _end(named.processes(of_brokers=True), _STOP_SECONDS if keep else 0.0)
+        # Brokers before 3.3 need their ZooKeeper to shut down in an orderly way.
+        _end(named.processes(), 0.0)
         if not keep:
             shutil.rmtree(folder)
         return named

@@ -9,10 +9,12 @@ import logging
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import kafka.errors
 from kafka import KafkaAdminClient
+from kafka.protocol.admin import DescribeClusterRequest
+from kafka.protocol.metadata import MetadataRequest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
@@ -42,6 +44,8 @@ UNCLEAR = (
 )
 
 T = TypeVar("T")
+# Later versions leave this to DescribeCluster (KIP-700).
+LAST_METADATA_WITH_RIGHTS = 10
 # kafka-python has no word for never, which is 25 days here; with 0 it would look all the time.
 LEAST_IDLE_MS, LONGEST_IDLE_MS = 1000, 2**31 - 1
 
@@ -96,6 +100,17 @@ def _silent(config: ClientConfig, timeout_ms: int) -> TransportError:
     )
 
 
+class ClusterView(NamedTuple):
+    """A cluster as its brokers describe it.
+
+    `operations` are the codes of what we may do with the cluster (KIP-430); None: not told.
+    """
+
+    cluster_id: str
+    brokers: tuple[int, ...]
+    operations: frozenset[int] | None
+
+
 class AdminClient:
     """Sends admin requests to one cluster; subclasses know the requests."""
 
@@ -111,23 +126,63 @@ class AdminClient:
             raise _silent(config, self._timeout_ms) from error
 
     @property
+    def release(self) -> tuple[int, ...]:
+        """The release that the brokers are of, as the requests that they know tell: (4, 1)."""
+        with self._during("ask for the version"):
+            return tuple(self._manager.broker_version)
+
+    @property
     def alias(self) -> str:
         """The cluster's alias in the settings."""
         return self._alias
 
     def cluster_id(self) -> str:
         """The id that the cluster gave itself when it was made."""
-        with self._during("describe the cluster"):
-            return str(self._client.describe_cluster()["cluster_id"] or "")
+        return self._describe_cluster().cluster_id
 
     def broker_count(self) -> int:
         """How many brokers the cluster has now."""
-        with self._during("describe the cluster"):
-            return len(self._client.describe_cluster()["brokers"])
+        return len(self._describe_cluster().brokers)
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
+
+    def _describe_cluster(self) -> ClusterView:
+        """kafka-python's own method fails at brokers of 2.8 to 3.6, which lack fields it expects.
+
+        Brokers before 2.8 know only Metadata, whose versions before 11 tell the same.
+        """
+        what = "describe the cluster"
+        if not self._speaks(DescribeClusterRequest):
+            answer = self._send(
+                what,
+                MetadataRequest(
+                    topics=[],
+                    allow_auto_topic_creation=False,
+                    include_cluster_authorized_operations=True,
+                    max_version=LAST_METADATA_WITH_RIGHTS,
+                ),
+            )
+            brokers = tuple(row.node_id for row in answer.brokers)
+        else:
+            request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+            answer = self._send(what, request)
+            if answer.error_code:
+                raise self._error(what, answer.error_code, detail=answer.error_message)
+            brokers = tuple(row.broker_id for row in answer.brokers)
+        told = answer.authorized_operations
+        operations = None if told is None else frozenset(told)
+        return ClusterView(str(answer.cluster_id or ""), brokers, operations)
+
+    def _speaks(self, request: Any) -> bool:
+        """Whether the brokers know this request, in a version that kafka-python knows too."""
+        versions = self._manager.broker_version_data
+        try:
+            versions.api_version(request)
+        except kafka.errors.IncompatibleBrokerVersion:
+            return False
+        return True
 
     def _send(self, what: str, request: Any, node_id: int | None = None) -> Any:
         """Send a request that kafka-python's own methods would answer less fully."""

@@ -10,14 +10,11 @@ from collections.abc import Callable, Sequence
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.wire.access import Operation, answer_error, group_right, transaction_right
+from sparkmirror.wire.api_versions import FIND_COORDINATOR, Api
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
-from sparkmirror.wire.group_messages import (
-    FIND_COORDINATOR,
-    decode_find_coordinator,
-    encode_find_coordinator,
-)
+from sparkmirror.wire.group_messages import decode_find_coordinator, encode_find_coordinator
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.stream import Buffer
 
@@ -30,8 +27,9 @@ CONNECT_SECONDS = 5.0
 class Call:
     """One request under way. `sent_at` is the time before its first byte left."""
 
-    def __init__(self, sent_at: float) -> None:
+    def __init__(self, sent_at: float, version: int = 0) -> None:
         self.sent_at = sent_at
+        self.version = version
         self.answer: bytes | None = None
         self.error: KafkaError | None = None
 
@@ -82,18 +80,22 @@ class Calls:
     def send(
         self,
         node: int | None,
-        api: tuple[int, int],
+        api: Api,
         body: Sequence[Buffer],
         seconds: float,
         line: int = 0,
     ) -> Call:
         """Send to `node`, or to any broker; waits for a connection, not for the answer.
 
+        The body must be the same in all versions of `api` that we speak.
+
         Raises:
             TransportError: no connection within `seconds`, or CONNECT_SECONDS.
+            UnsupportedVersionError: the broker does not speak the request.
         """
         connection = self._connect(node, line, min(seconds, CONNECT_SECONDS))
-        call = Call(self.clock())
+        key, version = connection.choose(api)
+        call = Call(self.clock(), version)
 
         def on_answer(answer: memoryview, _: object) -> None:
             call.answer = bytes(answer)
@@ -101,22 +103,33 @@ class Calls:
         def on_failure(error: KafkaError) -> None:
             call.error = error
 
-        connection.send(api, body, on_answer, on_failure, seconds)
+        connection.send((key, version), body, on_answer, on_failure, seconds)
         return call
 
     def ask(
         self,
         what: str,
         node: int | None,
-        api: tuple[int, int],
+        api: Api,
         body: Sequence[Buffer],
         seconds: float,
     ) -> memoryview:
         """Send and wait for the answer; TransportError if none comes in time."""
+        return self.call(what, node, api, body, seconds).result()
+
+    def call(
+        self,
+        what: str,
+        node: int | None,
+        api: Api,
+        body: Sequence[Buffer],
+        seconds: float,
+    ) -> Call:
+        """The same, for callers that need the version to read the answer."""
         call = self.send(node, api, body, seconds)
         if not self.wait(lambda: call.is_over, seconds):
             raise self.too_late(what, seconds)
-        return call.result()
+        return call
 
     def find_coordinator(self, key: str, kind: int, seconds: float) -> int:
         """The broker that answers for a group or a transactional id.

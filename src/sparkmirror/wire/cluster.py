@@ -10,16 +10,23 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.errors import AuthenticationError, KafkaError, RemoteProtocolError, TransportError
+from sparkmirror.errors import (
+    AuthenticationError,
+    KafkaError,
+    TransportError,
+    UnsupportedVersionError,
+)
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import messages
+from sparkmirror.wire.api_versions import METADATA, Api
 from sparkmirror.wire.backoff import reconnect_seconds, retry_seconds, setup_seconds
+from sparkmirror.wire.broker_link import Link
 from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.connection import Connection
+from sparkmirror.wire.deleted_topics import DeletedTopics
 from sparkmirror.wire.idle import IdleConnections
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.security import Security
@@ -38,6 +45,8 @@ CONNECT_PATIENCE_SECONDS = 2.0
 # A login that is refused is told again after this time, and tried again after the other at most.
 SAY_AGAIN_SECONDS = 60.0
 MOST_REFUSED_SECONDS = 10
+# Errors that another attempt cures only after somebody has changed something.
+LASTING = (AuthenticationError, UnsupportedVersionError)
 NEVER_REACHED = "; if that broker is up, correct the address that it tells (advertised.listeners)"
 
 
@@ -56,17 +65,6 @@ class Listener(Protocol):
 
     def on_metadata(self) -> None:
         """Leaders may have moved."""
-
-
-@dataclass(slots=True)
-class Link:
-    """Our connection to one broker, or the wait before the next attempt."""
-
-    connection: Connection | None = None
-    ready: bool = False
-    failures: int = 0
-    not_before: float = 0.0
-    versions: dict[int, tuple[int, int]] | None = None
 
 
 BOOTSTRAP = -1  # first id of the addresses in bootstrap.servers: -1, -2, ...
@@ -93,6 +91,7 @@ class Cluster:
         self.pool = pool
         self.leaders: dict[TopicPartition, Leader] = {}
         self.topic_ids = TopicIds()
+        self.deleted_topics = DeletedTopics()
         self.topic_errors: dict[str, int] = {}
         # Why a broker could not be reached; None again as soon as one answers.
         self.last_error: KafkaError | None = None
@@ -112,6 +111,8 @@ class Cluster:
         self._last_attempt = float("-inf")
         self._say_again = float("-inf")
         self._closed = False
+        # Whether any broker has answered a request after the login, on a connection that is gone.
+        self._has_served = False
         self._is_trial = is_trial
         self._idle = IdleConnections(config)
         for at, server in enumerate(config.bootstrap_servers):
@@ -201,15 +202,9 @@ class Cluster:
         """Somebody else than metadata told where `node` is."""
         self._nodes[node] = (host, port)
 
-    def supports(self, node: int, api: int) -> int:
-        """The newest version of `api` that `node` speaks."""
-        link = self._links.get((node, 0))
-        versions = (link.versions if link else None) or {}
-        return versions.get(api, (0, -1))[1]
-
-    def newest(self, api: int) -> int:
+    def newest(self, api: Api) -> int:
         """The newest version of `api` that some broker speaks, once one has answered."""
-        return max((link.versions or {}).get(api, (0, -1))[1] for link in self._links.values())
+        return max(link.versions.get(api.key, (0, -1))[1] for link in self._links.values())
 
     def close(self) -> None:
         """Close all connections."""
@@ -253,7 +248,8 @@ class Cluster:
         connection, timeout = link.connection, self.config.request_timeout_ms / 1000
 
         def answered(answer: memoryview, _: Lease | None) -> None:
-            link.versions = messages.decode_api_versions(answer)
+            connection.versions = link.versions = messages.decode_api_versions(answer)
+            link.versions.require()
             authenticator = self.security.authenticator(host)
             if authenticator is None:
                 self._on_ready(node, link)
@@ -263,17 +259,17 @@ class Cluster:
         connection.send(messages.API_VERSIONS, [], answered, _ignore, timeout)
 
     def _on_ready(self, node: int, link: Link) -> None:
-        link.ready = True
-        link.failures = 0
+        assert link.connection is not None
+        link.open(link.connection)
         self.last_error = None
         for listener in self.listeners:
             listener.on_connected(node)
         self._maybe_refresh(self.loop.clock())
 
     def _on_closed(self, node: int, link: Link, error: KafkaError) -> None:
-        connection, was_ready = link.connection, link.ready
-        link.connection = None
-        link.ready = False
+        was_ready = link.ready
+        self._has_served = self._has_served or link.has_served
+        connection = link.close()
         if self._closed:
             return
         if was_ready and connection is not None and connection.was_idle:
@@ -281,14 +277,14 @@ class Cluster:
             log.debug("'%s', broker %d: %s", self.config.alias, node, error)
             return
         host, port = self._nodes.get(node, ("?", 0))
-        refused = isinstance(error, AuthenticationError)
-        kind = AuthenticationError if refused else TransportError
-        hint = self.security.hint(connection) if isinstance(error, HungUp) and connection else ""
-        if node >= 0 and link.versions is None and not refused:
+        refused = isinstance(error, LASTING)
+        kind = type(error) if isinstance(error, LASTING) else TransportError
+        hint = self._hint(connection) if isinstance(error, HungUp) and connection else ""
+        if node >= 0 and not link.versions and not refused:
             hint = hint or NEVER_REACHED
         place = f"cluster '{self.config.alias}', broker {host}:{port}"
         self.last_error = kind(f"{place}: {error}{hint}")
-        self._say(link, refused)
+        self._say(link, isinstance(error, AuthenticationError))
         link.failures += 1
         wait = reconnect_seconds(self.config, link.failures)
         if refused:  # accounts are locked after many attempts, and brokers write each one down
@@ -296,6 +292,11 @@ class Cluster:
         link.not_before = self.loop.clock() + wait
         self.refresh()
         self.loop.call_later(wait, lambda: self._reconnect(node))
+
+    def _hint(self, connection: Connection) -> str:
+        """What a broker may mean that hung up; nothing if one has served us as we are."""
+        has_served = self._has_served or any(link.has_served for link in self._links.values())
+        return "" if has_served else self.security.hint(connection)
 
     def _say(self, link: Link, refused: bool) -> None:
         """The first failure, and that a login is still refused."""
@@ -341,37 +342,35 @@ class Cluster:
         self._refreshing = True
         self._last_refresh = now
         self._refresh_due = now + self.config.metadata_max_age_ms / 1000
-        newest = self._versions_of(connection).get(messages.METADATA_KEY, (0, -1))[1]
-        version = min(newest, messages.METADATA_NEWEST)
+        version = connection.versions.choose(METADATA)
         asked = frozenset(self._topics)
         connection.send(
-            (messages.METADATA_KEY, version),
+            (METADATA.key, version),
             [messages.encode_metadata(sorted(asked), version)],
-            lambda answer, _: self._on_metadata(answer, version, asked),
+            lambda answer, _: self._on_metadata(connection, answer, version, asked),
             lambda _: self._refresh_failed(),
             self.config.request_timeout_ms / 1000,
-            flexible=version >= 9,
+            flexible=version >= METADATA.first_flexible,
         )
-
-    def _versions_of(self, connection: Connection) -> dict[int, tuple[int, int]]:
-        for link in self._links.values():
-            if link.connection is connection and link.versions is not None:
-                return link.versions
-        raise RemoteProtocolError(f"'{self.config.alias}': a connection without versions")
 
     def _refresh_failed(self) -> None:
         self._refreshing = False
         self._refresh_failures += 1
         self.refresh()
 
-    def _on_metadata(self, answer: memoryview, version: int, asked: frozenset[str]) -> None:
+    def _on_metadata(
+        self, connection: Connection, answer: memoryview, version: int, asked: frozenset[str]
+    ) -> None:
         self._refreshing = False
         view = messages.decode_metadata(answer, version)
         if not view.nodes:
             self._refresh_failed()
             return
         self._nodes = {**{n: a for n, a in self._nodes.items() if n < 0}, **view.nodes}
-        asked -= self.topic_ids.learn(view.topic_ids, self.loop.clock())
+        now = self.loop.clock()
+        known = {tp.topic for tp in self.leaders}
+        doubtful = self.deleted_topics.learn(connection, view, known, now)
+        asked -= doubtful | self.topic_ids.learn(view.topic_ids, now)
         self._merge(view, asked & self._topics)
         incomplete = bool(self.topic_errors or view.leaderless & asked or self._topics - asked)
         missed, self._missed = self._missed, False

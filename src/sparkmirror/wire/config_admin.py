@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+from kafka.protocol.admin import (
+    AlterConfigsRequest,
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+)
 
 from sparkmirror.errors import BrokerError
 from sparkmirror.wire.access import Operation, topic_right
@@ -16,6 +20,9 @@ from sparkmirror.wire.admin_client import AdminClient, in_parts
 from sparkmirror.wire.admin_types import ConfigChange
 
 TOPIC = 2
+# Operations of a ConfigChange, and DescribeConfigs' code of a topic's own settings.
+SET, DELETE = 0, 1
+OWN_SETTING = 1
 
 
 class TopicSetting(NamedTuple):
@@ -49,16 +56,42 @@ class ConfigAdmin(AdminClient):
     def alter_topic_configs(
         self, changes: Mapping[str, Sequence[ConfigChange]]
     ) -> dict[str, BrokerError | None]:
-        """Make the changes (KIP-339), of each topic all or none; each topic's error."""
+        """Make the changes, of each topic all or none; each topic's error."""
         outcome: dict[str, BrokerError | None] = {}
+        is_incremental = self._speaks(IncrementalAlterConfigsRequest)
         for part in in_parts(list(changes)):
-            request = IncrementalAlterConfigsRequest(
-                resources=[(TOPIC, topic, list(changes[topic])) for topic in part],
-                validate_only=False,
-            )
+            wanted = {topic: changes[topic] for topic in part}
+            if is_incremental:
+                request = IncrementalAlterConfigsRequest(
+                    resources=[(TOPIC, topic, list(wanted[topic])) for topic in part],
+                    validate_only=False,
+                )
+            else:
+                request = self._whole_configs(wanted, outcome)
             for row in self._send("alter topic configs", request).responses:
                 outcome[row.resource_name] = self._alteration(row)
         return outcome
+
+    def _whole_configs(
+        self, changes: Mapping[str, Sequence[ConfigChange]], outcome: dict[str, BrokerError | None]
+    ) -> Any:
+        """The same for brokers before 2.3 (KIP-339), which replace all settings of a topic at once.
+
+        So what is not to change is read first, and written again. A change that somebody else
+        makes in between is lost: MirrorMaker 2 up to 3.9 takes the same chance.
+        """
+        resources = []
+        for topic, found in self.describe_topic_configs(changes).items():
+            if isinstance(found, BrokerError):
+                outcome[topic] = found
+                continue
+            settings = {each.name: each.value for each in found if each.source == OWN_SETTING}
+            for name, operation, value in changes[topic]:
+                settings.pop(name, None)
+                if operation == SET:
+                    settings[name] = value
+            resources.append((TOPIC, topic, list(settings.items())))
+        return AlterConfigsRequest(resources=resources, validate_only=False)
 
     def _settings(self, row: Any) -> list[TopicSetting] | BrokerError:
         if row.error_code:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sparkmirror.errors import KafkaError, MirrorError, RemoteProtocolError, TransportError
+from sparkmirror.wire.api_versions import Api, ApiVersions
 from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.loop import READ, WRITE, Loop
 from sparkmirror.wire.stream import Buffer, Stream
@@ -76,6 +77,8 @@ class Connection:
         self._on_closed = on_closed
         self._open = False
         self.closed = False
+        # What the broker speaks, once it has said so.
+        self.versions = ApiVersions()
         # At its end: whether nobody waited for an answer.
         self.was_idle = False
         self.answers = 0
@@ -115,6 +118,10 @@ class Connection:
     def in_flight(self) -> int:
         """Requests without an answer."""
         return len(self._waiting) + len(self._held or ())
+
+    def choose(self, api: Api) -> tuple[int, int]:
+        """The key of `api` and the version of it to send here; UnsupportedVersionError."""
+        return api.key, self.versions.choose(api)
 
     def send(
         self,

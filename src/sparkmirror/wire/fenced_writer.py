@@ -29,6 +29,13 @@ from sparkmirror.wire.access import (
     topic_right,
     transaction_right,
 )
+from sparkmirror.wire.api_versions import (
+    ADD_PARTITIONS_TO_TXN,
+    END_TXN,
+    INIT_PRODUCER_ID,
+    PRODUCE,
+    Api,
+)
 from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.calls import Calls
 from sparkmirror.wire.cluster import Leader
@@ -39,8 +46,6 @@ from sparkmirror.wire.error_codes import (
     error_code,
 )
 from sparkmirror.wire.group_messages import (
-    ADD_PARTITIONS_TO_TXN,
-    END_TXN,
     TRANSACTION,
     decode_add_partition,
     decode_code,
@@ -49,8 +54,8 @@ from sparkmirror.wire.group_messages import (
     encode_init_transactions,
     encode_transactional_produce,
 )
-from sparkmirror.wire.messages import INIT_PRODUCER_ID, decode_init_producer_id
-from sparkmirror.wire.produce_messages import PRODUCE, decode_produce
+from sparkmirror.wire.messages import decode_init_producer_id
+from sparkmirror.wire.produce_messages import decode_produce
 from sparkmirror.wire.producer_id import Identity
 
 FENCING = frozenset((INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED))
@@ -198,12 +203,12 @@ class FencedWriter:
         timeout_ms = int(REQUEST_SECONDS * 1000)
         body = encode_transactional_produce(self.transactional_id, tp, batch, timeout_ms)
         try:
-            answer = self._connected().ask(self._name(what), node, PRODUCE, body, REQUEST_SECONDS)
+            call = self._connected().call(self._name(what), node, PRODUCE, body, REQUEST_SECONDS)
         except TransportError:
             # A frozen broker is not reached; by now another one may lead.
             self._connected().cluster.refresh()
             raise
-        code, offset, detail = decode_produce(answer)[tp]
+        code, offset, detail = decode_produce(call.result(), call.version)[tp]
         if error_code(code).refresh:
             self._connected().cluster.refresh()
         self._check(what, code, detail)
@@ -234,7 +239,7 @@ class FencedWriter:
             failures += 1
             calls.wait(lambda: False, retry_seconds(self._config, failures))
 
-    def _ask_coordinator(self, what: str, api: tuple[int, int], body: bytes) -> memoryview:
+    def _ask_coordinator(self, what: str, api: Api, body: bytes) -> memoryview:
         calls = self._connected()
         if self._coordinator is None:
             self._coordinator = calls.find_coordinator(

@@ -1,8 +1,9 @@
-"""Fetch requests and answers as bytes: versions 12 (topic names) and 13 (topic ids), with sessions.
+"""Fetch requests and responses as bytes, with sessions: by topic name or by topic id.
 
-Version 13 came with Kafka 3.1. With ids a topic that was deleted and created anew cannot be
-mistaken for the old one. Both versions are "flexible": compact lengths (length + 1 as a varint) and
-tagged fields.
+Version 13 names topics by their ids, so a topic that was deleted and created again cannot be
+mistaken for the old one. It and version 12 are "flexible": compact lengths (length + 1 as a varint)
+and tagged fields. Versions 10 and 11, of brokers before 2.7, have the classic encoding: lengths are
+fixed integers, and nothing is said about the epoch of the last batch read.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.api_versions import FETCH
 from sparkmirror.wire.messages import UNREADABLE, unreadable
 
-FETCH_KEY = 1
 BY_NAME = 12
 BY_ID = 13
 
@@ -22,9 +23,16 @@ BY_ID = 13
 HEAD = struct.Struct(">iiiibii")
 # partition, leader epoch, fetch offset, last fetched epoch, log start -1, max bytes, no tags
 PARTITION = struct.Struct(">iiqiqib")
+# partition, leader epoch, fetch offset, log start -1, max bytes
+CLASSIC_PARTITION = struct.Struct(">iiqqi")
 # partition, error code, high watermark, last stable offset, log start
 ANSWER = struct.Struct(">ihqqq")
 ABORTED = struct.Struct(">qqb")
+CLASSIC_ABORTED = struct.Struct(">qq")
+INT = struct.Struct(">i")
+SHORT = struct.Struct(">h")
+# The first version in which a consumer names its rack, and is sent to a replica there (KIP-392).
+WITH_RACK = 11
 # Tagged field of a partition (KIP-595): epoch, end offset, tags.
 DIVERGING_TAG = 0
 DIVERGING = struct.Struct(">iqb")
@@ -122,36 +130,49 @@ def skip_tags(view: memoryview, at: int) -> int:
 
 
 def encode_fetch(
+    version: int,
     session: tuple[int, int],
     wanted: Sequence[Wanted],
     forgotten: Sequence[TopicPartition],
-    topic_ids: Mapping[str, bytes] | None,
+    *,
+    topic_ids: Mapping[str, bytes],
     limits: Limits,
 ) -> bytes:
-    """The body of a request; `topic_ids` None asks by name."""
-    out = [
-        HEAD.pack(
-            -1,
-            limits.max_wait_ms,
-            limits.min_bytes,
-            limits.max_bytes,
-            int(limits.read_committed),
-            *session,
-        )
-    ]
+    """The body of a request; `topic_ids` are used from version BY_ID on."""
+    head = HEAD.pack(
+        -1,
+        limits.max_wait_ms,
+        limits.min_bytes,
+        limits.max_bytes,
+        int(limits.read_committed),
+        *session,
+    )
+    gone: dict[str, list[bytes]] = {}
+    for topic, partition in forgotten:
+        gone.setdefault(topic, []).append(INT.pack(partition))
     rows: dict[str, list[bytes]] = {}
-    most = limits.partition_max_bytes
+    most, rack = limits.partition_max_bytes, limits.rack.encode()
+    if version < FETCH.first_flexible:
+        for (topic, partition), offset, epoch, _ in wanted:
+            row = CLASSIC_PARTITION.pack(partition, epoch, offset, -1, most)
+            rows.setdefault(topic, []).append(row)
+        tail = SHORT.pack(len(rack)) + rack if version >= WITH_RACK else b""
+        return b"".join((head, *_classic_topics(rows), *_classic_topics(gone), tail))
     for (topic, partition), offset, epoch, last_epoch in wanted:
         row = PARTITION.pack(partition, epoch, offset, last_epoch, -1, most, 0)
         rows.setdefault(topic, []).append(row)
-    out += _encode_topics(rows, topic_ids)
-    gone: dict[str, list[bytes]] = {}
-    for topic, partition in forgotten:
-        gone.setdefault(topic, []).append(struct.pack(">i", partition))
-    out += _encode_topics(gone, topic_ids) if gone else (NONE,)
-    rack = limits.rack.encode()
-    out.append(encode_unsigned(len(rack) + 1) + rack + b"\0")
-    return b"".join(out)
+    ids = topic_ids if version >= BY_ID else None
+    forgets = _encode_topics(gone, ids) if gone else (NONE,)
+    tail = encode_unsigned(len(rack) + 1) + rack + b"\0"
+    return b"".join((head, *_encode_topics(rows, ids), *forgets, tail))
+
+
+def _classic_topics(rows: Mapping[str, Sequence[bytes]]) -> Iterator[bytes]:
+    yield INT.pack(len(rows))
+    for topic, partitions in rows.items():
+        name = topic.encode()
+        yield SHORT.pack(len(name)) + name + INT.pack(len(partitions))
+        yield from partitions
 
 
 def _encode_topics(
@@ -171,6 +192,8 @@ def _encode_topics(
 
 def decode_fetch(view: memoryview, version: int) -> Answer:
     """Walk an answer; nothing is copied."""
+    if version < FETCH.first_flexible:
+        return _decode_classic(view, version)
     rows: list[Fetched] = []
     try:
         at = skip_tags(view, 0)
@@ -217,6 +240,48 @@ def _decode_topic(view: memoryview, at: int, version: int, rows: list[Fetched]) 
             )
         )
     return skip_tags(view, at)
+
+
+def _decode_classic(view: memoryview, version: int) -> Answer:
+    rows: list[Fetched] = []
+    try:
+        code, session_id, topics = struct.unpack_from(">hii", view, 4)
+        at = 14
+        for _ in range(topics):
+            (size,) = SHORT.unpack_from(view, at)
+            if size < 0:
+                raise ValueError("a topic without a name")
+            topic, at = str(view[at + 2 : at + 2 + size], "utf-8"), at + 2 + size
+            (count,) = INT.unpack_from(view, at)
+            at += INT.size
+            for _ in range(count):
+                row, at = _decode_classic_row(view, at, version, topic)
+                rows.append(row)
+    except UNREADABLE as error:
+        raise unreadable("fetch answer", error) from error
+    return Answer(code, session_id, rows)
+
+
+def _decode_classic_row(view: memoryview, at: int, version: int, topic: str) -> tuple[Fetched, int]:
+    partition, code, high, stable, start = ANSWER.unpack_from(view, at)
+    at += ANSWER.size
+    (many,) = INT.unpack_from(view, at)
+    at += INT.size
+    aborted = []
+    for _ in range(many):
+        aborted.append(CLASSIC_ABORTED.unpack_from(view, at))
+        at += CLASSIC_ABORTED.size
+    replica = -1
+    if version >= WITH_RACK:
+        (replica,) = INT.unpack_from(view, at)
+        at += INT.size
+    (size,) = INT.unpack_from(view, at)
+    at += INT.size
+    end = at + max(size, 0)
+    if end > len(view):
+        raise ValueError(f"{end - at} bytes of records in an answer of {len(view)}")
+    records = view[at:end]
+    return Fetched(topic, partition, code, high, stable, start, aborted, replica, records), end
 
 
 def _find_diverging(view: memoryview, at: int) -> tuple[int, int] | None:

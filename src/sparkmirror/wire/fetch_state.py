@@ -83,6 +83,8 @@ class Partition:
     next_offset: int | None
     lane: Lane | None = None
     topic_id: bytes | None = None
+    # How often the topic had come back from a deletion when the partition was first placed.
+    returns: int | None = None
     leader_epoch: int = -1
     # What was read, and the last leader that confirmed that its log has it.
     epochs: EpochHistory = field(default_factory=EpochHistory)
@@ -95,6 +97,12 @@ class Partition:
     not_before: float = 0.0
     # In a row: the waits between attempts grow with them.
     failures: int = 0
+
+    def is_of_topic(self, topic_id: bytes | None, returns: int) -> bool:
+        """Whether this is the topic that was read: by its id or, without one, never deleted."""
+        if self.topic_id is None or topic_id is None:
+            return self.returns in (None, returns)
+        return topic_id == self.topic_id
 
     def as_wanted(self) -> fetch.Wanted:
         """What a request says of it."""
@@ -151,11 +159,13 @@ class Lane:
     def choose_version(self, ids: Mapping[str, bytes], newest: int) -> None:
         """Ids if the broker and all topics have them; a session is of one kind to its end."""
         if self.epoch != fetch.NEW_SESSION:
-            if self.version < fetch.BY_ID or all(tp.topic in ids for tp in self.changed):
+            can_name = self.version < fetch.BY_ID or all(tp.topic in ids for tp in self.changed)
+            # The broker may have come back with an older release.
+            if can_name and self.version <= newest:
                 return
             self.reset()
         has_ids = newest >= fetch.BY_ID and all(tp.topic in ids for tp in self.wanted)
-        self.version = fetch.BY_ID if has_ids else fetch.BY_NAME
+        self.version = fetch.BY_ID if has_ids else min(newest, fetch.BY_NAME)
 
     def take_left(self) -> list[TopicPartition]:
         """What the broker is to forget; from now on it has."""

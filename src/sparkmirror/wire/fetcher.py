@@ -11,6 +11,7 @@ from __future__ import annotations
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import fetch_messages as fetch
+from sparkmirror.wire.api_versions import FETCH
 from sparkmirror.wire.buffers import Lease
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
@@ -169,12 +170,13 @@ class Fetcher:
 
     def _same_topic(self, partition: Partition) -> bool:
         topic_id = self._cluster.topic_ids.get(partition.tp.topic)
-        if partition.topic_id is None or topic_id in (None, partition.topic_id):
-            partition.topic_id = topic_id
+        returns = self._cluster.deleted_topics.returns[partition.tp.topic]
+        is_same = partition.is_of_topic(topic_id, returns)
+        partition.topic_id, partition.returns = topic_id, returns
+        if is_same:
             if partition.lane is not None:
                 partition.lane.names = None
             return True
-        partition.topic_id = topic_id
         self._finder.forget(partition)
         partition.epochs.forget()
         self._consumer.on_recreated(partition.tp, partition.next_offset or 0)
@@ -245,7 +247,7 @@ class Fetcher:
     def _send(self, lane: Lane, connection: Connection) -> None:
         lane.sent_at = self._cluster.loop.clock()
         ids = self._cluster.topic_ids
-        lane.choose_version(ids, self._cluster.supports(lane.node, fetch.FETCH_KEY))
+        lane.choose_version(ids, connection.versions.choose(FETCH))
         forgotten = lane.take_left()
         wanted = [lane.wanted[tp].as_wanted() for tp in lane.changed]
         for row in wanted:
@@ -253,20 +255,21 @@ class Fetcher:
         lane.changed.clear()
         lane.waiting = True
         body = fetch.encode_fetch(
+            lane.version,
             (lane.session_id, lane.epoch),
             wanted,
             [tp for tp in forgotten if tp.topic in ids or lane.version < fetch.BY_ID],
-            ids if lane.version >= fetch.BY_ID else None,
-            shared_limits(self._limits, self._lanes.values()),
+            topic_ids=ids,
+            limits=shared_limits(self._limits, self._lanes.values()),
         )
         resets = lane.resets
         connection.send(
-            (fetch.FETCH_KEY, lane.version),
+            (FETCH.key, lane.version),
             [body],
             lambda answer, lease: self._on_answer(lane, resets, answer, lease),
             lambda error: self._on_failure(lane, error),
             self._timeout,
-            flexible=True,
+            flexible=lane.version >= FETCH.first_flexible,
             keep=True,
         )
 

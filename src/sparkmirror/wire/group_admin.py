@@ -196,8 +196,7 @@ class GroupAdmin(OwnerAdmin):
         return int(row.node_id)
 
     def _listings(self) -> list[GroupListing]:
-        with self._during("list brokers"):
-            brokers = [row["broker_id"] for row in self._client.describe_cluster()["brokers"]]
+        brokers = self._describe_cluster().brokers
         found = {row.group_id: row for broker in brokers for row in self._listings_of(broker)}
         return list(found.values())
 

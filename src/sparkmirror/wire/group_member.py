@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sparkmirror.errors import KafkaError
 from sparkmirror.wire.access import Operation, answer_error, group_right
+from sparkmirror.wire.api_versions import HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, Api
 from sparkmirror.wire.calls import Call, Calls
 from sparkmirror.wire.error_codes import (
     ILLEGAL_GENERATION,
@@ -21,10 +22,6 @@ from sparkmirror.wire.error_codes import (
 )
 from sparkmirror.wire.group_messages import (
     GROUP,
-    HEARTBEAT,
-    JOIN_GROUP,
-    LEAVE_GROUP,
-    SYNC_GROUP,
     Joined,
     decode_code,
     decode_join,
@@ -150,7 +147,7 @@ class GroupMember:
         body = encode_heartbeat(self._terms.group, self.generation, self.member_id)
         return self._send(HEARTBEAT, body, self._patience_seconds, line)
 
-    def _send(self, api: tuple[int, int], body: bytes, seconds: float, line: int = 0) -> Call:
+    def _send(self, api: Api, body: bytes, seconds: float, line: int = 0) -> Call:
         try:
             return self._calls.send(self._find(), api, [body], seconds, line)
         except KafkaError:

@@ -1,6 +1,7 @@
 """Requests of a member of a classic group, and of a producer with transactions, as bytes.
 
-Versions without tagged fields, which every broker from 2.4 to 4.x speaks.
+The versions of `api_versions`: without tagged fields, and before group instance ids (KIP-345),
+which a mirror does not use.
 """
 
 from __future__ import annotations
@@ -12,14 +13,6 @@ from typing import NamedTuple
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.messages import encode_string, parsing
 from sparkmirror.wire.stream import Buffer
-
-FIND_COORDINATOR = (10, 2)
-JOIN_GROUP = (11, 5)
-HEARTBEAT = (12, 3)
-LEAVE_GROUP = (13, 2)
-SYNC_GROUP = (14, 3)
-ADD_PARTITIONS_TO_TXN = (24, 1)
-END_TXN = (26, 1)
 
 GROUP, TRANSACTION = 0, 1
 
@@ -106,7 +99,7 @@ def encode_join(
         (
             encode_string(group),
             struct.pack(">ii", session_timeout_ms, rebalance_timeout_ms),
-            encode_string(member) + encode_string(None),
+            encode_string(member),
             encode_string(kind) + struct.pack(">i", 1),
             encode_string(name) + encode_data(metadata),
         )
@@ -122,7 +115,6 @@ def decode_join(answer: memoryview) -> Joined:
         members: dict[str, bytes] = {}
         for _ in range(fields.integer()):
             name = fields.string()
-            fields.string()  # the group instance id
             members[name] = fields.data()
         return Joined(code, generation, leader, member, members)
 
@@ -132,7 +124,7 @@ def encode_sync(
 ) -> bytes:
     rows = [encode_string(each) + encode_data(data) for each, data in assignments.items()]
     head = encode_string(group) + struct.pack(">i", generation) + encode_string(member)
-    return head + encode_string(None) + struct.pack(">i", len(rows)) + b"".join(rows)
+    return head + struct.pack(">i", len(rows)) + b"".join(rows)
 
 
 def decode_sync(answer: memoryview) -> tuple[int, bytes]:
@@ -143,8 +135,7 @@ def decode_sync(answer: memoryview) -> tuple[int, bytes]:
 
 
 def encode_heartbeat(group: str, generation: int, member: str) -> bytes:
-    head = encode_string(group) + struct.pack(">i", generation)
-    return head + encode_string(member) + encode_string(None)
+    return encode_string(group) + struct.pack(">i", generation) + encode_string(member)
 
 
 def encode_leave(group: str, member: str) -> bytes:

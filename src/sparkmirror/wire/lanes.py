@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from sparkmirror.errors import BrokerError, DeniedError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import PRODUCING, Operation, answer_error, topic_right
+from sparkmirror.wire.api_versions import PRODUCE
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.error_codes import LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED
 from sparkmirror.wire.parcels import Partition
-from sparkmirror.wire.produce_messages import PRODUCE
 
-PRODUCE_KEY = PRODUCE[0]
-# The first version of it that brokers of 2.8 know.
+# The first version of Produce that brokers of 2.8 know.
 CONTENT_VERSION = 9
 # What waits for the target when a second connection begins to pay.
 TRICKLE_BYTES = 64 << 10
@@ -140,7 +139,7 @@ class Lanes:
         Those of 2.8 and later give one to whoever may write any topic, so that this one may not be
         written either.
         """
-        is_content = self._cluster.newest(PRODUCE_KEY) >= CONTENT_VERSION
+        is_content = self._cluster.newest(PRODUCE) >= CONTENT_VERSION
         return self.error(partition, TOPIC_AUTHORIZATION_FAILED) if is_content else error
 
     def what(self, partition: Partition) -> str:

@@ -19,13 +19,12 @@ from typing import NamedTuple
 from sparkmirror.errors import KafkaError, RemoteProtocolError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import Operation, answer_error, topic_right
+from sparkmirror.wire.api_versions import OFFSET_FOR_LEADER_EPOCH
 from sparkmirror.wire.broker_questions import BrokerQuestions
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.messages import encode_string, parsing, read_topic_rows
 
-# Every broker from 2.3 to 4.x speaks it; older versions need the right to manage the cluster.
-OFFSET_FOR_LEADER_EPOCH = (23, 3)
 NO_EPOCH = -1
 # Rows that are kept, and stored with positions. A leader per row: hours or days of history.
 MOST_ROWS = 10
@@ -120,8 +119,8 @@ class EpochEndFinder(BrokerQuestions[EpochQuestion]):
         self._on_end = on_end
 
     def _send(self, node: int, connection: Connection, questions: list[EpochQuestion]) -> None:
-        api, version = OFFSET_FOR_LEADER_EPOCH
-        if self._cluster.supports(node, api) < version:
+        del node
+        if not connection.versions.speaks(OFFSET_FOR_LEADER_EPOCH):
             for question in questions:
                 self._on_end(question, UNKNOWN_END)
             return
@@ -138,7 +137,7 @@ class EpochEndFinder(BrokerQuestions[EpochQuestion]):
                 self._failed(question, error)
 
         connection.send(
-            OFFSET_FOR_LEADER_EPOCH,
+            connection.choose(OFFSET_FOR_LEADER_EPOCH),
             [encode_epoch_questions(questions)],
             lambda answer, _: answered(answer),
             failed,

@@ -1,7 +1,7 @@
 """Small requests and answers: versions, metadata, offsets, producer ids. Bytes in, values out.
 
 Metadata goes through kafka-python's protocol classes, which follow Apache's schemas; the others are
-a few fixed fields in versions that every broker from 2.8 to 4.x speaks.
+a few fixed fields.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from sparkmirror.errors import RemoteProtocolError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.api_versions import METADATA, ApiVersions
 from sparkmirror.wire.error_codes import broker_error
 
+# The request that negotiates versions cannot negotiate its own: every broker speaks this one.
 API_VERSIONS = (18, 0)
-METADATA_KEY = 3
-METADATA_NEWEST = 12  # the first with topic ids is 10
-LIST_OFFSETS = (2, 4)
-INIT_PRODUCER_ID = (22, 1)
+# The first version of Metadata with topic ids.
+WITH_TOPIC_IDS = 10
 
 EARLIEST = -2
 LATEST = -1
@@ -54,15 +54,15 @@ def encode_string(value: str | None) -> bytes:
     return struct.pack(">h", len(data)) + data
 
 
-def decode_api_versions(answer: memoryview) -> dict[int, tuple[int, int]]:
-    """{API key: (oldest version, newest version)}."""
+def decode_api_versions(answer: memoryview) -> ApiVersions:
+    """What the broker speaks."""
     with parsing("list of API versions"):
         code, count = struct.unpack_from(">hi", answer)
         if code:
             raise broker_error("ask for API versions", code)
         rows = (struct.unpack_from(">hhh", answer, 6 + 6 * at) for at in range(count))
-        found = {key: (oldest, newest) for key, oldest, newest in rows}
-        if found.get(METADATA_KEY, (0, -1))[1] < 0:
+        found = ApiVersions({key: (oldest, newest) for key, oldest, newest in rows})
+        if METADATA.key not in found:
             raise ValueError("it does not answer metadata requests; is it a controller's port?")
         return found
 
@@ -90,7 +90,8 @@ def decode_metadata(answer: memoryview, version: int) -> MetadataView:
     """Brokers, leaders, topic ids; topics and partitions without a leader are left out."""
     view = MetadataView()
     with parsing("metadata answer"):
-        start = 1 if version >= 9 else 0  # the flexible header's (empty) tags
+        # The header of a version with tagged fields has an (empty) set of its own.
+        start = 1 if version >= METADATA.first_flexible else 0
         response = MetadataResponse.decode(answer[start:], version=version)
         _check_metadata(response)
     for broker in response.brokers or ():
@@ -100,13 +101,12 @@ def decode_metadata(answer: memoryview, version: int) -> MetadataView:
             view.errors[topic.name] = topic.error_code
             continue
         # Brokers that have no ids yet (inter.broker.protocol.version below 2.8) send zeros.
-        if version >= 10 and topic.topic_id is not None and topic.topic_id.int:
+        if version >= WITH_TOPIC_IDS and topic.topic_id is not None and topic.topic_id.int:
             view.topic_ids[topic.name] = topic.topic_id.bytes
         for row in topic.partitions or ():
-            epoch = row.leader_epoch if version >= 7 else -1
             if row.leader_id >= 0:
                 tp = TopicPartition(topic.name, row.partition_index)
-                view.leaders[tp] = (row.leader_id, epoch)
+                view.leaders[tp] = (row.leader_id, row.leader_epoch)
             else:
                 view.leaderless.add(topic.name)
     return view

@@ -1,6 +1,7 @@
-"""Produce requests and answers as bytes, version 8: every broker from 2.4 to 4.x speaks it.
+"""Produce requests and responses as bytes. A request carries one batch for each partition it names.
 
-A request carries exactly one batch for each partition it names.
+Versions 7 and 8 differ in the response only: version 8, of brokers from 2.4 on, says which records
+of a refused batch are at fault.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.messages import UNREADABLE, encode_string, unreadable
 from sparkmirror.wire.stream import Buffer
 
-PRODUCE = (0, 8)
+WITH_DETAILS = 8
 
 INT = struct.Struct(">i")
 SHORT = struct.Struct(">h")
@@ -20,6 +21,8 @@ SHORT = struct.Struct(">h")
 ROW = struct.Struct(">ihqqqi")
 # The same, and the length of the message: all there is when nothing went wrong.
 PLAIN_ROW = struct.Struct(">ihqqqih")
+# partition, error code, base offset, log append time, log start: all that version 7 tells
+SHORT_ROW = struct.Struct(">ihqqq")
 
 
 # A broker's word on one partition's batch: error code, base offset, what it says about the error.
@@ -52,8 +55,10 @@ def encode_produce(
     return out
 
 
-def decode_produce(answer: memoryview) -> dict[tuple[str, int], Produced]:
+def decode_produce(answer: memoryview, version: int) -> dict[tuple[str, int], Produced]:
     """Each partition's fate. Plain tuples: this runs for every batch."""
+    if version < WITH_DETAILS:
+        return _decode_short(answer)
     found: dict[tuple[str, int], Produced] = {}
     unpack_row, plain_size = PLAIN_ROW.unpack_from, PLAIN_ROW.size
     try:
@@ -72,6 +77,24 @@ def decode_produce(answer: memoryview) -> dict[tuple[str, int], Produced]:
                 else:
                     detail, at = _decode_detail(answer, at + ROW.size, errors)
                     found[name, partition] = code, base, detail
+    except UNREADABLE as error:
+        raise unreadable("produce answer", error) from error
+    return found
+
+
+def _decode_short(answer: memoryview) -> dict[tuple[str, int], Produced]:
+    found: dict[tuple[str, int], Produced] = {}
+    try:
+        (topics,) = INT.unpack_from(answer)
+        at = INT.size
+        for _ in range(topics):
+            topic, at = _decode_string(answer, at)
+            (rows,) = INT.unpack_from(answer, at)
+            at += INT.size
+            for _ in range(rows):
+                partition, code, base, _, _ = SHORT_ROW.unpack_from(answer, at)
+                found[topic or "", partition] = code, base, None
+                at += SHORT_ROW.size
     except UNREADABLE as error:
         raise unreadable("produce answer", error) from error
     return found

@@ -31,6 +31,7 @@ from sparkmirror.errors import (
 )
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import produce_messages
+from sparkmirror.wire.api_versions import PRODUCE
 from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
@@ -211,10 +212,11 @@ class Producer:
     def _send(self, lane: Lane, connection: Connection, batches: Sent) -> None:
         rows = [(partition.tp, parcel.view) for partition, parcel in batches]
         self._count_request(lane, batches, 1)
+        api = connection.choose(PRODUCE)
         connection.send(
-            produce_messages.PRODUCE,
+            api,
             produce_messages.encode_produce(rows, self._acks, self._timeout_ms),
-            lambda answer, _: self._on_answer(lane, batches, answer),
+            lambda answer, _: self._on_answer(lane, batches, answer, api[1]),
             lambda error: self._on_failure(lane, batches, error),
             # The broker answers REQUEST_TIMED_OUT after its own wait; we hang up a little later.
             self._timeout_ms / 1000 + 2.0,
@@ -223,8 +225,8 @@ class Producer:
 
     # -- answers ---------------------------------------------------------------------------------
 
-    def _on_answer(self, lane: Lane, batches: Sent, answer: memoryview) -> None:
-        rows = produce_messages.decode_produce(answer)
+    def _on_answer(self, lane: Lane, batches: Sent, answer: memoryview, version: int) -> None:
+        rows = produce_messages.decode_produce(answer, version)
         try:
             fates = [rows[partition.tp] for partition, _ in batches]
         except KeyError as error:

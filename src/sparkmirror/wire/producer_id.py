@@ -11,6 +11,7 @@ from typing import NamedTuple
 from sparkmirror.errors import DeniedError, KafkaError, RefusedError
 from sparkmirror.wire import messages
 from sparkmirror.wire.access import PRODUCING, answer_error
+from sparkmirror.wire.api_versions import INIT_PRODUCER_ID
 from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.cluster import Cluster
 
@@ -58,7 +59,7 @@ class IdentityAsker:
             return
         self._asking = True
         connection.send(
-            messages.INIT_PRODUCER_ID,
+            connection.choose(INIT_PRODUCER_ID),
             [messages.encode_init_producer_id()],
             lambda answer, _: self._on_answer(answer),
             lambda _: self._retry(),

@@ -13,6 +13,7 @@ from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import messages
 from sparkmirror.wire.access import Operation, answer_error, topic_right
+from sparkmirror.wire.api_versions import LIST_OFFSETS
 from sparkmirror.wire.broker_questions import BrokerQuestions
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
@@ -76,7 +77,7 @@ class RangeFinder(BrokerQuestions[TopicPartition]):
         for timestamp in timestamps:
             wanted = dict.fromkeys(questions, timestamp)
             connection.send(
-                messages.LIST_OFFSETS,
+                connection.choose(LIST_OFFSETS),
                 [messages.encode_list_offsets(wanted, self._read_committed)],
                 lambda answer, _, at=timestamp: answered(answer, at),  # type: ignore[misc]
                 failed,

@@ -18,12 +18,13 @@ from typing import NamedTuple
 
 from sparkmirror.config.client_keys import COMMON_CLIENT_KEYS
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
+from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.wire.api_versions import METADATA
 from sparkmirror.wire.buffers import BufferPool
-from sparkmirror.wire.cluster import BOOTSTRAP, Cluster
+from sparkmirror.wire.cluster import BOOTSTRAP, LASTING, Cluster
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.loop import Loop
-from sparkmirror.wire.messages import decode_metadata
+from sparkmirror.wire.messages import decode_metadata, encode_metadata
 from sparkmirror.wire.stream import connect_problem
 
 # Enough to say whether somebody is there; Kafka's own default would keep a user waiting.
@@ -36,8 +37,6 @@ MOST_FAILURES = 3
 # Of brokers that are tried together, and of those that an error names.
 MOST_AT_ONCE = 16
 MOST_SHOWN = 5
-# Version 1, which every broker knows, about no topic at all.
-METADATA, NO_TOPICS = (3, 1), bytes(4)
 ADVERTISED_REMEDY = (
     "set advertised.listeners of the brokers to addresses that this machine can reach and resolve"
 )
@@ -184,13 +183,21 @@ class _Trial:
         connection = self._cluster.any_connection()
         if connection is not None and connection is not self._asked:
             self._asked = connection
-            connection.send(METADATA, [NO_TOPICS], self._answered, self._failed, REACH_SECONDS)
-        is_refused = isinstance(self._cluster.last_error, AuthenticationError)
+            version = connection.versions.choose(METADATA)
+            connection.send(
+                (METADATA.key, version),
+                [encode_metadata([], version)],
+                lambda answer, _: self._answered(answer, version),
+                self._failed,
+                REACH_SECONDS,
+                flexible=version >= METADATA.first_flexible,
+            )
+        is_refused = isinstance(self._cluster.last_error, LASTING)
         failures = self._cluster.failures(BOOTSTRAP) + len(self._unanswered)
         return is_refused or failures >= MOST_FAILURES or self._is_answered
 
-    def _answered(self, answer: memoryview, _: object) -> None:
-        nodes = decode_metadata(answer, METADATA[1]).nodes
+    def _answered(self, answer: memoryview, version: int) -> None:
+        nodes = decode_metadata(answer, version).nodes
         self.brokers = {node: _address(host, port) for node, (host, port) in nodes.items()}
         self._is_answered = True
 

@@ -15,7 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from kafka.protocol.admin import DescribeGroupsRequest, IncrementalAlterConfigsRequest
+from kafka.protocol.admin import (
+    AlterConfigsRequest,
+    DescribeGroupsRequest,
+    IncrementalAlterConfigsRequest,
+)
 from kafka.protocol.consumer import FetchRequest, HeartbeatRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest, ProduceRequest
@@ -43,6 +47,9 @@ NEWEST_PRODUCE = 12
 # Later versions begin the producer's next transaction.
 NEWEST_END_TXN = 3
 WAIT_MS = 1000
+# Brokers before this release hang up when they are sent a batch without bytes.
+REFUSES_NOTHING = (2, 7)
+NOT_TOLD = "these brokers do not tell what we may do (KIP-430 came with 2.3)"
 NOBODY = "sparkmirror-check"
 SOME_CONFIG = ("retention.ms", 0, "604800000")
 
@@ -52,12 +59,6 @@ Answers = dict[Right, bool | KafkaError]
 
 class RightsProbe(GroupAdmin):
     """An admin connection that asks what it may do."""
-
-    @property
-    def broker_version(self) -> tuple[int, ...]:
-        """The release that the brokers are of, as the requests that they know tell: (4, 1)."""
-        with self._during("ask for the version"):
-            return tuple(self._manager.broker_version)
 
     def ask(self, rights: Iterable[Right]) -> Answers:
         """Whether we have each of these rights, or why that cannot be found out."""
@@ -133,9 +134,10 @@ class RightsProbe(GroupAdmin):
         if operation is Operation.IDEMPOTENT_WRITE:
             request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=WAIT_MS)
             return self._send("ask for a producer id", request).error_code not in DENIALS
-        with self._during("ask for rights on the cluster"):
-            told = self._client.describe_cluster().get("authorized_operations") or []
-        return operation.name in told
+        told = self._describe_cluster().operations
+        if told is None:
+            raise KafkaError(f"'{self._alias}': {NOT_TOLD}")
+        return BITS[operation] in told
 
     def _may_group(self, operation: Operation, group: str) -> bool:
         if operation is Operation.DESCRIBE:
@@ -186,9 +188,14 @@ class RightsProbe(GroupAdmin):
         return {row["name"]: row["error_code"] for row in answer.to_dict()["results"]}
 
     def _try_alter_configs(self, names: Sequence[str]) -> Codes:
-        request = IncrementalAlterConfigsRequest(
+        request: Any = IncrementalAlterConfigsRequest(
             resources=[(TOPIC, name, [SOME_CONFIG]) for name in names], validate_only=True
         )
+        if not self._speaks(IncrementalAlterConfigsRequest):
+            name_and_value = (SOME_CONFIG[0], SOME_CONFIG[2])
+            request = AlterConfigsRequest(
+                resources=[(TOPIC, name, [name_and_value]) for name in names], validate_only=True
+            )
         rows = self._send("ask for the right to alter topic configs", request).responses
         return {row.resource_name: row.error_code for row in rows}
 
@@ -208,6 +215,8 @@ class RightsProbe(GroupAdmin):
         return {row.topic: _first_code(row.partitions) for row in rows}
 
     def _try_produce(self, names: Sequence[str]) -> Codes:
+        if self.release < REFUSES_NOTHING:
+            raise KafkaError(f"'{self._alias}': {NOT_TOLD}")
         topic_row = ProduceRequest.TopicProduceData
         nothing = topic_row.PartitionProduceData(index=0, records=b"")
         request = ProduceRequest(

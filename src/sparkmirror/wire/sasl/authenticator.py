@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from sparkmirror.errors import AuthenticationError, KafkaError, MirrorError
+from sparkmirror.wire.api_versions import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from sparkmirror.wire.buffers import Lease
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.error_codes import error_code
@@ -82,13 +83,11 @@ class _Exchange:
                 self._connection.fail(self._error("the credentials did not come in time"))
             return
         try:
-            mechanism = future.result()
+            self._shake_hands(future.result())
         except KafkaError as error:
             self._connection.fail(error)
         except MirrorError as error:
             self._connection.fail(AuthenticationError(str(error)))
-        else:
-            self._shake_hands(mechanism)
 
     def _shake_hands(self, mechanism: Mechanism) -> None:
         self._connection.hold_back()
@@ -98,7 +97,7 @@ class _Exchange:
             self._check_offer(messages.decode_handshake(answer))
             self._say(mechanism, mechanism.start())
 
-        self._send(messages.SASL_HANDSHAKE, body, answered)
+        self._send(self._connection.choose(SASL_HANDSHAKE), body, answered)
 
     def _check_offer(self, offer: messages.Handshake) -> None:
         name = self._login.mechanism
@@ -119,8 +118,10 @@ class _Exchange:
             raise self._error(error_code(offer.code).name)
 
     def _say(self, mechanism: Mechanism, message: bytes) -> None:
+        key, version = self._connection.choose(SASL_AUTHENTICATE)
+
         def answered(answer: memoryview, _: Lease | None) -> None:
-            step = messages.decode_authenticate(answer)
+            step = messages.decode_authenticate(answer, version)
             if step.code:
                 raise self._refused(step)
             following = mechanism.answer(step.challenge)
@@ -129,7 +130,7 @@ class _Exchange:
             else:
                 self._say(mechanism, following)
 
-        self._send(messages.SASL_AUTHENTICATE, messages.encode_authenticate(message), answered)
+        self._send((key, version), messages.encode_authenticate(message), answered)
 
     def _send(
         self,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from sparkmirror.wire.messages import encode_string, parsing
 
-SASL_HANDSHAKE = (17, 1)
-SASL_AUTHENTICATE = (36, 1)  # the first that tells how long the session lasts
+# The first version of SaslAuthenticate that tells how long the session lasts (KIP-368).
+WITH_LIFETIME = 1
 
 UNSUPPORTED_SASL_MECHANISM = 33
 ILLEGAL_SASL_STATE = 34
@@ -52,14 +52,18 @@ def encode_authenticate(message: bytes) -> bytes:
     return struct.pack(">i", len(message)) + message
 
 
-def decode_authenticate(answer: memoryview) -> Step:
+def decode_authenticate(answer: memoryview, version: int) -> Step:
     """The broker's next message."""
     with parsing("SASL answer"):
         (code,) = struct.unpack_from(">h", answer)
         text, at = _string(answer, 2)
         (size,) = struct.unpack_from(">i", answer, at)
         end = at + 4 + max(size, 0)
-        (lifetime,) = struct.unpack_from(">q", answer, end)
+        lifetime = 0
+        if version >= WITH_LIFETIME:
+            (lifetime,) = struct.unpack_from(">q", answer, end)
+        elif end > len(answer):
+            raise ValueError(f"{size} bytes wanted at {at} of {len(answer)}")
     return Step(code, text, bytes(answer[at + 4 : end]), max(lifetime, 0))
 
 

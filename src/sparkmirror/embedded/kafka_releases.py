@@ -1,0 +1,81 @@
+"""Releases of Kafka that can be run here: what each is made of, and whether it needs ZooKeeper."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sparkmirror.errors import MissingPart
+
+KAFKA_VERSION = "4.3.1"
+# The last of each line that this table knows; a full version may also name another one.
+LATEST = (
+    "2.1.1", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.3", "2.7.2", "2.8.2",
+    "3.0.2", "3.1.2", "3.2.3", "3.3.2", "3.4.1", "3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.1",
+    "4.0.1", "4.1.1", "4.2.0", KAFKA_VERSION,
+)  # fmt: skip
+# The ZooKeeper of older brokers (3.4) does not find its server on Java 14 and later.
+ZOOKEEPER_FOR_JAVA_17 = ("org.apache.zookeeper", "zookeeper", "3.5.9")
+# Kafka 4 logs through SLF4J 1.7 and leaves the backend to its tarball; 3.x brings reload4j along.
+LOG4J2_BACKEND = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
+LOG4J1_BACKEND = ("org.slf4j", "slf4j-log4j12", "1.7.25")
+
+Coordinates = tuple[str, str, str]
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Release:
+    """One version of Kafka."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+    @property
+    def needs_zookeeper(self) -> bool:
+        """KRaft is ready for production since 3.3 (KIP-833)."""
+        return (self.major, self.minor) < (3, 3)
+
+    @property
+    def logs_with_log4j1(self) -> bool:
+        return self.major < 4
+
+    @property
+    def artifacts(self) -> list[Coordinates]:
+        """What is downloaded, with everything that these need."""
+        line = (self.major, self.minor)
+        names = ["kafka_2.13" if line >= (2, 4) else "kafka_2.12", "kafka-tools", "connect-json"]
+        if line >= (2, 4):  # KIP-382
+            names += ["connect-mirror", "connect-mirror-client"]
+        found = [("org.apache.kafka", name, str(self)) for name in names]
+        if line < (2, 4):
+            found += [ZOOKEEPER_FOR_JAVA_17, LOG4J1_BACKEND]
+        return found if self.logs_with_log4j1 else [*found, LOG4J2_BACKEND]
+
+
+OLDEST = Release(2, 1, 0)
+
+
+def find_release(text: str) -> Release:
+    """The release that a user names: 2.8 or 2.8.1.
+
+    Raises:
+        MissingPart: it is no version, or too old to be of use.
+    """
+    known = {latest.rpartition(".")[0]: latest for latest in LATEST}
+    match = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)", known.get(text, text))
+    if match is None:
+        raise MissingPart(
+            f"{text!r} is no Kafka version: name one such as {KAFKA_VERSION}, or one of the lines "
+            f"{', '.join(known)}"
+        )
+    release = Release(*map(int, match.groups()))
+    if release < OLDEST:
+        raise MissingPart(
+            f"Kafka {text} is older than {OLDEST.major}.{OLDEST.minor}, the oldest release that "
+            f"sparkmirror mirrors: name one of the lines {', '.join(known)}"
+        )
+    return release

@@ -1,0 +1,44 @@
+"""What a remote topic gets instead of a setting that the target does not know or does not accept.
+
+Runs on: worker, when a topic is created and at each config sync. Pure. Releases differ: 4.0 removed
+`message.format.version` (KIP-724) and raised the smallest `segment.bytes` (KIP-1030), and a target
+that is older than the source lacks settings. One of these must not keep a topic from being copied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+# Brokers' words, the same from 2.1 to 4.x.
+UNKNOWN = re.compile(r"Unknown topic config name: ([\w.-]+)")
+INVALID = re.compile(r"Invalid value .* for configuration ([\w.-]+): (.*)", re.DOTALL)
+LIMIT = re.compile(r"Value must be (?:at least|no more than) (-?\d+)")
+# Without these, records could be deleted that the source still has: better no topic than that.
+KEPT = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
+
+
+class Substitute(NamedTuple):
+    """A setting that was refused; `value` is what to set instead, None leaves it out."""
+
+    name: str
+    refused: str
+    value: str | None
+
+
+def find_substitute(settings: Mapping[str, str], words: str) -> Substitute | None:
+    """Read from a broker's error which setting it refuses; None: nothing can be done about it."""
+    if unknown := UNKNOWN.search(words):
+        return _substitute(settings, unknown[1], None)
+    if invalid := INVALID.search(words):
+        limit = LIMIT.search(invalid[2])
+        return _substitute(settings, invalid[1], limit[1] if limit else None)
+    return None
+
+
+def _substitute(settings: Mapping[str, str], name: str, value: str | None) -> Substitute | None:
+    refused = settings.get(name)
+    if refused is None or refused == value or (value is None and name in KEPT):
+        return None
+    return Substitute(name, refused, value)
