@@ -13,6 +13,9 @@ MODULES = frozenset(("pickle", "cPickle", "_pickle", "cloudpickle", "dill", "mar
 MODULES |= {"yaml", "commands", "telnetlib", "crypt"}
 CALLS = frozenset(("eval", "exec", "compile", "__import__", "os.system", "os.popen"))
 CALLS |= {"subprocess.getoutput", "subprocess.getstatusoutput", "tempfile.mktemp"}
+CALLS |= {f"yaml.{how}load{all_}" for how in ("", "full_", "unsafe_") for all_ in ("", "_all")}
+# It composes nodes and makes no objects of them: calls that would are in the list above.
+ALLOWED = {"sparkmirror/convert/yaml_text.py": ["yaml"]}
 
 
 def trees() -> Iterator[tuple[Path, ast.AST]]:
@@ -40,7 +43,7 @@ def is_dangerous(module: str) -> bool:
 def test_nothing_dangerous_is_in_the_program() -> None:
     found = {str(path): sorted(dangers(tree)) for path, tree in trees()}
     assert len(found) > 100
-    assert {path: calls for path, calls in found.items() if calls} == {}
+    assert {path: calls for path, calls in found.items() if calls} == ALLOWED
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,8 @@ def test_nothing_dangerous_is_in_the_program() -> None:
         ("from pickle import loads", "pickle"),
         ("import yaml", "yaml"),
         ("import yaml.loader as x", "yaml.loader"),
+        ("yaml.load(text, Loader)", "yaml.load"),
+        ("yaml.unsafe_load_all(text)", "yaml.unsafe_load_all"),
         ("eval(text)", "eval"),
         ("subprocess.run(text, shell=True)", "shell"),
         ("os.system(text)", "os.system"),

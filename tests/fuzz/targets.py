@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.fuzz import (
     batch_targets,
     config_targets,
+    convert_targets,
     link_targets,
     login_targets,
     rest_targets,
@@ -17,6 +18,7 @@ MODULES = (
     batch_targets,
     wire_targets,
     config_targets,
+    convert_targets,
     secret_targets,
     login_targets,
     rest_targets,

@@ -36,6 +36,7 @@ COMMANDS = {
     "kafka": "sparkmirror.cli.kafka",
     "groups": "sparkmirror.cli.groups",
     "check": "sparkmirror.cli.check",
+    "convert": "sparkmirror.cli.convert",
     "deploy": "sparkmirror.cli.deploy",
     "undeploy": "sparkmirror.cli.deploy",
     "redeploy": "sparkmirror.cli.deploy",

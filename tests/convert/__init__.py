@@ -1,0 +1,1 @@
+"""Strimzi resources become files that this program takes, and no field is lost silently."""
