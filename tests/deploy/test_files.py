@@ -11,18 +11,22 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from sparkmirror.cli.main import COMMANDS
 from sparkmirror.config.connector_file import parse_connector
+from sparkmirror.config.environment import DEBEZIUM
 from sparkmirror.config.validation import validate_connector
-from sparkmirror.config.worker_file import WorkerFile, load_worker
+from sparkmirror.config.worker_file import WorkerFile, load_worker, load_worker_variables
 from sparkmirror.rest.connector_files import ConnectorFile, read_files
-from tests.deploy.files import DEPLOY, IMAGE, Json, load_documents, run
+from tests.deploy.files import DEPLOY, IMAGE, ROOT, Json, load_documents, run
+from tests.users.files import QUICKSTART
 
 SCRIPT = DEPLOY / "mm2.sh"
 UNIT = DEPLOY / "sparkmirror-worker.service"
 EXPORTERS = ("source-offsets", "target-offsets")
 VERBS = ("deploy", "undeploy", "redeploy", "status")
+WORKERS = ("worker-1", "worker-2", "quickstart")
 
 
 # -- mm2.sh ----------------------------------------------------------------------------------------
@@ -116,7 +120,7 @@ def test_compose_file_is_of_its_schema() -> None:
 
 def test_services_are_complete(services: dict[str, Json]) -> None:
     brokers = [f"{side}-{number}" for side in ("source", "target") for number in (1, 2)]
-    ours = ["topics", "worker-1", "worker-2"]
+    ours = ["topics", *WORKERS]
     assert list(services) == [*brokers, *ours, "kafka-ui", *EXPORTERS, "prometheus", "grafana"]
     for name, service in services.items():
         assert re.fullmatch(r"[a-z/-]+:v?[0-9.]+", service["image"]), name
@@ -152,15 +156,40 @@ def test_workers_have_their_file_and_image(services: dict[str, Json], worker: Wo
         assert ast.parse(code)
 
 
+def test_a_worker_of_variables_is_that_of_c(services: dict[str, Json]) -> None:
+    service = services["quickstart"]
+    variables = dict(line.split("=", 1) for line in service["environment"])
+    servers = variables["CONNECT_BOOTSTRAP_SERVERS"]
+    assert variables == QUICKSTART | {"CONNECT_BOOTSTRAP_SERVERS": servers}
+    assert {server.split(":")[0] for server in servers.split(",")} == {"source-1", "source-2"}
+    config = load_worker_variables(variables)
+    port = config.rest.listeners[0].port
+    assert service["ports"] == [f"127.0.0.1:{port}:{port}"]
+    *_, code = service["healthcheck"]["test"]
+    assert ast.parse(code)
+    assert f":{port}/health" in code
+    assert "command" not in service
+    assert (service["image"], service["profiles"]) == (IMAGE, ["quickstart"])
+
+
+def test_page_has_the_variables_of_c_and_debeziums_names() -> None:
+    page = (ROOT / "docs" / "connect-mode.md").read_text("utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    service = yaml.safe_load(example)["connect"]
+    assert dict(line.split("=", 1) for line in service["environment"]) == QUICKSTART
+    assert service["image"] == IMAGE
+    assert [name for name in DEBEZIUM if f"`{name}`" not in page] == []
+
+
 def test_nothing_without_a_password_is_reachable_from_other_machines(
     services: dict[str, Json],
 ) -> None:
     published = [port for service in services.values() for port in service.get("ports", ())]
-    assert len(published) == 5
+    assert len(published) == 6
     assert all(port.startswith("127.0.0.1:") for port in published)
 
 
-@pytest.mark.parametrize("name", ["worker-1", "worker-2"])
+@pytest.mark.parametrize("name", WORKERS)
 def test_containers_write_to_tmp_only(services: dict[str, Json], name: str) -> None:
     service = services[name]
     assert service["read_only"] is True

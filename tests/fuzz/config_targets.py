@@ -23,11 +23,13 @@ from sparkmirror.config.worker_file import (
     WORKER_FILE_KEYS,
     WorkerFile,
     load_worker,
+    load_worker_variables,
     parse_worker_file,
 )
 from sparkmirror.errors import MirrorError
 from tests.config.worker_files import PATH, SMALLEST, worker_file
 from tests.fuzz.target import Choices, Target
+from tests.users.files import QUICKSTART
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="sparkmirror-fuzz-")
 _FILE = Path(_FOLDER.name) / "fuzzed.properties"
@@ -195,6 +197,26 @@ def settings_seeds() -> Iterator[bytes]:
             yield bytes((reader,)) + b"\n".join(lines)
 
 
+# -- environment variables ------------------------------------------------------------------------
+
+
+def run_variables(data: bytes) -> None:
+    """An environment, NAME=value a line; a form feed in a value is a line break."""
+    lines = [line.partition("=") for line in data.decode(errors="surrogateescape").split("\n")]
+    environ = {name: value.replace("\f", "\n") for name, _, value in lines if name}
+    try:
+        load_worker_variables(environ)
+    except MirrorError as error:
+        assert str(error)  # noqa: PT017
+
+
+def variables_seeds() -> Iterator[bytes]:
+    yield "\n".join(f"{name}={value}" for name, value in QUICKSTART.items()).encode()
+    yield b"BOOTSTRAP_SERVERS=k:1\nGROUP_ID=1\nOFFSET_STORAGE_TOPIC=o\nCONFIG_STORAGE_TOPIC=c"
+    yield b"CONNECT_LOG4J_LOGGERS=a.b=DEBUG, INFO\nCONNECT_LOG4J_LOGGER_A_B=WARN\nLOG_LEVEL=OFF"
+    yield b"CONNECT_A___B__C=\\u0041\f\nCONNECT_a___b__c=\\\nCONNECT_PORT=tcp://h:1\nKAFKA_OPTS='"
+
+
 # -- regular expressions --------------------------------------------------------------------------
 
 
@@ -250,6 +272,7 @@ def placeholders_seeds() -> Iterator[bytes]:
 TARGETS = (
     Target("properties", run_properties, properties_seeds),
     Target("settings", run_settings, settings_seeds),
+    Target("variables", run_variables, variables_seeds),
     Target("patterns", run_patterns, patterns_seeds),
     Target("placeholders", run_placeholders, placeholders_seeds),
 )

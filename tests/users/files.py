@@ -14,6 +14,10 @@ PATIENT_GROUP = """
 session.timeout.ms=30000
 heartbeat.interval.ms=2000
 """
+PATIENT_VARIABLES = {
+    "CONNECT_SESSION_TIMEOUT_MS": "30000",
+    "CONNECT_HEARTBEAT_INTERVAL_MS": "2000",
+}
 
 # A: the old spelling of `listeners`, and converters that no version knows any more.
 CENTRAL_WORKER = """\
@@ -40,22 +44,24 @@ offset.flush.interval.ms=10000
 rest.port={port}
 """
 
-# C: values came from a compose file and kept their quotes; the worker's own cluster is the source.
-QUOTED_WORKER = """\
-bootstrap.servers={bootstrap}
-rest.port={port}
-group.id="quickstart"
-plugin.path="/usr/share/java"
-config.storage.topic=quickstart-config
-offset.storage.topic=quickstart-offsets
-status.storage.topic=quickstart-status
-config.storage.replication.factor=1
-offset.storage.replication.factor=1
-status.storage.replication.factor=1
-key.converter=org.apache.kafka.connect.converters.ByteArrayConverter
-value.converter=org.apache.kafka.connect.converters.ByteArrayConverter
-connector.client.config.override.policy=All
-"""
+# C: no file, but the list of a compose file, which leaves quotes in place; the worker's own cluster
+# is the source.
+QUICKSTART = {
+    "CONNECT_BOOTSTRAP_SERVERS": "source:9092",
+    "CONNECT_REST_PORT": "28082",
+    "CONNECT_GROUP_ID": '"quickstart"',
+    "CONNECT_CONFIG_STORAGE_TOPIC": "quickstart-config",
+    "CONNECT_OFFSET_STORAGE_TOPIC": "quickstart-offsets",
+    "CONNECT_STATUS_STORAGE_TOPIC": "quickstart-status",
+    "CONNECT_CONFIG_STORAGE_REPLICATION_FACTOR": "1",
+    "CONNECT_OFFSET_STORAGE_REPLICATION_FACTOR": "1",
+    "CONNECT_STATUS_STORAGE_REPLICATION_FACTOR": "1",
+    "CONNECT_KEY_CONVERTER": BYTES,
+    "CONNECT_VALUE_CONVERTER": BYTES,
+    "CONNECT_REST_ADVERTISED_HOST_NAME": '"localhost"',
+    "CONNECT_PLUGIN_PATH": '"/usr/share/java"',
+    "CONNECT_CONNECTOR_CLIENT_CONFIG_OVERRIDE_POLICY": "All",
+}
 
 # E: the second worker is started with the same file, so each takes a port that is free. Logins are
 # added to it, see `login_lines`.
@@ -82,6 +88,12 @@ def write_worker(
     lines = "".join(f"{key}={value}\n" for key, value in (more or {}).items())
     path.write_text(text.format(bootstrap=bootstrap, port=port) + lines + PATIENT_GROUP, "ascii")
     return path
+
+
+def quickstart(bootstrap: str, port: int) -> dict[str, str]:
+    """C's variables, of the cluster at `bootstrap`."""
+    own = {"CONNECT_BOOTSTRAP_SERVERS": bootstrap, "CONNECT_REST_PORT": str(port)}
+    return {**QUICKSTART, **PATIENT_VARIABLES, **own}
 
 
 def login_lines(login: Mapping[str, str], *prefixes: str) -> dict[str, str]:

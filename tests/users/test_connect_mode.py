@@ -40,7 +40,7 @@ from tests.secure_cluster import (
     broker_properties,
 )
 from tests.users import files
-from tests.users.workers import WorkerProcess, run_workers
+from tests.users.workers import WorkerProcess, run_worker, run_workers
 
 pytestmark = pytest.mark.kafka
 
@@ -162,16 +162,10 @@ def workers(
 
 @pytest.fixture(scope="class")
 def worker(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
-    folder = tmp_path_factory.mktemp("smallest")
     source, _ = clusters.servers
     with ReservedPort() as port:
-        file = files.write_worker(
-            folder / "connect-distributed.properties",
-            files.QUOTED_WORKER,
-            source,
-            port.number,
-        )
-        with run_workers(folder, [file]) as (worker,):
+        variables = files.quickstart(source, port.number)
+        with run_worker(tmp_path_factory.mktemp("smallest"), variables) as worker:
             yield worker
 
 
@@ -247,7 +241,7 @@ class TestCentralCluster:
 
 
 class TestSmallestConnector:
-    """C: the worker's own cluster is the source."""
+    """C: the worker has variables and no file, and its own cluster is the source."""
 
     def test_c_records_go_to_the_overridden_cluster(
         self, clusters: Clusters, worker: WorkerProcess
@@ -266,6 +260,9 @@ class TestSmallestConnector:
         status = worker.wait_running("test_mirror", tasks=1, on=worker)
         assert "trace" not in status["connector"]
         assert "records go to" not in worker.log
+        # Quotes are part of a group's name, and of no host.
+        assert '[Worker clientId=connect-1, groupId="quickstart"] Herder started' in worker.log
+        assert status["tasks"][0]["worker_id"].startswith("localhost:")
 
     def test_c_records_go_to_the_workers_own_cluster(
         self, clusters: Clusters, worker: WorkerProcess

@@ -1,16 +1,17 @@
-"""Workers as users have them: processes of `sparkmirror worker FILE`, asked over HTTP."""
+"""Workers as users have them: processes of `sparkmirror worker`, asked over HTTP."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 
 from sparkmirror.embedded.process import Child, log_tail, start_child
 from tests.clusters import wait_for
@@ -24,12 +25,17 @@ _LOG_LINES = 30
 
 
 class WorkerProcess:
-    """One worker; started at once, `wait_ready` before it is asked."""
+    """One worker; started at once, `wait_ready` before it is asked.
 
-    def __init__(self, file: Path, log_path: Path) -> None:
-        command = [sys.executable, "-m", "sparkmirror.cli.main", "worker", str(file)]
+    `words` follow the command; `variables` are added to the environment.
+    """
+
+    def __init__(
+        self, log_path: Path, *words: str | Path, variables: Mapping[str, str] | None = None
+    ) -> None:
+        program: list[str | Path] = [sys.executable, "-m", "sparkmirror.cli.main", "worker"]
         self.log_path = log_path
-        self._child: Child = start_child(command, log_path)
+        self._child: Child = start_child([*program, *words], log_path, environment=variables)
         self.worker_id = ""
         self._http = httpx.Client(timeout=_REQUEST_SECONDS, trust_env=False)
 
@@ -37,6 +43,10 @@ class WorkerProcess:
     def url(self) -> str:
         """Where this machine reaches it."""
         return f"http://127.0.0.1:{self.worker_id.rpartition(':')[2]}"
+
+    @property
+    def process(self) -> psutil.Process:
+        return psutil.Process(self._child.pid)
 
     @property
     def log(self) -> str:
@@ -110,7 +120,7 @@ def run_workers(folder: Path, files: Sequence[Path]) -> Iterator[list[WorkerProc
     with ExitStack() as stack:
         workers = []
         for at, file in enumerate(files):
-            worker = WorkerProcess(file, folder / f"worker-{at}.log")
+            worker = WorkerProcess(folder / f"worker-{at}.log", file)
             stack.callback(worker.kill)
             worker.wait_ready()
             workers.append(worker)
@@ -118,3 +128,15 @@ def run_workers(folder: Path, files: Sequence[Path]) -> Iterator[list[WorkerProc
         # Followers first: nobody has to take over.
         for worker in reversed(workers):
             worker.stop()
+
+
+@contextmanager
+def run_worker(folder: Path, variables: Mapping[str, str]) -> Iterator[WorkerProcess]:
+    """A worker without a file."""
+    worker = WorkerProcess(folder / "worker.log", variables=variables)
+    try:
+        worker.wait_ready()
+        yield worker
+        worker.stop()
+    finally:
+        worker.kill()

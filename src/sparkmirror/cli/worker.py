@@ -1,4 +1,8 @@
-"""`sparkmirror worker FILE`: Connect mode, as connect-distributed.sh runs it."""
+"""`sparkmirror worker [FILE]`: Connect mode, as connect-distributed.sh runs it.
+
+Without a file it is what the images of Confluent and Debezium run: CONNECT_* variables are its
+settings. One of the places that read the environment.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,15 @@ import typer
 
 from sparkmirror.cli.flow_display import FlowLog
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
-from sparkmirror.config.environment import WHERE, connect_properties
+from sparkmirror.config.environment import connect_names, take_away
+from sparkmirror.config.log_variables import ROOT, LoggerLevel
 from sparkmirror.config.rest_keys import Listener, RestConfig
 from sparkmirror.config.rest_security import RestTls
-from sparkmirror.config.worker_file import WorkerFile, load_worker, parse_worker_file
+from sparkmirror.config.worker_file import WorkerFile, load_worker, load_worker_variables
 from sparkmirror.connect.background import Background
 from sparkmirror.connect.distributed import DistributedWorker
 from sparkmirror.connect.running import RunningCheckpoint, RunningHeartbeat, RunningSource
+from sparkmirror.connect.worker_loggers import WorkerLoggers
 from sparkmirror.embedded.machine import java_program
 from sparkmirror.rest.app import make_app
 from sparkmirror.rest.calls import RestOptions
@@ -40,6 +46,7 @@ OPEN = (
 )
 # Word for word as Kafka Connect says it: operators' scripts look for it with `grep Herder`.
 HERDER = "[Worker clientId=connect-1, groupId=%s] Herder %s"
+LOG_LEVEL = "INFO"
 READY_SECONDS = 0.1
 LOOK_SECONDS = 1.0
 
@@ -60,11 +67,18 @@ def worker(
             metavar="FILE",
         ),
     ] = None,
-    log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
+    log_level: Annotated[
+        str | None,
+        typer.Option(
+            help="DEBUG, INFO, WARNING or ERROR; without it INFO, or, without FILE, what "
+            "CONNECT_LOG4J_ROOT_LOGLEVEL says."
+        ),
+    ] = None,
 ) -> None:
     """Run a Connect worker with the three Mirror connectors until SIGTERM or Ctrl-C."""
     config = _load(file)
-    set_up_log(log_level)
+    set_up_log(log_level or LOG_LEVEL)
+    _set_levels(config.log_levels, but_root=log_level is not None)
     java_program()  # Spark needs it, and would miss it only when a connector starts
     stop = stop_on_signals()
     if not serve(config, stop):
@@ -72,9 +86,27 @@ def worker(
 
 
 def _load(file: Path | None) -> WorkerFile:
-    if file is not None:
-        return load_worker(file)
-    return parse_worker_file(connect_properties(os.environ), WHERE)
+    """The settings; after this nothing of them is in the environment, which Spark inherits."""
+    if file is None:
+        config = load_worker_variables(os.environ)
+    else:
+        config = _beside_variables(load_worker(file), connect_names(os.environ))
+    take_away(os.environ)
+    return config
+
+
+def _beside_variables(config: WorkerFile, names: Sequence[str]) -> WorkerFile:
+    if not names:
+        return config
+    text = f"{config.path} counts alone; these variables are ignored: {', '.join(names)}"
+    return replace(config, warnings=(text, *config.warnings))
+
+
+def _set_levels(levels: Sequence[LoggerLevel], *, but_root: bool) -> None:
+    loggers = WorkerLoggers()
+    for logger, level in levels:
+        if logger != ROOT or not but_root:
+            loggers.change(logger, level)
 
 
 def serve(config: WorkerFile, stop: threading.Event) -> bool:

@@ -26,6 +26,7 @@ from sparkmirror.config.not_yet import check_not_yet
 from sparkmirror.config.sasl import JAAS, check_sasl, with_java_login
 from sparkmirror.config.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
 from sparkmirror.config.tls_checks import check_tls
+from sparkmirror.config.variable_names import beside
 from sparkmirror.types import FlowName
 
 BOOTSTRAP_SERVERS = COMMON_CLIENT_KEYS["bootstrap.servers"].name
@@ -63,7 +64,7 @@ class ClientConfig:
 
     def key(self, name: str) -> str:
         """Where the user sets `name` for this cluster: beside its addresses."""
-        return f"{self.servers_key.removesuffix(BOOTSTRAP_SERVERS)}{name}"
+        return beside(self.servers_key, BOOTSTRAP_SERVERS, name)
 
     def is_same_cluster(self, other: ClientConfig) -> bool:
         """Whether the addresses have one in common; a broker of two names looks like two."""

@@ -114,7 +114,8 @@ def _resolved(props: Mapping[str, str | None], worker: WorkerFile, findings: Fin
 
 
 def _workers_view(worker: WorkerFile, findings: Findings) -> Settings:
-    origins = {key: Origin(key, value) for key, value in worker.raw_props.items()}
+    names = worker.names
+    origins = {key: Origin(names.get(key, key), value) for key, value in worker.raw_props.items()}
     return Settings(worker.props, findings.renamed(origins))
 
 

@@ -108,8 +108,11 @@ def resolve(
 def load_providers(
     props: Mapping[str, str], findings: Findings, environ: Mapping[str, str] | None = None
 ) -> dict[str, Provider]:
-    """The providers that `config.providers` names, each made from its class and parameters."""
-    makers = _makers(os.environ if environ is None else environ)
+    """The providers that `config.providers` names, each made from its class and parameters.
+
+    `${env:NAME}` is what the environment has now: a worker takes variables away later.
+    """
+    makers = _makers(dict(os.environ) if environ is None else environ)
     providers: dict[str, Provider] = {}
     for name in _provider_names(props, findings):
         class_key = f"{CONFIG_PROVIDERS}.{name}.class"

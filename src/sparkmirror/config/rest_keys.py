@@ -320,5 +320,6 @@ def _old_listeners(values: Mapping[str, Any], settings: Settings) -> tuple[Liste
         return tuple(values[LISTENERS])
     port = DEFAULT_PORT if values[OLD_PORT] is None else values[OLD_PORT]
     listener = Listener("http", values[OLD_HOST] or "", port)
-    settings.findings.warn_key(old, f"is an old spelling; write {LISTENERS}={listener}")
+    new = settings.findings.origin(LISTENERS).key
+    settings.findings.warn_key(old, f"is an old spelling; write {new}={listener}")
     return (listener,)

@@ -1,19 +1,20 @@
 """Loads a worker's file, `connect-distributed.properties`: the worker, its group and its REST API.
 
-Everything that is wrong with the file is raised at once. Values are taken as Java takes them: a
-quote character is part of the value.
+A worker without a file has environment variables instead. Everything that is wrong is raised at
+once. Values are taken as Java takes them: a quote character is part of the value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
 from sparkmirror.config.advice import topic_setting
 from sparkmirror.config.allowed_access import ALLOWED_KEYS, AllowedAccess, allowed_access
 from sparkmirror.config.client_keys import ADMIN_KEYS, CLIENT_KEYS, no_effect
+from sparkmirror.config.environment import WHERE, read_variables
 from sparkmirror.config.families import NO_CONVERSION, OF_WORKERS, explain_families
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.group_keys import GroupConfig
@@ -23,6 +24,7 @@ from sparkmirror.config.inter_worker import (
     inter_worker_config,
 )
 from sparkmirror.config.keys import Definition, Key, Type
+from sparkmirror.config.log_variables import LoggerLevel
 from sparkmirror.config.masking import is_secret
 from sparkmirror.config.mm2_keys import SPARK
 from sparkmirror.config.override_policy import OVERRIDE_KEYS, OverridePolicy, override_policy
@@ -123,6 +125,7 @@ WORKER_FILE_KEYS = (
     )
     + _UNUSED_KEYS
 )
+KEY_NAMES = (*WORKER_FILE_KEYS.names, *ADMIN_KEYS.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,8 @@ class WorkerFile:
     """A whole worker file. `props` are resolved, `raw_props` are as the file has them.
 
     `spark` has the settings that go to Spark, by their full names. `allowed` and
-    `plugin_modules` limit connectors.
+    `plugin_modules` limit connectors. `names` has what messages call a key, where that is not the
+    key itself. `log_levels` come from environment variables only.
     """
 
     path: Path
@@ -147,6 +151,8 @@ class WorkerFile:
     providers: Mapping[str, Provider] = field(repr=False)
     spark: Mapping[str, str] = field(repr=False)
     warnings: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict, repr=False)
+    log_levels: tuple[LoggerLevel, ...] = ()
 
     @property
     def group(self) -> GroupConfig:
@@ -163,9 +169,29 @@ def load_worker(path: Path) -> WorkerFile:
     return parse_worker_file(load_properties(path), path)
 
 
-def parse_worker_file(raw: Mapping[str, str], path: Path) -> WorkerFile:
-    """The same, of the properties of a file that was already read."""
-    findings = Findings(str(path))
+def load_worker_variables(environ: Mapping[str, str]) -> WorkerFile:
+    """The worker that environment variables describe.
+
+    Raises:
+        ConfigErrors: everything that is wrong with them.
+        ConfigError: there are none.
+    """
+    variables = read_variables(environ, KEY_NAMES)
+    file = parse_worker_file(variables.props, WHERE, variables.findings)
+    return replace(file, log_levels=variables.levels)
+
+
+def parse_worker_file(
+    raw: Mapping[str, str], path: Path, findings: Findings | None = None
+) -> WorkerFile:
+    """The worker of properties that were already read.
+
+    `findings` has what was found while reading, and what messages call the keys.
+
+    Raises:
+        ConfigErrors: everything that is wrong with them.
+    """
+    findings = Findings(str(path)) if findings is None else findings
     providers = load_providers(raw, findings)
     settings = Settings(resolve(raw, providers, findings), findings)
     values = WORKER_FILE_KEYS.parse(*settings)
@@ -186,6 +212,7 @@ def parse_worker_file(raw: Mapping[str, str], path: Path) -> WorkerFile:
         providers=providers,
         spark={k: v for k, v in settings.values.items() if k.startswith(f"{SPARK}.")},
         warnings=_warnings(raw, findings),
+        names={key: origin.key for key, origin in findings.origins.items()},
     )
     findings.raise_errors()
     return file
@@ -208,16 +235,17 @@ def _warnings(raw: Mapping[str, str], findings: Findings) -> tuple[str, ...]:
         if len(value) > 1 and value[0] == value[-1] == '"' and not is_secret(key):
             what = "left out, no host has any" if key == ADVERTISED_HOST else PART_OF_VALUE
             findings.warn_key(key, f"the quotes are {what}: {value}")
-        if text := _advice(key):
+        if text := _advice(key, findings):
             findings.warn_key(key, text)
     return findings.warnings
 
 
-def _advice(key: str) -> str | None:
+def _advice(key: str, findings: Findings) -> str | None:
     """What to say of a key that nobody reads."""
     if key in WORKER_FILE_KEYS or key in ADMIN_KEYS or key.startswith(KNOWN_PREFIXES):
         return None
     if key.startswith(STORAGE_PREFIXES):
         return topic_setting(key)
-    close = get_close_matches(key, (*WORKER_FILE_KEYS.names, *ADMIN_KEYS.names), 1, 0.85)
-    return "unknown key, ignored" + (f"; is {close[0]} meant?" if close else "")
+    close = get_close_matches(key, KEY_NAMES, 1, 0.85)
+    meant = f"; is {findings.origin(close[0]).key} meant?" if close else ""
+    return f"unknown key, ignored{meant}"
