@@ -28,6 +28,7 @@ __all__ = [
     "patiently",
     "produce",
     "read_partition",
+    "side_by_side",
     "start_cluster",
     "start_clusters",
     "unique_name",
@@ -72,7 +73,13 @@ def start_cluster(
 @contextmanager
 def start_clusters(*names: str) -> Iterator[list[KafkaCluster]]:
     """Several clusters of one broker each, which start side by side."""
-    clusters = [start_cluster(name) for name in names]
+    with side_by_side([start_cluster(name) for name in names]) as clusters:
+        yield clusters
+
+
+@contextmanager
+def side_by_side(clusters: list[KafkaCluster]) -> Iterator[list[KafkaCluster]]:
+    """Start clusters at the same time; stop all of them at the end."""
     with ExitStack() as stack:
         for cluster in clusters:
             stack.callback(cluster.stop)
