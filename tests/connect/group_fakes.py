@@ -11,6 +11,7 @@ from sparkmirror.connect.checkpoint_connector import CheckpointConnector
 from sparkmirror.connect.checkpoint_log import CheckpointLog
 from sparkmirror.connect.group_sync import GroupSync
 from sparkmirror.connect.record_writer import KeyValueTime, OnDone, RecordWriter
+from sparkmirror.connect.translation_reader import TranslationReader
 from sparkmirror.connect.translator import Translator
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey
@@ -165,6 +166,27 @@ class FakeFollower:
         self.is_closed = True
 
 
+class PassingTime:
+    """Passes only while somebody rests; `happens` is called then."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.happens: Callable[[], None] = lambda: None
+        self.is_stopping = False
+
+    def rest(self, seconds: float) -> bool:
+        self.now += seconds
+        if seconds:
+            self.happens()
+        return self.is_stopping
+
+    def seconds_of(self, run: Callable[[], None]) -> float:
+        """How long it rests."""
+        before = self.now
+        run()
+        return self.now - before
+
+
 class Checkpoints(CheckpointConnector):
     """The real connector of a flow a->b over fakes."""
 
@@ -180,6 +202,8 @@ class Checkpoints(CheckpointConnector):
         self._admins = [cast(GroupAdmin, self.source), cast(GroupAdmin, self.target)]
         self._source, self._target = self._admins
         self._group_sync = GroupSync(self._flow, self.target)
+        self.time = PassingTime()
+        self._reader = TranslationReader(self._flow, self.time.rest, lambda: self.time.now)
         self._writer = cast(RecordWriter, self.writer)
         self._offsets._writer = self._writer
         self._log = CheckpointLog(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sparkmirror.connect import checkpoint_connector
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION
@@ -49,7 +50,10 @@ def test_one_topic_that_is_missing_among_others_blocks_nothing(connector: Checkp
     assert connector.blocked == ""
 
 
-def test_a_checkpoints_topic_that_is_refused_blocks_the_connector(connector: Checkpoints) -> None:
+def test_a_checkpoints_topic_that_is_refused_blocks_the_connector(
+    connector: Checkpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_connector, "READ_SECONDS", 0.1)
     refused = BrokerError("create topic 'a.checkpoints.internal' on 'b'", 38, retriable=False)
     connector._translator = None
     connector.target.refuses["a.checkpoints.internal"] = refused

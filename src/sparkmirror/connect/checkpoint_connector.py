@@ -36,6 +36,7 @@ from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_offsets import SourceOffsets, own_writer
 from sparkmirror.connect.ticker import Ticker
 from sparkmirror.connect.topic_follower import TopicFollower
+from sparkmirror.connect.translation_reader import READ_SECONDS, TranslationReader
 from sparkmirror.connect.translator import Translator, make_translator
 from sparkmirror.errors import KafkaError, MirrorError, told_if_denied
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
@@ -60,7 +61,6 @@ log = logging.getLogger(__name__)
 
 EARLIER = meanwhile(Feature.CHECKPOINTS, Place.CHECKPOINTS, READ)
 REPLICAS_KEY = CHECKPOINT_KEYS["checkpoints.topic.replication.factor"].name
-READ_SECONDS = 60.0
 # How often to try again to create and to read the topics.
 PREPARE_SECONDS = 10.0
 # The source deletes whole segments: its logs start elsewhere a few times a day.
@@ -119,7 +119,7 @@ class CheckpointConnector:
         self._has_offsets_topic = False
         self.refused = ""
         self._stopping = threading.Event()
-        self._reading_error = ""
+        self._reader = TranslationReader(self._flow, self._stopping.wait)
         self._said_of_skipped = ""
 
     @property
@@ -141,7 +141,7 @@ class CheckpointConnector:
     @property
     def last_error(self) -> str:
         """What keeps checkpoints from being made or stored, or makes them coarse."""
-        return self._ticker.last_error or self._writer.last_error or self._reading_error
+        return self._ticker.last_error or self._writer.last_error or self._reader.error
 
     @property
     def blocked(self) -> str:
@@ -323,7 +323,7 @@ class CheckpointConnector:
         now_ms = time.time_ns() // 1_000_000
         committed, _ = self._groups.committed(self._source)
         # Afterwards, so that the map knows of the records that groups have just read.
-        self._catch_up(translator)
+        self._reader.read(translator, committed)
         # And then, so that nothing that the map knows of lies beyond these ends.
         places = self._places.look(self._target, self._rules.partitions_on_target(committed))
         emit: list[Checkpoint] = []
@@ -374,18 +374,6 @@ class CheckpointConnector:
             self._offsets.store(self._store.partitions)
 
     # -- parts of a round --------------------------------------------------------------------------
-
-    def _catch_up(self, translator: Translator) -> None:
-        """What cannot be read now makes translation coarser, never wrong: go on."""
-        try:
-            translator.catch_up(READ_SECONDS)
-        except KafkaError as error:
-            # A stop lets reading fail; that is no news.
-            if str(error) != self._reading_error and not self._stopping.is_set():
-                self._reading_error = str(error)
-                log.warning("[%s] may degrade offset translation: %s", self._flow, error)
-        else:
-            self._reading_error = ""
 
     def _say_skipped(self, skipped: Mapping[str, Mapping[TopicPartition, NoCheckpoint]]) -> None:
         """Name groups that could not be translated; again when they are others."""

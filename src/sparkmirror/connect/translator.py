@@ -91,6 +91,10 @@ class Translator:
         """Whether `translate` answers from the map."""
         return self._exact(tp, upstream_offset) is not None
 
+    def map_end(self, tp: TopicPartition) -> int | None:
+        """The source's offset that the map of `tp` reaches to; None: there is no map of it."""
+        return self._maps[tp].end_upstream if tp in self._maps else None
+
     @property
     def mapped(self) -> tuple[TopicPartition, ...]:
         """The upstream partitions that have a map."""

@@ -1,0 +1,115 @@
+"""Reads what tells how to translate offsets, until it tells of what groups have just committed.
+
+Runs on: worker, in the checkpoint connector's thread. A copy task writes the offset map about once
+a second, so a group that commits right behind the copy is ahead of the map for a moment. A
+checkpoint made then would send it back to the map's end, and the next one is a minute away:
+
+    source   |-----------------g|    g group's commit
+    map      |-----------E           E end: told a second ago; the rest is on its way
+
+So a round waits for the map, a few seconds at most. Where the map lacks the partition (others
+copied it) or cannot be read there is nothing to wait for. Where waiting was in vain (a stopped
+task, markers of transactions at the log's end) it waits again only for a later commit, or when the
+map has moved.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.checkpoints import CommittedOffset
+from sparkmirror.types import FlowName, TopicPartition
+
+log = logging.getLogger(__name__)
+
+READ_SECONDS = 60.0
+# A map of usual size is written once a second, if its last write was answered.
+WAIT_SECONDS = 3.0
+LOOK_SECONDS = 0.2
+
+Committed = Mapping[str, Mapping[TopicPartition, CommittedOffset]]
+
+
+class Translating(Protocol):
+    """What a `Translator` does here."""
+
+    def catch_up(self, seconds: float) -> None:
+        """Read what is new in both topics."""
+
+    def map_end(self, tp: TopicPartition) -> int | None:
+        """The source's offset that the map of a partition reaches to."""
+
+
+class TranslationReader:
+    """`error` says what could not be read last time. Owned by one thread.
+
+    `rest` waits for so many seconds, or tells at once that the connector stops.
+    """
+
+    def __init__(
+        self,
+        flow: FlowName,
+        rest: Callable[[float], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.error = ""
+        self._flow = flow
+        self._rest = rest
+        self._clock = clock
+        # Where maps ended, and which offset it was in vain to wait for.
+        self._in_vain: dict[TopicPartition, tuple[int, int]] = {}
+
+    def read(self, translator: Translating, committed: Committed) -> None:
+        """Catch up with both topics, and wait until the map covers what was committed."""
+        deadline = self._clock() + WAIT_SECONDS
+        self._catch_up(translator)
+        wanted = _furthest(committed.values())
+        while not self.error and (missing := self._untold(translator, wanted)):
+            if self._clock() >= deadline:
+                self._in_vain |= missing
+                return
+            if self._rest(LOOK_SECONDS):
+                return
+            self._catch_up(translator)
+
+    def _untold(
+        self, translator: Translating, wanted: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        """Where maps end that may soon reach further, and the offset that they should reach."""
+        untold: dict[TopicPartition, tuple[int, int]] = {}
+        for tp, offset in wanted.items():
+            end = translator.map_end(tp)
+            if end is not None and end < offset and not self._was_in_vain(tp, end, offset):
+                untold[tp] = (end, offset)
+        return untold
+
+    def _was_in_vain(self, tp: TopicPartition, end: int, offset: int) -> bool:
+        last_end, last_offset = self._in_vain.get(tp, (-1, -1))
+        return end == last_end and offset <= last_offset
+
+    def _catch_up(self, translator: Translating) -> None:
+        """What cannot be read now makes translation coarser, never wrong: go on."""
+        try:
+            translator.catch_up(READ_SECONDS)
+        except KafkaError as error:
+            # A stop lets reading fail; that is no news.
+            if str(error) != self.error and not self._rest(0.0):
+                self.error = str(error)
+                log.warning("[%s] may degrade offset translation: %s", self._flow, error)
+        else:
+            self.error = ""
+
+
+def _furthest(
+    committed: Iterable[Mapping[TopicPartition, CommittedOffset]],
+) -> dict[TopicPartition, int]:
+    """The largest offset that a group has in each partition."""
+    found: dict[TopicPartition, int] = {}
+    for offsets in committed:
+        for tp, offset in offsets.items():
+            found[tp] = max(found.get(tp, 0), offset.next_offset)
+    return found
