@@ -195,8 +195,10 @@ class Checkpoints(CheckpointConnector):
         folder: Path,
         settings: Mapping[str, str] | None = None,
         target: Sequence[str] = ("127.0.0.1:1",),
+        partner_problem: Callable[[], str] = lambda: "",
     ) -> None:
-        super().__init__(make_flow(folder, settings, target=target))
+        flow = make_flow(folder, settings, target=target)
+        super().__init__(flow, partner_problem=partner_problem)
         self.source, self.target, self.writer = FakeGroups(), FakeGroups(), FakeWriter()
         self.syncs, self.map = FakeFollower("syncs"), FakeFollower("map")
         self._admins = [cast(GroupAdmin, self.source), cast(GroupAdmin, self.target)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from sparkmirror.connect import checkpoint_connector
@@ -10,7 +12,7 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from tests.connect import test_checkpoint_connector
 from tests.connect.group_fakes import Checkpoints
-from tests.connect.test_checkpoint_connector import REMOTE0, T0, T1, checkpoint
+from tests.connect.test_checkpoint_connector import REMOTE0, SETTINGS, T0, T1, checkpoint
 
 connector = test_checkpoint_connector.connector
 
@@ -47,6 +49,27 @@ def test_a_topic_that_the_target_lacks_gets_no_checkpoint_and_the_task_is_not_ru
 def test_one_topic_that_is_missing_among_others_blocks_nothing(connector: Checkpoints) -> None:
     connector.add_sync(T1, 5, 5)
     copy_to_a_topic_that_is_missing(connector, {T0: 10, T1: 5})
+    assert connector.blocked == ""
+
+
+def test_topics_that_an_earlier_flow_left_do_not_hide_that_the_partner_has_another_policy(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    problem = ["topic 'orders' is 'a.orders', but 'orders' for connector source"]
+    connector = Checkpoints(tmp_path, SETTINGS, partner_problem=lambda: problem[0])
+    connector.make_ready()
+    connector.source.set("g", {T0: 10})
+    connector.refresh()
+    connector.add_sync(T0, 10, 110)
+    connector.target.ends[REMOTE0] = 200
+    connector.emit()
+    connector.emit()
+    assert connector.writer.checkpoints == []
+    assert connector.blocked.startswith("no checkpoints: replication.policy.class: topic 'orders'")
+    assert len([text for text in caplog.messages if connector.blocked in text]) == 1
+    problem[0] = ""
+    connector.emit()
+    assert connector.writer.checkpoints == [checkpoint(10, 110)]
     assert connector.blocked == ""
 
 

@@ -11,12 +11,13 @@ from sparkmirror.config.connector_file import ConnectorConfig, parse_connector
 from sparkmirror.connect import start_checks
 from sparkmirror.connect.start_checks import (
     Facts,
+    Partners,
     check_on_worker,
     planned_topics,
     policy_problem,
     replica_problems,
 )
-from tests.connect.herder_fakes import CONFIG, worker_file
+from tests.connect.herder_fakes import CONFIG, FakeConfigs, worker_file
 
 MIRROR = "org.apache.kafka.connect.mirror."
 IDENTITY = f"{MIRROR}IdentityReplicationPolicy"
@@ -104,6 +105,28 @@ def test_only_partners_of_the_same_flow_are_compared(tmp_path: Path) -> None:
     heartbeat = config_of(tmp_path, "Heartbeat")
     assert policy_problem(checkpoint, [elsewhere, heartbeat, checkpoint]) == ""
     assert policy_problem(heartbeat, [checkpoint]) == ""
+
+
+def test_one_source_connector_with_the_same_policy_is_enough(tmp_path: Path) -> None:
+    checkpoint = config_of(tmp_path, "Checkpoint")
+    sources = [
+        config_of(tmp_path, "Source", name="identity", replication_policy_class=IDENTITY),
+        config_of(tmp_path, "Source", name="default"),
+    ]
+    assert policy_problem(checkpoint, sources[:1]) != ""
+    assert policy_problem(checkpoint, sources) == ""
+
+
+def test_a_partner_that_comes_or_changes_later_is_compared_too(tmp_path: Path) -> None:
+    configs = FakeConfigs()
+    partners = Partners(configs, worker_file(tmp_path))
+    checkpoint = config_of(tmp_path, "Checkpoint")
+    assert partners.problem_of(checkpoint) == ""
+    other = settings("Source", replication_policy_class=IDENTITY)
+    configs.put_connector("source", other)
+    assert "'a.orders' on 'b', but 'orders' for connector source" in partners.problem_of(checkpoint)
+    configs.put_connector("source", settings("Source"))
+    assert partners.problem_of(checkpoint) == ""
 
 
 def test_a_worker_is_asked_about_its_own_cluster_only(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from sparkmirror.config.connector_keys import CHECKPOINT_KEYS
@@ -84,10 +84,17 @@ class CheckpointFlow(Protocol):
 class CheckpointConnector:
     """Follows the groups of one flow, as long as it runs. Its rounds run on one thread.
 
-    `has_syncs` is false when it is known that the flow's source connector writes no offset syncs.
+    `has_syncs` is false when it is known that the flow's source connector writes no offset syncs;
+    `partner_problem` says how that connector names its topics otherwise.
     """
 
-    def __init__(self, flow: CheckpointFlow, *, has_syncs: bool = True) -> None:
+    def __init__(
+        self,
+        flow: CheckpointFlow,
+        *,
+        has_syncs: bool = True,
+        partner_problem: Callable[[], str] = lambda: "",
+    ) -> None:
         config = flow.checkpoint
         self._config = config
         self._flow = flow.name
@@ -96,7 +103,7 @@ class CheckpointConnector:
         self._rules = CheckpointRules(
             self._policy, make_topic_filter(config), config.source_alias, config.target_alias
         )
-        self._places = CheckpointPlaces(self._flow, config, self._rules)
+        self._places = CheckpointPlaces(self._flow, config, self._rules, partner_problem)
         self._groups = FollowedGroups(self._flow, config, self._rules.topic_filter)
         self.name = f"{flow.name}|{config.name}"
         self._ticker = Ticker(self.name)
@@ -201,7 +208,7 @@ class CheckpointConnector:
         ticker.repeat(
             "syncing group offsets",
             config.sync_group_offsets_interval_seconds,
-            self._sync_groups,
+            self.sync,
             delayed=True,
             enabled=config.sync_group_offsets_enabled,
         )
@@ -318,6 +325,8 @@ class CheckpointConnector:
         translator = self._translator
         if translator is None or self._log.has_lost_some or not self.groups:
             return
+        if self._places.are_elsewhere():
+            return
         if self._writer.waiting >= MOST_WAITING:
             raise KafkaError(f"earlier checkpoints are not stored yet: {self._writer.last_error}")
         now_ms = time.time_ns() // 1_000_000
@@ -365,9 +374,6 @@ class CheckpointConnector:
         for at in range(0, len(keys), TOMBSTONES):
             rows = [(key, None, now_ms) for key in keys[at : at + TOMBSTONES]]
             self._writer.send(translator.map_topic, 0, rows)
-
-    def _sync_groups(self) -> None:
-        self.sync()
 
     def _commit(self) -> None:
         if self._has_offsets_topic:

@@ -2,17 +2,19 @@
 
 Runs on: worker, in the checkpoint connector's thread. Records that were copied are in a topic of
 the target. If none has the name that the checkpoint connector's policy gives it, the source
-connector has another policy: checkpoints would lead nowhere.
+connector has another policy: checkpoints would lead nowhere. On a worker that runs both, their
+settings tell as much even where an earlier flow left topics of these names.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from sparkmirror.config.connectors import CheckpointConfig
 from sparkmirror.connect.naming import some_names
+from sparkmirror.connect.start_checks import POLICY_KEY
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint, Places
 from sparkmirror.types import FlowName, TopicPartition
@@ -40,10 +42,18 @@ class Target(Protocol):
 
 
 class CheckpointPlaces:
-    """`mismatch` says that no checkpoint leads anywhere; empty unless that is so."""
+    """Where checkpoints of one flow lead to. `partner_problem`: see `CheckpointConnector`."""
 
-    def __init__(self, flow: FlowName, config: CheckpointConfig, rules: CheckpointRules) -> None:
-        self.mismatch = ""
+    def __init__(
+        self,
+        flow: FlowName,
+        config: CheckpointConfig,
+        rules: CheckpointRules,
+        partner_problem: Callable[[], str],
+    ) -> None:
+        self._partner_problem = partner_problem
+        self._missing = ""
+        self._said = ""
         self._flow = flow
         self._alias = config.target_alias
         self._policy = config.policy_class
@@ -51,6 +61,21 @@ class CheckpointPlaces:
         self._has_any = False
         # Records that go elsewhere have their topics there.
         self._is_judge = config.producer.client.is_same_cluster(config.target_client)
+
+    @property
+    def mismatch(self) -> str:
+        """Why no checkpoint leads anywhere; empty unless that is so."""
+        problem = self._partner_problem()
+        return f"no checkpoints: {POLICY_KEY}: {problem}" if problem else self._missing
+
+    def are_elsewhere(self) -> bool:
+        """Whether the source connector's policy names other topics; logged once."""
+        text = self.mismatch if self._partner_problem() else ""
+        if text != self._said:
+            self._said = text
+            if text:
+                log.warning("[%s] %s", self._flow, text)
+        return bool(text)
 
     def look(self, target: Target, partitions: Collection[TopicPartition]) -> Places:
         """Find out about these partitions."""
@@ -70,9 +95,9 @@ class CheckpointPlaces:
             if reason is NoCheckpoint.NO_TOPIC
         }
         text = "" if self._has_any or not lost else self._told(lost)
-        if text and text != self.mismatch:
+        if text and text != self._missing:
             log.warning("[%s] %s", self._flow, text)
-        self.mismatch = text
+        self._missing = text
 
     def _told(self, topics: Collection[str]) -> str:
         return (

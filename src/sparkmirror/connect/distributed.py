@@ -23,6 +23,7 @@ from sparkmirror.connect.publisher import Identity
 from sparkmirror.connect.running import Running, make_running
 from sparkmirror.connect.session_keys import SessionKeyRotation
 from sparkmirror.connect.spark_host import SparkHost
+from sparkmirror.connect.start_checks import Partners
 from sparkmirror.connect.status_store import StatusStore
 from sparkmirror.connect.storage_topics import (
     configs_topic,
@@ -73,6 +74,7 @@ class DistributedWorker:
             group_id=group.group_id,
             term=lambda: self.membership.term,
         )
+        self._partners = Partners(self.configs, file)
         self.statuses = StatusStore(worker.client, statuses_topic(worker))
         self._spark = SparkHost(file.spark, self.membership.lend)
         offsets = AllOffsets(worker, _offsets(file), self._parse)
@@ -130,7 +132,7 @@ class DistributedWorker:
         parsed = parse_connector(config, self._file)
         for warning in parsed.warnings:
             log.warning("%s", warning)
-        return make_running(parsed, self._spark)
+        return make_running(parsed, self._spark, self._partners.problem_of)
 
 
 def _offsets(file: WorkerFile) -> ConnectorOffsets:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from sparkmirror.config.connector_file import ParsedConnector
+from sparkmirror.config.connector_file import ConnectorConfig, ParsedConnector
 from sparkmirror.config.connectors import CheckpointConfig, HeartbeatConfig, SourceConfig
 from sparkmirror.config.mm2 import HeartbeatPair
 from sparkmirror.config.worker import WorkerConfig
@@ -77,16 +77,21 @@ class Running(Protocol):
         """Target topics that were written since the last call, and by which task."""
 
 
-Make = Callable[[ParsedConnector], Running]
+ProblemOf = Callable[[ConnectorConfig], str]
 
 
-def make_running(parsed: ParsedConnector, spark: SparkHost) -> Running:
-    """The connector that `parsed` describes, not started yet."""
+def make_running(
+    parsed: ParsedConnector, spark: SparkHost, problem_of: ProblemOf = lambda _: ""
+) -> Running:
+    """The connector that `parsed` describes, not started yet.
+
+    `problem_of` tells how a connector differs from its partner on the same worker.
+    """
     config = parsed.config
     if isinstance(config, SourceConfig):
         return RunningSource(parsed, config, spark)
     if isinstance(config, CheckpointConfig):
-        return RunningCheckpoint(parsed, config)
+        return RunningCheckpoint(parsed, config, lambda: problem_of(config))
     return RunningHeartbeat(parsed, config)
 
 
@@ -241,9 +246,11 @@ class RunningCheckpoint(_Threads[CheckpointConnector]):
 
     task_class = "MirrorCheckpointTask"
 
-    def __init__(self, parsed: ParsedConnector, config: CheckpointConfig) -> None:
+    def __init__(
+        self, parsed: ParsedConnector, config: CheckpointConfig, problem: Callable[[], str]
+    ) -> None:
         flow = _CheckpointFlow(parsed.flow, parsed.worker, config)
-        super().__init__(CheckpointConnector(flow), parsed.elsewhere)
+        super().__init__(CheckpointConnector(flow, partner_problem=problem), parsed.elsewhere)
         self._tasks_max = config.tasks_max
 
     def tasks(self) -> Sequence[TaskSettings] | None:

@@ -116,19 +116,24 @@ def replica_problems(
 
 
 def policy_problem(config: ConnectorConfig, others: Iterable[ConnectorConfig]) -> str:
-    """How a source or checkpoint connector differs from its partner of the same flow."""
-    partners = {SourceConfig: CheckpointConfig, CheckpointConfig: SourceConfig}
-    partner = partners.get(type(config))
-    for other in others:
-        if partner is None or not isinstance(other, partner):
-            continue
-        if _flow(other) == _flow(config) and _remote(other) != _remote(config):
-            return (
-                f"with it topic '{ANY_TOPIC}' is '{_remote(config)}' on '{config.target_alias}', "
-                f"but '{_remote(other)}' for connector {other.name} of the same flow: checkpoints "
-                "would lead nowhere; give both the same replication.policy.class and separator"
-            )
-    return ""
+    """How a source or checkpoint connector differs from its partners of the same flow.
+
+    One partner that agrees is enough: a flow may have several source connectors.
+    """
+    partners = [other for other in others if _are_partners(config, other)]
+    if not partners or any(_remote(other) == _remote(config) for other in partners):
+        return ""
+    other = partners[0]
+    return (
+        f"with it topic '{ANY_TOPIC}' is '{_remote(config)}' on '{config.target_alias}', "
+        f"but '{_remote(other)}' for connector {other.name} of the same flow: checkpoints "
+        "would lead nowhere; give both the same replication.policy.class and separator"
+    )
+
+
+def _are_partners(one: ConnectorConfig, other: ConnectorConfig) -> bool:
+    kinds = {type(one), type(other)}
+    return kinds == {SourceConfig, CheckpointConfig} and _flow(one) == _flow(other)
 
 
 def _flow(config: ConnectorConfig) -> tuple[str, str]:
@@ -194,6 +199,29 @@ def check_on_worker(
     if problem := policy_problem(parsed.config, _parsed(others, worker)):
         found[POLICY_KEY] = f"{WARNING}{problem}"
     return found
+
+
+class Partners:
+    """Compares a connector that runs with those beside it, also with those that come later.
+
+    Topics that an earlier flow left on the target may have the names that a checkpoint connector
+    expects, so that only the source connector's settings show that records go elsewhere.
+    """
+
+    def __init__(self, configs: Configs, worker: WorkerFile) -> None:
+        self._configs = configs
+        self._worker = worker
+        self._seen: Mapping[str, Settings] = {}
+        self._parsed: tuple[ConnectorConfig, ...] = ()
+
+    def problem_of(self, config: ConnectorConfig) -> str:
+        """How it differs from its partner; from any thread."""
+        connectors = self._configs.snapshot().connectors
+        if connectors != self._seen:
+            with provisional():
+                self._parsed = tuple(_parsed(connectors, self._worker))
+            self._seen = dict(connectors)
+        return policy_problem(config, self._parsed)
 
 
 def _parsed(connectors: Mapping[str, Settings], worker: WorkerFile) -> Iterable[ConnectorConfig]:
