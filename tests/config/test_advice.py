@@ -17,6 +17,9 @@ HERE = "ignored here, as in MirrorMaker 2; write "
 WORKER = "ignored here, as in MirrorMaker 2 (worker settings belong to the target cluster); write "
 OTHER_PRODUCER = "does not reach the producer of the records, as in MirrorMaker 2; write "
 OTHER_CONSUMER = "records are read from the source; to set their consumer, write "
+NOT_GATHERED = (
+    "has no effect: record batches are forwarded as the source has them, not gathered again"
+)
 SINKS = "ignored here, as in MirrorMaker 2 (it is for sink connectors); write "
 
 
@@ -53,7 +56,9 @@ def advice(key: str, flows: list[FlowName] | None = None) -> list[str]:
         ("source.cluster.bootstrap.servers", f"{TOP}A.bootstrap.servers"),
         ("target.cluster.ssl.key.password", f"{TOP}B.ssl.key.password"),
         ("fetch.max.bytes", f"{TOP}A.consumer.fetch.max.bytes"),
-        ("batch.size", f"{TOP}B.producer.batch.size"),
+        ("batch.size", NOT_GATHERED),
+        ("A->B.producer.linger.ms", NOT_GATHERED),
+        ("B.linger.ms", NOT_GATHERED),
         ("topics.blacklist", "ignored: removed in Kafka 4.0; write topics.exclude"),
         ("add.source.alias.to.metrics", "ignored: removed in Kafka 4.0"),
         ("topcs", "unknown key, ignored; did you mean topics?"),

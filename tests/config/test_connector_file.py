@@ -230,3 +230,48 @@ def test_connector_without_a_known_class_is_refused() -> None:
         parse_connector(CLUSTERS, worker_file())
     with pytest.raises(UnknownConnectorClass):
         parse_connector(CLUSTERS | {"connector.class": "X"}, worker_file())
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("source.cluster.max.partition.fetch.bytes", "source.consumer.max.partition.fetch.bytes"),
+        (
+            "source.cluster.request.timeout.ms",
+            "source.consumer.request.timeout.ms or source.admin.request.timeout.ms",
+        ),
+        ("source.cluster.consumer.fetch.max.bytes", "source.consumer.fetch.max.bytes"),
+        ("source.consumer.override.fetch.max.bytes", "source.consumer.fetch.max.bytes"),
+        ("target.cluster.acks", "producer.override.acks"),
+        ("max.partition.fetch.bytes", "source.consumer.max.partition.fetch.bytes"),
+        ("compression.type", "producer.override.compression.type"),
+    ],
+)
+def test_a_key_that_is_dropped_is_told_with_the_spelling_that_works(
+    key: str, expected: str
+) -> None:
+    (warning,) = parse_connector(SOURCE | {key: "1"}, worker_file()).warnings
+    text = f"{key}: ignored here, as in MirrorMaker 2; write {expected}"
+    assert warning == f"connector msc: {text}"
+
+
+def test_a_setting_of_the_worker_in_a_connector_is_told() -> None:
+    (warning,) = parse_connector(
+        SOURCE | {"offset.flush.interval.ms": "5000"}, worker_file()
+    ).warnings
+    assert "it is a setting of the worker's file" in warning
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "producer.enable.idempotence",
+        "target.producer.enable.idempotence",
+        "producer.override.enable.idempotence",
+        "enable.idempotence",
+        "target.cluster.producer.enable.idempotence",
+    ],
+)
+def test_of_what_never_has_an_effect_no_other_spelling_is_told(key: str) -> None:
+    (warning,) = parse_connector(SOURCE | {key: "true"}, worker_file()).warnings
+    assert warning.startswith(f"connector msc: {key}: has no effect: the copy task retries until")

@@ -12,10 +12,11 @@ from difflib import get_close_matches
 
 from sparkmirror.config.classes import PYTHON_CLASS
 from sparkmirror.config.client_keys import CLIENT_KEYS, COMMON_CLIENT_KEYS
-from sparkmirror.config.clients import CLUSTER_KEYS
+from sparkmirror.config.clients import CLUSTER_KEYS, OVERRIDE
 from sparkmirror.config.connector_keys import FRAMEWORK_KEYS, MIRROR_KEYS
 from sparkmirror.config.expansion import CLUSTERS, WORKER_PREFIXES, pairs
 from sparkmirror.config.findings import Findings
+from sparkmirror.config.keys import Status
 from sparkmirror.config.mm2_keys import MM2_KEYS, SPARK
 from sparkmirror.config.providers import CONFIG_PROVIDERS
 from sparkmirror.config.worker import STORAGE_PREFIXES, WORKER_KEYS
@@ -45,6 +46,7 @@ CONVERTER_PREFIXES = ("key.converter.", "value.converter.", "header.converter.")
 ROLES_OF_SIDE = {"source": ("consumer", "admin"), "target": ("producer", "admin")}
 OF_TARGET = "worker settings belong to the target cluster"
 UNKNOWN = "unknown key, ignored"
+WRITE = "; write "
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +86,17 @@ def advise(
         key.endswith(".class") and PYTHON_CLASS.fullmatch(value) for key, value in props.items()
     )
     for key in props:
+        name = key
         if "->" in key:
             text = _in_flow(key, props[key], context, findings)
+            name = _within_flow(key, context)
         elif alias := _alias_of(key, context.clusters):
-            text = _in_cluster(alias, key.removeprefix(f"{alias}."), context)
+            name = key.removeprefix(f"{alias}.")
+            text = _in_cluster(alias, name, context)
         else:
             text = _at_top(key, context)
+        if text and WRITE in text:
+            text = without_effect(name) or text
         # A user's own class gets all settings of its flow, also those that nobody else knows.
         is_for_own_class = text == UNKNOWN and has_own_classes and "->" in key
         if text and not is_for_own_class:
@@ -151,6 +158,12 @@ def _misplaced_in_cluster(alias: str, name: str, context: Context) -> str:
     return _unknown(name, (*WORKER_KEYS.names, *CLUSTER_KEYS), f"{alias}.")
 
 
+def _within_flow(key: str, context: Context) -> str:
+    """The key without its flow."""
+    prefixes = [f"{flow}." for flow in pairs(context.clusters) if key.startswith(f"{flow}.")]
+    return key.removeprefix(max(prefixes, key=len, default=""))
+
+
 def _in_flow(key: str, value: str, context: Context, findings: Findings) -> str | None:
     prefixes = {f"{flow}.": flow for flow in pairs(context.clusters)}
     prefix = max((p for p in prefixes if key.startswith(p)), key=len, default=None)
@@ -180,7 +193,7 @@ def _known_of_flow(name: str) -> str | None:
 
 
 def _client_of_flow(flow: FlowName, name: str) -> str | None:
-    side, role, rest = _split_client(name)
+    side, role, rest = split_client(name)
     override = name.partition(".override.")
     if override[1]:
         return _ignored_here([f"{flow}.{override[0]}.{override[2]}"], "it is for sink connectors")
@@ -230,7 +243,7 @@ def _no_such_flow(key: str, value: str, context: Context, findings: Findings) ->
 
 def _spellings(name: str, flow: FlowName) -> list[str]:
     """Where a key would work that is written with no cluster and no flow in front."""
-    side, role, rest = _split_client(name)
+    side, role, rest = split_client(name)
     if name in FRAMEWORK_KEYS or name.startswith(FLOW_PREFIXES):
         return [f"{flow}.{name}"]
     if role == "cluster":
@@ -263,7 +276,25 @@ def _of_clients(alias: str, name: str, roles: Iterable[str]) -> list[str]:
     return [f"{alias}.{role}.{name}" for role in roles if name in CLIENT_KEYS[role]]
 
 
-def _split_client(name: str) -> tuple[str, str, str]:
+def without_effect(name: str) -> str | None:
+    """Why a setting of a client does nothing, however it is spelt; None if it would do something.
+
+    `name` is the key without its cluster or flow.
+    """
+    _, role, rest = split_client(name)
+    if role == "cluster":
+        _, role, rest = split_client(rest)
+    rest = rest.removeprefix(OVERRIDE)
+    if not role and rest in WORKER_KEYS:
+        return None
+    definitions = [CLIENT_KEYS[role]] if role in CLIENT_KEYS else CLIENT_KEYS.values()
+    found = [keys[rest] for keys in definitions if rest in keys]
+    if not found or any(key.status is not Status.EXPLAINED for key in found):
+        return None
+    return f"has no effect: {found[0].reason}"
+
+
+def split_client(name: str) -> tuple[str, str, str]:
     """`source.consumer.X` as its three parts; side or role is "" where there is none."""
     first, _, rest = name.partition(".")
     if first in ROLES_OF_SIDE:

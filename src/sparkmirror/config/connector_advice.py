@@ -13,14 +13,18 @@ from sparkmirror.config.advice import (
     CONVERTER_PREFIXES,
     FLOW_PREFIXES,
     REMOVED,
+    ROLES_OF_SIDE,
     UNKNOWN,
     removed_key,
+    split_client,
+    without_effect,
 )
 from sparkmirror.config.classes import PYTHON_CLASS
 from sparkmirror.config.client_keys import CLIENT_KEYS, COMMON_CLIENT_KEYS
 from sparkmirror.config.clients import CLUSTER_KEYS, OVERRIDE
 from sparkmirror.config.connector_keys import FRAMEWORK_KEYS, MIRROR_KEYS
 from sparkmirror.config.providers import CONFIG_PROVIDERS
+from sparkmirror.config.worker import WORKER_KEYS
 
 KNOWN_KEYS = MIRROR_KEYS + FRAMEWORK_KEYS
 # Below these, keys are those of the user's own parts.
@@ -29,11 +33,11 @@ OPEN_PREFIXES = (*FLOW_PREFIXES, *CONVERTER_PREFIXES, f"{CONFIG_PROVIDERS}.")
 _CLIENT_PREFIXES: Mapping[str, Iterable[str]] = {
     **{f"{side}.cluster.": CLUSTER_KEYS for side in ("source", "target")},
     **{
-        f"{side}{role}.{override}": keys.names
+        f"{side}{role}.": keys.names
         for side in ("", "source.", "target.")
         for role, keys in CLIENT_KEYS.items()
-        for override in ("", OVERRIDE)
     },
+    **{f"{role}.{OVERRIDE}": keys.names for role, keys in CLIENT_KEYS.items()},
 }
 
 
@@ -85,6 +89,34 @@ def _other_client(prefix: str, name: str) -> str | None:
     return None
 
 
+def _of_other_place(prefix: str, name: str) -> str | None:
+    """Where a key works that MirrorMaker 2 drops where it stands."""
+    if spellings := _spellings(prefix, name):
+        return f"ignored here, as in MirrorMaker 2; write {' or '.join(spellings)}"
+    if not prefix and name in WORKER_KEYS:
+        return "ignored here, as in Kafka Connect: it is a setting of the worker's file"
+    return None
+
+
+def _spellings(prefix: str, name: str) -> list[str]:
+    side, role, _ = split_client(prefix)
+    if role in CLIENT_KEYS:  # source.consumer.override.X
+        plain = name.removeprefix(OVERRIDE)
+        return [_spelling(side, role, plain)] if name != plain in CLIENT_KEYS[role] else []
+    _, role, rest = split_client(name)
+    if role in CLIENT_KEYS:  # source.cluster.consumer.X
+        return [_spelling(side, role, rest)] if rest in CLIENT_KEYS[role] else []
+    roles = ROLES_OF_SIDE[side] if side else ("consumer", "producer")
+    return [_spelling(side, role, name) for role in roles if name in CLIENT_KEYS[role]]
+
+
+def _spelling(side: str, role: str, name: str) -> str:
+    """The key of a client's setting; records are read from the source, written to the target."""
+    if role == "producer":
+        return f"producer.{OVERRIDE}{name}"
+    return f"{side or 'source'}.{role}.{name}"
+
+
 def _advise(key: str) -> KeyAdvice | None:
     if key in REMOVED:
         return KeyAdvice(key, removed_key(key))
@@ -93,10 +125,12 @@ def _advise(key: str) -> KeyAdvice | None:
         return None
     name = key.removeprefix(prefix)
     if text := _other_client(prefix, name):
-        return KeyAdvice(key, text)
+        return KeyAdvice(key, without_effect(key) or text)
     known = list(_CLIENT_PREFIXES[prefix] if prefix else KNOWN_KEYS.names)
     if name in known:
         return None
+    if text := _of_other_place(prefix, name):
+        return KeyAdvice(key, without_effect(key) or text)
     close = get_close_matches(name, known, 1, 0.8)
     if not close:
         return KeyAdvice(key, UNKNOWN)
