@@ -54,6 +54,19 @@ def test_a_topic_that_was_copied_and_is_hidden_now(
     assert "lacks READ on topic 'tb'" in denied
 
 
+def test_nothing_to_copy_but_what_came_from_the_target_is_told_as_such(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    connector = Connector(tmp_path, {"a->b.topics": "b.orders"})
+    connector.source.add("b.orders")
+    for _ in range(2):
+        connector.refresh()
+    (nothing,) = [line for line in caplog.messages if "nothing to copy" in line]
+    assert nothing.endswith(
+        "filter only accepts copies, which are not copied back in a circle: b.orders"
+    )
+
+
 def test_nothing_to_copy_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     connector = Connector(tmp_path, {"a->b.topics": "t.*"})
     connector.refresh()

@@ -32,8 +32,8 @@ class Cycles:
         self._named = set(plain_names(config.topics))
         self._said: set[str] = set()
 
-    def look(self, topics: Iterable[str]) -> None:
-        """Say once of each of the source's `topics` that it is left out as a cycle."""
+    def look(self, topics: Iterable[str]) -> set[str]:
+        """Say once of each of the source's `topics` that it is left out as a cycle; all of them."""
         found = {topic for topic in topics if self._is_left_out(topic)}
         new, self._said = found - self._said, found
         for level, names in (
@@ -42,6 +42,7 @@ class Cycles:
         ):
             if names:
                 log.log(level, "[%s] %s", self._config.flow, self._text(names))
+        return found
 
     def _text(self, names: set[str]) -> str:
         source, target = self._config.flow.source, self._config.flow.target

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from sparkmirror.config.connectors import SourceConfig
 from sparkmirror.connect.complaints import Complaints
+from sparkmirror.connect.naming import some_names
 from sparkmirror.errors import DeniedError, told
 from sparkmirror.mirror.filters import describe_topic_filter
 from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
@@ -31,11 +32,16 @@ class HiddenTopics:
         self._complaints = Complaints(str(config.flow))
 
     def look(
-        self, seen: Collection[str], gone: Iterable[str], shown: Collection[str] = ()
+        self,
+        seen: Collection[str],
+        gone: Iterable[str],
+        shown: Collection[str] = (),
+        cycles: Collection[str] = (),
     ) -> set[str]:
         """Of the topics to copy some are `seen`; those that are `gone` were until now.
 
-        `shown` are all topics that the source lists, also those that are not to be copied.
+        `shown` are all topics that the source lists, also those that are not to be copied; the
+        topic filter accepts `cycles`, but they come from the target.
 
         Returns:
             Those that may not be seen (any more).
@@ -49,11 +55,11 @@ class HiddenTopics:
             for topic, error in errors.items()
             if isinstance(error, DeniedError)
         }
-        nothing = {} if seen or wrong else {"": self._nothing(bool(shown))}
+        nothing = {} if seen or wrong else {"": self._nothing(bool(shown), cycles)}
         self._complaints.report(wrong | nothing)
         return set(wrong)
 
-    def _nothing(self, has_any: bool) -> str:
+    def _nothing(self, has_any: bool, cycles: Collection[str]) -> str:
         """No broker denied anything, so no command is suggested: the first ACL of a topic takes
         access away from all others where `allow.everyone.if.no.acl.found` is true.
         """
@@ -61,10 +67,13 @@ class HiddenTopics:
         who = principal_of(client)
         if not has_any:
             return f"nothing to copy: '{client.alias}' lists no topics for {who}"
-        return (
-            f"nothing to copy: of the topics that '{client.alias}' lists for {who}, the topic "
-            f"filter accepts none ({describe_topic_filter(self._config)})"
-        )
+        lists = f"nothing to copy: of the topics that '{client.alias}' lists for {who}, the topic"
+        if cycles:
+            return (
+                f"{lists} filter only accepts copies, which are not copied back in a circle: "
+                f"{some_names(cycles)}"
+            )
+        return f"{lists} filter accepts none ({describe_topic_filter(self._config)})"
 
 
 def plain_names(patterns: Iterable[str]) -> list[str]:

@@ -245,12 +245,12 @@ class SourceConnector:
         shown = self._missing_topics.complete(self._source.list_topics())
         if self._missing_topics.is_waiting:
             self._misses_topics.set()
-        self._cycles.look(shown)
+        cycles = self._cycles.look(shown)
         source = {name: view for name, view in shown.items() if self._wants(name)}
         self._stale.note_ids(source, self._store.load)
         counts = {name: view.partitions for name, view in source.items()}
         gone = self._remotes.keys() - counts.keys()
-        self._say_gone(gone - self._hidden.look(counts, gone, shown))
+        self._say_gone(gone - self._hidden.look(counts, gone, shown, cycles))
         target = self._remote_topics.bring_up(counts)
         if self._remote_topics.awaits_brokers:
             self._misses_topics.set()
