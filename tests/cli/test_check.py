@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cli import main as cli
+from sparkmirror.cli.check import _summary
+from sparkmirror.connect.check_report import Report
 from sparkmirror.embedded.ports import ReservedPort
 
 MM2 = "clusters=a,b\na.bootstrap.servers={at}\nb.bootstrap.servers={at}\na->b.enabled=true\n"
@@ -47,6 +49,14 @@ def test_an_unreachable_cluster_is_told_with_the_key_of_the_file(
     assert f"Connection refused; check {key} and that the brokers are up" in reachable
     assert "?: no connection" not in out
     assert "cannot be asked about" in out
+
+
+def test_the_last_line_does_not_contradict_itself() -> None:
+    report = Report("mm2.properties", "mm2 file", (), (), problems=("topic 'x' cannot be created",))
+    assert _summary(report) == (
+        "mm2.properties (mm2 file): not all is well; 0 logins, 0 with problems; 0 rights asked "
+        "for, 0 missing; 0 missing that may be done without; settings that cannot work: 1"
+    )
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])

@@ -91,7 +91,7 @@ def test_with_too_few_brokers_there_are_as_many_replicas_as_brokers(
     ensure(admin)
     assert admin.created == [NewTopic("heartbeats", 1, 2, {"cleanup.policy": "compact"})]
     (text,) = caplog.messages
-    assert text.startswith("created 'heartbeats' on 'b' with 2 instead of 3 replicas")
+    assert text.startswith("'heartbeats' on 'b' has 2 instead of 3 replicas")
     assert f"set {KEY} to at most" in text
 
 

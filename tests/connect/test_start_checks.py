@@ -61,9 +61,10 @@ def test_more_replicas_than_brokers_are_found(tmp_path: Path, kind: str, keys: l
     found = replica_problems(planned, lambda _: Facts(1, frozenset()))
     assert {setting for (setting, _), _ in found} == set(keys)
     assert all("has 1 broker; set" in text for _, text in found)
-    # All but positions are kept with fewer replicas then.
+    # All but positions are kept with fewer replicas then; heartbeats have none.
     strict = [topic for (_, topic), text in found if not text.startswith("warning: ")]
-    assert strict == [worker.offset_storage_topic]
+    assert strict == ([] if kind == "Heartbeat" else [worker.offset_storage_topic])
+    assert [text for _, text in found if "gets 1 instead of 3 replicas" in text] != []
     assert replica_problems(planned, lambda _: Facts(3, frozenset())) == []
     # Of a cluster that says nothing, nothing is known.
     assert replica_problems(planned, lambda _: None) == []

@@ -77,8 +77,31 @@ def test_heartbeats_have_as_many_replicas_as_there_are_brokers(
     finally:
         connector.stop()
         connector.join(5.0)
-    assert f"created '{connector.topic}' on 'b' with 1 instead of 3 replicas" in caplog.text
+    assert f"'{connector.topic}' on 'b' has 1 instead of 3 replicas" in caplog.text
     assert own_configs(target_cluster, connector.topic)["cleanup.policy"] == "compact"
+
+
+def test_check_lets_pass_what_runs_with_fewer_replicas(
+    source_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    # b->a only has heartbeats, whose topic for positions cannot be created with three replicas.
+    aliases = {"a": unique_name("a"), "b": unique_name("b")}
+    path = tmp_path / "unset.properties"
+    lines = {
+        "clusters": ",".join(aliases.values()),
+        **{
+            f"{alias}.bootstrap.servers": source_cluster.bootstrap_servers
+            for alias in aliases.values()
+        },
+        f"{aliases['a']}->{aliases['b']}.enabled": "true",
+        f"{aliases['b']}.offset.storage.replication.factor": "1",
+    }
+    path.write_text("\n".join(f"{key} = {value}" for key, value in lines.items()))
+    report = check_file(load_checked(path), str(path))
+    assert report.problems == ()
+    assert report.is_ok
+    offsets = f"mm2-offsets.{aliases['b']}.internal"
+    assert any(f"'{offsets}' cannot be created with 3" in text for text in report.warnings)
 
 
 def test_a_number_of_replicas_that_the_user_chose_is_kept_to(

@@ -107,7 +107,7 @@ def test_an_mm2_file_that_may_do_nothing(world: World, capsys: pytest.CaptureFix
     # On a cluster that is open unless there are ACLs, such a rule would lock others out.
     assert "prefixed" not in out
     assert "'*'" not in out
-    assert out.splitlines()[-1].startswith(f"{world.path} (mm2 file): something is missing; ")
+    assert out.splitlines()[-1].startswith(f"{world.path} (mm2 file): not all is well; ")
 
 
 def test_a_connector_and_its_worker(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from kafka.protocol.admin import (
@@ -17,7 +17,7 @@ from kafka.protocol.admin import (
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError
 from sparkmirror.wire import admin_client
-from sparkmirror.wire.admin import AclRule, Admin, ConfigChange, TopicSetting, _id_bytes
+from sparkmirror.wire.admin import AclRule, Admin, ConfigChange, NewTopic, TopicSetting, _id_bytes
 
 DENIED = 29
 
@@ -40,6 +40,26 @@ class Scripted(Admin):
         version = kind.max_version
         self.requests.append(kind.decode(request.encode(version=version), version=version))
         return self._answer(self.requests[-1])
+
+
+class Controller:
+    """Creates topics; `taken` was created by somebody else in the last moment."""
+
+    def create_topics(self, wanted: dict[str, Any], **_: object) -> dict[str, Any]:
+        codes = {"taken": 36, "denied": DENIED}
+        rows = [{"name": name, "error_code": codes.get(name, 0)} for name in wanted]
+        return {"topics": rows}
+
+
+def test_who_creates_a_topic_says_so_and_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    admin = Scripted(lambda _: None)
+    admin._client = cast(Any, Controller())
+    admin._timeout_ms = 1000
+    outcome = admin.create_topics([NewTopic(name, 1, 1) for name in ("new", "taken", "denied")])
+    assert (outcome["new"], outcome["taken"]) == (None, None)
+    assert isinstance(outcome["denied"], BrokerError)
+    assert caplog.messages == ["created topic 'new' on 'a'"]
 
 
 def described(request: Any) -> Any:

@@ -113,5 +113,7 @@ def _summary(report: Report) -> str:
     ]
     if unknown := states.count(State.UNKNOWN):
         words.append(f"{unknown} unknown")
-    verdict = "all is well" if report.is_ok else "something is missing"
+    if report.problems:
+        words.append(f"settings that cannot work: {len(report.problems)}")
+    verdict = "all is well" if report.is_ok else "not all is well"
     return f"{report.file} ({report.kind}): {verdict}; {'; '.join(words)}"

@@ -99,11 +99,15 @@ def _replica_problems(file: CheckedFile, logins: Logins) -> list[str]:
         is_known = login is not None and login.brokers > 0
         return Facts(login.brokers, login.topics) if login is not None and is_known else None
 
-    found: dict[str, None] = {}
+    found: dict[tuple[str, str], str] = {}  # by target and topic
     for each in file.connectors:
         planned = planned_topics(each.config, each.worker)
-        found |= dict.fromkeys(text for _, text in replica_problems(planned, facts_of))
-    return list(found)
+        for (_, topic), text in replica_problems(planned, facts_of):
+            # One connector may do without a topic that another one needs.
+            where = each.config.target_alias, topic
+            if where not in found or found[where].startswith(WARNING):
+                found[where] = text
+    return list(dict.fromkeys(found.values()))
 
 
 # -- logins ----------------------------------------------------------------------------------------

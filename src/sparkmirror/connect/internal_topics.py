@@ -110,8 +110,8 @@ def _create(
     if (again := admin.create_topics([NewTopic(topic, 1, brokers, CONFIGS)])[topic]) is not None:
         return again
     log.warning(
-        "created '%s' on '%s' with %d instead of %d replicas: it has no more brokers; set %s to at "
-        "most the number of brokers, or add replicas when there are more",
+        "'%s' on '%s' has %d instead of %d replicas: there are no more brokers; set %s to at most "
+        "the number of brokers, or add replicas when there are more",
         topic,
         admin.alias,
         brokers,

@@ -103,7 +103,6 @@ class RemoteTopics:
             if error is None:
                 created[remote] = plan.create[remote].partitions
                 self._unsettled.pop(remote, None)
-                log.info("[%s] created topic '%s'", self._name, remote)
             elif error.code == INVALID_REPLICATION_FACTOR:
                 too_many[remote] = error
             else:

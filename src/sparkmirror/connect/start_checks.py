@@ -23,6 +23,7 @@ from sparkmirror.connect.source_topics import OFFSET_STORAGE_REPLICAS, OFFSET_SY
 from sparkmirror.connect.stores import Settings
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.offset_map_chunks import offset_map_topic
+from sparkmirror.mirror.permissions import NO_TRACE
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
 from sparkmirror.wire.admin import Admin
 from sparkmirror.wire.reaching import ask_for_brokers
@@ -40,8 +41,9 @@ ANY_TOPIC = "orders"
 class PlannedTopic(NamedTuple):
     """An internal topic, which is created if it is missing.
 
-    `setting` gave its replication factor. `is_strict`: it is not created with fewer replicas. Not
-    remote topics: brokers may create those themselves.
+    `setting` gave its replication factor. `is_strict`: it is not created with fewer replicas, and
+    needed; `without`: it is not created either, and that is all. Not remote topics: brokers may
+    create those themselves.
     """
 
     client: ClientConfig
@@ -49,6 +51,7 @@ class PlannedTopic(NamedTuple):
     replication_factor: int
     setting: str
     is_strict: bool = False
+    without: str = ""
 
 
 class Facts(NamedTuple):
@@ -83,6 +86,8 @@ def planned_topics(config: ConnectorConfig, worker: WorkerConfig) -> list[Planne
         factor = config.checkpoints_topic_replication_factor
         own.append(_planned(config, target, name, factor, "checkpoints.topic.replication.factor"))
         return own if config.enabled and config.emit_checkpoints_enabled else []
+    # Heartbeats are emitted without a topic for positions: nobody reads theirs.
+    own = [topic._replace(is_strict=False, without=NO_TRACE) for topic in own]
     name, factor = policy.heartbeats_topic(), config.heartbeats_topic_replication_factor
     own.append(_planned(config, target, name, factor, "heartbeats.topic.replication.factor"))
     return own if config.emit_heartbeats_enabled else []
@@ -98,7 +103,7 @@ def _planned(
 def replica_problems(
     planned: Iterable[PlannedTopic], facts_of: Callable[[ClientConfig], Facts | None]
 ) -> list[tuple[tuple[str, str], str]]:
-    """By setting and topic: which cannot be created. Of silent clusters nothing is known."""
+    """By setting and topic: which cannot be created so. Of silent clusters nothing is known."""
     found: dict[tuple[str, str], str] = {}
     for topic in planned:
         facts = facts_of(topic.client)
@@ -106,13 +111,18 @@ def replica_problems(
         if is_possible or facts is None or topic.name in facts.topics:
             continue
         brokers = "1 broker" if facts.brokers == 1 else f"{facts.brokers} brokers"
-        hint = "" if topic.is_strict else WARNING
         found[topic.setting, topic.name] = (
-            f"{hint}topic '{topic.name}' cannot be created with {topic.replication_factor} "
-            f"replicas: cluster '{topic.client.alias}' has {brokers}; "
+            f"{'' if topic.is_strict else WARNING}topic '{topic.name}' {_will(topic, facts)} "
+            f"{topic.replication_factor} replicas: cluster '{topic.client.alias}' has {brokers}; "
             f"set {topic.setting} to at most {facts.brokers}"
+            f"{'; ' * bool(topic.without)}{topic.without}"
         )
     return list(found.items())
+
+
+def _will(topic: PlannedTopic, facts: Facts) -> str:
+    is_created = not topic.is_strict and not topic.without
+    return f"gets {facts.brokers} instead of" if is_created else "cannot be created with"
 
 
 def policy_problem(config: ConnectorConfig, others: Iterable[ConnectorConfig]) -> str:

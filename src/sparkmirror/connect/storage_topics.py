@@ -17,8 +17,6 @@ from sparkmirror.mirror.permissions import NO_STORE
 from sparkmirror.wire.admin import Admin, NewTopic
 from sparkmirror.wire.error_codes import error_code
 
-log = logging.getLogger(__name__)
-
 ADMIN_TIMEOUT_MS = 60_000
 
 
@@ -120,7 +118,6 @@ def _create(admin: Admin, topic: StorageTopic) -> None:
         raise KafkaError(told(error, f"{NO_STORE}; {advice}")) from error
     if error is not None:
         raise KafkaError(f"{error}; {_advice(error, topic)}") from error
-    log.info("created '%s' on '%s'", topic.name, admin.alias)
 
 
 def _advice(error: BrokerError, topic: StorageTopic) -> str:

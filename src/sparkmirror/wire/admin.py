@@ -5,6 +5,7 @@ Runs on: worker, on whichever thread asks; every call blocks for at most the adm
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -33,6 +34,9 @@ __all__ = [
     "check_reachable",
     "open_admins",
 ]
+
+
+log = logging.getLogger(__name__)
 
 
 class TopicView(NamedTuple):
@@ -108,6 +112,8 @@ class Admin(ConfigAdmin, AclAdmin):
                 what = f"create topic '{row['name']}'"
                 needed = topic_right(Operation.CREATE, row["name"])
                 outcome[row["name"]] = self._outcome(what, row, "TOPIC_ALREADY_EXISTS", needed)
+                if row["error_code"] == 0:  # others may have been faster
+                    log.info("created topic '%s' on '%s'", row["name"], self.alias)
         return outcome
 
     def create_partitions(self, counts: Mapping[str, int]) -> dict[str, BrokerError | None]:
