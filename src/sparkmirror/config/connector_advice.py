@@ -124,13 +124,12 @@ def _advise(key: str) -> KeyAdvice | None:
     if key in KNOWN_KEYS or (key.startswith(OPEN_PREFIXES) and not prefix):
         return None
     name = key.removeprefix(prefix)
-    if text := _other_client(prefix, name):
-        return KeyAdvice(key, without_effect(key) or text)
     known = list(_CLIENT_PREFIXES[prefix] if prefix else KNOWN_KEYS.names)
+    elsewhere = None if name in known else _of_other_place(prefix, name)
+    if text := _other_client(prefix, name) or elsewhere:
+        return KeyAdvice(key, without_effect(key) or text)
     if name in known:
         return None
-    if text := _of_other_place(prefix, name):
-        return KeyAdvice(key, without_effect(key) or text)
     close = get_close_matches(name, known, 1, 0.8)
     if not close:
         return KeyAdvice(key, UNKNOWN)
