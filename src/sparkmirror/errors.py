@@ -68,6 +68,10 @@ class MissingPart(MirrorError):
     """Something this machine lacks. Operator action: the message names what to install."""
 
 
+class AddressTaken(MirrorError):
+    """An address of this machine that another process has now: starting again later may help."""
+
+
 class KafkaError(MirrorError):
     """A request to a Kafka cluster failed; the message says which cluster and which request."""
 

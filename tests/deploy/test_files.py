@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sparkmirror.cli.main import COMMANDS
+from sparkmirror.cli.main import COMMANDS, EXIT_CONFIG, EXIT_ERROR
 from sparkmirror.config.connector_file import parse_connector
 from sparkmirror.config.environment import DEBEZIUM
 from sparkmirror.config.validation import validate_connector
@@ -249,6 +249,14 @@ def test_unit_stops_the_worker_in_order() -> None:
     (start,) = (line for line in lines if line.startswith("ExecStart="))
     assert start.split()[1] in COMMANDS
     assert not any(line.startswith("MemoryDenyWriteExecute") for line in lines)  # Java
+
+
+def test_unit_starts_the_worker_again_unless_its_file_is_wrong() -> None:
+    lines = UNIT.read_text("ascii").splitlines()
+    assert "Restart=on-failure" in lines
+    (never,) = (line for line in lines if line.startswith("RestartPreventExitStatus="))
+    assert never.partition("=")[2].split() == [str(EXIT_CONFIG)]
+    assert str(EXIT_ERROR) not in never  # a port that is taken, a cluster that is away
 
 
 def test_systemd_accepts_the_unit(tmp_path: Path) -> None:

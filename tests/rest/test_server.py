@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from sparkmirror.embedded.waiting import wait_for
-from sparkmirror.errors import ConfigError, LocalProtocolError
+from sparkmirror.errors import AddressTaken, ConfigError, LocalProtocolError
 from sparkmirror.rest.app import make_app
 from sparkmirror.rest.calls import Call
 from sparkmirror.rest.server import RestServer
@@ -39,8 +39,13 @@ def test_empty_host_is_every_address() -> None:
 def test_taken_port_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(ConfigError, match=rf"listeners=127\.0\.0\.1:{port}: cannot listen"):
+        with pytest.raises(AddressTaken, match=rf"cannot listen at 127\.0\.0\.1:{port}: .*in use"):
             RestServer([("127.0.0.1", 0), ("127.0.0.1", port)]).bind()
+
+
+def test_an_address_that_can_never_be_had_is_a_mistake_in_the_file() -> None:
+    with pytest.raises(ConfigError, match=r"listeners=no\.such\.host\.invalid:0: cannot listen"):
+        RestServer([("no.such.host.invalid", 0)]).bind()
 
 
 def test_server_starts_only_once() -> None:

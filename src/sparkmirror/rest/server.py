@@ -6,6 +6,7 @@ Runs on: worker.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import math
 import socket
@@ -18,7 +19,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from sparkmirror.embedded.waiting import wait_for
-from sparkmirror.errors import ConfigError, LocalProtocolError
+from sparkmirror.errors import AddressTaken, ConfigError, LocalProtocolError, MirrorError
 from sparkmirror.rest.connections import IDLE_SECONDS, GuardedProtocol, guarded_protocol
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,9 @@ _START_SECONDS = 10.0
 # uvicorn waits this long for answers that are under way when it stops.
 _GRACE_SECONDS = 1
 _STOP_SECONDS = 5.0
+
+# Another process may end, and a network may come up, so that a service manager shall try again.
+PASSING = (errno.EADDRINUSE, errno.EADDRNOTAVAIL)
 
 
 class RestServer:
@@ -54,12 +58,17 @@ class RestServer:
         self._thread: threading.Thread | None = None
 
     def bind(self) -> RestServer:
-        """Take the addresses; raises ConfigError if one cannot be had."""
+        """Take the addresses.
+
+        Raises:
+            AddressTaken: one cannot be had now.
+            ConfigError: one can never be had.
+        """
         if not self._sockets:
             try:
                 for host, port in self._addresses:
                     self._sockets.append(_bound(host, port))
-            except ConfigError:
+            except MirrorError:
                 self._close_sockets()
                 raise
             self.ports = [sock.getsockname()[1] for sock in self._sockets]
@@ -153,6 +162,11 @@ def _bound(host: str, port: int) -> socket.socket:
             (host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=dual
         )
     except OSError as error:
+        if error.errno in PASSING:
+            raise AddressTaken(
+                f"listeners: cannot listen at {address}: {error}; end the process that does, or "
+                "use an address that is free"
+            ) from error
         raise ConfigError(
             "listeners", address, f"cannot listen there: {error}", "use an address that is free"
         ) from error
