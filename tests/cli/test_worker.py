@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 from pathlib import Path
 
 import pytest
 
-from sparkmirror.cli import worker
+from sparkmirror.cli import main, worker
 from sparkmirror.config.rest_security import BASIC_AUTH
 from sparkmirror.errors import ConfigError, TransportError
 from sparkmirror.rest.login_config import LOGIN_MODULE
 from tests.certificates import Certificates
-from tests.config.worker_files import worker_with
+from tests.config.worker_files import SMALLEST, worker_with
 
 
 def test_admin_has_a_server_and_options_of_its_own() -> None:
@@ -92,3 +93,35 @@ def test_open_listener_is_told_before_anything_else(caplog: pytest.LogCaptureFix
     told = [text for text in caplog.messages if "whoever reaches this listener" in text]
     assert len(told) == 1
     assert told[0].startswith("http://0.0.0.0:0: ")
+
+
+def run_worker(file: Path) -> int | str | None:
+    with pytest.raises(SystemExit) as ended:
+        main.main(["worker", str(file)])
+    return ended.value.code
+
+
+def write_worker(folder: Path, listener: str) -> Path:
+    file = folder / "worker.properties"
+    lines = {**SMALLEST, "listeners": listener}
+    file.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    return file
+
+
+def test_a_taken_port_ends_with_a_code_that_supervisors_try_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(worker, "stop_on_signals", threading.Event)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert run_worker(write_worker(tmp_path, f"http://{address}")) == main.EXIT_ERROR
+    assert f"cannot listen at {address}: " in capsys.readouterr().err
+
+
+def test_options_of_a_jvm_that_are_dropped_beside_a_file_are_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_OPTS", "-javaagent:/opt/exporter.jar=9404:/etc/exporter.yml")
+    config = worker._load(write_worker(tmp_path, "http://127.0.0.1:0"))
+    (warning,) = [text for text in config.warnings if "KAFKA_OPTS" in text]
+    assert warning.endswith("no Java agent is loaded: there is no JMX here")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from sparkmirror.config.families import NO_JMX
 from sparkmirror.config.image_variables import (
     NO_PLUGINS,
     OF_KUBERNETES,
     ONE_LOG,
     OTHER_JVM,
     READ_OPTIONS,
+    jvm_warnings,
     unused_warnings,
     why_unused,
 )
@@ -97,3 +99,26 @@ def test_java_options_that_nobody_reads(options: str) -> None:
     assert line.startswith("KAFKA_OPTS: of its options, only -D of ")
     assert all(name in line for name in READ_OPTIONS)
     assert "planted" not in line
+
+
+def test_beside_a_file_the_variables_of_kafkas_scripts_are_explained() -> None:
+    found = jvm_warnings(
+        {
+            "KAFKA_OPTS": f"{LOGIN} -javaagent:/opt/jmx_exporter.jar=9404:/etc/secret.yml",
+            "KAFKA_HEAP_OPTS": "-Xmx2g",
+            "KAFKA_JMX_OPTS": "-Dcom.sun.management.jmxremote",
+            "JMX_PORT": "9999",
+            "CLASSPATH": "/usr/share/java",
+            "CONNECT_REST_PORT": "8083",
+        }
+    )
+    jmx, heap, options = sorted(found)
+    assert jmx == f"JMX_PORT, KAFKA_JMX_OPTS: no effect: {NO_JMX}"
+    assert heap.endswith("it is for the JVM of Kafka Connect; spark.driver.memory sizes Spark's")
+    assert options.startswith("KAFKA_OPTS: of its options, only -D of ")
+    assert options.endswith("no Java agent is loaded: there is no JMX here")
+    assert "exporter" not in "".join(found)
+
+
+def test_beside_a_file_a_login_alone_is_no_warning() -> None:
+    assert jvm_warnings({"KAFKA_OPTS": LOGIN, "PATH": "/bin"}) == []

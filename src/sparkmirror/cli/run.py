@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 from sparkmirror.cli.cluster_words import ClustersCommand
 from sparkmirror.cli.flow_display import FlowDisplay
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
+from sparkmirror.config.image_variables import jvm_warnings
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.connect.dedicated import DedicatedMirror
 from sparkmirror.embedded.machine import java_program
@@ -49,6 +51,8 @@ def run(
     """Mirror the flows of FILE until SIGTERM or Ctrl-C."""
     config = load_mm2(file, tuple(clusters or ()))
     set_up_log(log_level)
+    for warning in jvm_warnings(os.environ):
+        log.warning("%s", warning)
     java_program()  # Spark needs it, and would miss it only after topics were created
     stop = stop_on_signals()
     clean = mirror(config, stop, resume_only=resume_only)

@@ -21,6 +21,7 @@ import typer
 from sparkmirror.cli.flow_display import FlowLog
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.config.environment import connect_names, take_away
+from sparkmirror.config.image_variables import jvm_warnings
 from sparkmirror.config.log_variables import ROOT, LoggerLevel
 from sparkmirror.config.rest_keys import Listener, RestConfig
 from sparkmirror.config.rest_security import RestTls
@@ -91,6 +92,7 @@ def _load(file: Path | None) -> WorkerFile:
         config = load_worker_variables(os.environ)
     else:
         config = _beside_variables(load_worker(file), connect_names(os.environ))
+        config = replace(config, warnings=(*config.warnings, *jvm_warnings(os.environ)))
     take_away(os.environ)
     return config
 

@@ -25,7 +25,10 @@ READ_OPTIONS = (
 )
 NO_PLUGINS = "there are no Java plugins to load"
 ONE_LOG = "the log has one format and goes to standard error"
-OTHER_JVM = "it is for the JVM of Kafka Connect; CONNECT_SPARK_DRIVER_MEMORY sizes Spark's"
+CONTAINERS_MEMORY, FILES_MEMORY = "CONNECT_SPARK_DRIVER_MEMORY", "spark.driver.memory"
+OTHER_JVM = f"it is for the JVM of Kafka Connect; {CONTAINERS_MEMORY} sizes Spark's"
+# What kafka-run-class.sh reads, and nothing that is set for other programs too.
+OF_SCRIPTS = r"KAFKA_(OPTS|LOG4J_OPTS|JMX_\w+|HEAP_OPTS|JVM_PERFORMANCE_OPTS|GC_LOG_OPTS)|JMX_PORT"
 OF_KUBERNETES = "Kubernetes, or a link between containers, sets it"
 # A Service named `connect` sets CONNECT_SERVICE_HOST, CONNECT_PORT=tcp://10.0.0.7:8083 and so on in
 # every pod of its namespace; one named `connect-rest` even CONNECT_REST_PORT.
@@ -103,6 +106,13 @@ def unused_warnings(environ: Mapping[str, str], *, is_debezium: bool) -> list[st
     return found + _of_java_options(environ.get(KAFKA_OPTS, ""))
 
 
+def jvm_warnings(environ: Mapping[str, str]) -> list[str]:
+    """Variables of Kafka's start scripts that have no effect beside a file, which counts else."""
+    given = {name: value for name, value in environ.items() if re.fullmatch(OF_SCRIPTS, name)}
+    lines = unused_warnings(given, is_debezium=False)
+    return [line.replace(CONTAINERS_MEMORY, FILES_MEMORY) for line in lines]
+
+
 def _of_java_options(options: str) -> list[str]:
     try:
         words = shlex.split(options)
@@ -110,7 +120,14 @@ def _of_java_options(options: str) -> list[str]:
         words = options.split()
     if all(word.startswith(tuple(f"-D{name}=" for name in READ_OPTIONS)) for word in words):
         return []
-    return [f"{KAFKA_OPTS}: of its options, only -D of {', '.join(READ_OPTIONS)} have an effect"]
+    agents = f"; no Java agent is loaded: {NO_JMX}" if any(map(_is_agent, words)) else ""
+    return [
+        f"{KAFKA_OPTS}: of its options, only -D of {', '.join(READ_OPTIONS)} have an effect{agents}"
+    ]
+
+
+def _is_agent(word: str) -> bool:
+    return word.startswith(("-javaagent:", "-agentlib:", "-agentpath:"))
 
 
 def _is_link(name: str, value: str) -> bool:
