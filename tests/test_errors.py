@@ -24,6 +24,7 @@ from sparkmirror.errors import (
 )
 from sparkmirror.rest.errors import BadUri, Unmatched
 from sparkmirror.wire.error_codes import broker_error
+from sparkmirror.wire.outages import SilentError
 
 ONE = ConfigError("tasks.max", "many", "not a number", "give a number", "mm2.properties")
 # Classes with arguments of their own; all others take a message.
@@ -32,6 +33,7 @@ SAMPLES: dict[type[MirrorError], MirrorError] = {
     ConfigErrors: ConfigErrors([ONE, ConfigError("x", None, "is missing")]),
     BrokerError: broker_error("fetch t-0", 6, "moved"),
     DeniedError: DeniedError("fetch t-0: User:m lacks READ", 29, "kafka-acls.sh", "t waits"),
+    SilentError: SilentError("no byte for 9 s", 9.0, "h:1", "cluster 'b' (h:1)"),
     RequestError: RequestError(404, "Connector c not found"),
     NotLeader: NotLeader("http://other:8083/"),
     Unmatched: Unmatched(HTTPStatus.METHOD_NOT_ALLOWED),

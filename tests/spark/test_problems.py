@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.errors import KafkaError
+from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.spark.problems import MORE_SECONDS, MOST_LINES, PASSING_SECONDS, Problems
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.error_codes import (
+    LEADER_NOT_AVAILABLE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    broker_error,
+)
+from sparkmirror.wire.outages import SilentError
 
 TP, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -126,6 +132,67 @@ def test_what_is_over_and_comes_again_is_said_again(
         ]
         * 2
     )
+
+
+def silent(
+    broker: str, seconds: float = 6.0, cluster: str = "cluster 'b' (h:1,h:2)"
+) -> SilentError:
+    return SilentError("no byte", seconds, broker, cluster)
+
+
+def test_silent_brokers_are_one_line_however_many_partitions_wait(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    for at in range(2 * MOST_LINES):
+        rig.problems.note(TopicPartition("t", at), silent(f"h:{1 + at % 2}"))
+    rig.now += PASSING_SECONDS + 0.1
+    rig.problems.say()
+    # Others come to wait for the same brokers, and connections end at last.
+    rig.problems.note(TopicPartition("u", 0), silent("h:1", 20.0))
+    rig.problems.note(TopicPartition("u", 1), TransportError("no response from h:1 for 30 s"))
+    rig.problems.note(TP, TransportError("no response from h:1 for 30 s"))
+    rig.now += PASSING_SECONDS + 0.1
+    rig.problems.say()
+    (line,) = caplog.messages
+    assert line == (
+        "cluster 'b' (h:1,h:2) does not respond: no byte from h:1, h:2 for 6 s; 10 partitions "
+        "wait, and nothing of them is copied until it does; look at its brokers and at the network"
+    )
+    rig.problems.clear()
+    rig.problems.say()
+    rig.now += PASSING_SECONDS
+    rig.problems.say()
+    (end,) = caplog.messages[1:]
+    assert end.startswith("12 partitions no longer wait, after up to 6 s: ")
+
+
+def test_both_clusters_can_be_silent_and_other_reasons_are_said_as_ever(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.problems.note(TP, silent("h:1"))
+    rig.problems.note(OTHER, silent("g:1", cluster="cluster 'a' (g:1)"), is_of_source=True)
+    rig.problems.note(TopicPartition("u", 0), KafkaError("refused"))
+    rig.now += PASSING_SECONDS + 0.1
+    rig.problems.say()
+    assert sorted(line.partition(":")[0] for line in caplog.messages) == [
+        "cluster 'a' (g",
+        "cluster 'b' (h",
+        "u-0 waits",
+    ]
+
+
+def test_a_topic_that_is_there_again_has_a_moment_to_get_its_leader(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.problems.note(TP, broker_error("produce to a.t-0 on 'b'", UNKNOWN_TOPIC_OR_PARTITION))
+    rig.now += PASSING_SECONDS - 0.1
+    rig.problems.note(TP, broker_error("produce to a.t-0 on 'b'", LEADER_NOT_AVAILABLE))
+    rig.now += PASSING_SECONDS - 0.1
+    rig.problems.say()
+    assert caplog.messages == []
+    rig.now += 0.2
+    rig.problems.say()
+    assert "LEADER_NOT_AVAILABLE" in caplog.text
 
 
 def test_problems_of_the_source_are_those_of_now(rig: Rig) -> None:

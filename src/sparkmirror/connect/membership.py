@@ -25,7 +25,13 @@ from typing import Any
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.foreign_json import parse_json
-from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError, told_if_denied
+from sparkmirror.errors import (
+    BrokerError,
+    KafkaError,
+    RemoteProtocolError,
+    TransportError,
+    told_if_denied,
+)
 from sparkmirror.mirror.permissions import NO_CONNECTORS
 from sparkmirror.spark.lease import boot_clock
 from sparkmirror.wire.calls import Call, Calls
@@ -37,6 +43,7 @@ from sparkmirror.wire.group_member import (
     RejoinError,
 )
 from sparkmirror.wire.group_messages import Joined
+from sparkmirror.wire.outages import OUTAGES
 
 log = logging.getLogger(__name__)
 
@@ -356,10 +363,14 @@ class Membership:
         if isinstance(error, BrokerError) and error.code == INCONSISTENT_GROUP_PROTOCOL:
             text += f"; {self._occupied}"
         if text != self.last_error and not self._stopping.is_set():
-            self.last_error = text
             # A broker's passing words: a coordinator that moves, a cluster that is new.
             is_passing = isinstance(error, BrokerError) and error.retriable
+            # A connection that fails in one way after the other: the first is told.
+            is_passing = is_passing or (isinstance(error, TransportError) and self.last_error != "")
+            self.last_error = text
             level = logging.INFO if is_passing else logging.WARNING
+            if OUTAGES.is_lasting(self._config):  # the log says so, and when it is over
+                level = logging.DEBUG
             log.log(level, "[%s] trying again: %s", self._group, text)
         pause = self._config.retry_backoff_ms / 1000 if error.retriable else REFUSED_SECONDS
         self._calls.wait(lambda: False, pause)

@@ -28,6 +28,7 @@ from sparkmirror.spark.ticket import Ticket
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import secret_files
 from sparkmirror.wire.loop import Loop
+from sparkmirror.wire.outages import OUTAGES
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ def run_copy_task(tickets: Iterator[Ticket]) -> Iterator[str]:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # Batches make no reference cycles: looking for them often is wasted time.
     gc.set_threshold(100_000, 50, 50)
+    # What is silent is told with the partitions that wait for it (problems).
+    OUTAGES.is_quiet = True
     for ticket in tickets:
         yield copy_until_stopped(ticket)
 

@@ -6,12 +6,14 @@ Runs on: executor.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sparkmirror.errors import KafkaError, told_if_denied
+from sparkmirror.errors import BrokerError, KafkaError, TransportError, told_if_denied
 from sparkmirror.mirror.permissions import READ, WRITE, Feature, Place, meanwhile
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.error_codes import LEADER_NOT_AVAILABLE
+from sparkmirror.wire.outages import SilentError
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,12 @@ REMOTE = meanwhile(Feature.COPY, Place.REMOTE, WRITE)
 OFFSETS = meanwhile(Feature.COPY, Place.OFFSETS, WRITE)
 
 
+SILENT = (
+    "%s does not respond: no byte from %s for %.0f s; %d partitions wait, and nothing of them is "
+    "copied until it does; look at its brokers and at the network"
+)
+
+
 @dataclass(slots=True)
 class Problem:
     """Why a partition waits, and since when (the loop's clock)."""
@@ -38,6 +46,16 @@ class Problem:
     text: str
     since: float
     is_of_source: bool = False
+    is_of_connection: bool = False
+    # What the broker says now, and since when.
+    code: int | None = None
+    code_since: float = 0.0
+    silence: SilentError | None = None
+
+    @property
+    def worth_a_line_since(self) -> float:
+        """A topic that was deleted and is there again has no leader for a moment, as a new one."""
+        return self.code_since if self.code == LEADER_NOT_AVAILABLE else self.since
 
 
 class Problems(dict[TopicPartition, Problem]):
@@ -51,6 +69,8 @@ class Problems(dict[TopicPartition, Problem]):
         self._over: dict[TopicPartition, float] = {}
         self._lines = 0
         self._next_line = 0.0
+        # Whether of the source (True) or the target the log says that brokers are silent.
+        self._silent: set[bool] = set()
 
     def note(
         self,
@@ -62,12 +82,13 @@ class Problems(dict[TopicPartition, Problem]):
     ) -> None:
         """`tp` waits, for this reason now."""
         without = COPIED if is_of_source else OFFSETS if is_of_positions else REMOTE
-        text = told_if_denied(error, without)
-        known = self.get(tp)
-        if known is None:
-            self[tp] = Problem(text, self._clock(), is_of_source)
-        else:
-            known.text = text
+        known = self.setdefault(tp, Problem("", self._clock(), is_of_source))
+        known.text = told_if_denied(error, without)
+        code = error.code if isinstance(error, BrokerError) else None
+        if code != known.code:
+            known.code, known.code_since = code, self._clock()
+        known.is_of_connection = isinstance(error, TransportError)
+        known.silence = error if isinstance(error, SilentError) else None
 
     def seconds(self, tp: TopicPartition) -> float:
         """How long `tp` has been waiting."""
@@ -92,8 +113,9 @@ class Problems(dict[TopicPartition, Problem]):
         new = {
             tp: problem
             for tp, problem in self.items()
-            if problem.since < lasting and tp not in self._said
+            if problem.worth_a_line_since < lasting and tp not in self._said
         }
+        new = self._say_silent(new)
         alone = dict(list(new.items())[: max(0, MOST_LINES - self._lines)])
         for tp, problem in alone.items():
             log.warning("%s waits: %s", tp, problem.text)
@@ -105,6 +127,23 @@ class Problems(dict[TopicPartition, Problem]):
             log.warning("%d more partitions wait: %s: %s", len(more), _names(more), why)
             self._next_line = self._clock() + MORE_SECONDS
             self._mark_said(more)
+
+    def _say_silent(
+        self, problems: Mapping[TopicPartition, Problem]
+    ) -> dict[TopicPartition, Problem]:
+        """One line for each side with silent brokers, however many wait; what is left to say."""
+        silent = {tp: each for tp, each in problems.items() if each.silence is not None}
+        for is_source in {each.is_of_source for each in silent.values()} - self._silent:
+            rows = [each for each in silent.values() if each.is_of_source is is_source]
+            log.warning(SILENT, *_in_words([each.silence for each in rows if each.silence]))
+            self._silent.add(is_source)
+        joining = {
+            tp: each
+            for tp, each in problems.items()
+            if each.is_of_connection and each.is_of_source in self._silent
+        }
+        self._mark_said(joining)
+        return {tp: each for tp, each in problems.items() if tp not in joining}
 
     def _mark_said(self, problems: Mapping[TopicPartition, Problem]) -> None:
         self._said |= {tp: problem.since for tp, problem in problems.items()}
@@ -129,6 +168,8 @@ class Problems(dict[TopicPartition, Problem]):
             del self._said[tp]
         self._over = {}
         self._lines = min(self._lines, left)
+        if not left:
+            self._silent.clear()
 
 
 class Missing:
@@ -150,6 +191,13 @@ class Missing:
         """What the worker is told."""
         topics, self.topics = self.topics, set()
         return sorted(topics)
+
+
+def _in_words(silences: Sequence[SilentError]) -> tuple[str, str, float, int]:
+    """The cluster, its silent brokers, how long the first of them is silent, and what waits."""
+    brokers = ", ".join(sorted({each.broker for each in silences}))
+    longest = max(each.seconds for each in silences)
+    return silences[0].cluster, brokers, longest, len(silences)
 
 
 def _names(partitions: Iterable[TopicPartition]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from sparkmirror.wire.api_versions import ApiVersions
 from sparkmirror.wire.connection import Connection
+from sparkmirror.wire.outages import SilentError
 
 
 @dataclass(slots=True)
@@ -47,3 +48,10 @@ class Link:
             self.failures = self._failures_before
         self.connection, self.ready = None, False
         return connection
+
+
+def check_open(connection: Connection, address: str, seconds: float) -> None:
+    """The time for a handshake is over."""
+    if not connection.is_open:
+        text = f"connect to {address}: no answer in time"
+        connection.fail(SilentError(text, seconds, address))

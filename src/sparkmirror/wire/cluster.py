@@ -23,12 +23,13 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire import messages
 from sparkmirror.wire.api_versions import METADATA, Api
 from sparkmirror.wire.backoff import reconnect_seconds, retry_seconds, setup_seconds
-from sparkmirror.wire.broker_link import Link
+from sparkmirror.wire.broker_link import Link, check_open
 from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.deleted_topics import DeletedTopics
 from sparkmirror.wire.idle import IdleConnections
 from sparkmirror.wire.loop import Loop
+from sparkmirror.wire.outages import OUTAGES, Address
 from sparkmirror.wire.security import Security
 from sparkmirror.wire.stream import HungUp, Stream
 from sparkmirror.wire.topic_ids import TopicIds
@@ -240,7 +241,7 @@ class Cluster:
         )
         connection = link.connection
         patience = setup_seconds(self.config, link.failures)
-        self.loop.call_later(patience, lambda: _check_open(connection, f"{host}:{port}"))
+        self.loop.call_later(patience, lambda: check_open(connection, f"{host}:{port}", patience))
 
     def _handshake(self, node: int, link: Link, host: str) -> None:
         """Learn which versions the broker speaks, then log in."""
@@ -256,12 +257,14 @@ class Cluster:
             else:
                 authenticator.start(connection, timeout, lambda: self._on_ready(node, link))
 
-        connection.send(messages.API_VERSIONS, [], answered, _ignore, timeout)
+        # When it fails, the connection's own on_closed does what is needed.
+        connection.send(messages.API_VERSIONS, [], answered, lambda _: None, timeout)
 
     def _on_ready(self, node: int, link: Link) -> None:
         assert link.connection is not None
         link.open(link.connection)
         self.last_error = None
+        OUTAGES.heard(self.config)
         for listener in self.listeners:
             listener.on_connected(node)
         self._maybe_refresh(self.loop.clock())
@@ -284,7 +287,7 @@ class Cluster:
             hint = hint or NEVER_REACHED
         place = f"cluster '{self.config.alias}', broker {host}:{port}"
         self.last_error = kind(f"{place}: {error}{hint}")
-        self._say(link, isinstance(error, AuthenticationError))
+        self._say(link, error, (host, port))
         link.failures += 1
         wait = reconnect_seconds(self.config, link.failures)
         if refused:  # accounts are locked after many attempts, and brokers write each one down
@@ -298,11 +301,14 @@ class Cluster:
         has_served = self._has_served or any(link.has_served for link in self._links.values())
         return "" if has_served else self.security.hint(connection)
 
-    def _say(self, link: Link, refused: bool) -> None:
-        """The first failure, and that a login is still refused."""
+    def _say(self, link: Link, error: KafkaError, address: Address) -> None:
+        """The first failure, and that a login is still refused; of a silent cluster no more."""
         now = self.loop.clock()
+        refused = isinstance(error, AuthenticationError)
         is_new = link.failures == 0 or (refused and now >= self._say_again)
-        if is_new and not self._is_trial:
+        if self._is_trial or OUTAGES.is_told(self.config, error, address, self._nodes.values()):
+            return
+        if is_new:
             log.warning("%s", self.last_error)
             self._say_again = now + SAY_AGAIN_SECONDS
 
@@ -388,12 +394,3 @@ class Cluster:
         self.leaders = known
         self.topic_errors = {t: code for t, code in view.errors.items() if t in asked}
         self._answered |= asked
-
-
-def _check_open(connection: Connection, address: str) -> None:
-    if not connection.is_open:
-        connection.fail(TransportError(f"connect to {address}: no answer in time"))
-
-
-def _ignore(_: KafkaError) -> None:
-    """The connection's own on_closed does what is needed."""

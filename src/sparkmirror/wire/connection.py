@@ -15,6 +15,7 @@ from sparkmirror.errors import KafkaError, MirrorError, RemoteProtocolError, Tra
 from sparkmirror.wire.api_versions import Api, ApiVersions
 from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.loop import READ, WRITE, Loop
+from sparkmirror.wire.outages import SilentError
 from sparkmirror.wire.stream import Buffer, Stream
 
 # An answer's size and correlation id.
@@ -215,8 +216,9 @@ class Connection:
             self._guarded(self._read)  # there may be less than what the stream wakes us for
         if self._is_overdue(now):
             where = " in the middle of a response" if self.has_begun_response else ""
-            seconds = f"{self.silent_seconds(now):.0f} s"
-            self.fail(TransportError(f"no response from {self.address} for {seconds}{where}"))
+            seconds = self.silent_seconds(now)
+            text = f"no response from {self.address} for {seconds:.0f} s{where}"
+            self.fail(SilentError(text, seconds, self.address))
 
     def _is_overdue(self, now: float) -> bool:
         silence = self.silent_seconds(now)

@@ -38,6 +38,9 @@ class Lane:
     in_flight: int = 0
 
 
+NO_LEADER = "no broker leads the partition now: the topic is new, or its brokers are down"
+
+
 class Lanes:
     """Puts partitions that have something to send into the lane of their leader."""
 
@@ -122,7 +125,8 @@ class Lanes:
         if code is None and self._cluster.knows(topic):
             code = LEADER_NOT_AVAILABLE
         if code is not None:
-            self._on_leaderless(partition, self.error(partition, code))
+            detail = NO_LEADER if code == LEADER_NOT_AVAILABLE else None
+            self._on_leaderless(partition, self.error(partition, code, detail))
         elif self._cluster.last_error is not None:
             self._on_leaderless(partition, self._cluster.last_error)
         self._cluster.miss()

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.errors import KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.fetch_state import Lane
+from sparkmirror.wire.outages import SilentError, named
 
 # Slow disks, full request queues and elections keep a broker busy for a second or two.
 SILENT_SECONDS = 5.0
@@ -29,10 +30,11 @@ def silence(cluster: Cluster, node: int, line: int = 0, allowed: float = 0.0) ->
     if seconds <= SILENT_SECONDS + allowed:
         return None
     where = ", in the middle of a response" if connection.has_begun_response else ""
-    return TransportError(
+    text = (
         f"cluster '{cluster.config.alias}', broker {connection.address}: no byte for "
         f"{seconds:.0f} s{where}; the connection is replaced when its deadline passes"
     )
+    return SilentError(text, seconds, connection.address, named(cluster.config))
 
 
 def silent_partitions(
