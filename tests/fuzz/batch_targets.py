@@ -17,8 +17,9 @@ from pathlib import Path
 import lz4.frame
 from crc32c import crc32c
 
+from sparkmirror.batches.bounds import find_batches
 from sparkmirror.batches.codecs import Codec
-from sparkmirror.batches.forward import ForwardRules, find_batches, plan, stamp
+from sparkmirror.batches.forward import ForwardRules, plan, stamp
 from sparkmirror.batches.header import CONTROL, HEADER_BYTES, MAGIC_AT, WRITE_HEADER, read_header
 from sparkmirror.batches.message_set import decode_message
 from sparkmirror.batches.outgoing import Outgoing, Plan

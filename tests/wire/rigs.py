@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from sparkmirror.batches.forward import find_batches, stamp
+from sparkmirror.batches.bounds import find_batches
+from sparkmirror.batches.forward import stamp
 from sparkmirror.batches.header import read_leader_epoch
 from sparkmirror.batches.records import Record, decode, encode
 from sparkmirror.config.clients import ClientConfig

@@ -12,11 +12,13 @@ what is known at sending time only: producer id, epoch, sequence, and the CRC ov
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 from crc32c import crc32c
 
 from sparkmirror.batches import merger, singles
+from sparkmirror.batches.bounds import Bounds, find_tiny_batches
 from sparkmirror.batches.crc_shift import difference
 from sparkmirror.batches.header import (
     ATTRIBUTES,
@@ -28,12 +30,8 @@ from sparkmirror.batches.header import (
     CRC_AT,
     HEADER_BYTES,
     LARGEST_OFFSET,
-    LENGTH,
     LOG_APPEND_TIME,
-    MAGIC_AT,
-    MIN_LENGTH,
     OFFSET_LENGTH_EPOCH,
-    PREFIX_BYTES,
     PRODUCER,
     PRODUCER_AT,
     READ_HEADER,
@@ -45,11 +43,10 @@ from sparkmirror.batches.header import (
     read_leader_epoch,
 )
 from sparkmirror.batches.merger import Piece
-from sparkmirror.batches.message_set import MIN_MESSAGE_LENGTH, MessageSet
+from sparkmirror.batches.message_set import MessageSet
 from sparkmirror.batches.outgoing import ForwardRules, Outgoing, Plan, Reason
 from sparkmirror.batches.rewriter import rewrite, split
 from sparkmirror.batches.transactions import AbortedTransactions
-from sparkmirror.errors import BatchError
 
 __all__ = ["ForwardRules", "Outgoing", "Plan", "Reason", "plan", "split", "stamp"]
 
@@ -89,38 +86,13 @@ def plan(
     Raises:
         BatchError: bytes that are not batches, or damaged ones; names the offset.
     """
-    bounds, cut_bytes = find_batches(records)
+    bounds, cut_bytes = find_tiny_batches(records)
     if len(bounds) == 1:
         return Plan(next_offset=next_offset, cut_bytes=cut_bytes)
-    epoch = read_leader_epoch(records, bounds[-2])  # before it is overwritten
+    epoch = read_leader_epoch(records, int(bounds[-2]))  # before it is overwritten
     planned = _Planner(records, next_offset, aborted, rules, slow).run(bounds)
     planned.leader_epoch = epoch
     return planned
-
-
-def find_batches(records: memoryview) -> tuple[list[int], int]:
-    """Find the bounds of all whole batches, and how many bytes a cut one behind them would have."""
-    bounds = [0]
-    total = len(records)
-    at = 0
-    unpack = LENGTH.unpack_from
-    while at + MAGIC_AT < total:
-        (length,) = unpack(records, at + 8)
-        if length < MIN_LENGTH:
-            _check_short(records, at, length)
-        at += PREFIX_BYTES + length
-        if at > total:
-            return bounds, PREFIX_BYTES + length
-        bounds.append(at)
-    return bounds, 0
-
-
-def _check_short(records: memoryview, at: int, length: int) -> None:
-    """Only messages of the old formats are shorter than a batch header."""
-    magic = records[at + MAGIC_AT]
-    if magic > 1 or length < MIN_MESSAGE_LENGTH:
-        offset = int.from_bytes(records[at : at + 8], "big", signed=True)
-        raise BatchError(f"read batch at offset {offset}: magic {magic} with length {length}")
 
 
 class _Planner:
@@ -140,7 +112,7 @@ class _Planner:
         slow: Slow,
     ) -> None:
         self._records = records
-        self._bounds: list[int] = []
+        self._bounds: Bounds = []
         self._next_offset = next_offset
         self._aborted = AbortedTransactions(aborted) if rules.read_committed and aborted else None
         self._rules = rules
@@ -150,7 +122,7 @@ class _Planner:
         self._pending: list[Piece] = []  # small ones that may find a neighbour
         self._old: MessageSet | None = None  # messages of the old formats, likewise
 
-    def run(self, bounds: list[int]) -> Plan:
+    def run(self, bounds: Bounds) -> Plan:
         self._bounds = bounds
         done = 0
         for run in singles.find_runs(self._records, bounds, self._rules):
@@ -163,7 +135,10 @@ class _Planner:
 
     def _walk(self, first: int, after: int) -> None:
         """Take batches one by one; those that can go as they are never leave this loop."""
-        records, bounds, rules = self._records, self._bounds, self._rules
+        records, rules = self._records, self._rules
+        bounds = self._bounds[first : after + 1]
+        if not isinstance(bounds, list):
+            bounds = bounds.tolist()
         unpack, write_front = READ_HEADER.unpack_from, OFFSET_LENGTH_EPOCH.pack_into
         odd = self._odd_attributes()
         codec = None if rules.codec is None else int(rules.codec)
@@ -174,10 +149,7 @@ class _Planner:
         check = rules.check_crcs
         next_offset = self._next_offset
         append = self._batches.append
-        end = bounds[first]
-        for index in range(first, after):
-            start = end
-            end = bounds[index + 1]
+        for start, end in pairwise(bounds):
             size = end - start
             if size < HEADER_BYTES:
                 self._next_offset = next_offset

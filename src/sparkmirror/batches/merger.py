@@ -103,7 +103,8 @@ def merge(pieces: Sequence[OpenPiece], rules: ForwardRules) -> Outgoing | None:
     if not rows.offsets.size:
         return None
     codec = Codec.of(headers[0].codec_id) if rules.codec is None else rules.codec
-    return finish(rows, _fronts_apart(rows), codec, rules)
+    batch = bytearray().join([bytes(HEADER_BYTES), *_fronts_apart(rows)])
+    return finish(rows, batch, codec, rules)
 
 
 class Rows(NamedTuple):
@@ -189,13 +190,11 @@ def write_fronts(
     return write_varints_before(data, at, tail_lengths + (ends - at))
 
 
-def finish(rows: Rows, parts: list[memoryview], codec: Codec, rules: ForwardRules) -> Outgoing:
-    """Join the records and put a header before them."""
-    if codec is Codec.NONE:
-        batch = bytearray().join([bytes(HEADER_BYTES), *parts])
-    else:
-        batch = bytearray(HEADER_BYTES)
-        batch += codec.compress(b"".join(parts), rules.codec_level)
+def finish(rows: Rows, batch: bytearray, codec: Codec, rules: ForwardRules) -> Outgoing:
+    """Write the header, for which there is room, before the joined records; compress them."""
+    if codec is not Codec.NONE:
+        body = codec.compress(memoryview(batch)[HEADER_BYTES:], rules.codec_level)
+        batch = bytearray().join([bytes(HEADER_BYTES), body])
     base_time, max_time = int(rows.timestamps[0]), int(rows.timestamps.max())
     first, last, count = int(rows.offsets[0]), int(rows.offsets[-1]), len(rows.offsets)
     layout.write_header(

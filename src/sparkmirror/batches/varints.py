@@ -15,6 +15,7 @@ from sparkmirror.errors import BatchError
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
 MAX_INT_BYTES = 5
 MAX_LONG_BYTES = 10
@@ -86,6 +87,27 @@ def skip_varints(data: Bytes, at: Ints) -> Ints:
         more = more[byte > 127]
         steps += 1
     return after
+
+
+def encode_words(values: Ints) -> tuple[Words, Ints]:
+    """Encode every value in its shortest form, of at most 8 bytes, in a number.
+
+    Gives the numbers, whose lowest byte is the first one, and how many bytes each takes.
+    """
+    bits = ((values << 1) ^ (values >> 63)).view(np.uint64)
+    words = bits & np.uint64(127)
+    widths = np.ones(len(values), np.int64)
+    largest = int(bits.max(initial=0)) >> 7
+    at = 0
+    while largest:
+        at += 8
+        bits = bits >> np.uint64(7)
+        more = bits > 0
+        words |= (bits & np.uint64(127)) << np.uint64(at)
+        words |= more.astype(np.uint64) << np.uint64(at - 1)  # the top bit of the byte before
+        widths += more
+        largest >>= 7
+    return words, widths
 
 
 _THRESHOLDS = np.array([1 << (7 * n) for n in range(1, 10)], dtype=np.uint64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sparkmirror.batches.forward import find_batches
+from sparkmirror.batches.bounds import find_batches
 from sparkmirror.batches.header import (
     CONTROL,
     MAGIC_AT,
