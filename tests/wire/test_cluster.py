@@ -12,7 +12,8 @@ from sparkmirror.errors import TransportError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.api_versions import FETCH
 from sparkmirror.wire.buffers import BufferPool
-from sparkmirror.wire.cluster import Cluster, Leader
+from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.leaders import Leader
 from sparkmirror.wire.loop import Loop
 from tests.wire.fake_broker import API_VERSIONS, METADATA, Do, FakeCluster, once
 from tests.wire.rigs import TP, WAIT_SECONDS, Rig, client_config
@@ -98,6 +99,45 @@ def test_a_topic_that_is_not_there_is_asked_for_until_it_is(rig: Rig) -> None:
     rig.brokers.create_topic("later")
     learn(rig, "later")
     assert rig.cluster.topic_errors == {}
+
+
+def asked_topics(rig: Rig) -> list[list[str]]:
+    return [[row.name for row in each.body.topics] for each in rig.brokers.sent(METADATA)]
+
+
+def test_only_what_is_missing_is_asked_for_again(rig: Rig) -> None:
+    """With thousands of topics the others would cost a tenth of a core as long as it lasts."""
+    learn(rig, "t", "u")
+    rig.cluster.track(["later"])
+    before = len(asked_topics(rig))
+    rig.run_until(lambda: len(asked_topics(rig)) >= before + 3, lambda: asked_topics(rig))
+    assert asked_topics(rig)[before:] == [["later"]] * (len(asked_topics(rig)) - before)
+    rig.brokers.create_topic("later")
+    learn(rig, "later")
+    assert len(rig.cluster.leaders) == 4
+    assert rig.cluster.topic_errors == {}
+
+
+def test_all_topics_are_asked_for_when_somebody_says_that_leaders_have_moved(rig: Rig) -> None:
+    learn(rig, "t", "u")
+    rig.cluster.track(["later"])
+    rig.run_until(lambda: "later" in rig.cluster.topic_errors, lambda: rig.cluster.topic_errors)
+    rig.brokers.move_leader(TP, 2)
+    rig.cluster.refresh()
+    moved = Leader(2, 1)
+    rig.run_until(lambda: rig.cluster.leaders[TP] == moved, lambda: rig.cluster.leaders)
+    assert ["later", "t", "u"] in asked_topics(rig)
+    assert rig.cluster.topic_errors == {"later": 3}
+
+
+def test_thousands_who_miss_a_topic_make_one_request(rig: Rig) -> None:
+    learn(rig, "t", "u")
+    before = len(asked_topics(rig))
+    for _ in range(1000):
+        rig.cluster.miss("u")
+    rig.run_until(lambda: len(asked_topics(rig)) > before, lambda: asked_topics(rig))
+    rig.run_for(0.3)
+    assert asked_topics(rig)[before:] == [["u"]]
 
 
 def test_versions_are_asked_for_first(rig: Rig, listener: Listener) -> None:

@@ -150,11 +150,12 @@ class CopyLoop:
 
     def revoke(self, partitions: Iterable[TopicPartition]) -> None:
         """Stop copying these; what is under way is finished and committed first."""
-        for tp in partitions:
+        going = set(partitions)
+        for tp in going:
             self._returning.pop(tp, None)
-            if tp in self._by_source:
-                self._fetcher.remove(tp)
-                self._leaving.add(tp)
+        going &= self._by_source.keys()
+        self._fetcher.remove(*going)
+        self._leaving |= going
 
     def stop(self) -> None:
         """Fetch nothing more; `run` ends when everything is stored and committed."""
@@ -363,21 +364,24 @@ class CopyLoop:
         return self._by_source[tp].provenance(last_offset)
 
     def _drop_left(self) -> None:
-        for tp in list(self._leaving):
-            partition = self._by_source[tp]
-            if self._producer.pending(partition.target):
-                continue
-            if not self._positions.is_committed_of(tp):
-                self._committer.commit()
-                continue
-            self._leaving.discard(tp)
-            self._left.add(tp)
-            del self._by_source[tp], self._by_target[partition.target]
+        arrived = {
+            tp: partition
+            for tp in self._leaving
+            if not self._producer.pending((partition := self._by_source[tp]).target)
+        }
+        gone = {tp for tp in arrived if self._positions.is_committed_of(tp)}
+        if len(gone) < len(arrived):
+            self._committer.commit()
+        self._leaving -= gone
+        self._left |= gone
+        for tp in gone:
+            del self._by_source[tp], self._by_target[arrived[tp].target]
             self.problems.pop(tp, None)
             self._positions.forget(tp)
             self._translations.forget(tp)
-            self._producer.remove(partition.target)
-            self._return(tp, partition)
+        self._producer.remove(*(arrived[tp].target for tp in gone))
+        for tp in gone:
+            self._return(tp, arrived[tp])
 
     def _return(self, tp: TopicPartition, partition: CopyPartition) -> None:
         """Assigned again before it had left: go on behind what was finished in between.

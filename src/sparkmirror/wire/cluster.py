@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import (
@@ -28,11 +27,13 @@ from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.deleted_topics import DeletedTopics
 from sparkmirror.wire.idle import IdleConnections
+from sparkmirror.wire.leaders import Leader, Listener, merge_leaders
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.outages import OUTAGES, Address
 from sparkmirror.wire.security import Security
 from sparkmirror.wire.stream import HungUp, Stream
 from sparkmirror.wire.topic_ids import TopicIds
+from sparkmirror.wire.wanted_topics import WantedTopics
 
 log = logging.getLogger(__name__)
 
@@ -49,23 +50,6 @@ MOST_REFUSED_SECONDS = 10
 # Errors that another attempt cures only after somebody has changed something.
 LASTING = (AuthenticationError, UnsupportedVersionError)
 NEVER_REACHED = "; if that broker is up, correct the address that it tells (advertised.listeners)"
-
-
-class Leader(NamedTuple):
-    """Who leads a partition."""
-
-    node: int
-    epoch: int
-
-
-class Listener(Protocol):
-    """Hears of changes; called on the loop's thread."""
-
-    def on_connected(self, node: int) -> None:
-        """A connection to `node` is ready for requests."""
-
-    def on_metadata(self) -> None:
-        """Leaders may have moved."""
 
 
 BOOTSTRAP = -1  # first id of the addresses in bootstrap.servers: -1, -2, ...
@@ -102,8 +86,10 @@ class Cluster:
         self._nodes: dict[int, tuple[str, int]] = {}
         # By (broker, line).
         self._links: dict[tuple[int, int], Link] = {}
-        self._topics: set[str] = set()
-        self._answered: set[str] = set()
+        # What the metadata answer that listeners hear of is about; None: everything.
+        self.news: frozenset[str] | None = None
+        self._topics = WantedTopics()
+        self._asked: frozenset[str] = frozenset()
         self._refreshing = False
         self._last_refresh = float("-inf")
         self._refresh_due = 0.0
@@ -123,36 +109,43 @@ class Cluster:
 
     def track(self, topics: Iterable[str]) -> None:
         """Keep metadata of these topics too."""
-        new = set(topics) - self._topics
-        if new:
-            self._topics |= new
-            self.refresh()
+        if self._topics.add(topics):
+            self._refresh_soon()
 
     def untrack(self, topics: Iterable[str]) -> None:
         """Forget these topics."""
-        gone = set(topics)
-        self._topics -= gone
-        self._answered -= gone
+        gone = self._topics.names.intersection(topics)
+        if not gone:
+            return
+        self._topics.drop(gone)
         self.leaders = {tp: leader for tp, leader in self.leaders.items() if tp.topic not in gone}
 
     def knows(self, topic: str) -> bool:
         """True once a metadata answer was about `topic`: a partition without a leader has none."""
-        return topic in self._answered
+        return topic in self._topics.answered
 
     def refresh(self) -> None:
-        """Ask for metadata soon: at once the first time, with back-off when asked again."""
+        """Ask for all metadata soon: at once the first time, with back-off when asked again."""
+        self._topics.doubt_all()
+        self._refresh_soon()
+
+    def miss(self, topic: str) -> None:
+        """Somebody needs a partition that metadata lacks: look again, less and less often."""
+        self._missed = True
+        self._topics.doubt([topic])
+        self._refresh_soon()
+
+    def _refresh_soon(self) -> None:
         now = self.loop.clock()
         soonest = self._last_refresh + retry_seconds(self.config, self._refresh_failures + 1)
-        self._refresh_due = min(self._refresh_due, max(now, soonest))
+        due = max(now, soonest)
+        if due >= self._refresh_due > now:
+            return  # thousands of partitions may ask for the same
+        self._refresh_due = min(self._refresh_due, due)
         if self._refresh_due <= now:
             self._maybe_refresh(now)
         else:
             self.loop.call_later(self._refresh_due - now, self._wake)
-
-    def miss(self) -> None:
-        """Somebody needs a partition that metadata lacks: look again, less and less often."""
-        self._missed = True
-        self.refresh()
 
     def connection(self, node: int, line: int = 0) -> Connection | None:
         """The connection to `node` if it is ready; else one is opened and listeners hear of it."""
@@ -315,8 +308,7 @@ class Cluster:
     def _reconnect(self, node: int) -> None:
         """Only brokers that somebody needs are connected again: listeners ask when they want it."""
         if not self._closed:
-            for listener in self.listeners:
-                listener.on_metadata()
+            self._tell(None)
             self._wake()
 
     # -- metadata --------------------------------------------------------------------------------
@@ -331,7 +323,7 @@ class Cluster:
                 link.connection.fail_if_overdue(now)
         self._idle.close(now, [link.connection for link in self._links.values() if link.ready])
         if self._refreshing and now - self._last_refresh > METADATA_PATIENCE_SECONDS:
-            self._refresh_failed()
+            self._refresh_failed(self._asked)
         self._maybe_refresh(now)
         self.loop.call_later(1.0, self._tick)
 
@@ -340,29 +332,32 @@ class Cluster:
             self._maybe_refresh(self.loop.clock())
 
     def _maybe_refresh(self, now: float) -> None:
-        if self._closed or self._refreshing or now < self._refresh_due or not self._topics:
+        if self._closed or self._refreshing or now < self._refresh_due or not self._topics.names:
             return
         connection = self.any_connection()
         if connection is None:
             return
+        asked = self._asked = self._topics.take(now, self.config.metadata_max_age_ms / 1000)
+        self._refresh_due = self._topics.all_due
+        if not asked:
+            return
         self._refreshing = True
         self._last_refresh = now
-        self._refresh_due = now + self.config.metadata_max_age_ms / 1000
         version = connection.versions.choose(METADATA)
-        asked = frozenset(self._topics)
         connection.send(
             (METADATA.key, version),
             [messages.encode_metadata(sorted(asked), version)],
             lambda answer, _: self._on_metadata(connection, answer, version, asked),
-            lambda _: self._refresh_failed(),
+            lambda _: self._refresh_failed(asked),
             self.config.request_timeout_ms / 1000,
             flexible=version >= METADATA.first_flexible,
         )
 
-    def _refresh_failed(self) -> None:
+    def _refresh_failed(self, asked: frozenset[str]) -> None:
         self._refreshing = False
         self._refresh_failures += 1
-        self.refresh()
+        self._topics.doubt(asked)
+        self._refresh_soon()
 
     def _on_metadata(
         self, connection: Connection, answer: memoryview, version: int, asked: frozenset[str]
@@ -370,27 +365,30 @@ class Cluster:
         self._refreshing = False
         view = messages.decode_metadata(answer, version)
         if not view.nodes:
-            self._refresh_failed()
+            self._refresh_failed(asked)
             return
         self._nodes = {**{n: a for n, a in self._nodes.items() if n < 0}, **view.nodes}
         now = self.loop.clock()
         known = {tp.topic for tp in self.leaders}
         doubtful = self.deleted_topics.learn(connection, view, known, now)
-        asked -= doubtful | self.topic_ids.learn(view.topic_ids, now)
-        self._merge(view, asked & self._topics)
-        incomplete = bool(self.topic_errors or view.leaderless & asked or self._topics - asked)
+        doubtful |= self.topic_ids.learn(view.topic_ids, now)
+        self._merge(view, (asked - doubtful) & self._topics.names)
+        open_topics = view.errors.keys() | view.leaderless | doubtful
+        self._topics.doubt(open_topics)
+        is_all_known = not open_topics & self._topics.names
         missed, self._missed = self._missed, False
-        self._refresh_failures = self._refresh_failures + 1 if incomplete or missed else 0
+        self._refresh_failures = 0 if is_all_known and not missed else self._refresh_failures + 1
+        self._tell(asked)
+        if self._topics.has_doubts:
+            self._refresh_soon()
+
+    def _tell(self, news: frozenset[str] | None) -> None:
+        self.news = news
         for listener in self.listeners:
             listener.on_metadata()
-        if incomplete:
-            self.refresh()
 
-    def _merge(self, view: messages.MetadataView, asked: frozenset[str] | set[str]) -> None:
-        known = {tp: leader for tp, leader in self.leaders.items() if tp.topic not in asked}
-        for tp, (node, epoch) in view.leaders.items():
-            if tp.topic in asked:
-                known[tp] = Leader(node, epoch)
-        self.leaders = known
-        self.topic_errors = {t: code for t, code in view.errors.items() if t in asked}
-        self._answered |= asked
+    def _merge(self, view: messages.MetadataView, asked: frozenset[str]) -> None:
+        self.leaders = merge_leaders(self.leaders, view.leaders, asked)
+        kept = {t: code for t, code in self.topic_errors.items() if t not in asked}
+        self.topic_errors = kept | {t: code for t, code in view.errors.items() if t in asked}
+        self._topics.answered |= asked

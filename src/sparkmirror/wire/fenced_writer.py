@@ -38,7 +38,6 @@ from sparkmirror.wire.api_versions import (
 )
 from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.calls import Calls
-from sparkmirror.wire.cluster import Leader
 from sparkmirror.wire.error_codes import (
     INVALID_PRODUCER_EPOCH,
     INVALID_PRODUCER_ID_MAPPING,
@@ -54,6 +53,7 @@ from sparkmirror.wire.group_messages import (
     encode_init_transactions,
     encode_transactional_produce,
 )
+from sparkmirror.wire.leaders import Leader
 from sparkmirror.wire.messages import decode_init_producer_id
 from sparkmirror.wire.produce_messages import decode_produce
 from sparkmirror.wire.producer_id import Identity

@@ -198,6 +198,12 @@ def serving_node(cluster: Cluster, partition: Partition, leader: int) -> int:
     return leader
 
 
+def in_the_news(cluster: Cluster, partitions: Iterable[Partition]) -> list[Partition]:
+    """Those that the metadata answer of this moment is about."""
+    news = cluster.news
+    return [each for each in partitions if news is None or each.tp.topic in news]
+
+
 def shared_limits(limits: fetch.Limits, lanes: Iterable[Lane]) -> fetch.Limits:
     """What one broker of all these may answer with."""
     most = ANSWERS_BYTES // max(1, sum(bool(lane.wanted) for lane in lanes))

@@ -30,6 +30,7 @@ from sparkmirror.wire.fetch_state import (
     backoff,
     denial,
     fetch_error,
+    in_the_news,
     serving_node,
     shared_limits,
 )
@@ -88,15 +89,15 @@ class Fetcher:
         self._place(partition)
         return partition
 
-    def remove(self, tp: TopicPartition) -> None:
-        """Fetch `tp` no more."""
-        partition = self._partitions.pop(tp, None)
-        if partition is not None:
-            self._leave(partition)
-            self._finder.forget(partition)
-        self.troubled.discard(tp)
-        if not any(other.topic == tp.topic for other in self._partitions):
-            self._cluster.untrack([tp.topic])
+    def remove(self, *partitions: TopicPartition) -> None:
+        """Fetch these no more."""
+        for tp in partitions:
+            if (partition := self._partitions.pop(tp, None)) is not None:
+                self._leave(partition)
+                self._finder.forget(partition)
+            self.troubled.discard(tp)
+        left = {tp.topic for tp in self._partitions}
+        self._cluster.untrack({tp.topic for tp in partitions} - left)
 
     def pause(self, tp: TopicPartition) -> None:
         """Fetch nothing of `tp` until `resume`; the others go on."""
@@ -139,7 +140,7 @@ class Fetcher:
 
     def on_metadata(self) -> None:
         """Leaders may have moved, topics may have been created anew."""
-        for partition in list(self._partitions.values()):
+        for partition in in_the_news(self._cluster, self._partitions.values()):
             self._place(partition)
         self.pump()
 
@@ -154,7 +155,7 @@ class Fetcher:
                 self.troubled.add(partition.tp)
                 # One that was never looked up is being looked up: nothing is amiss yet.
                 if self._cluster.knows(partition.tp.topic):
-                    self._cluster.miss()
+                    self._cluster.miss(partition.tp.topic)
                     if denied := denial(self._cluster, partition.tp):
                         self._consumer.on_partition_error(partition.tp, denied)
             return

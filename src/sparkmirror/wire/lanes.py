@@ -129,7 +129,7 @@ class Lanes:
             self._on_leaderless(partition, self.error(partition, code, detail))
         elif self._cluster.last_error is not None:
             self._on_leaderless(partition, self._cluster.last_error)
-        self._cluster.miss()
+        self._cluster.miss(topic)
 
     def error(self, partition: Partition, code: int, detail: str | None = None) -> BrokerError:
         """Why the cluster does not take what is to be written."""

@@ -78,7 +78,7 @@ class _Question:
             elif refused := denial(self._cluster, tp):
                 self._on_range(tp, refused)
             elif self._cluster.knows(tp.topic):
-                self._cluster.miss()
+                self._cluster.miss(tp.topic)
 
     def _on_range(self, tp: TopicPartition, answer: Range | KafkaError) -> None:
         if tp not in self._open:
@@ -86,7 +86,7 @@ class _Question:
         if isinstance(answer, KafkaError) and answer.retriable:
             self._errors[tp] = answer
             self._asked.discard(tp)
-            self._cluster.miss()
+            self._cluster.miss(tp.topic)
             return
         del self._open[tp]
         self._found[tp] = answer

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.cluster import Cluster, Leader
+from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.fetch_messages import Limits
 from sparkmirror.wire.fetch_state import Consumer, Partition
 from sparkmirror.wire.leader_epochs import (
@@ -22,6 +22,7 @@ from sparkmirror.wire.leader_epochs import (
     EpochHistory,
     EpochQuestion,
 )
+from sparkmirror.wire.leaders import Leader
 from sparkmirror.wire.ranges import Range, RangeFinder
 
 OnFound = Callable[[Partition], None]

@@ -110,16 +110,15 @@ class Producer:
         self._count(partition, size)
         self._lanes.schedule(partition, self.waiting_bytes)
 
-    def remove(self, tp: TopicPartition) -> None:
-        """Forget a partition that has nothing under way, except its numbers."""
-        pending = self.pending(tp)
-        partition = self._partitions.pop(tp, None)
-        if partition is None:
-            return
-        assert pending == 0, f"{tp} is removed with {pending} batches under way"
-        self._sequences.retire(partition)
-        if not any(other.topic == tp.topic for other in self._partitions):
-            self._cluster.untrack([tp.topic])
+    def remove(self, *partitions: TopicPartition) -> None:
+        """Forget partitions that have nothing under way, except their numbers."""
+        known = [tp for tp in partitions if tp in self._partitions]
+        for tp in known:
+            pending, partition = self.pending(tp), self._partitions.pop(tp)
+            assert pending == 0, f"{tp} is removed with {pending} batches under way"
+            self._sequences.retire(partition)
+        left = {tp.topic for tp in self._partitions}
+        self._cluster.untrack({tp.topic for tp in known} - left)
 
     def pending(self, tp: TopicPartition) -> int:
         """Batches of `tp` that were offered and not yet acknowledged."""
@@ -352,7 +351,7 @@ class Producer:
         partition.resting = False
         if self._partitions.get(partition.tp) is partition:
             self._lanes.schedule(partition, self.waiting_bytes)
-            self.pump()
+            self._pump_soon()  # thousands may come back in the same moment
 
     def _on_denied(self, error: DeniedError) -> None:
         """No producer id for us: everything waits until somebody grants the right."""
