@@ -72,6 +72,9 @@ class FakeAdmin:
             raise self.failures.pop()
         return dict(self.topics)
 
+    def view_topic(self, name: str) -> TopicView | None:
+        return self.list_topics().get(name)
+
     def log_ranges(self, partitions: Iterable[TopicPartition], seconds: float) -> Ranges:
         """Logs are empty unless `ranges` says otherwise."""
         assert seconds > 0

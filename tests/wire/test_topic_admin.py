@@ -13,13 +13,24 @@ from kafka.protocol.admin import (
     DescribeConfigsResponse,
     IncrementalAlterConfigsResponse,
 )
+from kafka.protocol.metadata import MetadataResponse
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError
 from sparkmirror.wire import admin_client
-from sparkmirror.wire.admin import AclRule, Admin, ConfigChange, NewTopic, TopicSetting, _id_bytes
+from sparkmirror.wire.admin import (
+    AclRule,
+    Admin,
+    ConfigChange,
+    NewTopic,
+    TopicSetting,
+    TopicView,
+    _id_bytes,
+)
 
 DENIED = 29
+TOPIC = MetadataResponse.MetadataResponseTopic
+PARTITION = TOPIC.MetadataResponsePartition(partition_index=0)
 
 
 class Scripted(Admin):
@@ -93,6 +104,58 @@ RETENTION = RESULT.DescribeConfigsResourceResult(
 )
 def test_ids_of_topics_are_the_bytes_that_tasks_store(given: Any, expected: bytes) -> None:
     assert _id_bytes(given) == expected
+
+
+def listed(request: Any) -> Any:
+    """Two topics, one of Kafka's own, and one that may not be seen."""
+    rows = [
+        TOPIC(error_code=0, name="t", topic_id=uuid.UUID(int=5), partitions=[PARTITION] * 3),
+        TOPIC(error_code=0, name="u", topic_id=uuid.UUID(int=0), partitions=[PARTITION]),
+        TOPIC(error_code=0, name="__offsets", is_internal=True, partitions=[PARTITION]),
+        TOPIC(error_code=DENIED, name="secret", partitions=[]),
+    ]
+    asked = None if request.topics is None else {row.name for row in request.topics}
+    return MetadataResponse(topics=[row for row in rows if asked is None or row.name in asked])
+
+
+def test_topics_are_listed_without_what_only_their_authorizer_knows() -> None:
+    admin = Scripted(listed)
+    assert admin.list_topics() == {
+        "t": TopicView(3, uuid.UUID(int=5).bytes),
+        "u": TopicView(1, b""),
+    }
+    [request] = admin.requests
+    assert request.topics is None
+    assert not request.include_topic_authorized_operations
+    assert not request.allow_auto_topic_creation
+
+
+@pytest.mark.parametrize(
+    ("name", "partitions"), [("t", 3), ("u", 1), ("__offsets", None), ("secret", None)]
+)
+def test_of_one_topic_only_that_one_is_asked_about(name: str, partitions: int | None) -> None:
+    admin = Scripted(listed)
+    view = admin.view_topic(name)
+    assert (view and view.partitions) == partitions
+    assert [[row.name for row in request.topics] for request in admin.requests] == [[name]]
+
+
+@pytest.mark.parametrize(
+    ("counts", "parts"),
+    [
+        ([], []),
+        ([-1] * 1200, [500, 500, 200]),
+        ([10] * 450, [200, 200, 50]),
+        ([25, 5000, 25, 1975, 1], [1, 1, 2, 1]),
+    ],
+    ids=["none", "defaults", "many", "large"],
+)
+def test_no_request_makes_more_partitions_than_a_controller_accepts(
+    counts: list[int], parts: list[int]
+) -> None:
+    made = list(admin_client.in_parts(counts, lambda count: count))
+    assert [len(part) for part in made] == parts
+    assert [count for part in made for count in part] == counts
 
 
 def test_topics_are_described_one_by_one_in_their_answer() -> None:

@@ -77,5 +77,5 @@ class AllOffsets:
 
 def _find(worker: WorkerConfig) -> int | None:
     with closing(Admin(worker.client, ADMIN_TIMEOUT_MS)) as admin:
-        found = admin.list_topics().get(worker.offset_storage_topic)
+        found = admin.view_topic(worker.offset_storage_topic)
     return None if found is None else found.partitions

@@ -54,7 +54,7 @@ def is_reserved(topic: str) -> bool:
 
 
 def _is_empty(admin: Admin, topic: str) -> bool:
-    view = admin.list_topics().get(topic)
+    view = admin.view_topic(topic)
     if view is None:
         return False
     partitions = [TopicPartition(topic, at) for at in range(view.partitions)]

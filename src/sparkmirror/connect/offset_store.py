@@ -93,10 +93,10 @@ class OffsetStore:
         """What `load` finds, before `prepare`: a topic that is not there is not created."""
         worker = self._worker
         if client is None or client.is_same_cluster(worker.client):
-            found = admin.list_topics().get(self.topic)
+            found = admin.view_topic(self.topic)
         else:
             with closing(Admin(worker.client, ADMIN_TIMEOUT_MS)) as own:
-                found = own.list_topics().get(self.topic)
+                found = own.view_topic(self.topic)
         before = self._shared.load_existing(admin, client) if self._shared is not None else {}
         if found is None:
             return before

@@ -88,11 +88,11 @@ def prepare_storage_topic(client: ClientConfig, topic: StorageTopic) -> int:
 
 def bring_up_storage_topic(admin: Admin, topic: StorageTopic) -> int:
     """The same over a connection that is there."""
-    found = admin.list_topics().get(topic.name)
+    found = admin.view_topic(topic.name)
     if found is None:
         _create(admin, topic)
         # The cluster's default is not known here, and another worker may have been faster.
-        found = admin.list_topics().get(topic.name)
+        found = admin.view_topic(topic.name)
     else:
         _check_cleanup(admin, topic)
     partitions = topic.partitions if found is None else found.partitions

@@ -51,12 +51,20 @@ class Admin(ConfigAdmin, AclAdmin):
 
     def list_topics(self) -> dict[str, TopicView]:
         """All topics that are not Kafka's own, with their partition counts."""
-        with self._during("list topics"):
-            rows = self._client.describe_topics()
+        return self._view_topics(None)
+
+    def view_topic(self, name: str) -> TopicView | None:
+        """The same of one topic, if it is there: of thousands, the others are not asked about."""
+        return self._view_topics(
+            [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name)]
+        ).get(name)
+
+    def _view_topics(self, rows: list[Any] | None) -> dict[str, TopicView]:
+        request = MetadataRequest(topics=rows, allow_auto_topic_creation=False)
         return {
-            row["name"]: TopicView(len(row["partitions"]), _id_bytes(row.get("topic_id")))
-            for row in rows
-            if not row["error_code"] and not row["is_internal"]
+            row.name: TopicView(len(row.partitions), _id_bytes(row.topic_id))
+            for row in self._send("list topics", request).topics
+            if not row.error_code and not row.is_internal
         }
 
     def log_ranges(self, partitions: Iterable[TopicPartition], seconds: float) -> Ranges:
@@ -91,7 +99,7 @@ class Admin(ConfigAdmin, AclAdmin):
 
     def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, BrokerError | None]:
         """Create; each topic's error, None where it was created (or was there already)."""
-        wanted = {
+        wanted: dict[str, dict[str, Any]] = {
             topic.name: {
                 "num_partitions": topic.partitions,
                 "replication_factor": topic.replication_factor,
@@ -100,8 +108,7 @@ class Admin(ConfigAdmin, AclAdmin):
             for topic in topics
         }
         outcome: dict[str, BrokerError | None] = {}
-        # Controllers refuse requests that make more than some thousand partitions and settings.
-        for part in in_parts(list(wanted)):
+        for part in in_parts(list(wanted), lambda name: wanted[name]["num_partitions"]):
             with self._during("create topics"):
                 answer = self._client.create_topics(
                     {name: wanted[name] for name in part},
@@ -118,17 +125,18 @@ class Admin(ConfigAdmin, AclAdmin):
 
     def create_partitions(self, counts: Mapping[str, int]) -> dict[str, BrokerError | None]:
         """Grow topics to these counts; each topic's error, None where it has them now."""
-        if not counts:
-            return {}
-        with self._during("create partitions"):
-            answer = self._client.create_partitions(
-                dict(counts), timeout_ms=self._timeout_ms, raise_errors=False
-            )
         outcome: dict[str, BrokerError | None] = {}
-        for row in answer.to_dict()["results"]:
-            what = f"grow topic '{row['name']}'"
-            needed = topic_right(Operation.ALTER, row["name"])
-            outcome[row["name"]] = self._outcome(what, row, "INVALID_PARTITIONS", needed)
+        for part in in_parts(list(counts), counts.__getitem__):
+            with self._during("create partitions"):
+                answer = self._client.create_partitions(
+                    {name: counts[name] for name in part},
+                    timeout_ms=self._timeout_ms,
+                    raise_errors=False,
+                )
+            for row in answer.to_dict()["results"]:
+                what = f"grow topic '{row['name']}'"
+                needed = topic_right(Operation.ALTER, row["name"])
+                outcome[row["name"]] = self._outcome(what, row, "INVALID_PARTITIONS", needed)
         return outcome
 
     def _outcome(

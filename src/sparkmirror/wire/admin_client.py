@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -34,6 +34,9 @@ logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 # Of topics or rules in one request, so that no answer grows beyond some megabytes.
 MOST_PARTS = 500
+# Of partitions that one request makes: controllers refuse more than 10,000 (KAFKA-17870), and have
+# request.timeout.ms for it.
+MOST_PARTITIONS = 2000
 
 # What kafka-python says when a connection breaks, for whichever reason.
 UNCLEAR = (
@@ -229,7 +232,16 @@ class AdminClient:
             raise AdvertisedError(f"{text}: {why}")
 
 
-def in_parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """The items of one request after the other."""
-    for at in range(0, len(items), MOST_PARTS):
-        yield items[at : at + MOST_PARTS]
+def in_parts(items: Sequence[T], partitions: Callable[[T], int] = lambda _: 1) -> Iterator[list[T]]:
+    """The items of one request after the other; one with very many partitions goes alone."""
+    part: list[T] = []
+    size = 0
+    for item in items:
+        count = max(1, partitions(item))  # -1: the cluster's own default
+        if part and (len(part) == MOST_PARTS or size + count > MOST_PARTITIONS):
+            yield part
+            part, size = [], 0
+        part.append(item)
+        size += count
+    if part:
+        yield part
