@@ -15,7 +15,7 @@ from typing import NamedTuple
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 # The process that forks Spark's Python workers; its children keep its command line.
-_TASK_MARK = b"pyspark.daemon"
+_TASK_MARK = b"pyspark.worker"
 
 
 class ProcessKey(NamedTuple):

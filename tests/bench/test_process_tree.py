@@ -51,8 +51,8 @@ def proc(tmp_path: Path) -> FakeProc:
     fake.set(1, 0, 500, "init")
     fake.set(ROOT, 1, 4, "python\0-m\0sparkmirror")
     fake.set(11, ROOT, 20, "java\0SparkSubmit")
-    fake.set(12, 11, 1, "python\0-m\0pyspark.daemon")
-    fake.set(13, 12, 6, "python\0-m\0pyspark.daemon")
+    fake.set(12, 11, 1, "python\0-m\0pyspark.daemon\0pyspark.worker")
+    fake.set(13, 12, 6, "python\0-m\0pyspark.daemon\0pyspark.worker")
     fake.set(99, 1, 700, "java\0kafka.Kafka")
     return fake
 
@@ -83,7 +83,7 @@ def test_process_that_ended_keeps_the_cpu_seen_last(proc: FakeProc) -> None:
 def test_process_id_given_to_another_process_counts_anew(proc: FakeProc) -> None:
     tree = ProcessTree(ROOT, proc.folder)
     tree.sample()
-    proc.set(13, 12, 2, "python\0-m\0pyspark.daemon", start=2)
+    proc.set(13, 12, 2, "python\0-m\0pyspark.daemon\0pyspark.worker", start=2)
     assert tree.sample().cpu_seconds == 33.0
 
 
@@ -91,7 +91,7 @@ def test_process_whose_parent_ended_still_counts(proc: FakeProc) -> None:
     tree = ProcessTree(ROOT, proc.folder)
     tree.sample()
     proc.end(12)
-    proc.set(13, 1, 8, "python\0-m\0pyspark.daemon")
+    proc.set(13, 1, 8, "python\0-m\0pyspark.daemon\0pyspark.worker")
     assert tree.sample().cpu_seconds == 33.0
 
 
@@ -99,5 +99,5 @@ def test_process_becomes_a_copy_task_when_it_calls_exec(proc: FakeProc) -> None:
     proc.set(15, 11, 1, "java\0SparkSubmit")
     tree = ProcessTree(ROOT, proc.folder)
     assert tree.sample().task_cpu_seconds == 7.0
-    proc.set(15, 11, 2, "python\0-m\0pyspark.daemon")
+    proc.set(15, 11, 2, "python\0-m\0pyspark.daemon\0pyspark.worker")
     assert tree.sample().task_cpu_seconds == 9.0

@@ -33,7 +33,7 @@ _REPLICATION_KEYS = (
     "status.storage.replication.factor",
     "config.storage.replication.factor",
 )
-_TASK = "pyspark.daemon"
+_TASK = "pyspark.worker"
 
 
 class Mirror:

@@ -266,7 +266,7 @@ def test_internal_topics_have_placeholders(scene: Scene) -> None:
 def test_command_lines_have_none(scene: Scene) -> None:
     found = list(places.command_lines(places.processes([scene.worker.process])))
     assert any("java" in name for name, _ in found)
-    assert any("pyspark.daemon" in text for _, text in found)
+    assert any("pyspark.worker" in text for _, text in found)
     assert places.found_in(found, ALL) == []
 
 

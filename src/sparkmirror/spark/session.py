@@ -69,6 +69,7 @@ LOCAL_DEFAULTS = {
     "spark.driver.bindAddress": "127.0.0.1",
     # Spark would take one thread for each slot, of which there are hundreds.
     "spark.rpc.netty.dispatcher.numThreads": "4",
+    "spark.python.daemon.module": "sparkmirror.spark.task_daemon",
 }
 CLUSTER_DEFAULTS = {
     # A machine that vanished is missed after 15 s; Spark's own default is two minutes and more.
