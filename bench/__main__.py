@@ -20,6 +20,7 @@ from bench.cases import (
     CopyCase,
     LatencyCase,
     RefreshCase,
+    ScaleCase,
     parse_cases,
     parse_systems,
 )
@@ -111,6 +112,9 @@ def systems_of(case: Case, asked: list[str]) -> list[str]:
     if isinstance(case, LatencyCase):
         # Tuned for throughput, MirrorMaker 2 lets records wait for half a second by design.
         return [*(each for each in asked if each != MM2_TUNED), NO_MIRROR]
+    if isinstance(case, ScaleCase) and case.groups:
+        # Its tuning is about throughput, of which there is none here, and the case takes minutes.
+        return [each for each in asked if each != MM2_TUNED]
     return asked
 
 

@@ -73,12 +73,17 @@ class LatencyCase:
 
 @dataclass(frozen=True, slots=True)
 class ScaleCase:
-    """Many partitions that hold one record each: time to start, then doing nothing."""
+    """Many partitions that hold one record each: time to start, then doing nothing.
+
+    With `groups` the flow also follows so many, and afterwards a new topic appears.
+    """
 
     name: str
     partitions: int
     settle_seconds: float
     idle_seconds: float
+    brokers: int = 1  # of each cluster
+    groups: int = 0
 
     def seconds(self, scale: float) -> tuple[float, float]:
         """Length of the pause after the start and of the idle time that is measured."""
@@ -151,9 +156,13 @@ _SCALE_CASES = tuple(
     ScaleCase(f"scale-{partitions}", partitions, settle_seconds=8.0, idle_seconds=15.0)
     for partitions in (10, 100, 1_000)
 )
+# A minute has one round of everything that is done from time to time.
+_LARGEST = ScaleCase(
+    "scale-10000", 10_000, settle_seconds=30.0, idle_seconds=60.0, brokers=3, groups=200
+)
 _REFRESH_CASE = RefreshCase("refresh", topics=2_000)
 
-_ALL: tuple[Case, ...] = (*_COPY_CASES, *_LATENCY_CASES, *_SCALE_CASES, _REFRESH_CASE)
+_ALL: tuple[Case, ...] = (*_COPY_CASES, *_LATENCY_CASES, *_SCALE_CASES, _REFRESH_CASE, _LARGEST)
 CASES = {case.name: case for case in _ALL}
 
 

@@ -23,11 +23,14 @@ _NOT_THERE_YET = {3, 5, 6}
 
 
 class EndOffsets:
-    """One connection to the one broker of a cluster."""
+    """A connection to each broker of a cluster; partitions are asked of all of them."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port), timeout=_TIMEOUT_SECONDS)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(self, host: str, *ports: int) -> None:
+        self._sockets = [
+            socket.create_connection((host, port), timeout=_TIMEOUT_SECONDS) for port in ports
+        ]
+        for each in self._sockets:
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def record_count(self, partitions: Sequence[TopicPartition], each: int) -> int:
         """Records in all partitions, at most `each` of any: one twice makes up for none missing.
@@ -39,22 +42,29 @@ class EndOffsets:
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int | None]:
         """End offsets, None where the partition does not exist yet; brokers reorder them."""
         request = encode_request(partitions)
-        self._socket.sendall(struct.pack(">i", len(request)) + request)
-        (size,) = struct.unpack(">i", self._read(4))
-        return dict(decode_response(self._read(size)))
+        found: dict[TopicPartition, int | None] = {}
+        for each in self._sockets:
+            each.sendall(struct.pack(">i", len(request)) + request)
+            (size,) = struct.unpack(">i", self._read(each, 4))
+            for tp, end_offset in decode_response(self._read(each, size)):
+                # A broker that does not lead it does not know.
+                found[tp] = found.get(tp) if end_offset is None else end_offset
+        return found
 
-    def _read(self, size: int) -> bytes:
+    @staticmethod
+    def _read(connection: socket.socket, size: int) -> bytes:
         data = bytearray()
         while len(data) < size:
-            part = self._socket.recv(size - len(data))
+            part = connection.recv(size - len(data))
             if not part:
                 raise RemoteProtocolError("list offsets: the broker closed the connection")
             data += part
         return bytes(data)
 
     def close(self) -> None:
-        """Close the connection."""
-        self._socket.close()
+        """Close the connections."""
+        for each in self._sockets:
+            each.close()
 
     def __enter__(self) -> EndOffsets:
         return self

@@ -44,7 +44,7 @@ class RefreshNames:
 
 def group_admin(cluster: KafkaCluster) -> GroupAdmin:
     """An admin client that asks about many groups at once."""
-    return GroupAdmin(ClientConfig("bench", (cluster.bootstrap_servers,)), _ADMIN_MS)
+    return GroupAdmin(ClientConfig("bench", tuple(cluster.bootstrap_servers.split(","))), _ADMIN_MS)
 
 
 def drop_found(missing: list[str], are_there: Callable[[Sequence[str]], bool]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -28,13 +28,15 @@ _DISK_BYTES = 20 << 30
 # twentieth of the heap and stays there. Touched at the start: a heap that grows is slow.
 _LARGEST_HEAP_GB = 3
 _BYTES_PER_HEAP_GB = 8 << 30
+# Each of six brokers beside the two: enough for some thousand partitions.
+_WIDE_HEAP = "1g"
 # Deleted topics must not fill the disk, nor be deleted in the middle of a later measurement.
 _QUICK_DELETE = {"log.segment.delete.delay.ms": "1000"}
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Source and target cluster of a whole run, one broker each."""
+    """Source and target cluster of a run, one broker each; three for the largest case."""
 
     source: KafkaCluster
     target: KafkaCluster
@@ -50,11 +52,11 @@ class Stage:
 
     def target_offsets(self) -> EndOffsets:
         """A connection that counts records on the target."""
-        return EndOffsets(HOST, self.target.brokers[0].port)
+        return EndOffsets(HOST, *(broker.port for broker in self.target.brokers))
 
     def source_offsets(self) -> EndOffsets:
         """A connection that counts records on the source."""
-        return EndOffsets(HOST, self.source.brokers[0].port)
+        return EndOffsets(HOST, *(broker.port for broker in self.source.brokers))
 
     def log_folder(self, case: str, system: str) -> Path:
         """Where a run keeps its settings and its log."""
@@ -73,6 +75,22 @@ def running_stage(out_folder: Path, scale: float, rounds: int) -> Iterator[Stage
         _cluster("bench-target", settings) as target,
     ):
         yield Stage(source, target, out_folder, scale, rounds, store)
+
+
+@contextmanager
+def wider_stage(stage: Stage, brokers: int) -> Iterator[Stage]:
+    """The stage itself, or one with more brokers for a single case, beside it."""
+    if brokers == len(stage.source.brokers):
+        yield stage
+        return
+    source, target = (
+        KafkaCluster(
+            f"bench-wide-{side}", brokers=brokers, heap=_WIDE_HEAP, properties=_QUICK_DELETE
+        )
+        for side in ("source", "target")
+    )
+    with source, target:
+        yield replace(stage, source=source, target=target)
 
 
 def _cluster(name: str, properties: Mapping[str, str]) -> KafkaCluster:

@@ -22,6 +22,8 @@ _HEADINGS = {
     "warm_ups": "warm-up windows",
     "idle_cpu_percent": "idle CPU % of a core",
     "start_s": "start s",
+    "start_cpu_s": "CPU s until idle",
+    "new_topic_s": "new topic s",
     "topics_s": "topics s",
     "configs_s": "settings s",
     "records_s": "records s",

@@ -77,7 +77,8 @@ TARGETS = (
         for case in ("latency-1000", "latency-20000")
         for measure, limit in (("p50_ms", 1 / 5), ("p99_ms", 1 / 3))
     ),
-    Target("scale-1000", "idle_cpu_percent", BELOW, 5.0),
+    *(Target(name, "idle_cpu_percent", BELOW, 5.0) for name in ("scale-1000", "scale-10000")),
+    Target("scale-10000", "start_s", BELOW, 60.0),
     *(Target("refresh", name, AT_MOST, 1.0, against=MM2_DEFAULT) for name in _REFRESH_FIGURES),
     *(Target(name, "task_rss_mb", BELOW, 300.0) for name in CASES),
     # A shorter window would say that the case has too little data for this machine.

@@ -18,12 +18,15 @@ from bench.cases import (
     parse_cases,
     parse_systems,
 )
+from bench.scaling import group_partitions, scale_topics
+
+SCALES = ["scale-10", "scale-100", "scale-1000", "scale-10000"]
 
 
 def test_there_are_the_cases_that_results_are_compared_by() -> None:
     copies = ["1k-none", "1k-tls", "100b-lz4", "tiny"]
     others = ["latency-1000", "latency-20000", "scale-10", "scale-100", "scale-1000", "refresh"]
-    assert list(CASES) == copies + others
+    assert list(CASES) == [*copies, *others, "scale-10000"]
 
 
 def test_latency_is_measured_beside_mm2_by_default_and_no_mirror() -> None:
@@ -33,13 +36,29 @@ def test_latency_is_measured_beside_mm2_by_default_and_no_mirror() -> None:
     assert systems_of(CASES["latency-1000"], list(SYSTEMS)) == expected
 
 
+def test_the_largest_scale_is_measured_beside_mm2_by_default() -> None:
+    assert systems_of(CASES["scale-1000"], list(SYSTEMS)) == list(SYSTEMS)
+    assert systems_of(CASES["scale-10000"], list(SYSTEMS)) == [SPARKMIRROR, MM2_DEFAULT]
+
+
+def test_every_topic_of_the_largest_scale_is_read_by_one_group() -> None:
+    case = CASES["scale-10000"]
+    assert isinstance(case, ScaleCase)
+    names = scale_topics(case)
+    groups = group_partitions(case, names)
+    read = [tp for partitions in groups.values() for tp in partitions]
+    assert len(groups) == 200
+    assert {len(partitions) for partitions in groups.values()} == {50}
+    assert len(set(read)) == len(read) == 10_000
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
         pytest.param("latency", ["latency-1000", "latency-20000"], id="both rates"),
         pytest.param("tiny,1k-none", ["tiny", "1k-none"], id="in the order asked for"),
-        pytest.param("scale", ["scale-10", "scale-100", "scale-1000"], id="all sizes"),
-        pytest.param("scale-100,scale", ["scale-100", "scale-10", "scale-1000"], id="each once"),
+        pytest.param("scale", SCALES, id="all sizes"),
+        pytest.param("scale-100,scale", ["scale-100", *SCALES[:1], *SCALES[2:]], id="each once"),
     ],
 )
 def test_cases_are_found_by_name(text: str, names: list[str]) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from bench.end_offsets import EndOffsets, decode_response, encode_request
+from bench.starting import drop_copied
 from sparkmirror.errors import BrokerError
 from sparkmirror.types import TopicPartition
 
@@ -57,6 +59,36 @@ def serve_one(server: socket.socket) -> None:
 def test_duplicates_in_one_partition_do_not_make_up_for_another(broker: tuple[str, int]) -> None:
     with EndOffsets(*broker) as target:
         assert target.record_count([TopicPartition("a", 0)], each=4) == 4 + 4 + 3
+
+
+def test_partitions_are_asked_of_every_broker_and_dropped_when_they_are_copied() -> None:
+    """The first broker leads none of bc-7, the second all; each answers two requests."""
+    led, other = TopicPartition("a", 0), TopicPartition("bc", 7)
+    with (
+        serving(answer(6), answer(6)) as first,
+        serving(answer(0), answer(0)) as second,
+        EndOffsets("127.0.0.1", first, second) as target,
+    ):
+        assert target.end_offsets([other])[other] == 3
+        missing = [led, other]
+        assert not drop_copied(missing, target, each=4)
+        assert missing == [other]
+
+
+@contextmanager
+def serving(*answers: bytes) -> Iterator[int]:
+    def serve() -> None:
+        connection, _ = server.accept()
+        with connection:
+            for data in answers:
+                connection.recv(1000)
+                connection.sendall(len(data).to_bytes(4) + data)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join()
 
 
 def test_response_gives_every_end_offset() -> None:

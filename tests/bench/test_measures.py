@@ -83,6 +83,7 @@ def test_scale_measures_are_a_share_of_one_core() -> None:
     )
     assert measures == {
         "start_s": 6.5,
+        "start_cpu_s": 20.0,
         "idle_cpu_percent": 2.5,
         "rss_mb": 800.0,
         "task_rss_mb": 90.0,
