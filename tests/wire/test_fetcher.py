@@ -9,6 +9,7 @@ import pytest
 
 from sparkmirror.errors import BrokerError
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.fetch_state import Partition
 from tests.wire.fake_broker import (
     FETCH,
     LIST_OFFSETS,
@@ -36,11 +37,12 @@ def rig(brokers: FakeCluster) -> Iterator[FetcherRig]:
         yield rig
 
 
-def begin(rig: FetcherRig) -> None:
+def begin(rig: FetcherRig) -> Partition:
     """One batch written and fetched."""
     rig.brokers.write(TP, [b"0", b"1"])
-    rig.fetcher.add(TP, 0)
+    partition = rig.fetcher.add(TP, 0)
     rig.wait_for([b"0", b"1"])
+    return partition
 
 
 def fail_once(rig: FetcherRig, api: int, failure: Do) -> None:
@@ -51,10 +53,11 @@ def fail_once(rig: FetcherRig, api: int, failure: Do) -> None:
 
 
 def test_records_come_as_they_are_written(rig: FetcherRig) -> None:
-    begin(rig)
+    partition = begin(rig)
     rig.brokers.write(TP, [b"2"])
     rig.wait_for([b"0", b"1", b"2"])
-    assert rig.fetcher.position(TP) == (3, 3)
+    assert (partition.next_offset, partition.end_offset) == (3, 3)
+    assert partition.unread_records == 0
     assert rig.errors == []
     assert rig.out_of_range == []
 

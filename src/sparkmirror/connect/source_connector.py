@@ -160,7 +160,7 @@ class SourceConnector:
 
     def refresh_soon(self, topics: Sequence[str]) -> None:
         """A task misses target topics: somebody deleted them."""
-        log.warning("[%s] missing on the target: %s", self.flow.name, ", ".join(topics))
+        log.warning("[%s] missing on the target: %s", self.flow.name, some_names(topics))
         self._misses_topics.set()
 
     def _schedule(self) -> None:

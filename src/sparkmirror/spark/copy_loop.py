@@ -234,12 +234,13 @@ class CopyLoop:
         waiting = self.problems.keys() | self._fetcher.troubled
         if not waiting.isdisjoint(self._by_source):
             return None
-        total = sum(partition.pending_records for partition in self._by_source.values())
-        for tp in self._by_source.keys() - self._leaving:
-            next_offset, end_offset = self._fetcher.position(tp)
-            if next_offset is None or end_offset is None:
-                return None
-            total += max(0, end_offset - next_offset)
+        total = 0
+        for tp, partition in self._by_source.items():
+            total += partition.pending_records
+            if tp not in self._leaving and partition.fetched is not None:
+                if (unread := partition.fetched.unread_records) is None:
+                    return None
+                total += unread
         return total
 
     def take_active_topics(self) -> list[str]:

@@ -104,6 +104,13 @@ class Partition:
             return self.returns in (None, returns)
         return topic_id == self.topic_id
 
+    @property
+    def unread_records(self) -> int | None:
+        """From the position to the end of the log as last seen; None while that is not known."""
+        if self.next_offset is None or self.end_offset is None:
+            return None
+        return max(0, self.end_offset - self.next_offset)
+
     def as_wanted(self) -> fetch.Wanted:
         """What a request says of it."""
         assert self.next_offset is not None

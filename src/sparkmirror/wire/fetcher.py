@@ -113,11 +113,6 @@ class Fetcher:
             partition.paused = False
             self._place(partition)
 
-    def position(self, tp: TopicPartition) -> tuple[int | None, int | None]:
-        """(next offset to fetch, end of the log as last seen); None where not known."""
-        partition = self._partitions[tp]
-        return partition.next_offset, partition.end_offset
-
     def pump(self) -> None:
         """Send every request that may leave."""
         for lane in list(self._lanes.values()):
