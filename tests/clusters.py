@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sparkmirror.demo.reading import BEING_CREATED, EndOffsets
+from sparkmirror.demo.reading import BEING_CREATED, EndOffsets, timestamp_of
 from sparkmirror.embedded import KAFKA_VERSION, KafkaCluster
 from sparkmirror.embedded.class_archive import class_archive_args
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
@@ -236,5 +236,4 @@ def _poll(consumer: Consumer, records: list[Record]) -> int:
 
 def _record(message: Any) -> Record:
     headers = tuple((name, value) for name, value in message.headers() or ())
-    _, timestamp_ms = message.timestamp()
-    return Record(message.value(), message.key(), headers, timestamp_ms, message.offset())
+    return Record(message.value(), message.key(), headers, timestamp_of(message), message.offset())

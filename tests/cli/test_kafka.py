@@ -81,6 +81,20 @@ def test_wrong_use_is_told(state: Path, words: tuple[str, ...], code: int, compl
     assert not list(state.glob("*/broker-*"))
 
 
+@pytest.mark.parametrize("version", ["9.9", "9.9.9", "1.1.1", "newest", ""])
+def test_a_version_that_cannot_be_run_is_told_and_nothing_is_written(
+    state: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(state.parent / "cache"))
+    done = kafka("start", "--name", "x", "--version", version)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"sparkmirror: version={version}: ")
+    assert "name one of 2.1, 2.2, 2.3, " in line
+    assert ", 4.3, or a release of one of these, such as 2.1.1" in line
+    assert not state.parent.exists()
+
+
 def test_missing_java_is_one_line(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(state / "nowhere"))
     done = kafka("start", "--name", "x")

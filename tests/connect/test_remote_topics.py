@@ -147,3 +147,20 @@ def test_a_remote_is_not_created_without_a_setting_that_protects_its_records(
     connector.refresh()
     assert connector.target.created == []
     assert "Unknown topic config name: cleanup.policy" in connector.degraded
+
+
+def test_a_setting_that_the_target_does_not_know_is_warned_of_once_whatever_its_values(
+    connector: Connector, caplog: pytest.LogCaptureFixture
+) -> None:
+    for topic, version in {"t": "0.9.0", "tt": "0.10.0"}.items():
+        connector.source.add(topic)
+        connector.source.settings[topic] = [
+            TopicSetting("message.format.version", version, 1, read_only=False, sensitive=False)
+        ]
+    connector.target.unknown_settings.add("message.format.version")
+    connector.refresh()
+    assert {topic.name: topic.configs for topic in connector.target.created} == {
+        "a.t": {},
+        "a.tt": {},
+    }
+    assert len([text for text in caplog.messages if "does not accept" in text]) == 1

@@ -15,7 +15,7 @@ import pytest
 
 from sparkmirror.embedded.kafka_jars import kafka_jars, module_description
 from sparkmirror.embedded.kafka_releases import find_release
-from sparkmirror.errors import MissingPart
+from sparkmirror.errors import ConfigError, MissingPart
 from tests.clusters import wait_for
 
 FAKE_JAVA = r"""#!/bin/bash
@@ -109,16 +109,24 @@ def test_failed_download_says_what_to_do(fake: Path, ivy_says: str, message: str
     assert not (fake / "cache/sparkmirror/kafka-4.3.1").exists()
 
 
-def test_nonsense_version_is_refused_before_the_network(fake: Path) -> None:
-    with pytest.raises(MissingPart, match="is no Kafka version"):
-        kafka_jars("../4")
+@pytest.mark.parametrize("version", ["../4", "9.9", "9.9.9", "", "4", "4.3.x", "\u0664.3.1"])
+def test_nonsense_version_is_refused_before_the_network(fake: Path, version: str) -> None:
+    with pytest.raises(ConfigError, match=r"no release of Kafka .*; name one of 2\.1, .*, 4\.3,"):
+        kafka_jars(version)
+    assert runs(fake) == 0
+    assert not (fake / "cache").exists()
+
+
+@pytest.mark.parametrize("version", ["1.1.1", "2.0.1", "0.11.0"])
+def test_release_before_2_1_is_refused_before_the_network(fake: Path, version: str) -> None:
+    with pytest.raises(ConfigError, match=r"older than 2.1, the oldest .*; name one of 2\.1, "):
+        kafka_jars(version)
     assert runs(fake) == 0
 
 
-def test_release_before_2_1_is_refused_before_the_network(fake: Path) -> None:
-    with pytest.raises(MissingPart, match=r"Kafka 1.1.1 is older than 2.1, the oldest"):
-        kafka_jars("1.1.1")
-    assert runs(fake) == 0
+@pytest.mark.parametrize(("line", "release"), [("2.8", "2.8.2"), ("2.8.1", "2.8.1")])
+def test_a_line_means_its_last_release(line: str, release: str) -> None:
+    assert str(find_release(line)) == release
 
 
 def test_brokers_with_zookeeper_are_not_formatted(fake: Path) -> None:
@@ -127,8 +135,13 @@ def test_brokers_with_zookeeper_are_not_formatted(fake: Path) -> None:
     assert not jars.bootstrap_checkpoint.exists()
 
 
-@pytest.mark.parametrize(("version", "brings_backend"), [("4.3.1", True), ("3.9.1", False)])
-def test_kafka_3_comes_with_its_own_log_backend(version: str, brings_backend: bool) -> None:
-    description = module_description(find_release(version))
-    assert ("log4j-slf4j-impl" in description) == brings_backend
-    assert description.count(f'rev="{version}"') == 5
+@pytest.mark.parametrize(
+    ("version", "backends"), [("4.3.1", 1), ("4.0.1", 1), ("3.9.1", 0)], ids=str
+)
+def test_kafka_3_comes_with_its_own_log_backend(version: str, backends: int) -> None:
+    assert module_description(find_release(version)).count("log4j-slf4j-impl") == backends
+
+
+def test_old_releases_come_without_parts_that_were_never_published() -> None:
+    assert module_description(find_release("4.3.1")).count('rev="4.3.1"') == 5
+    assert module_description(find_release("2.4")).count('rev="2.4.1"') == 1

@@ -19,7 +19,7 @@ SETTINGS = {
     [
         pytest.param(
             "create topic 'x': INVALID_CONFIG (Unknown topic config name: message.format.version)",
-            Substitute("message.format.version", "2.8-IV1", None),
+            Substitute("message.format.version", "2.8-IV1", None, is_unknown=True),
             id="unknown",
         ),
         pytest.param(

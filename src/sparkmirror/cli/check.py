@@ -115,5 +115,7 @@ def _summary(report: Report) -> str:
         words.append(f"{unknown} unknown")
     if report.problems:
         words.append(f"settings that cannot work: {len(report.problems)}")
-    verdict = "all is well" if report.is_ok else "not all is well"
+    verdict = "not all is well"
+    if report.is_ok:
+        verdict = "nothing is known to be missing" if unknown else "all is well"
     return f"{report.file} ({report.kind}): {verdict}; {'; '.join(words)}"

@@ -23,24 +23,31 @@ REFUSALS = (INVALID_CONFIG, INVALID_REQUEST)
 class AcceptedSettings:
     """Remembers, until the next start, what the target refused and what it gets instead.
 
-    A value that is refused for one topic is refused for all, so each is warned of once.
+    A value that is refused for one topic is refused for all, and so is every value of a setting
+    that the target does not know: each is warned of once.
     """
 
     def __init__(self, flow: FlowName, target_alias: str) -> None:
         self._name = str(flow)
         self._target = target_alias
         self._substitutes: dict[tuple[str, str | None], str | None] = {}
+        # Names that the target does not know, whatever their value.
+        self._unknown: set[str] = set()
 
     def learn(self, topic: str, settings: Mapping[str, str], error: BrokerError) -> bool:
         """Whether the error names a setting that can be left out or changed: then try again."""
         found = find_substitute(settings, str(error)) if error.code in REFUSALS else None
         if found is None:
             return False
-        if (found.name, found.refused) in self._substitutes:
+        is_known = (found.name, found.refused) in self._substitutes
+        if is_known or found.name in self._unknown:
             return True  # learned from another topic of the same request
         if (found.name, found.value) in self._substitutes:
             return False  # what would be set instead was refused before
-        self._substitutes[found.name, found.refused] = found.value
+        if found.is_unknown:
+            self._unknown.add(found.name)
+        else:
+            self._substitutes[found.name, found.refused] = found.value
         instead = "leave it out" if found.value is None else f"set {found.value} instead"
         log.warning(
             "[%s] '%s' does not accept %s=%s, first met for topic '%s': topics there get all their "
@@ -72,7 +79,7 @@ class AcceptedSettings:
         return None if value is None else change._replace(value=value)
 
     def _accepted(self, name: str, value: str) -> str | None:
-        found: str | None = value
+        found: str | None = None if name in self._unknown else value
         while (name, found) in self._substitutes:
             found = self._substitutes[name, found]
         return found

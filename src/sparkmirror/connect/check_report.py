@@ -64,7 +64,8 @@ class ClusterReport:
 class RightReport:
     """One row of the table of rights: of the resources `names`, `denied` are those without it.
 
-    `grants` are commands that grant what is missing, `detail` says why nothing is known.
+    `grants` are commands that grant what is missing, `detail` says why nothing is known;
+    `is_untold`: because brokers of that release do not tell, which is no reason to fail.
     """
 
     flow: str
@@ -76,10 +77,11 @@ class RightReport:
     denied: tuple[Right, ...] = ()
     grants: tuple[str, ...] = ()
     detail: str = ""
+    is_untold: bool = False
 
     @property
     def is_ok(self) -> bool:
-        return self.state in (State.YES, State.WITHOUT)
+        return self.is_untold or self.state in (State.YES, State.WITHOUT)
 
     @property
     def is_unasked(self) -> bool:
@@ -118,7 +120,7 @@ class Report:
 
     @property
     def is_ok(self) -> bool:
-        """Whether nothing that is needed is missing or unknown."""
+        """Whether nothing that is needed is missing, or unknown though brokers could tell."""
         clusters_ok = all(cluster.is_ok for cluster in self.clusters) and not self.problems
         return clusters_ok and all(right.is_ok for right in self.rights)
 

@@ -56,7 +56,7 @@ from sparkmirror.wire.reaching import (
     describe_unreachable,
     find_unreachable,
 )
-from sparkmirror.wire.rights_probe import RightsProbe
+from sparkmirror.wire.rights_probe import NotToldError, RightsProbe
 from sparkmirror.wire.security import Security
 from sparkmirror.wire.tls_probe import fetch_certificate
 
@@ -374,9 +374,18 @@ def _judge(
     # Each names one resource: a rule for a prefix would also apply to topics that are open to
     # everyone as long as no ACL is about them (allow.everyone.if.no.acl.found).
     grants = tuple(grant_command(row.client, right) for right in denied[:MOST_GRANTS])
-    alias = row.client.alias
+    is_untold = state is State.UNKNOWN and all(isinstance(each, NotToldError) for each in errors)
     return RightReport(
-        flow, alias, principal, row.need, state, tuple(row.rights), denied, grants, detail
+        flow,
+        row.client.alias,
+        principal,
+        row.need,
+        state,
+        tuple(row.rights),
+        denied,
+        grants,
+        detail,
+        is_untold,
     )
 
 

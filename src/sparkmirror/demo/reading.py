@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaException, Message
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import OffsetSpec
 
@@ -27,6 +27,9 @@ BEING_CREATED = (
     "FENCED_LEADER_EPOCH",
 )
 _END_OF_PARTITION = "_PARTITION_EOF"
+# Records of message format 0 have no timestamp. librdkafka reports 0 for these, and -1 for their
+# copies in a newer format, which say so themselves.
+_NO_TIMESTAMP = -1
 
 
 class Content(NamedTuple):
@@ -166,9 +169,14 @@ def _finished_partition(message: Message) -> TopicPartition:
     return TopicPartition(message.topic(), message.partition())
 
 
+def timestamp_of(message: Message) -> int:
+    """The record's timestamp in ms; -1 if it has none."""
+    kind, timestamp_ms = message.timestamp()
+    return _NO_TIMESTAMP if kind == TIMESTAMP_NOT_AVAILABLE else int(timestamp_ms)
+
+
 def _record(message: Message) -> ReadRecord:
-    _, timestamp_ms = message.timestamp()
     headers = tuple((name, value) for name, value in message.headers() or ())
     return ReadRecord(
-        message.offset(), Content(message.key(), message.value(), headers, timestamp_ms)
+        message.offset(), Content(message.key(), message.value(), headers, timestamp_of(message))
     )

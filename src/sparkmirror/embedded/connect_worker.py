@@ -15,7 +15,6 @@ from typing import Any
 
 from sparkmirror.embedded.java import SERVER_JVM_ARGS, java_command, store_properties
 from sparkmirror.embedded.kafka_jars import kafka_jars
-from sparkmirror.embedded.kafka_releases import KAFKA_VERSION
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.process import Child, log_tail, start_child
 from sparkmirror.embedded.waiting import wait_for
@@ -50,12 +49,10 @@ class ConnectWorker:
         *,
         heap: str = "512m",
         jvm_args: Sequence[str] = SERVER_JVM_ARGS,
-        version: str = KAFKA_VERSION,
     ) -> None:
         self.properties = {**_DEFAULTS, **properties}
         self.folder = folder
         self.log_path = folder / "connect.log"
-        self.version = version
         self._heap = heap
         self._jvm_args = jvm_args
         self._port: ReservedPort | None = None
@@ -84,7 +81,7 @@ class ConnectWorker:
         settings = self.folder / "connect.properties"
         store_properties(settings, {**self.properties, "listeners": self.url})
         command = java_command(
-            kafka_jars(self.version),
+            kafka_jars(),
             self.folder,
             "org.apache.kafka.connect.cli.ConnectDistributed",
             [settings],

@@ -23,7 +23,7 @@ from types import MappingProxyType, TracebackType
 
 from sparkmirror.embedded.java import SERVER_JVM_ARGS, java_command, store_properties
 from sparkmirror.embedded.kafka_jars import KafkaJars, kafka_jars
-from sparkmirror.embedded.kafka_releases import KAFKA_VERSION
+from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, Release
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.probe import Answer, ask
 from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
@@ -148,7 +148,7 @@ class KafkaCluster:
         properties: Mapping[str, str] = MappingProxyType({}),
         listeners: Mapping[str, str] = MappingProxyType({}),
         advertised_ports: Mapping[str, int] = MappingProxyType({}),
-        version: str = KAFKA_VERSION,
+        version: str | Release = KAFKA_VERSION,
         heap: str = "512m",
         jvm_args: Sequence[str] = SERVER_JVM_ARGS,
         keep: bool = False,

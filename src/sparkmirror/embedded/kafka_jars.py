@@ -47,9 +47,9 @@ class KafkaJars:
         return self.folder / _BOOTSTRAP
 
 
-def kafka_jars(version: str = KAFKA_VERSION, cache: Path | None = None) -> KafkaJars:
+def kafka_jars(version: str | Release = KAFKA_VERSION, cache: Path | None = None) -> KafkaJars:
     """The jars of `version`, downloaded on first use."""
-    release = find_release(version)
+    release = find_release(version) if isinstance(version, str) else version
     home = cache or machine.cache_folder()
     jars = KafkaJars(release, home / f"kafka-{release}")
     if not jars.folder.is_dir():

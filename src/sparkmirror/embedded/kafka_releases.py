@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sparkmirror.errors import MissingPart
+from sparkmirror.errors import ConfigError
 
 KAFKA_VERSION = "4.3.1"
 # The last of each line that this table knows; a full version may also name another one.
@@ -18,6 +18,7 @@ LATEST = (
 ZOOKEEPER_FOR_JAVA_17 = ("org.apache.zookeeper", "zookeeper", "3.5.9")
 # Kafka 4 logs through SLF4J 1.7 and leaves the backend to its tarball; 3.x brings reload4j along.
 LOG4J2_BACKEND = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
+COMPLETE = ("kafka-tools", "connect-json", "connect-mirror", "connect-mirror-client")
 LOG4J1_BACKEND = ("org.slf4j", "slf4j-log4j12", "1.7.25")
 
 Coordinates = tuple[str, str, str]
@@ -45,11 +46,14 @@ class Release:
 
     @property
     def artifacts(self) -> list[Coordinates]:
-        """What is downloaded, with everything that these need."""
+        """What is downloaded, with everything that these need.
+
+        The newest release comes with MirrorMaker 2, Connect and the tools, all others with brokers
+        alone: not every one of their other parts was published.
+        """
         line = (self.major, self.minor)
-        names = ["kafka_2.13" if line >= (2, 4) else "kafka_2.12", "kafka-tools", "connect-json"]
-        if line >= (2, 4):  # KIP-382
-            names += ["connect-mirror", "connect-mirror-client"]
+        names = ["kafka_2.13" if line >= (2, 4) else "kafka_2.12"]
+        names += COMPLETE if str(self) == KAFKA_VERSION else ()
         found = [("org.apache.kafka", name, str(self)) for name in names]
         if line < (2, 4):
             found += [ZOOKEEPER_FOR_JAVA_17, LOG4J1_BACKEND]
@@ -63,19 +67,16 @@ def find_release(text: str) -> Release:
     """The release that a user names: 2.8 or 2.8.1.
 
     Raises:
-        MissingPart: it is no version, or too old to be of use.
+        ConfigError: there is none of that name, or it is too old to be of use.
     """
     known = {latest.rpartition(".")[0]: latest for latest in LATEST}
-    match = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)", known.get(text, text))
-    if match is None:
-        raise MissingPart(
-            f"{text!r} is no Kafka version: name one such as {KAFKA_VERSION}, or one of the lines "
-            f"{', '.join(known)}"
-        )
-    release = Release(*map(int, match.groups()))
-    if release < OLDEST:
-        raise MissingPart(
-            f"Kafka {text} is older than {OLDEST.major}.{OLDEST.minor}, the oldest release that "
-            f"sparkmirror mirrors: name one of the lines {', '.join(known)}"
-        )
-    return release
+    match = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)", known.get(text, text), re.ASCII)
+    release = Release(*map(int, match.groups())) if match else None
+    if release is not None and f"{release.major}.{release.minor}" in known:
+        return release
+    reason = "no release of Kafka that is known here"
+    if release is not None and release < OLDEST:
+        oldest = f"{OLDEST.major}.{OLDEST.minor}"
+        reason = f"older than {oldest}, the oldest release that sparkmirror mirrors"
+    allowed = f"name one of {', '.join(known)}, or a release of one of these, such as {LATEST[0]}"
+    raise ConfigError("version", text, reason, allowed)

@@ -15,7 +15,6 @@ from sparkmirror.embedded.java import (
     store_properties,
 )
 from sparkmirror.embedded.kafka_jars import kafka_jars
-from sparkmirror.embedded.kafka_releases import KAFKA_VERSION
 from sparkmirror.embedded.process import Child, start_child
 from sparkmirror.errors import LocalProtocolError
 
@@ -30,12 +29,10 @@ class MirrorMaker:
         *,
         heap: str = "2g",
         jvm_args: Sequence[str] = SERVER_JVM_ARGS,
-        version: str = KAFKA_VERSION,
     ) -> None:
         self.properties = dict(properties)
         self.folder = folder
         self.log_path = folder / "mm2.log"
-        self.version = version
         self._heap = heap
         self._jvm_args = jvm_args
         self._child: Child | None = None
@@ -53,7 +50,7 @@ class MirrorMaker:
         settings = self.folder / "mm2.properties"
         store_properties(settings, self.properties)
         command = java_command(
-            kafka_jars(self.version),
+            kafka_jars(),
             self.folder,
             "org.apache.kafka.connect.mirror.MirrorMaker",
             [settings],
@@ -96,7 +93,6 @@ def run_java_tool(
     stdin: str = "",
     timeout_seconds: float = 60.0,
     heap: str = "256m",
-    version: str = KAFKA_VERSION,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program of Kafka's jars to its end, such as `kafka.admin.ConfigCommand`.
 
@@ -104,7 +100,7 @@ def run_java_tool(
     """
     with tempfile.TemporaryDirectory(prefix="sparkmirror-tool-") as folder:
         command = java_command(
-            kafka_jars(version), Path(folder), main_class, args, heap=heap, jvm_args=QUICK_JVM_ARGS
+            kafka_jars(), Path(folder), main_class, args, heap=heap, jvm_args=QUICK_JVM_ARGS
         )
         return subprocess.run(
             command,

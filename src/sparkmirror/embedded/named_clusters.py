@@ -23,7 +23,7 @@ import psutil
 
 from sparkmirror.embedded import machine
 from sparkmirror.embedded.kafka_cluster import KafkaCluster
-from sparkmirror.embedded.kafka_releases import KAFKA_VERSION
+from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, find_release
 from sparkmirror.embedded.process import end_processes, is_alive, wait_gone
 from sparkmirror.errors import ConfigError, MirrorError, MissingPart
 
@@ -86,6 +86,7 @@ def start_named(
 
     One that was stopped with `keep` comes back on its ports: clients have them in their files.
     """
+    find_release(version)  # before anything is written
     with _locked(name) as folder:
         running = _load(folder)
         if running is not None and running.processes():

@@ -20,17 +20,22 @@ KEPT = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
 
 
 class Substitute(NamedTuple):
-    """A setting that was refused; `value` is what to set instead, None leaves it out."""
+    """A setting that was refused; `value` is what to set instead, None leaves it out.
+
+    `is_unknown`: the target does not know the setting, whatever its value.
+    """
 
     name: str
     refused: str
     value: str | None
+    is_unknown: bool = False
 
 
 def find_substitute(settings: Mapping[str, str], words: str) -> Substitute | None:
     """Read from a broker's error which setting it refuses; None: nothing can be done about it."""
     if unknown := UNKNOWN.search(words):
-        return _substitute(settings, unknown[1], None)
+        found = _substitute(settings, unknown[1], None)
+        return found._replace(is_unknown=True) if found else None
     if invalid := INVALID.search(words):
         limit = LIMIT.search(invalid[2])
         return _substitute(settings, invalid[1], limit[1] if limit else None)

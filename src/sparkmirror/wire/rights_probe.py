@@ -49,12 +49,18 @@ NEWEST_END_TXN = 3
 WAIT_MS = 1000
 # Brokers before this release hang up when they are sent a batch without bytes.
 REFUSES_NOTHING = (2, 7)
+TELLS = (2, 3)
 NOT_TOLD = "these brokers do not tell what we may do (KIP-430 came with 2.3)"
+NOT_TOLD_OF_NEW = "brokers before 2.7 do not tell whether we may write to a topic that is not there"
 NOBODY = "sparkmirror-check"
 SOME_CONFIG = ("retention.ms", 0, "604800000")
 
 Codes = Mapping[str, int]
 Answers = dict[Right, bool | KafkaError]
+
+
+class NotToldError(KafkaError):
+    """Brokers of this release cannot be asked about a right without using it."""
 
 
 class RightsProbe(GroupAdmin):
@@ -136,7 +142,7 @@ class RightsProbe(GroupAdmin):
             return self._send("ask for a producer id", request).error_code not in DENIALS
         told = self._describe_cluster().operations
         if told is None:
-            raise KafkaError(f"'{self._alias}': {NOT_TOLD}")
+            raise NotToldError(f"'{self._alias}': {NOT_TOLD}")
         return BITS[operation] in told
 
     def _may_group(self, operation: Operation, group: str) -> bool:
@@ -216,7 +222,8 @@ class RightsProbe(GroupAdmin):
 
     def _try_produce(self, names: Sequence[str]) -> Codes:
         if self.release < REFUSES_NOTHING:
-            raise KafkaError(f"'{self._alias}': {NOT_TOLD}")
+            why = NOT_TOLD if self.release < TELLS else NOT_TOLD_OF_NEW
+            raise NotToldError(f"'{self._alias}': {why}")
         topic_row = ProduceRequest.TopicProduceData
         nothing = topic_row.PartitionProduceData(index=0, records=b"")
         request = ProduceRequest(
