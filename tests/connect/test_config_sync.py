@@ -160,14 +160,14 @@ def test_a_setting_that_the_target_does_not_know_is_left_out_and_the_others_are_
     for topic in REMOTES:
         clusters.source.settings[topic] = [
             setting("retention.ms", "5"),
-            setting("message.format.version", "2.8"),
+            setting("message.downconversion.enable", "false"),
         ]
-    clusters.target.unknown_settings.add("message.format.version")
+    clusters.target.unknown_settings.add("message.downconversion.enable")
     changed = [(f"a.{topic}", ConfigChange("retention.ms", 0, "5")) for topic in REMOTES]
     assert sorted(clusters.sync()) == changed
     assert clusters.sync() == []
     (warning,) = caplog.messages
-    assert "'b' does not accept message.format.version=2.8" in warning
+    assert "'b' does not accept message.downconversion.enable=false" in warning
     assert "we leave it out" in warning
 
 
@@ -180,3 +180,9 @@ def test_a_setting_below_the_targets_least_is_clamped_once(
     assert clusters.sync() == []
     (warning,) = caplog.messages
     assert "we set 1048576 instead" in warning
+
+
+def test_a_message_format_that_mirror_maker_2_carried_over_is_deleted(clusters: Clusters) -> None:
+    old_format = [setting("message.format.version", "0.9.0")]
+    clusters.source.settings["t"] = clusters.target.settings["a.t"] = old_format
+    assert clusters.sync() == [("a.t", ConfigChange("message.format.version", 1, None))]

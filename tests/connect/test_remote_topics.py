@@ -122,13 +122,17 @@ def test_a_topic_whose_settings_are_not_told_is_named_and_not_created(
 def test_a_remote_is_created_without_the_settings_that_the_target_refuses(
     connector: Connector, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rows = {"message.format.version": "2.8", "segment.bytes": "1000", "cleanup.policy": "compact"}
+    rows = {
+        "message.downconversion.enable": "false",
+        "segment.bytes": "1000",
+        "cleanup.policy": "compact",
+    }
     connector.source.add("t")
     connector.source.settings["t"] = [
         TopicSetting(name, value, 1, read_only=False, sensitive=False)
         for name, value in rows.items()
     ]
-    connector.target.unknown_settings.add("message.format.version")
+    connector.target.unknown_settings.add("message.downconversion.enable")
     connector.target.least_settings["segment.bytes"] = 1048576
     connector.refresh()
     (created,) = connector.target.created
@@ -152,12 +156,14 @@ def test_a_remote_is_not_created_without_a_setting_that_protects_its_records(
 def test_a_setting_that_the_target_does_not_know_is_warned_of_once_whatever_its_values(
     connector: Connector, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for topic, version in {"t": "0.9.0", "tt": "0.10.0"}.items():
+    for topic, value in {"t": "false", "tt": "true"}.items():
         connector.source.add(topic)
         connector.source.settings[topic] = [
-            TopicSetting("message.format.version", version, 1, read_only=False, sensitive=False)
+            TopicSetting(
+                "message.downconversion.enable", value, 1, read_only=False, sensitive=False
+            )
         ]
-    connector.target.unknown_settings.add("message.format.version")
+    connector.target.unknown_settings.add("message.downconversion.enable")
     connector.refresh()
     assert {topic.name: topic.configs for topic in connector.target.created} == {
         "a.t": {},

@@ -7,7 +7,7 @@ import pytest
 from sparkmirror.mirror.refused_settings import Substitute, find_substitute
 
 SETTINGS = {
-    "message.format.version": "2.8-IV1",
+    "message.downconversion.enable": "false",
     "segment.bytes": "1000",
     "cleanup.policy": "compact",
     "retention.ms": "5",
@@ -18,8 +18,8 @@ SETTINGS = {
     ("words", "expected"),
     [
         pytest.param(
-            "create topic 'x': INVALID_CONFIG (Unknown topic config name: message.format.version)",
-            Substitute("message.format.version", "2.8-IV1", None, is_unknown=True),
+            "INVALID_CONFIG (Unknown topic config name: message.downconversion.enable)",
+            Substitute("message.downconversion.enable", "false", None, is_unknown=True),
             id="unknown",
         ),
         pytest.param(

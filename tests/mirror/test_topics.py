@@ -283,3 +283,9 @@ def test_new_topics_do_not_get_excluded_settings() -> None:
         re.compile(r"min\.insync\.replicas|exclude_param.*"), replicate_source_default=True
     )
     assert creation_configs(entries, excludes) == {"name-1": "value-1"}
+
+
+def test_a_message_format_is_never_carried_over() -> None:
+    entry = ConfigEntry("message.format.version", "0.9.0", ConfigSource.DYNAMIC_TOPIC)
+    assert creation_configs([entry], NO_EXCLUDES) == {}
+    assert creation_configs([entry], SOURCE_DEFAULTS) == {}

@@ -10,6 +10,7 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.error_codes import (
     LEADER_NOT_AVAILABLE,
     UNKNOWN_TOPIC_OR_PARTITION,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
     broker_error,
 )
 from sparkmirror.wire.outages import SilentError
@@ -203,3 +204,10 @@ def test_problems_of_the_source_are_those_of_now(rig: Rig) -> None:
     assert "nobody leads t-0" in rig.problems[TP].text
     rig.problems.note_source(set(), None)
     assert set(rig.problems) == {OTHER}
+
+
+def test_a_topic_in_an_old_message_format_is_told_with_what_to_do(rig: Rig) -> None:
+    error = broker_error("produce to a.t-0 on 'b'", UNSUPPORTED_FOR_MESSAGE_FORMAT)
+    rig.problems.note(TP, error)
+    assert rig.problems[TP].text.startswith(str(error))
+    assert "until its setting message.format.version is deleted" in rig.problems[TP].text

@@ -10,7 +10,11 @@ from sparkmirror.errors import BrokerError, RefusedError
 from sparkmirror.spark.copy_partition import CopyPartition
 from sparkmirror.spark.refusals import Refusals
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.error_codes import MESSAGE_TOO_LARGE, broker_error
+from sparkmirror.wire.error_codes import (
+    MESSAGE_TOO_LARGE,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    broker_error,
+)
 from sparkmirror.wire.parcels import Parcel
 
 TP = TopicPartition("t", 0)
@@ -45,3 +49,12 @@ def test_a_batch_that_cannot_be_split_is_skipped_when_errors_are_tolerated(
 def test_a_batch_that_cannot_be_split_ends_the_task_with_its_offsets() -> None:
     with pytest.raises(RefusedError, match=r"offsets 10 to 13 of t-0.*cannot be split"):
         replace("none")
+
+
+def test_a_topic_in_an_old_message_format_waits_and_does_not_end_the_task() -> None:
+    batch = unreadable_batch()
+    partition = CopyPartition(TP, TopicPartition("a.t", 0), ForwardRules(), pending_records=4)
+    parcel = Parcel(batch.view, batch.count, None, batch)
+    error = broker_error("produce to a.t-0 on 'b'", UNSUPPORTED_FOR_MESSAGE_FORMAT)
+    assert Refusals("none").replace(partition, batch, parcel, error) is None
+    assert partition.pending_records == 4

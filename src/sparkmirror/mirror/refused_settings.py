@@ -1,8 +1,9 @@
 """What a remote topic gets instead of a setting that the target does not know or does not accept.
 
 Runs on: worker, when a topic is created and at each config sync. Pure. Releases differ: 4.0 removed
-`message.format.version` (KIP-724) and raised the smallest `segment.bytes` (KIP-1030), and a target
-that is older than the source lacks settings. One of these must not keep a topic from being copied.
+`message.downconversion.enable` (KIP-724) and raised the smallest `segment.bytes` (KIP-1030), and a
+target that is older than the source lacks settings. One of these must not keep a topic from being
+copied.
 """
 
 from __future__ import annotations

@@ -168,6 +168,11 @@ class ConfigEntry:
     sensitive: bool = False
 
 
+# Brokers refuse idempotent writes to a topic in a message format before 0.11. MirrorMaker 2 carries
+# the setting over, because its producer is not idempotent; 4.0 removed it (KIP-724).
+NEVER_SET = frozenset({"message.format.version"})
+
+
 def creation_configs(
     entries: Iterable[ConfigEntry],
     property_filter: ConfigPropertyFilter,
@@ -197,5 +202,7 @@ def is_replicable(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> 
 
 def leaves_default(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> bool:
     """Whether the target's own default holds, because the source topic only has its default."""
+    if entry.name in NEVER_SET:
+        return True
     is_default = entry.source is ConfigSource.DEFAULT
     return is_default and not property_filter.should_replicate_source_default(entry.name)

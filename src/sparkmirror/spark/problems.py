@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sparkmirror.errors import BrokerError, KafkaError, TransportError, told_if_denied
 from sparkmirror.mirror.permissions import READ, WRITE, Feature, Place, meanwhile
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.error_codes import LEADER_NOT_AVAILABLE
+from sparkmirror.wire.error_codes import LEADER_NOT_AVAILABLE, UNSUPPORTED_FOR_MESSAGE_FORMAT
 from sparkmirror.wire.outages import SilentError
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,10 @@ MISSING_SECONDS = 5.0
 COPIED = meanwhile(Feature.COPY, Place.COPIED, READ)
 REMOTE = meanwhile(Feature.COPY, Place.REMOTE, WRITE)
 OFFSETS = meanwhile(Feature.COPY, Place.OFFSETS, WRITE)
+OLD_FORMAT = (
+    "the topic is in a message format before 0.11, which knows no idempotent writes; it is not "
+    "copied until its setting message.format.version is deleted on the target, the others are"
+)
 
 
 SILENT = (
@@ -82,9 +86,10 @@ class Problems(dict[TopicPartition, Problem]):
     ) -> None:
         """`tp` waits, for this reason now."""
         without = COPIED if is_of_source else OFFSETS if is_of_positions else REMOTE
-        known = self.setdefault(tp, Problem("", self._clock(), is_of_source))
-        known.text = told_if_denied(error, without)
         code = error.code if isinstance(error, BrokerError) else None
+        is_old_format = code == UNSUPPORTED_FOR_MESSAGE_FORMAT
+        known = self.setdefault(tp, Problem("", self._clock(), is_of_source))
+        known.text = told_if_denied(error, without, OLD_FORMAT if is_old_format else "")
         if code != known.code:
             known.code, known.code_since = code, self._clock()
         known.is_of_connection = isinstance(error, TransportError)

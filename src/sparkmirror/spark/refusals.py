@@ -15,6 +15,7 @@ from sparkmirror.wire.error_codes import (
     INVALID_TIMESTAMP,
     MESSAGE_TOO_LARGE,
     RECORD_LIST_TOO_LARGE,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
 )
 from sparkmirror.wire.parcels import InPlace, Parcel
 
@@ -37,12 +38,13 @@ class Refusals:
     ) -> InPlace:
         """What to send in place of `parcel`: its halves, or nothing.
 
-        A right that is missing for one topic is no reason to stop the others: that one waits.
+        A right that is missing for one topic, or a topic in an old message format, is no reason to
+        stop the others: that one waits.
 
         Raises:
             RefusedError: when it must not be left out.
         """
-        if isinstance(error, DeniedError):
+        if isinstance(error, DeniedError) or error.code == UNSUPPORTED_FOR_MESSAGE_FORMAT:
             return None
         if error.code not in ABOUT_RECORDS:
             raise RefusedError(str(error)) from error
