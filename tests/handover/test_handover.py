@@ -22,9 +22,10 @@ from sparkmirror.demo.mirror_process import (
     MirrorProcess,
     mm2_properties,
 )
+from sparkmirror.embedded import KAFKA_VERSION
 from sparkmirror.embedded.class_archive import class_archive_args
 from sparkmirror.types import TopicPartition
-from tests.clusters import start_clusters, wait_for
+from tests.clusters import side_by_side, start_cluster, wait_for
 from tests.engines import mirror_process
 from tests.handover.seams import last_offsets, repeated_at_seams
 from tests.handover.traffic import GroupMember, GroupWatch, numbers_of, steady_load
@@ -166,10 +167,11 @@ class HandOver:
         self.seams.append(ends(self.flow.target, REMOTES))
 
 
-@pytest.fixture
-def handover(tmp_path: Path) -> Iterator[HandOver]:
-    """Two clusters, the topics, the file."""
-    with start_clusters(SOURCE, TARGET) as (source, target):
+@pytest.fixture(params=[KAFKA_VERSION, pytest.param("2.8", marks=pytest.mark.long)])
+def handover(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[HandOver]:
+    """Two clusters, the topics, the file; the source is of this release."""
+    clusters = [start_cluster(SOURCE, version=request.param), start_cluster(TARGET)]
+    with side_by_side(clusters) as (source, target):
         create_topics(source, TOPICS, partitions=PARTITIONS)
         file = tmp_path / "mm2.properties"
         servers = source.bootstrap_servers, target.bootstrap_servers

@@ -11,40 +11,38 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AclOperation
 
-from sparkmirror.demo.reading import Content, partition_counts, read_topic
+from sparkmirror.demo.reading import partition_counts
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.ports import ReservedPort
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import TopicPartition
-from tests.certificates import PASSWORD, Certificates
-from tests.clusters import Record, create_topic, produce, start_cluster, wait_for
+from tests.certificates import Certificates
+from tests.clusters import create_topic, start_cluster, wait_for
 from tests.group_offsets import commit_offsets, committed_offsets
 from tests.kafka import guarded_clusters
 from tests.kafka.guarded_clusters import AUTHORIZER, WORKER, rule
 from tests.mirror_client.internal_records import last_by_key
 from tests.mm2_suite.heartbeats import aliases_of_heartbeats
-from tests.mm2_suite.topics import ends, own_configs, topic_names
+from tests.mm2_suite.topics import own_configs, topic_names
 from tests.secure_cluster import (
-    CLIENT_LOGINS,
     USER,
     USER_PASSWORD,
     add_scram_user,
     broker_properties,
 )
 from tests.users import files
+from tests.users.smallest_connector import SmallestConnector
 from tests.users.workers import WorkerProcess, run_worker, run_workers
+from tests.users.worlds import SECONDS, Clusters
 
 pytestmark = pytest.mark.kafka
 
-SECONDS = 60.0
 # Brokers as they are installed create topics for whoever writes; E has ACLs.
 PROPERTIES = {
     **AUTHORIZER,
@@ -53,70 +51,6 @@ PROPERTIES = {
 }
 MM2_SH = Path(__file__).parents[2] / "deploy" / "mm2.sh"
 CENTRAL = ["mm2-cpc-source-0", "mm2-hbc-source-0", "mm2-msc-source-0"]
-
-
-@dataclass(frozen=True, slots=True)
-class Clusters:
-    """Two brokers each."""
-
-    source: KafkaCluster
-    target: KafkaCluster
-    certificates: Certificates
-
-    @property
-    def login(self) -> dict[str, str]:
-        """E: what its clients need for the listener of `secure_servers`."""
-        return {
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.jaas.config": CLIENT_LOGINS["SCRAM-SHA-512"],
-            "ssl.truststore.location": str(self.certificates.trust_jks),
-            "ssl.truststore.password": PASSWORD,
-        }
-
-    @property
-    def secure_servers(self) -> tuple[str, str]:
-        return self.source.servers_of("SASL_SSL"), self.target.servers_of("SASL_SSL")
-
-    @property
-    def servers(self) -> tuple[str, str]:
-        return self.source.bootstrap_servers, self.target.bootstrap_servers
-
-    def fill(self, topic: str, partitions: int, count: int) -> None:
-        """Write to every partition of a topic of the source."""
-        for partition in range(partitions):
-            produce(self.source, topic, _records(count), partition=partition)
-
-    def wait_copied(self, topic: str, remote: str) -> None:
-        """Wait until the target has every record, and see that each is as it was."""
-        self.wait_arrived(self.target, topic, remote)
-
-    def wait_arrived(self, cluster: KafkaCluster, topic: str, remote: str) -> None:
-        """The same, on whichever cluster."""
-        wanted = {at: end for (_, at), end in ends(self.source, [topic]).items()}
-
-        def found() -> dict[int, int]:
-            return {at: end for (_, at), end in ends(cluster, [remote]).items()}
-
-        wait_for(
-            lambda: found() == wanted,
-            within=SECONDS,
-            describe=lambda: f"{remote} {wanted}; found {found()}",
-        )
-        assert _contents(cluster, remote) == _contents(self.source, topic)
-
-
-def _records(count: int) -> Iterator[Record]:
-    # Of today: older ones would soon be deleted.
-    now_ms = time.time_ns() // 1_000_000
-    for number in range(count):
-        headers = (("trace", b"%d" % number), ("empty", None))
-        yield Record(b"%d" % number, b"key-%d" % (number % 3), headers, now_ms + number)
-
-
-def _contents(cluster: KafkaCluster, topic: str) -> dict[int, list[Content]]:
-    partitions = read_topic(cluster.bootstrap_servers, topic, read_committed=True)
-    return {at: [each.content for each in records] for at, records in partitions.items()}
 
 
 @pytest.fixture(scope="module")
@@ -240,49 +174,8 @@ class TestCentralCluster:
         assert committed_offsets(clusters.target, "billing") == {}
 
 
-class TestSmallestConnector:
-    """C: the worker has variables and no file, and its own cluster is the source."""
-
-    def test_c_records_go_to_the_overridden_cluster(
-        self, clusters: Clusters, worker: WorkerProcess
-    ) -> None:
-        create_topic(clusters.source, "to_replicate")
-        clusters.fill("to_replicate", 1, 20)
-        source, target = clusters.servers
-        config = files.smallest("test_mirror", "to_replicate", source, target)
-        config["producer.override.bootstrap.servers"] = target
-        created = worker.ask("POST", "/connectors", {"name": "test_mirror", "config": config})
-        assert created.status_code == 201, created.text
-        assert worker.get("/connectors") == ["test_mirror"]
-        clusters.wait_copied("to_replicate", "source.to_replicate")
-        clusters.fill("to_replicate", 1, 20)
-        clusters.wait_copied("to_replicate", "source.to_replicate")
-        status = worker.wait_running("test_mirror", tasks=1, on=worker)
-        assert "trace" not in status["connector"]
-        assert "records go to" not in worker.log
-        # Quotes are part of a group's name, and of no host.
-        assert '[Worker clientId=connect-1, groupId="quickstart"] Herder started' in worker.log
-        assert status["tasks"][0]["worker_id"].startswith("localhost:")
-
-    def test_c_records_go_to_the_workers_own_cluster(
-        self, clusters: Clusters, worker: WorkerProcess
-    ) -> None:
-        create_topic(clusters.source, "to_keep")
-        clusters.fill("to_keep", 1, 20)
-        source, target = clusters.servers
-        config = files.smallest("test_home", "to_keep", source, target)
-        created = worker.ask("POST", "/connectors", {"name": "test_home", "config": config})
-        assert created.status_code == 201, created.text
-        clusters.wait_arrived(clusters.source, "to_keep", "source.to_keep")
-        # The topic is created on the target, as the config says, and stays empty.
-        assert ends(clusters.target, ["source.to_keep"]) == {TopicPartition("source.to_keep", 0): 0}
-        status = worker.wait_running("test_home", tasks=1, on=worker)
-        told = status["connector"]["trace"]
-        assert told.startswith("records go to 127.0.0.1:")
-        assert f"producer.override.bootstrap.servers={','.join(sorted(target.split(',')))}" in told
-        warnings = [line for line in worker.log.splitlines() if told in line]
-        assert warnings
-        assert "WARN" in warnings[0]
+class TestSmallestConnector(SmallestConnector):
+    """C on the newest brokers; those that its users have are in test_old_brokers."""
 
 
 class TestManagedCluster:
