@@ -54,6 +54,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 # Of those with brokers the first: none of them is to run alone when all others have ended.
 LONGEST = (
+    "releases/test_kraft_releases.py",
+    "releases/test_zookeeper_releases.py",
     "worker_cluster/test_takeover.py",
     "users/test_connect_mode.py",
     "worker_cluster/test_one_worker.py",

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from sparkmirror.config.clients import ClientConfig, parse_client
 from sparkmirror.config.findings import Findings, Settings
-from sparkmirror.embedded import KAFKA_VERSION, KafkaCluster
+from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.class_archive import class_archive_args
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.ports import HOST
@@ -178,7 +178,7 @@ def _environment(kdc: Kdc) -> Iterator[None]:
 def _jvm_args(tokens: TokenServer, kdc: Kdc) -> tuple[str, ...]:
     return (
         *QUICK_JVM_ARGS,
-        *class_archive_args(KAFKA_VERSION),
+        *class_archive_args(),
         f"-Djava.security.krb5.conf={kdc.config}",
         f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={tokens.keys_url}",
     )

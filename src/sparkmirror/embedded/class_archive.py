@@ -17,18 +17,17 @@ from sparkmirror.embedded import machine
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.kafka_cluster import KafkaCluster
 from sparkmirror.embedded.kafka_jars import kafka_jars, locked
-from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, Release
 
 log = logging.getLogger(__name__)
 
 _DUMP_SECONDS = 60.0
 
 
-def class_archive_args(version: str | Release = KAFKA_VERSION) -> tuple[str, ...]:
+def class_archive_args() -> tuple[str, ...]:
     """JVM arguments for a quick start; the first call of a machine runs a broker to earn them."""
-    jars = kafka_jars(version).folder
+    jars = kafka_jars().folder
     archive = jars / archive_name(jars)
-    make_once(archive, lambda part: _run_broker(part, version))
+    make_once(archive, _run_broker)
     return (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
 
 
@@ -60,7 +59,7 @@ def make_once(archive: Path, run: Callable[[Path], None]) -> None:
             log.warning("%s wrote no class archive: slow starts", machine.java_program())
 
 
-def _run_broker(part: Path, version: str | Release) -> None:
+def _run_broker(part: Path) -> None:
     jvm_args = (*QUICK_JVM_ARGS, f"-XX:ArchiveClassesAtExit={part}")
-    with KafkaCluster("classes", version=version, jvm_args=jvm_args) as cluster:
+    with KafkaCluster("classes", jvm_args=jvm_args) as cluster:
         cluster.brokers[0].stop(_DUMP_SECONDS)

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.embedded import KAFKA_VERSION, KafkaCluster
-from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.kafka_releases import find_release
 from sparkmirror.embedded.mirror_maker import run_java_tool
 from tests.clusters import create_topic, side_by_side, start_cluster, wait_for
@@ -85,7 +84,6 @@ def upgrading(version: str, folder: Path, properties: dict[str, str]) -> Iterato
             name,
             version=release,
             heap=HEAP,
-            jvm_args=QUICK_JVM_ARGS,
             listeners=LISTENERS,
             properties={**broker_properties(release), **more},
         )
