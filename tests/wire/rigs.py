@@ -106,6 +106,9 @@ class ProducerRig(Rig):
         self.refused: list[tuple[bytes, ...]] = []
         self.stuck: list[KafkaError | None] = []
         self.split = True
+        # How many batches are joined at most, when their broker is far.
+        self.join_most = 1
+        self.joins = 0
         self.producer = Producer(
             self.cluster,
             self,
@@ -114,6 +117,7 @@ class ProducerRig(Rig):
             request_timeout_ms=10_000,
             max_in_flight=in_flight,
             lines=lines,
+            join=self.join,
         )
 
     def offer(self, *batches: Sequence[bytes], tp: TopicPartition = TP) -> None:
@@ -128,6 +132,18 @@ class ProducerRig(Rig):
             parcel = Parcel(batch(*values), len(values), None, tuple(values))
             self.producer.offer(tp, [parcel])
         self.producer.pump()
+
+    def join(self, _tp: TopicPartition, waiting: Sequence[Parcel]) -> tuple[int, Parcel] | None:
+        """From the producer: the first ones as one batch."""
+        taken = waiting[: self.join_most]
+        if len(taken) < 2:
+            return None
+        self.joins += 1
+        values: list[bytes] = []
+        for parcel in taken:
+            assert isinstance(parcel.owner, tuple)
+            values += parcel.owner
+        return len(taken), Parcel(batch(*values), len(values), None, tuple(values))
 
     def finish(self) -> None:
         """Until all is acknowledged."""

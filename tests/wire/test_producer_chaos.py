@@ -49,12 +49,18 @@ def make_batch(dice: random.Random, number: int) -> list[bytes]:
     return [b"%03d-%d-" % (number, at) + bytes(size) for at in range(dice.randint(1, 4))]
 
 
+@pytest.mark.parametrize("is_far", [False, True], ids=["near", "far"])
 @pytest.mark.parametrize("seed", range(12))
-def test_every_record_arrives_once_and_in_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_record_arrives_once_and_in_order(
+    seed: int, is_far: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # So few bytes that partitions change their line again and again.
     monkeypatch.setattr(lanes, "TRICKLE_BYTES", 400)
+    monkeypatch.setattr(lanes, "FAR_SECONDS", 0.0 if is_far else 60.0)
+    monkeypatch.setattr(lanes, "FEWEST_RESPONSES", 1)
     dice = random.Random(seed)
     with FakeCluster(nodes=len(NODES)) as brokers, ProducerRig(brokers, lines=2) as rig:
+        rig.join_most = 4
         brokers.create_topic("t", partitions=len(PARTITIONS))
         for tp in PARTITIONS:
             brokers.log(*tp).max_message_bytes = MOST_BYTES
@@ -73,6 +79,7 @@ def test_every_record_arrives_once_and_in_order(seed: int, monkeypatch: pytest.M
             told[tp] += values_told
         assert {tp: brokers.log(*tp).values() for tp in PARTITIONS} == expected
         assert told == expected
+        assert bool(rig.joins) is is_far
         assert len(brokers.sent(INIT_PRODUCER_ID)) == 1
         producer = rig.producer
         assert (producer.waiting_bytes, producer.sent_bytes, producer.stuck_bytes) == (0, 0, 0)

@@ -103,6 +103,11 @@ def merge(pieces: Sequence[OpenPiece], rules: ForwardRules) -> Outgoing | None:
     if not rows.offsets.size:
         return None
     codec = Codec.of(headers[0].codec_id) if rules.codec is None else rules.codec
+    return build(rows, codec, rules)
+
+
+def build(rows: Rows, codec: Codec, rules: ForwardRules) -> Outgoing:
+    """Make one batch of the rows."""
     batch = bytearray().join([bytes(HEADER_BYTES), *_fronts_apart(rows)])
     return finish(rows, batch, codec, rules)
 

@@ -25,6 +25,7 @@ from sparkmirror.spark.copy_partition import CopyPartition, fetch_limits, forwar
 from sparkmirror.spark.copy_settings import Assigned, CopySettings
 from sparkmirror.spark.damage import Damages, check_progress
 from sparkmirror.spark.delivery import DeliveryTimeout
+from sparkmirror.spark.joiner import Joiner
 from sparkmirror.spark.log_changes import LogChanges
 from sparkmirror.spark.positions import Commit, Positions
 from sparkmirror.spark.positions_writer import PositionsWriter
@@ -42,8 +43,8 @@ from sparkmirror.wire.ranges import Range
 
 log = logging.getLogger(__name__)
 
-# Bytes that may wait for the target before fetching pauses. Small enough to stay in the processor's
-# cache, large enough to keep five requests under way.
+# Bytes that may wait for a near target before fetching pauses. Small enough to stay in the
+# processor's cache, large enough to keep five requests under way.
 WAITING_BYTES = 8 << 20
 # While the target has so much to do, answers are let to gather for so long: a turn of the loop for
 # each costs more, because what the kernel copies in between drives our own data out of the cache.
@@ -73,6 +74,8 @@ class CopyLoop:
         self._target = Cluster(loop, connector.producer.client, pool)
         timeout = connector.consumer.request_timeout_ms / 1000
         self._fetcher = Fetcher(self._source, fetch_limits(connector.consumer), self, timeout)
+        self._by_source: dict[TopicPartition, CopyPartition] = {}
+        self._by_target: dict[TopicPartition, CopyPartition] = {}
         self._producer = Producer(
             self._target,
             self,
@@ -81,6 +84,7 @@ class CopyLoop:
             request_timeout_ms=connector.producer.request_timeout_ms,
             max_in_flight=connector.producer.max_in_flight,
             lines=TARGET_LINES,
+            join=Joiner(self._by_target, loop.clock),
         )
         self._positions = Positions(
             connector.name,
@@ -108,8 +112,6 @@ class CopyLoop:
             connector, self._positions, self._translations, self._committer.commit
         )
         self._marks = SessionMarks(self._target, self._fetcher, self._translations)
-        self._by_source: dict[TopicPartition, CopyPartition] = {}
-        self._by_target: dict[TopicPartition, CopyPartition] = {}
         self._leaving: set[TopicPartition] = set()
         # Those that are to come back once they have left, and all that ever left.
         self._returning: dict[TopicPartition, Assigned] = {}
@@ -258,7 +260,8 @@ class CopyLoop:
         """False while enough bytes wait for the target."""
         excused = min(self._producer.stuck_bytes, STUCK_BYTES)
         waiting = self._producer.waiting_bytes - excused
-        has_room = waiting < WAITING_BYTES and self._pool.leased_bytes < LEASED_BYTES
+        most = max(WAITING_BYTES, self._producer.wanted_bytes)
+        has_room = waiting < most and self._pool.leased_bytes < LEASED_BYTES
         if has_room and not self._holding:
             return True
         self._fetch_held = True

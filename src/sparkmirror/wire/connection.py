@@ -83,6 +83,8 @@ class Connection:
         # At its end: whether nobody waited for an answer.
         self.was_idle = False
         self.answers = 0
+        # The shortest time a response took: about a round trip, whatever the broker has to do.
+        self.fastest_seconds = float("inf")
         self._correlation = 0
         self._waiting: deque[Waiting] = deque()
         # Requests that wait for the end of a login; None while there is none.
@@ -389,6 +391,7 @@ class Connection:
     def _deliver(self, answer: memoryview, lease: Lease | None) -> None:
         request = self._waiting.popleft()
         self.answers += 1
+        self.fastest_seconds = min(self.fastest_seconds, self.loop.clock() - request.sent_at)
         try:
             request.on_answer(answer, lease if request.keep else None)
         except KafkaError as error:

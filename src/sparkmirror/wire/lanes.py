@@ -7,25 +7,42 @@ connection keeps one of its threads busy at most. With two, one request is read 
 stored: measured, 430 MB/s instead of 330. A trickle goes over the first line alone, or what came
 with one answer of the source would leave in two requests. A partition changes its line only when
 nothing of it is under way, which keeps its order.
+
+A far broker needs more. A connection carries one window of TCP per round trip, some megabytes, and
+as many requests as may be under way: then partitions spread over up to sixteen lines, a trickle
+too, and more bytes have to wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from math import ceil, inf
 
 from sparkmirror.errors import BrokerError, DeniedError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import PRODUCING, Operation, answer_error, topic_right
 from sparkmirror.wire.api_versions import PRODUCE
 from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.error_codes import LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED
 from sparkmirror.wire.parcels import Partition
+from sparkmirror.wire.silence import silence
 
 # The first version of Produce that brokers of 2.8 know.
 CONTENT_VERSION = 9
 # What waits for the target when a second connection begins to pay.
 TRICKLE_BYTES = 64 << 10
+# A broker is far from this round trip on. A busy one nearby takes as long for large requests, but
+# not for the fastest of several responses.
+FAR_SECONDS = 0.01
+FEWEST_RESPONSES = 8
+# Windows are 4 MB if nobody has tuned them, so this is good for 400 MB/s: 16 lines at 160 ms.
+LINES_PER_SECOND = 100
+MOST_LINES = 16
+# What must wait so that a far target is busy with 300 MB/s; bounded by the memory of a task.
+BYTES_PER_SECOND = 300_000_000
+MOST_WANTED_BYTES = 48 << 20
 
 
 @dataclass(slots=True)
@@ -36,6 +53,15 @@ class Lane:
     line: int
     ready: dict[TopicPartition, Partition] = field(default_factory=dict)
     in_flight: int = 0
+    # The shortest time a response has taken on it, and whether its broker is far therefore.
+    fastest_seconds: float = inf
+    is_far: bool = False
+
+    def hold_ready(self) -> None:
+        """What still waits now has to: on a far line, it better goes in larger batches."""
+        if self.is_far:
+            for partition in self.ready.values():
+                partition.held = True
 
 
 NO_LEADER = "no broker leads the partition now: the topic is new, or its brokers are down"
@@ -57,11 +83,34 @@ class Lanes:
         self._on_moved = on_moved
         self._lanes: dict[tuple[int, int], Lane] = {}
         self._next_line = 0
+        # How many lines lead to brokers that are far.
+        self._far_lines: dict[int, int] = {}
+        self.wanted_bytes = 0
 
     def choose_line(self) -> int:
-        """The line of the next new partition: they take turns."""
-        self._next_line = (self._next_line + 1) % self._lines
+        """The line of the next new partition, if there were enough: they take turns."""
+        self._next_line += 1
         return self._next_line
+
+    def measure(self) -> None:
+        """See how far the brokers are; called once a second and for every new connection."""
+        farthest = 0.0
+        self._far_lines.clear()
+        for node in {lane.node for lane in self._lanes.values()}:
+            seconds = min(lane.fastest_seconds for lane in self.of_node(node))
+            if FAR_SECONDS <= seconds < inf:
+                farthest = max(farthest, seconds)
+                lines = min(ceil(seconds * LINES_PER_SECOND), MOST_LINES)
+                self._far_lines[node] = max(lines, self._lines)
+        for lane in self._lanes.values():
+            lane.is_far = lane.node in self._far_lines
+        self.wanted_bytes = min(int(farthest * BYTES_PER_SECOND), MOST_WANTED_BYTES)
+
+    @staticmethod
+    def note_pace(lane: Lane, connection: Connection) -> None:
+        """Remember how fast the broker can be; one response alone does not tell."""
+        if connection.answers >= FEWEST_RESPONSES:
+            lane.fastest_seconds = connection.fastest_seconds
 
     def of_node(self, node: int) -> list[Lane]:
         """All lanes to one broker."""
@@ -75,6 +124,18 @@ class Lanes:
         """Those that wait for responses."""
         return [lane for lane in self._lanes.values() if lane.in_flight]
 
+    def silent(self, partitions: Iterable[Partition]) -> Iterator[tuple[Partition, KafkaError]]:
+        """Find those of the partitions that wait for a broker that sends nothing."""
+        errors: dict[tuple[int, int], KafkaError] = {}
+        for lane in self.under_way():
+            error = silence(self._cluster, lane.node, lane.line)
+            if error is not None:
+                errors[lane.node, lane.line] = error
+        for partition in partitions if errors else ():
+            error = errors.get((partition.node, partition.line))
+            if error is not None and partition.in_flight:
+                yield partition, error
+
     def schedule(self, partition: Partition, waiting_bytes: int) -> None:
         """Put a partition with work into the lane of its leader; so much waits in all."""
         if not partition.queue or partition.failed is not None or partition.resting:
@@ -84,7 +145,7 @@ class Lanes:
             self.withdraw(partition)
             self._wait_for_leader(partition)
             return
-        line = self._line(partition, waiting_bytes)
+        line = self._line(partition, leader.node, waiting_bytes)
         if (partition.node, partition.line) != (leader.node, line) and not self._move(
             partition, leader.node, line
         ):
@@ -99,11 +160,12 @@ class Lanes:
         if lane is not None:
             lane.ready.pop(partition.tp, None)
 
-    @staticmethod
-    def _line(partition: Partition, waiting_bytes: int) -> int:
+    def _line(self, partition: Partition, node: int, waiting_bytes: int) -> int:
         """Its own line in a backlog; the first one for a trickle, once nothing is under way."""
+        if node in self._far_lines:
+            return partition.own_line % self._far_lines[node]
         if waiting_bytes >= TRICKLE_BYTES:
-            return partition.own_line
+            return partition.own_line % self._lines
         return partition.line if partition.in_flight else 0
 
     def _move(self, partition: Partition, node: int, line: int) -> bool:
@@ -114,7 +176,7 @@ class Lanes:
         if partition.node != node:
             partition.node, partition.known = node, False
         partition.line = line
-        self._lanes.setdefault((node, line), Lane(node, line))
+        self._lanes.setdefault((node, line), Lane(node, line, is_far=node in self._far_lines))
         self._on_moved()
         return True
 

@@ -6,7 +6,9 @@ Runs on: executor, on the event loop's thread.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import Protocol
 
 from sparkmirror.errors import BrokerError, KafkaError
@@ -23,7 +25,9 @@ class Parcel:
     is closed, which empties the connection's outbox.
     """
 
-    __slots__ = ("count", "done", "is_resent", "lease", "offset", "owner", "sequence", "view")
+    __slots__ = (
+        "count", "done", "is_alone", "is_resent", "lease", "offset", "owner", "sequence", "view",
+    )  # fmt: skip
 
     def __init__(self, view: Batch, count: int, lease: Lease | None, owner: object) -> None:
         self.view = view
@@ -33,6 +37,8 @@ class Parcel:
         self.sequence = -1
         # Whether it left more than once: any of the copies may have been stored.
         self.is_resent = False
+        # It left before, or cannot be joined with others: it stays the batch that it is.
+        self.is_alone = False
         self.done = False
         self.offset = -1
 
@@ -51,6 +57,17 @@ class Parcel:
 
 InPlace = list[Parcel] | None
 """What is sent in place of a refused batch; None: the batch itself, until the target takes it."""
+
+
+Join = Callable[[TopicPartition, Sequence[Parcel]], tuple[int, Parcel] | None]
+"""Puts batches together that wait for a far target: one for so many of the first, or None."""
+
+# Of those that wait, so many are looked at. Smaller ones were merged when they came.
+_MOST_JOINED = 512
+
+
+def keep_apart(_tp: TopicPartition, _waiting: Sequence[Parcel]) -> None:
+    """Join nothing."""
 
 
 class Owner(Protocol):
@@ -83,6 +100,8 @@ class Partition:
     queue: deque[Parcel] = field(default_factory=deque)
     sent: deque[Parcel] = field(default_factory=deque)
     in_flight: int = 0
+    # Whether batches have waited because as many as may be were under way.
+    held: bool = False
     # Whether its leader is known to know our numbers: see invariant D of the producer.
     known: bool = False
     # When it was last acknowledged something, by the loop's clock.
@@ -95,3 +114,19 @@ class Partition:
     resting: bool = False
     bytes: int = 0
     stuck: bool = False
+
+    def join_first(self, join: Join) -> int:
+        """Make one batch of the first that wait and never left; how many bytes come of that."""
+        first = islice(self.queue, _MOST_JOINED)
+        waiting = list(takewhile(lambda parcel: not parcel.is_alone, first))
+        joined = join(self.tp, waiting) if len(waiting) > 1 else None
+        if joined is None:
+            return 0
+        count, parcel = joined
+        more = len(parcel.view)
+        for _ in range(count):
+            part = self.queue.popleft()
+            more -= len(part.view)
+            part.release()
+        self.queue.appendleft(parcel)
+        return more

@@ -43,9 +43,8 @@ from sparkmirror.wire.error_codes import (
     error_code,
 )
 from sparkmirror.wire.lanes import Lane, Lanes
-from sparkmirror.wire.parcels import InPlace, Owner, Parcel, Partition
+from sparkmirror.wire.parcels import InPlace, Join, Owner, Parcel, Partition, keep_apart
 from sparkmirror.wire.sequences import FORGOTTEN, LAST_SEQUENCE, QUIET_SECONDS, Sequences, Stamp
-from sparkmirror.wire.silence import silence
 
 __all__ = ["LAST_SEQUENCE", "InPlace", "Owner", "Parcel", "Producer"]
 
@@ -73,9 +72,11 @@ class Producer:
         max_in_flight: int = MOST_IN_FLIGHT,
         request_bytes: int = REQUEST_BYTES,
         lines: int = 1,
+        join: Join = keep_apart,
     ) -> None:
         self._cluster = cluster
         self._owner = owner
+        self._join = join
         self._acks = acks
         self._timeout_ms = request_timeout_ms
         self._request_bytes = request_bytes
@@ -103,11 +104,9 @@ class Producer:
         partition = self._partitions.get(tp)
         if partition is None:
             partition = self._partitions[tp] = self._new_partition(tp)
-        size = 0
-        for parcel in parcels:
-            partition.queue.append(parcel)
-            size += len(parcel.view)
-        self._count(partition, size)
+        new = list(parcels)
+        partition.queue += new
+        self._count(partition, sum(len(parcel.view) for parcel in new))
         self._lanes.schedule(partition, self.waiting_bytes)
 
     def remove(self, *partitions: TopicPartition) -> None:
@@ -124,6 +123,11 @@ class Producer:
         """Batches of `tp` that were offered and not yet acknowledged."""
         partition = self._partitions.get(tp)
         return len(partition.queue) + len(partition.sent) if partition else 0
+
+    @property
+    def wanted_bytes(self) -> int:
+        """How many bytes should wait, so that a far target is busy; 0: it is not far."""
+        return self._lanes.wanted_bytes
 
     @property
     def idle(self) -> bool:
@@ -148,6 +152,7 @@ class Producer:
         """A connection is ready."""
         for lane in self._lanes.of_node(node):
             self._pump(lane)
+        self._lanes.measure()
         if self._partitions:
             self._sequences.ask()
 
@@ -172,14 +177,16 @@ class Producer:
         connection = self._cluster.connection(lane.node, lane.line)
         if connection is None:
             return
+        self._lanes.note_pace(lane, connection)
         quiet_since = self._cluster.loop.clock() - QUIET_SECONDS
-        # All are made and then written: what the kernel copies takes our data's place in the cache.
+        # Made, and then written: what the kernel copies takes our data's place in the cache.
         while lane.ready and lane.in_flight < self._max_in_flight and not connection.closed:
             batches = self._collect(lane, quiet_since)
             if not batches:
                 break
             self._send(lane, connection, batches)
         connection.flush()
+        lane.hold_ready()
 
     def _collect(self, lane: Lane, quiet_since: float) -> Sent:
         """One batch of each ready partition, until the request is large enough."""
@@ -191,6 +198,8 @@ class Producer:
                     continue
             elif partition.acked_at < quiet_since:
                 partition.known = False
+            if lane.is_far and partition.held:
+                self._count(partition, partition.join_first(self._join))
             parcel = partition.queue[0]
             if batches and size + len(parcel.view) > self._request_bytes:
                 break
@@ -205,7 +214,7 @@ class Producer:
             if partition.queue:
                 lane.ready[tp] = partition
             else:
-                partition.scheduled = False
+                partition.scheduled = partition.held = False
         return batches
 
     def _send(self, lane: Lane, connection: Connection, batches: Sent) -> None:
@@ -333,7 +342,7 @@ class Producer:
         error, partition.failed = partition.failed, None
         self.retries += 1
         for parcel in reversed(partition.sent):
-            parcel.done = False
+            parcel.done, parcel.is_alone = False, True
             partition.queue.appendleft(parcel)
         partition.sent.clear()
         for parcel in partition.queue:
@@ -362,16 +371,11 @@ class Producer:
     def note_silence(self) -> None:
         """Tell which partitions wait for a broker that sends nothing; called once a second.
 
-        So they do not take the room of the others until the deadline passes.
+        So they do not take the room of the others. And see how far the brokers are.
         """
-        for lane in self._lanes.under_way():
-            error = silence(self._cluster, lane.node, lane.line)
-            if error is None:
-                continue
-            for partition in self._partitions.values():
-                is_there = (partition.node, partition.line) == (lane.node, lane.line)
-                if is_there and partition.in_flight:
-                    self._mark_stuck(partition, error)
+        self._lanes.measure()
+        for row in list(self._lanes.silent(self._partitions.values())):
+            self._mark_stuck(*row)
 
     def _mark_stuck(self, partition: Partition, error: KafkaError | None) -> None:
         stuck = error is not None

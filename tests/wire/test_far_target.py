@@ -1,0 +1,108 @@
+"""A broker that is far: more lines, larger batches, more bytes that wait; a near one: as ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire import lanes
+from tests.wire.fake_broker import PRODUCE, Do, FakeCluster
+from tests.wire.rigs import ProducerRig, flat, numbered
+
+TPS = [TopicPartition("t", at) for at in range(4)]
+ROUND_TRIP_SECONDS = 0.04
+
+
+@pytest.fixture
+def rig() -> Iterator[ProducerRig]:
+    with FakeCluster(nodes=1) as brokers:
+        brokers.create_topic("t", partitions=4)
+        with ProducerRig(brokers, lines=2) as rig:
+            rig.join_most = 10
+            yield rig
+
+
+@pytest.fixture
+def far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every broker is far, by its fastest response."""
+    monkeypatch.setattr(lanes, "FAR_SECONDS", 0.0)
+    monkeypatch.setattr(lanes, "FEWEST_RESPONSES", 1)
+    monkeypatch.setattr(lanes, "LINES_PER_SECOND", 1e9)
+
+
+def requests_by_batches(rig: ProducerRig) -> int:
+    return sum(
+        len(topic.partition_data)
+        for request in rig.brokers.sent(PRODUCE)
+        for topic in request.body.topic_data
+    )
+
+
+def lines_in_use(rig: ProducerRig) -> int:
+    return len({partition.line for partition in rig.producer._partitions.values()})
+
+
+def offer_everywhere(rig: ProducerRig, count: int) -> list[bytes]:
+    batches = numbered(count)
+    for tp in TPS:
+        rig.offer(batches[0], tp=tp)
+    rig.finish()
+    rig.producer.note_silence()  # once a second
+    for tp in TPS:
+        rig.offer(*batches[1:], tp=tp)
+    rig.finish()
+    for tp in TPS:
+        assert rig.brokers.log(*tp).values() == flat(batches)
+        assert [value for at, values, _ in rig.acked if at == tp for value in values] == flat(
+            batches
+        )
+    return flat(batches)
+
+
+@pytest.mark.usefixtures("far")
+def test_what_waits_for_a_far_target_goes_joined_and_over_more_lines(rig: ProducerRig) -> None:
+    offer_everywhere(rig, 60)
+    assert lines_in_use(rig) == len(TPS)
+    assert requests_by_batches(rig) < 4 * 60 / 2
+    assert rig.producer.waiting_bytes == rig.producer.sent_bytes == 0
+
+
+def test_a_near_target_gets_every_batch_as_it_came(rig: ProducerRig) -> None:
+    offer_everywhere(rig, 60)
+    assert rig.joins == 0
+    assert requests_by_batches(rig) == 4 * 60
+    assert lines_in_use(rig) <= 2
+    assert rig.producer.wanted_bytes == 0
+
+
+def test_the_fastest_response_tells_how_far_a_broker_is(
+    rig: ProducerRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer_everywhere(rig, lanes.FEWEST_RESPONSES + 1)
+    connection = rig.cluster.connection(1)
+    assert connection is not None
+    near = connection.fastest_seconds
+    assert 0.0 < near < lanes.FAR_SECONDS
+    monkeypatch.setattr(connection, "fastest_seconds", ROUND_TRIP_SECONDS)
+    monkeypatch.setattr(lanes, "FAR_SECONDS", near / 2)
+    rig.offer([b"more"])
+    rig.finish()
+    rig.producer.note_silence()
+    assert rig.producer.wanted_bytes > 0
+
+
+@pytest.mark.usefixtures("far")
+def test_a_batch_that_left_stays_as_it_is(rig: ProducerRig) -> None:
+    """Sent again, it has to have the records that its number stands for."""
+    rig.offer([b"known"])
+    rig.finish()
+    lost = iter([Do(apply=True, drop=True)])
+    rig.brokers.intercept(PRODUCE, lambda _: next(lost, None))
+    batches = numbered(40)
+    rig.offer(*batches)
+    rig.finish()
+    assert rig.brokers.log("t", 0).values() == [b"known", *flat(batches)]
+    assert rig.acked_values == [b"known", *flat(batches)]
+    assert rig.joins > 0
