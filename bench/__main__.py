@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -21,6 +23,7 @@ from bench.cases import (
     LatencyCase,
     RefreshCase,
     ScaleCase,
+    WanCase,
     parse_cases,
     parse_systems,
 )
@@ -29,11 +32,12 @@ from bench.latency import prepared_latency
 from bench.machine import describe_machine
 from bench.progress import say
 from bench.refreshing import prepared_refresh
-from bench.results import FAILURES, Results, RunSystem, as_json, store_text
+from bench.results import FAILURES, Measures, Results, RunSystem, as_json, store_text
 from bench.scaling import prepared_scale
 from bench.stage import Stage, running_stage
 from bench.tables import format_number, render
 from bench.targets import judge
+from bench.wan import Measuring, wan_runs
 
 _HERE = Path(__file__).parent
 
@@ -99,12 +103,21 @@ def run(options: Options) -> Results:
     with running_stage(options.json_path.parent, options.scale, options.rounds) as stage:
         for case in options.cases:
             say(f"{case.name}: preparing")
-            systems = systems_of(case, options.systems)
-            with prepared_case(stage, case, systems) as run_system:
-                for system in systems:
-                    measure(results, case.name, system, run_system)
-                    store(results, options)
+            for name, system, run_one in runs_of(stage, case, options.systems):
+                measure(results, name, system, run_one)
+                store(results, options)
     return results
+
+
+def runs_of(stage: Stage, case: Case, asked: list[str]) -> Iterator[Measuring]:
+    """What is measured, one after the other: under which name, of which system, and how."""
+    if isinstance(case, WanCase):
+        yield from wan_runs(stage, case, asked)
+        return
+    systems = systems_of(case, asked)
+    with prepared_case(stage, case, systems) as run_system:
+        for system in systems:
+            yield case.name, system, partial(run_system, system)
 
 
 def systems_of(case: Case, asked: list[str]) -> list[str]:
@@ -119,7 +132,7 @@ def systems_of(case: Case, asked: list[str]) -> list[str]:
 
 
 def prepared_case(
-    stage: Stage, case: Case, systems: list[str]
+    stage: Stage, case: CopyCase | LatencyCase | ScaleCase | RefreshCase, systems: list[str]
 ) -> AbstractContextManager[RunSystem]:
     """The data of a case on the source, and the function that runs a system on it."""
     if isinstance(case, CopyCase):
@@ -131,10 +144,12 @@ def prepared_case(
     return prepared_scale(stage, case)
 
 
-def measure(results: Results, case: str, system: str, run_system: RunSystem) -> None:
+def measure(
+    results: Results, case: str, system: str, run_one: Callable[[], list[Measures]]
+) -> None:
     """Run one system; one that fails must not cost the figures of the others."""
     try:
-        results.add(case, system, run_system(system))
+        results.add(case, system, run_one())
     except FAILURES as error:
         results.add_failure(case, system, str(error))
         say(f"{case} {system}: FAILED: {error}")

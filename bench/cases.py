@@ -14,6 +14,9 @@ NO_MIRROR = "no-mirror"
 # The better of MirrorMaker 2's two figures, default or tuned: what sparkmirror is judged by.
 BETTER_MM2 = "the better mm2"
 
+# Which cluster is far.
+SOURCE, TARGET = "source", "target"
+
 DATA_PARTITIONS = 8
 LATENCY_PARTITIONS = 4
 # A copy is measured for at least so long, in every round and of every system.
@@ -40,6 +43,7 @@ class CopyCase:
     records_per_batch: tuple[float, float]
     # Whether the mirror connects to both clusters with TLS.
     tls: bool = False
+    partitions: int = DATA_PARTITIONS
 
     def window_seconds(self, scale: float) -> float:
         """How long a copy is measured, if its data lasts that long."""
@@ -48,7 +52,7 @@ class CopyCase:
     def record_count(self, scale: float) -> int:
         """Records of one topic, the same number in every partition."""
         wanted = max(_LEAST_RECORDS, int(self.records * scale))
-        return wanted - wanted % DATA_PARTITIONS
+        return wanted - wanted % self.partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,41 @@ class RefreshCase:
         return max(_LEAST_TOPICS, int(self.topics * scale))
 
 
-Case = CopyCase | LatencyCase | ScaleCase | RefreshCase
+@dataclass(frozen=True, slots=True)
+class WanLine:
+    """A copy over a long line: which cluster is far, how long one way takes, and the topic."""
+
+    far: str
+    delay_ms: int
+    partitions: int
+    # Whether what it copies is compared with the source; the others would take too long.
+    compares: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"wan-{self.far}-{self.delay_ms}-{self.partitions}"
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the line is as short as any: what the others are compared with."""
+        return self.delay_ms == 0
+
+
+@dataclass(frozen=True, slots=True)
+class WanCase:
+    """One of the clusters is behind a long line: copies of a backlog, and records as they come.
+
+    All lines of a system are measured with one worker: starting it takes longer than a line.
+    """
+
+    name: str
+    data: CopyCase
+    lines: tuple[WanLine, ...]
+    live: LatencyCase
+    live_delay_ms: int
+
+
+Case = CopyCase | LatencyCase | ScaleCase | RefreshCase | WanCase
 
 _FULL_BATCHES: dict[str, str | int] = {
     "batch.size": 128 * 1024,
@@ -162,7 +200,32 @@ _LARGEST = ScaleCase(
 )
 _REFRESH_CASE = RefreshCase("refresh", topics=2_000)
 
-_ALL: tuple[Case, ...] = (*_COPY_CASES, *_LATENCY_CASES, *_SCALE_CASES, _REFRESH_CASE, _LARGEST)
+# What TCP has under way per connection if nobody has tuned it: Linux' default for senders.
+WINDOW_BYTES = 4 << 20
+WAN_PARTITIONS = (4, 32)
+WAN_LINES = (
+    *(WanLine(SOURCE, 0, partitions) for partitions in WAN_PARTITIONS),
+    *(WanLine(SOURCE, 20, partitions) for partitions in WAN_PARTITIONS),
+    *(WanLine(SOURCE, 80, partitions, compares=True) for partitions in WAN_PARTITIONS),
+    *(WanLine(SOURCE, 200, partitions) for partitions in WAN_PARTITIONS),
+    *(WanLine(TARGET, 80, partitions, compares=True) for partitions in WAN_PARTITIONS),
+)
+WAN_CASE = WanCase(
+    "wan",
+    data=replace(_KILOBYTES, name="wan", records=3_200_000),
+    lines=WAN_LINES,
+    live=LatencyCase("wan-live-80", 1_000, 200, 20.0, 10.0, rounds_per_visit=2),
+    live_delay_ms=80,
+)
+
+_ALL: tuple[Case, ...] = (
+    *_COPY_CASES,
+    *_LATENCY_CASES,
+    *_SCALE_CASES,
+    _REFRESH_CASE,
+    WAN_CASE,
+    _LARGEST,
+)
 CASES = {case.name: case for case in _ALL}
 
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bench import tls
-from bench.cases import DATA_PARTITIONS, SPARKMIRROR, CopyCase
+from bench.cases import SPARKMIRROR, CopyCase
 from bench.comparing import compare_copy
 from bench.end_offsets import EndOffsets
 from bench.filling import fill_topic, write_back
@@ -52,7 +52,7 @@ def prepared_copy(stage: Stage, case: CopyCase) -> Iterator[RunSystem]:
     """Write the case's topic to the source and warm up the brokers; delete it at the end."""
     topic = f"{DATA_PREFIX}{case.name}"
     topics = Topics(stage.source)
-    topics.create([topic], DATA_PARTITIONS)
+    topics.create([topic], case.partitions)
     shape = fill_topic(stage, topic, case)
     say(
         f"{case.name}: {shape.records:,} records, {shape.stored_bytes / 1e9:.1f} GB, "
@@ -80,7 +80,7 @@ def run_copy(stage: Stage, case: CopyCase, topic: str, system: str) -> list[Meas
 
 
 @contextmanager
-def _running(stage: Stage, case: CopyCase, topic: str, system: str, name: str) -> Iterator[_Run]:
+def _running(stage: Stage, case: CopyCase, topic: str, system: str, name: str) -> Iterator[Copier]:
     group, folder = f"{case.name}-{name}", stage.log_folder(case.name, name)
     bootstrap = stage.target.bootstrap_servers
     try:
@@ -88,7 +88,7 @@ def _running(stage: Stage, case: CopyCase, topic: str, system: str, name: str) -
             running_worker(system, group, bootstrap, folder) as worker,
             stage.target_offsets() as target,
         ):
-            yield _Run(stage, case, topic, worker, target)
+            yield Copier(stage, case, topic, worker, target, _route(stage, case))
     finally:
         clean_up(stage)
 
@@ -111,14 +111,15 @@ def is_flat(cpu_s_per_gb: Sequence[float]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """A worker that runs, and the connection that watches the target."""
+class Copier:
+    """A worker that copies a topic, again and again, and the connection that watches the target."""
 
     stage: Stage
     case: CopyCase
     topic: str
     worker: Worker
     target: EndOffsets
+    route: Route
 
     def warm_up(self) -> int:
         """Copy until the CPU per GB is flat; how many windows that took."""
@@ -133,8 +134,8 @@ class _Run:
     def measure(self, alias: str, *, compare: bool = False) -> Measures:
         """Copy the topic once under a source alias of its own and measure a window of it."""
         name = CopyName(alias, self.topic)
-        partitions = [TopicPartition(name.remote_topic, n) for n in range(DATA_PARTITIONS)]
-        self.worker.start_copy(name, _route(self.stage, self.case))
+        partitions = [TopicPartition(name.remote_topic, n) for n in range(self.case.partitions)]
+        self.worker.start_copy(name, self.route)
         window_seconds = self.case.window_seconds(self.stage.scale)
         window = watch_window(
             self.worker.mirror, self.target, partitions, self._records_each(), window_seconds
@@ -149,7 +150,7 @@ class _Run:
         return window_measures(window, self.case.value_bytes)
 
     def _records_each(self) -> int:
-        return self.case.record_count(self.stage.scale) // DATA_PARTITIONS
+        return self.case.record_count(self.stage.scale) // self.case.partitions
 
     def _ends(self, partitions: list[TopicPartition]) -> list[int]:
         found = self.target.end_offsets(partitions)

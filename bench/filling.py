@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from confluent_kafka import Producer
 
-from bench.cases import DATA_PARTITIONS, CopyCase
+from bench.cases import CopyCase
 from bench.log_batches import BatchShape, read_shape
 from bench.stage import Stage
 from sparkmirror.errors import KafkaError, MirrorError
@@ -28,8 +28,8 @@ _CITIES = ("Amsterdam", "Berlin", "Copenhagen", "Dublin", "Edinburgh", "Florence
 def fill_topic(stage: Stage, topic: str, case: CopyCase) -> BatchShape:
     """Write the topic of a case from two processes and return what the source stores."""
     records = case.record_count(stage.scale)
-    each = records // DATA_PARTITIONS
-    halves = [range(half, DATA_PARTITIONS, _FILLERS) for half in range(_FILLERS)]
+    each = records // case.partitions
+    halves = [range(half, case.partitions, _FILLERS) for half in range(_FILLERS)]
     bootstrap = stage.source.bootstrap_servers
     with multiprocessing.get_context("spawn").Pool(_FILLERS) as pool:
         pool.starmap(_fill, [(bootstrap, topic, case, half, each) for half in halves])

@@ -63,15 +63,22 @@ def prepared_latency(
     yield tell
 
 
-def run_latency(stage: Stage, case: LatencyCase, system: str, visit: int) -> list[Measures]:
-    """Run one system: a warm-up, then the rounds without a pause between them."""
+def run_latency(
+    stage: Stage, case: LatencyCase, system: str, visit: int, source: str | None = None
+) -> list[Measures]:
+    """Run one system: a warm-up, then the rounds without a pause between them.
+
+    `source` is where the mirror finds the source cluster, if not where the producer does.
+    """
     topic = f"{DATA_PREFIX}{case.name}"
     warm_up_seconds, round_seconds = case.seconds(stage.scale)
     phases = (warm_up_seconds, *([round_seconds] * case.rounds_per_visit))
     trickle = Trickle(topic, phases, case.records_per_second, case.value_bytes)
     try:
         _create_topic(stage, case, topic)
-        latencies, others = _send_through(stage, f"{case.name}-{visit + 1}", system, trickle)
+        name = f"{case.name}-{visit + 1}"
+        source = source or stage.source.bootstrap_servers
+        latencies, others = _send_through(stage, name, system, trickle, source)
     finally:
         Topics(stage.source).delete({topic})
         clean_up(stage)
@@ -79,14 +86,14 @@ def run_latency(stage: Stage, case: LatencyCase, system: str, visit: int) -> lis
 
 
 def _send_through(
-    stage: Stage, name: str, system: str, trickle: Trickle
+    stage: Stage, name: str, system: str, trickle: Trickle, source: str
 ) -> tuple[Latencies, Measures]:
     """Start the system, if it is one, and time the records at its other end."""
     if system == NO_MIRROR:
         return _probe(stage, trickle, (stage.source.bootstrap_servers, trickle.topic), None)
     flow = Flow(
         alias=f"{system}-{name}",
-        source_bootstrap=stage.source.bootstrap_servers,
+        source_bootstrap=source,
         target_bootstrap=stage.target.bootstrap_servers,
         topics=trickle.topic,
     )

@@ -15,6 +15,7 @@ from bench import tls
 from bench.end_offsets import EndOffsets
 from sparkmirror.embedded import KafkaCluster, machine
 from sparkmirror.embedded.java import SERVER_JVM_ARGS
+from sparkmirror.embedded.long_line import LINE, LongLine
 from sparkmirror.embedded.ports import HOST
 from sparkmirror.embedded.waiting import wait_for
 
@@ -45,6 +46,9 @@ class Stage:
     rounds: int  # of the copy cases
     # Key store of the brokers' TLS listeners, which is also the trust store of their clients.
     tls_store: Path
+    # Lines to the clusters that can be made long; whoever does not use them does not notice.
+    source_line: LongLine
+    target_line: LongLine
 
     @property
     def source_data_folder(self) -> Path:
@@ -71,10 +75,14 @@ def running_stage(out_folder: Path, scale: float, rounds: int) -> Iterator[Stage
     store = tls.make_store(out_folder)
     settings = {**_QUICK_DELETE, **tls.broker_settings(store)}
     with (
-        _cluster("bench-source", settings) as source,
-        _cluster("bench-target", settings) as target,
+        LongLine(out_folder / "logs") as source_line,
+        LongLine(out_folder / "logs") as target_line,
+        _cluster("bench-source", settings, source_line) as source,
+        _cluster("bench-target", settings, target_line) as target,
     ):
-        yield Stage(source, target, out_folder, scale, rounds, store)
+        source_line.connect(source)
+        target_line.connect(target)
+        yield Stage(source, target, out_folder, scale, rounds, store, source_line, target_line)
 
 
 @contextmanager
@@ -93,13 +101,17 @@ def wider_stage(stage: Stage, brokers: int) -> Iterator[Stage]:
         yield replace(stage, source=source, target=target)
 
 
-def _cluster(name: str, properties: Mapping[str, str]) -> KafkaCluster:
+def _cluster(name: str, properties: Mapping[str, str], line: LongLine) -> KafkaCluster:
     heap_mb = _broker_heap_mb()
     heap = f"{heap_mb}m"
     jvm_args = (*SERVER_JVM_ARGS, f"-Xms{heap}", f"-Xmn{heap_mb // 2}m", "-XX:+AlwaysPreTouch")
-    listeners = {tls.LISTENER: "SSL"}
     return KafkaCluster(
-        name, heap=heap, jvm_args=jvm_args, properties=properties, listeners=listeners
+        name,
+        heap=heap,
+        jvm_args=jvm_args,
+        properties=properties,
+        listeners={tls.LISTENER: "SSL", LINE: "PLAINTEXT"},
+        advertised_ports={LINE: line.port},
     )
 
 

@@ -18,6 +18,8 @@ _HEADINGS = {
     "p99_ms": "p99 ms",
     "max_ms": "max ms",
     "steal_percent": "CPU % taken by the host",
+    "mb_vs_20_ms": "MB/s, times that of 20 ms",
+    "cpu_vs_0_ms": "CPU s/GB, times that of 0 ms",
     "window_s": "window s",
     "warm_ups": "warm-up windows",
     "idle_cpu_percent": "idle CPU % of a core",
@@ -35,7 +37,7 @@ _HEADINGS = {
     "task_rss_mb": "largest copy task MB",
 }
 # Not a property of the system.
-_NOT_COMPARED = {"steal_percent", "window_s", "warm_ups"}
+_NOT_COMPARED = {"steal_percent", "window_s", "warm_ups", "mb_vs_20_ms", "cpu_vs_0_ms"}
 # Shown with the figure of the best round.
 _WITH_BEST = {"mb_per_s", "cpu_s_per_gb", "p50_ms", "p99_ms"}
 

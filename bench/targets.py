@@ -10,7 +10,12 @@ from bench.cases import (
     CASES,
     MM2_DEFAULT,
     MM2_TUNED,
+    SOURCE,
     SPARKMIRROR,
+    TARGET,
+    WAN_CASE,
+    WAN_LINES,
+    WAN_PARTITIONS,
     WINDOW_SECONDS,
     CopyCase,
 )
@@ -63,6 +68,25 @@ _REFRESH_FIGURES = (
     "cpu_s",
 )
 
+_WAN_NAMES = (*(line.name for line in WAN_LINES), WAN_CASE.live.name)
+_WAN_TARGETS = (
+    *(
+        Target(f"wan-{far}-80-{partitions}", "mb_per_s", AT_LEAST, limit, against=BETTER_MM2)
+        for far, limit in ((SOURCE, 5.0), (TARGET, 3.0))
+        for partitions in WAN_PARTITIONS
+    ),
+    *(
+        Target(f"wan-source-200-{partitions}", "mb_vs_20_ms", AT_LEAST, 1 / 2)
+        for partitions in WAN_PARTITIONS
+    ),
+    *(
+        Target(f"wan-source-80-{partitions}", "cpu_vs_0_ms", AT_MOST, 2.0)
+        for partitions in WAN_PARTITIONS
+    ),
+    # The way over the line, and 5 ms.
+    Target(WAN_CASE.live.name, "p50_ms", AT_MOST, WAN_CASE.live_delay_ms + 5.0),
+)
+
 TARGETS = (
     Target("1k-none", "mb_per_s", AT_LEAST, 3.5, against=BETTER_MM2),
     Target("1k-none", "cpu_s_per_gb", AT_MOST, 1 / 10, against=BETTER_MM2),
@@ -80,12 +104,18 @@ TARGETS = (
     *(Target(name, "idle_cpu_percent", BELOW, 5.0) for name in ("scale-1000", "scale-10000")),
     Target("scale-10000", "start_s", BELOW, 60.0),
     *(Target("refresh", name, AT_MOST, 1.0, against=MM2_DEFAULT) for name in _REFRESH_FIGURES),
-    *(Target(name, "task_rss_mb", BELOW, 300.0) for name in CASES),
+    *_WAN_TARGETS,
+    *(
+        Target(name, "task_rss_mb", BELOW, 300.0)
+        for name in (*(name for name in CASES if name != WAN_CASE.name), *_WAN_NAMES)
+    ),
     # A shorter window would say that the case has too little data for this machine.
     *(
         Target(name, "window_s", AT_LEAST, WINDOW_SECONDS)
-        for name, case in CASES.items()
-        if isinstance(case, CopyCase)
+        for name in (
+            *(name for name, case in CASES.items() if isinstance(case, CopyCase)),
+            *(line.name for line in WAN_LINES if not line.is_near),
+        )
     ),
 )
 

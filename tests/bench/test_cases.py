@@ -12,6 +12,8 @@ from bench.cases import (
     NO_MIRROR,
     SPARKMIRROR,
     SYSTEMS,
+    WAN_CASE,
+    WAN_PARTITIONS,
     CopyCase,
     LatencyCase,
     ScaleCase,
@@ -19,6 +21,8 @@ from bench.cases import (
     parse_systems,
 )
 from bench.scaling import group_partitions, scale_topics
+from bench.targets import TARGETS
+from bench.wan import data_of
 
 SCALES = ["scale-10", "scale-100", "scale-1000", "scale-10000"]
 
@@ -26,7 +30,7 @@ SCALES = ["scale-10", "scale-100", "scale-1000", "scale-10000"]
 def test_there_are_the_cases_that_results_are_compared_by() -> None:
     copies = ["1k-none", "1k-tls", "100b-lz4", "tiny"]
     others = ["latency-1000", "latency-20000", "scale-10", "scale-100", "scale-1000", "refresh"]
-    assert list(CASES) == [*copies, *others, "scale-10000"]
+    assert list(CASES) == [*copies, *others, "wan", "scale-10000"]
 
 
 def test_latency_is_measured_beside_mm2_by_default_and_no_mirror() -> None:
@@ -122,3 +126,17 @@ def test_times_follow_the_scale(name: str, scale: float, seconds: tuple[float, f
     case = CASES[name]
     assert isinstance(case, LatencyCase | ScaleCase)
     assert case.seconds(scale) == seconds
+
+
+def test_wan_has_a_line_for_every_target() -> None:
+    lines = [line.name for line in WAN_CASE.lines]
+    assert len(lines) == len(set(lines)) == 10
+    measured = {*lines, WAN_CASE.live.name, *CASES} - {WAN_CASE.name}
+    assert {target.case for target in TARGETS} <= measured
+
+
+def test_wan_data_has_as_many_records_in_every_partition() -> None:
+    for partitions in WAN_PARTITIONS:
+        data = data_of(WAN_CASE, partitions)
+        assert data.partitions == partitions
+        assert data.record_count(0.37) % partitions == 0
