@@ -1,23 +1,20 @@
-"""Lines that are cut and stall, many times, at any byte: nothing missing, twice or out of order."""
+"""Long lines that are cut and stall, at any byte: nothing missing, twice or out of order."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from sparkmirror.embedded import KafkaCluster
-from tests.clusters import start_cluster
-from tests.kafka.broker_failures import SHORT_TIMEOUT_MS, SHORT_TIMEOUTS
-from tests.kafka.cut_line import CutLine
+from tests.kafka.broker_failures import SHORT_TIMEOUTS
+from tests.kafka.long_lines import Far, far_cluster, over_lines
 from tests.kafka.mirror_process import Mirror
 from tests.kafka.records import (
     Feeder,
     assert_identical,
+    end_of,
     new_topic,
     wait_for_end,
     wait_until_copied,
@@ -28,38 +25,56 @@ pytestmark = pytest.mark.kafka
 PARTITIONS = 4
 CUTS = 30
 SEED = 20261115
+DELAY_SECONDS = 0.02
+WINDOW_BYTES = 1 << 20
+# Ten times what a client waits for an answer.
+FAULT_SECONDS = 20.0
+WITHIN_SECONDS = 120.0
 
 
-@contextmanager
-def behind(line: CutLine, name: str) -> Iterator[KafkaCluster]:
-    """A cluster that tells everybody to come over the line."""
-    listener = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{line.port}"}
-    with start_cluster(name, properties=listener) as cluster:
-        line.target_port = cluster.brokers[0].port
-        yield cluster
+def wait_until_it_moves(mirror: Mirror, topic: str) -> None:
+    """Records that are written from now on arrive."""
+    for partition in range(PARTITIONS):
+        wanted = end_of(mirror.source, topic, partition) + 1
+        wait_for_end(mirror, topic, wanted, partition, within=WITHIN_SECONDS)
 
 
 @pytest.mark.long
-def test_lines_of_both_sides_are_cut_many_times_and_stall_once(tmp_path: Path) -> None:
+def test_lines_of_both_sides_are_cut_many_times_and_stall(tmp_path: Path) -> None:
     chance = random.Random(SEED)
     with (
-        CutLine() as source_line,
-        CutLine() as target_line,
-        behind(source_line, "cut-source") as source,
-        behind(target_line, "cut-target") as target,
+        far_cluster("cut-source", tmp_path) as source,
+        far_cluster("cut-target", tmp_path) as target,
     ):
-        topic = new_topic(source, partitions=PARTITIONS)
-        with Mirror(tmp_path, source, target, topic, SHORT_TIMEOUTS) as mirror:
-            with Feeder(source, topic, PARTITIONS, per_second=2000):
+        lines = [source.line, target.line]
+        for line in lines:
+            line.stretch(delay_seconds=DELAY_SECONDS, window_bytes=WINDOW_BYTES)
+        topic = new_topic(source.cluster, partitions=PARTITIONS)
+        settings = SHORT_TIMEOUTS | over_lines(source=source.line, target=target.line)
+        with Mirror(tmp_path, source.cluster, target.cluster, topic, settings) as mirror:
+            with Feeder(source.cluster, topic, PARTITIONS, per_second=1000):
                 wait_for_end(mirror, topic, 1)
+                before = target.line.stats().accepted
                 for _ in range(CUTS):
                     time.sleep(chance.uniform(0.02, 0.4))
-                    chance.choice((source_line, target_line)).cut()
-                for line in (target_line, source_line):
-                    line.stall()
-                    time.sleep(SHORT_TIMEOUT_MS / 1000 + 3.0)
-                    line.resume()
-            wait_until_copied(mirror, topic, PARTITIONS)
-            assert target_line.cuts > CUTS / 4
+                    line = chance.choice(lines)
+                    line.cut()
+                    line.mend()
+                wait_until_it_moves(mirror, topic)
+                assert target.line.stats().accepted > before + CUTS / 4
+                for far in (target, source):
+                    fail_for_long(far)
+                    wait_until_it_moves(mirror, topic)
+            wait_until_copied(mirror, topic, PARTITIONS, within=WITHIN_SECONDS)
             assert_identical(mirror, topic, PARTITIONS)
             assert "FAILED" not in mirror.log()
+
+
+def fail_for_long(far: Far) -> None:
+    """A stall, and a cut right after it, each for so long that every client gives up."""
+    far.line.stall()
+    time.sleep(FAULT_SECONDS)
+    far.line.resume()
+    far.line.cut()
+    time.sleep(FAULT_SECONDS)
+    far.line.mend()
