@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from sparkmirror.batches import joining
 from sparkmirror.batches.forward import ForwardRules, Outgoing
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.spark import joiner
@@ -89,7 +90,7 @@ def test_batches_that_cannot_be_joined_are_not_tried_again() -> None:
 
 
 def test_joining_gets_its_share_of_the_time_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, at_work = Clock(), joiner.join
+    clock, at_work = Clock(), joining.join
 
     def join_slowly(batches: Sequence[Outgoing], rules: ForwardRules) -> Outgoing:
         clock.now += 10 * joiner.MOST_SECONDS

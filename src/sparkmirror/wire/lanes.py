@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from math import ceil, inf
+from math import inf
 
 from sparkmirror.errors import BrokerError, DeniedError, KafkaError
 from sparkmirror.types import TopicPartition
@@ -100,11 +100,17 @@ class Lanes:
             seconds = min(lane.fastest_seconds for lane in self.of_node(node))
             if FAR_SECONDS <= seconds < inf:
                 farthest = max(farthest, seconds)
-                lines = min(ceil(seconds * LINES_PER_SECOND), MOST_LINES)
-                self._far_lines[node] = max(lines, self._lines)
+                self._far_lines[node] = self._lines_for(seconds)
         for lane in self._lanes.values():
             lane.is_far = lane.node in self._far_lines
         self.wanted_bytes = min(int(farthest * BYTES_PER_SECOND), MOST_WANTED_BYTES)
+
+    def _lines_for(self, seconds: float) -> int:
+        """Twice as many, and twice again: each change lets partitions wait for a round trip."""
+        lines = self._lines
+        while lines < min(seconds * LINES_PER_SECOND, MOST_LINES):
+            lines *= 2
+        return lines
 
     @staticmethod
     def note_pace(lane: Lane, connection: Connection) -> None:
