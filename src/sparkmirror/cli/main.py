@@ -31,6 +31,7 @@ EXIT_INTERRUPTED = 130
 # only when one of them is asked for, because some import Spark.
 COMMANDS = {
     "run": "sparkmirror.cli.run",
+    "legacy": "sparkmirror.cli.legacy",
     "worker": "sparkmirror.cli.worker",
     "demo": "sparkmirror.cli.demo",
     "kafka": "sparkmirror.cli.kafka",

@@ -65,7 +65,11 @@ def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: boo
     for warning in config.warnings:
         log.warning("%s", warning)
     log.info("flows: %s", ", ".join(str(flow.name) for flow in config.flows))
-    dedicated = DedicatedMirror(config, resume_only=resume_only)
+    return run_until(stop, DedicatedMirror(config, resume_only=resume_only))
+
+
+def run_until(stop: threading.Event, dedicated: DedicatedMirror) -> bool:
+    """The same of a mirror that is not started."""
     try:
         dedicated.start(stop)
         with FlowDisplay(

@@ -107,8 +107,14 @@ def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
     Raises:
         ConfigErrors: everything that is wrong with the file.
     """
-    props = load_properties(path)
-    findings = Findings(str(path))
+    return parse_mm2(load_properties(path), path, str(path), clusters)
+
+
+def parse_mm2(
+    props: Mapping[str, str], path: Path, where: str, clusters: Sequence[str] = ()
+) -> MirrorMakerConfig:
+    """The same of keys that need not be in a file; errors and warnings begin with `where`."""
+    findings = Findings(where)
     providers = load_providers(props, findings)
     file = _File(props, providers, findings, _allowed(props, providers))
     aliases = _aliases(file, clusters)

@@ -43,7 +43,7 @@ class DedicatedMirror:
         tasks = sum(flow.source.tasks_max for flow in config.flows)
         self._resume_only = resume_only
         self._spark = SparkHost(config.spark, slots=tasks)
-        self._groups = _make_groups(config, self._spark)
+        self._groups = self._make_groups(config)
         self.flows = [FlowView(flow, self._groups[_group_key(flow)]) for flow in config.flows]
         self._is_started = False
         self._has_told = False
@@ -109,6 +109,21 @@ class DedicatedMirror:
         self._spark.close()
         return all(group.is_clean for group in groups)
 
+    def make_connectors(self, members: Sequence[Member]) -> Connectors:
+        """What runs for one group, whenever this process leads it."""
+        return make_connectors(members)
+
+    def _make_groups(self, config: MirrorMakerConfig) -> dict[tuple[str, str], FlowGroup]:
+        members: dict[tuple[str, str], list[Member]] = {}
+        every: list[Member] = [*config.flows, *config.heartbeat_pairs]
+        for member in every:
+            members.setdefault(_group_key(member), []).append(member)
+        needed = self._spark if config.flows else None
+        return {key: self._make_group(rows, needed) for key, rows in members.items()}
+
+    def _make_group(self, members: Sequence[Member], spark: SparkHost | None) -> FlowGroup:
+        return FlowGroup(members[0].worker, lambda: self.make_connectors(members), spark)
+
     def _connect(self) -> None:
         """Reach all clusters, and look for positions if all partitions have to have one."""
         groups = self._groups.values()
@@ -136,20 +151,8 @@ def _group_key(member: Member) -> tuple[str, str]:
     return member.name.target, member.worker.group_id
 
 
-def _make_groups(config: MirrorMakerConfig, spark: SparkHost) -> dict[tuple[str, str], FlowGroup]:
-    members: dict[tuple[str, str], list[Member]] = {}
-    every: list[Member] = [*config.flows, *config.heartbeat_pairs]
-    for member in every:
-        members.setdefault(_group_key(member), []).append(member)
-    needed = spark if config.flows else None
-    return {key: _make_group(rows, needed) for key, rows in members.items()}
-
-
-def _make_group(members: Sequence[Member], spark: SparkHost | None) -> FlowGroup:
-    return FlowGroup(members[0].worker, lambda: _make_connectors(members), spark)
-
-
-def _make_connectors(members: Sequence[Member]) -> Connectors:
+def make_connectors(members: Sequence[Member]) -> Connectors:
+    """What MirrorMaker 2 runs for these."""
     flows = [member for member in members if isinstance(member, FlowConfig)]
     pairs = [member for member in members if isinstance(member, HeartbeatPair)]
     checkpoints = [

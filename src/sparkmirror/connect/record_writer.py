@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sparkmirror.batches.forward import stamp
-from sparkmirror.batches.records import Record, encode
+from sparkmirror.batches.records import Record, RecordHeaders, encode
 from sparkmirror.config.clients import ProducerConfig
 from sparkmirror.errors import (
     BrokerError,
@@ -101,8 +101,11 @@ class RecordWriter:
         partition: int,
         records: Sequence[KeyValueTime],
         on_done: OnDone | None = None,
+        headers: RecordHeaders = (),
     ) -> None:
         """Write records (key, value, timestamp in ms) as one batch; returns at once.
+
+        Each of them gets these headers.
 
         `on_done` is called on the writer's thread, with None when the records are stored, else with
         the reason why they never will be. It must not block nor raise.
@@ -111,7 +114,10 @@ class RecordWriter:
             KafkaError: the writer is closed, or died; `on_done` is not called.
             BatchError: there are no records.
         """
-        rows = [Record(at, time_ms, key, value) for at, (key, value, time_ms) in enumerate(records)]
+        rows = [
+            Record(at, time_ms, key, value, headers)
+            for at, (key, value, time_ms) in enumerate(records)
+        ]
         batch = _Batch(TopicPartition(topic, partition), encode(rows), len(rows), on_done)
         with self._changed:
             if self._ended is not None:

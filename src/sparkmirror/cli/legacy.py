@@ -1,0 +1,166 @@
+"""`sparkmirror legacy`: MirrorMaker 1, with the options of kafka-mirror-maker.sh (2.1 to 3.9)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Annotated
+
+import typer
+
+import sparkmirror
+from sparkmirror.cli.run import run_until
+from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
+from sparkmirror.cli.tables import echo
+from sparkmirror.config.legacy import LegacyConfig, LegacyOptions, load_legacy
+from sparkmirror.config.legacy_file import NOTES, mm2_text, shown_settings
+from sparkmirror.connect.background import Background
+from sparkmirror.connect.legacy_mirror import LegacyMirror, identify
+from sparkmirror.embedded.machine import java_program
+from sparkmirror.errors import ConfigError
+
+log = logging.getLogger("sparkmirror")
+
+Text = str | None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("legacy")(legacy)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"sparkmirror {sparkmirror.__version__}")
+        raise typer.Exit
+
+
+def legacy(
+    *,
+    consumer_config: Annotated[
+        Text,
+        typer.Option("--consumer.config", metavar="FILE", help="The source: consumer settings."),
+    ] = None,
+    producer_config: Annotated[
+        Text,
+        typer.Option("--producer.config", metavar="FILE", help="The target: producer settings."),
+    ] = None,
+    include: Annotated[
+        Text,
+        typer.Option(
+            "--include", metavar="REGEX", help="Topics: a Java expression; a comma means | in it."
+        ),
+    ] = None,
+    whitelist: Annotated[
+        Text,
+        typer.Option("--whitelist", metavar="REGEX", help="The same; --include is stronger."),
+    ] = None,
+    num_streams: Annotated[
+        str, typer.Option("--num.streams", metavar="N", help="How many tasks copy.")
+    ] = "1",
+    abort_on_send_failure: Annotated[
+        str,
+        typer.Option(
+            "--abort.on.send.failure",
+            metavar="true|false",
+            help="A record that the target refuses: true fails its task, false leaves it out.",
+        ),
+    ] = "true",
+    offset_commit_interval_ms: Annotated[
+        str,
+        typer.Option(
+            "--offset.commit.interval.ms", metavar="MS", help="How often the group is committed."
+        ),
+    ] = "60000",
+    message_handler: Annotated[
+        Text, typer.Option("--message.handler", metavar="CLASS", help="Refused, with the reason.")
+    ] = None,
+    message_handler_args: Annotated[
+        Text, typer.Option("--message.handler.args", metavar="TEXT", help="Refused too.")
+    ] = None,
+    rebalance_listener: Annotated[
+        Text,
+        typer.Option(
+            "--consumer.rebalance.listener", metavar="CLASS", help="Refused, with the reason."
+        ),
+    ] = None,
+    rebalance_listener_args: Annotated[
+        Text, typer.Option("--rebalance.listener.args", metavar="TEXT", help="Refused too.")
+    ] = None,
+    new_consumer: Annotated[
+        bool, typer.Option("--new.consumer", help="No effect, as in Kafka 2.0 and later.")
+    ] = False,
+    to_mm2: Annotated[
+        bool,
+        typer.Option("--to-mm2", help="Print the mm2.properties that copies the same, and end."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --to-mm2: print JSON.")] = False,
+    log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Do what MirrorMaker 1 (kafka-mirror-maker.sh) does, with its options and its two files.
+
+    Starts where the consumer group (group.id of the consumer's file) has stopped, and commits to it
+    what the target has confirmed, so MirrorMaker 1 can continue after it. Runs until SIGTERM or
+    Ctrl-C. Stop all MirrorMaker 1 processes of the group first: it refuses to start beside them.
+
+    One thing differs: a record keeps its partition number, where MirrorMaker 1 places it by its
+    key. With as many partitions on both clusters, keys that Java producers wrote stay where they
+    are; a topic that has fewer partitions on the target is refused.
+
+    Ends with 0 when stopped and all offsets are committed; 1 when MirrorMaker 1 runs, a cluster
+    cannot be used or offsets are not committed; 2 when an option or a setting is wrong.
+    """
+    options = LegacyOptions(
+        consumer_config=consumer_config,
+        producer_config=producer_config,
+        include=include,
+        whitelist=whitelist,
+        num_streams=num_streams,
+        abort_on_send_failure=abort_on_send_failure,
+        offset_commit_interval_ms=offset_commit_interval_ms,
+        new_consumer=new_consumer,
+        others={
+            "--message.handler": message_handler,
+            "--message.handler.args": message_handler_args,
+            "--consumer.rebalance.listener": rebalance_listener,
+            "--rebalance.listener.args": rebalance_listener_args,
+        },
+    )
+    config = load_legacy(options)
+    if to_mm2:
+        _print(config, as_json)
+    elif as_json:
+        raise ConfigError("--json", None, "prints data of --to-mm2 only", "add --to-mm2")
+    else:
+        _mirror(config, log_level)
+
+
+def _print(config: LegacyConfig, as_json: bool) -> None:
+    if as_json:
+        shown = {
+            "settings": shown_settings(config),
+            "notes": list(NOTES),
+            "warnings": list(config.warnings),
+        }
+        echo(json.dumps(shown, indent=2))
+        return
+    echo(mm2_text(config))
+    for warning in config.warnings:
+        echo(warning, err=True)
+
+
+def _mirror(config: LegacyConfig, log_level: str) -> None:
+    set_up_log(log_level)
+    java_program()  # Spark needs it, and would miss it only after topics were created
+    stop = stop_on_signals()
+    for warning in config.warnings:
+        log.warning("%s", warning)
+    asked = Background(lambda: identify(config))
+    if not asked.wait(stop):
+        return
+    if not run_until(stop, LegacyMirror(config, asked.result)):
+        raise typer.Exit(EXIT_UNCLEAN)

@@ -1,0 +1,51 @@
+"""What MirrorMaker 1 was told as an mm2.properties: `sparkmirror legacy --to-mm2`.
+
+Passwords are not printed: the file reads them from MirrorMaker 1's files, with a config provider.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import javaproperties
+
+from sparkmirror.config.legacy import LegacyConfig
+from sparkmirror.config.masking import is_secret
+from sparkmirror.config.providers import CONFIG_PROVIDERS
+
+PROVIDER = "mm1"
+PROVIDER_CLASS = "org.apache.kafka.common.config.provider.FileConfigProvider"
+PLACEHOLDER = "${"
+NOTES = (
+    "MirrorMaker 2 and `sparkmirror run` do not read the consumer group: without stored positions",
+    "they begin as auto.offset.reset says. To continue where `sparkmirror legacy` stopped, add",
+    "target.offset.storage.topic with the name that its log has at the start.",
+    "Topics whose names begin with __ or a dot are not copied, and those that end in heartbeats",
+    "are renamed: that is MirrorMaker 2's IdentityReplicationPolicy.",
+    "Records keep their partition number; MirrorMaker 1 places them by their keys.",
+)
+
+
+def shown_settings(config: LegacyConfig) -> dict[str, str]:
+    """The settings in the order of the file, with a placeholder for each password."""
+    shown = {name: _shown(config, name, value) for name, value in config.mm2_props.items()}
+    if shown != config.mm2_props:
+        known = shown.get(CONFIG_PROVIDERS)
+        shown[CONFIG_PROVIDERS] = f"{known}, {PROVIDER}" if known else PROVIDER
+        shown[f"{CONFIG_PROVIDERS}.{PROVIDER}.class"] = PROVIDER_CLASS
+    return shown
+
+
+def mm2_text(config: LegacyConfig) -> str:
+    """The file, without a line end after its last line."""
+    lines = ["# Made by sparkmirror legacy --to-mm2.", *(f"# {note}" for note in NOTES)]
+    for name, value in shown_settings(config).items():
+        lines.append(javaproperties.join_key_value(name, value, separator=" = "))
+    return "\n".join(lines)
+
+
+def _shown(config: LegacyConfig, name: str, value: str) -> str:
+    place = config.places.get(name)
+    if place is None or not is_secret(place.key) or PLACEHOLDER in value:
+        return value
+    return f"${{{PROVIDER}:{Path(place.where).resolve()}:{place.key}}}"

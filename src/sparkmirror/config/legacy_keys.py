@@ -1,0 +1,87 @@
+"""What becomes of MirrorMaker 1's options and keys: tables.
+
+Options and keys that are in none of these go to the flow under MirrorMaker 2's name for them.
+"""
+
+from __future__ import annotations
+
+SOURCE, TARGET = "source", "target"
+CONSUMER_GROUP = "group.id"
+EXCLUDE_INTERNAL = "exclude.internal.topics"
+AUTO_COMMIT = "enable.auto.commit"
+INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
+
+
+def flow_key(name: str) -> str:
+    """The key of the one flow, in an mm2 file."""
+    return f"{SOURCE}->{TARGET}.{name}"
+
+
+# Only the records are copied: MirrorMaker 1 has none of MirrorMaker 2's other parts.
+FIXED = {
+    "clusters": f"{SOURCE}, {TARGET}",
+    flow_key("enabled"): "true",
+    "emit.heartbeats.enabled": "false",
+    flow_key("heartbeats.replication.enabled"): "false",
+    flow_key("emit.checkpoints.enabled"): "false",
+    flow_key("emit.offset-syncs.enabled"): "false",
+    flow_key("sync.topic.configs.enabled"): "false",
+    flow_key("sync.topic.acls.enabled"): "false",
+    flow_key("topics.exclude"): "",
+    # The target's default, as for a topic that its brokers create for MirrorMaker 1's producer.
+    flow_key("replication.factor"): "-1",
+}
+# MirrorMaker 2's own topics, which it always has.
+MM2_FIXED = {
+    f"{TARGET}.{kind}.storage.replication.factor": "-1" for kind in ("offset", "config", "status")
+}
+
+# (reason, what to do instead)
+Refusal = tuple[str, str]
+_HANDLER: Refusal = (
+    "runs Java code on every record, and records are forwarded here as whole batches",
+    (
+        "change the records in an application on the target; a handler that only leaves out topics "
+        "is an --include, one that renames them is a replication policy of sparkmirror run "
+        "(docs/filters.md)"
+    ),
+)
+_LISTENER: Refusal = (
+    "is called when MirrorMaker 1's consumers rebalance, and no consumers are in a group here",
+    "leave it out; offsets are committed for what the target has confirmed, without it",
+)
+REFUSED_OPTIONS: dict[str, Refusal] = {
+    "--message.handler": _HANDLER,
+    "--message.handler.args": _HANDLER,
+    "--consumer.rebalance.listener": _LISTENER,
+    "--rebalance.listener.args": _LISTENER,
+}
+
+_ZOOKEEPER: Refusal = (
+    "belongs to the old consumer, whose offsets are in ZooKeeper: where it stopped cannot be read",
+    (
+        "let the group commit to Kafka first (offsets.storage=kafka and dual.commit.enabled, or "
+        "set them with kafka-consumer-groups.sh --reset-offsets), then name the brokers with "
+        "bootstrap.servers and take this line away"
+    ),
+)
+_OLD_PRODUCER: Refusal = (
+    "belongs to the old producer of Kafka 0.8",
+    "name the target's brokers with bootstrap.servers and take this line away",
+)
+REFUSED_OF_CONSUMER: dict[str, Refusal] = {
+    "zookeeper.connect": _ZOOKEEPER,
+    "offsets.storage": _ZOOKEEPER,
+    "dual.commit.enabled": _ZOOKEEPER,
+}
+REFUSED_OF_PRODUCER: dict[str, Refusal] = {
+    "metadata.broker.list": _OLD_PRODUCER,
+    "request.required.acks": _OLD_PRODUCER,
+}
+
+IGNORED_OF_CONSUMER = {
+    "client.id": "MirrorMaker 1 puts group.id in its place, and so does sparkmirror",
+}
+IGNORED_OF_PRODUCER = {
+    "producer.type": "every batch is confirmed by the target before its offset is committed",
+}

@@ -1,0 +1,1 @@
+"""MirrorMaker 1 and `sparkmirror legacy`, which takes its place, on real brokers."""
