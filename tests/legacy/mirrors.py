@@ -137,6 +137,14 @@ def sparkmirror_legacy(files: Files, *words: str) -> Iterator[Process]:
 
 
 @contextmanager
+def sparkmirror_run(file: Path, *words: str) -> Iterator[Process]:
+    """`sparkmirror run` with an mm2 file."""
+    command = [sys.executable, "-m", "sparkmirror.cli.main", "run", str(file), *words]
+    with _ending(Process(command, file.with_suffix(".log"), 0)) as process:
+        yield process
+
+
+@contextmanager
 def _ending(process: Process) -> Iterator[Process]:
     try:
         yield process

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from sparkmirror.embedded import KafkaCluster
 from tests.clusters import create_topic, wait_for
+from tests.group_members import member
 from tests.legacy.mirrors import (
     COPY_SECONDS,
     Files,
@@ -17,6 +20,7 @@ from tests.legacy.mirrors import (
     produce_keyed,
     source_ends,
     sparkmirror_legacy,
+    sparkmirror_run,
     wait_until_copied,
 )
 
@@ -84,3 +88,63 @@ def test_mirror_maker_1_then_sparkmirror_then_mirror_maker_1(
     assert files.committed() == (
         source_ends(files, topic, PARTITIONS) | source_ends(files, later, 2)
     )
+
+
+def test_another_process_takes_over_and_then_an_mm2_file(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    files = Files(tmp_path, source_cluster, target_cluster)
+    topic = create_topic(source_cluster, f"{files.prefix}-orders", partitions=PARTITIONS)
+    produce_keyed(source_cluster, topic, range(RECORDS))
+    with sparkmirror_legacy(files) as first:
+        wait_for(
+            lambda: topic in topics_of(target_cluster),
+            within=COPY_SECONDS,
+            describe=lambda: f"{topic} on the target; {first.log_end()}",
+        )
+        wait_until_copied(files, topic, PARTITIONS, first)
+        wait_for(
+            lambda: files.committed() == source_ends(files, topic, PARTITIONS),
+            within=COPY_SECONDS,
+            describe=lambda: f"all is committed; {first.log_end()}",
+        )
+        with sparkmirror_legacy(files) as second:
+            second.wait_for_log("stands by")
+            first.kill()
+            produce_keyed(source_cluster, topic, range(RECORDS, 2 * RECORDS))
+            wait_until_copied(files, topic, PARTITIONS, second)
+            second.stop()
+            (line,) = [each for each in second.log.splitlines() if "has offsets of" in each]
+    positions = line.rpartition("those in ")[2].strip("'")
+    # Positions were stored and committed before the kill: nothing is there twice.
+    assert_same_records(files, topic, PARTITIONS)
+
+    made = subprocess.run(
+        [sys.executable, "-m", "sparkmirror.cli.main", "legacy", *files.options, "--to-mm2"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    file = tmp_path / "mm2.properties"
+    file.write_text(f"{made.stdout}\ntarget.offset.storage.topic = {positions}\n")
+    produce_keyed(source_cluster, topic, range(2 * RECORDS, 3 * RECORDS))
+    with sparkmirror_run(file, "--resume-only") as mirror:
+        wait_until_copied(files, topic, PARTITIONS, mirror)
+        mirror.stop()
+    assert_same_records(files, topic, PARTITIONS)
+
+
+def test_it_ends_when_mirror_maker_1_is_started_beside_it(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    files = Files(tmp_path, source_cluster, target_cluster)
+    topic = create_topic(source_cluster, f"{files.prefix}-orders")
+    produce_keyed(source_cluster, topic, range(10))
+    with sparkmirror_legacy(files) as ours:
+        ours.wait_for_log("flows started")
+        with member(source_cluster, topic, files.group):
+            assert ours.wait() == 1
+            assert f"group '{files.group}' has active members on 'source'" in ours.log
+            with sparkmirror_legacy(files) as refused:
+                assert refused.wait() == 1
+                assert f"group '{files.group}' has active members on 'source'" in refused.log
