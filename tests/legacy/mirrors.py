@@ -19,8 +19,8 @@ from sparkmirror.types import TopicPartition
 from tests.clusters import end_offset, read_partition, unique_name, wait_for
 from tests.group_offsets import committed_offsets
 
-COPY_SECONDS = 90.0
-STOP_SECONDS = 60.0
+COPY_SECONDS = 300.0
+STOP_SECONDS = 120.0
 _LOG_LINES = 40
 # MirrorMaker 1 ends as a Java program does on SIGTERM.
 MM1_CODE = 128 + 15

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from sparkmirror.embedded import KafkaCluster
-from tests.clusters import create_topic, wait_for
+from tests.clusters import create_topic, end_offset, produce, wait_for
 from tests.group_members import member
+from tests.kafka.console_tools import run_tool
 from tests.legacy.mirrors import (
     COPY_SECONDS,
     Files,
@@ -33,6 +34,18 @@ RECORDS = 3000
 def topics_of(cluster: KafkaCluster) -> set[str]:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     return set(admin.list_topics(timeout=30).topics)
+
+
+def partitions_of(cluster: KafkaCluster, topic: str) -> int:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    return len(admin.list_topics(topic, timeout=30).topics[topic].partitions)
+
+
+def add_partition(cluster: KafkaCluster, topic: str, count: int) -> None:
+    """Let the topic have so many, and wait until each has a leader."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.create_partitions([NewPartitions(topic, count)])[topic].result(30)
+    end_offset(cluster, topic, count - 1)
 
 
 @pytest.mark.parametrize("version", ["3.9.1", "2.8.2"])
@@ -62,8 +75,15 @@ def test_mirror_maker_1_then_sparkmirror_then_mirror_maker_1(
             within=COPY_SECONDS,
             describe=lambda: f"{later} on the target; {ours.log_end()}",
         )
-        wait_until_copied(files, later, 2, ours)
-        ends = source_ends(files, topic, PARTITIONS) | source_ends(files, later, 2)
+        add_partition(source_cluster, later, 3)
+        produce(source_cluster, later, [b"in a new partition"], partition=2)
+        wait_for(
+            lambda: partitions_of(target_cluster, later) == 3,
+            within=COPY_SECONDS,
+            describe=lambda: f"the new partition on the target; {ours.log_end()}",
+        )
+        wait_until_copied(files, later, 3, ours)
+        ends = source_ends(files, topic, PARTITIONS) | source_ends(files, later, 3)
         wait_for(
             lambda: files.committed() == ends,
             within=COPY_SECONDS,
@@ -73,20 +93,23 @@ def test_mirror_maker_1_then_sparkmirror_then_mirror_maker_1(
         wait_until_copied(files, topic, PARTITIONS, ours)
         ours.stop()
     assert files.committed() == (
-        source_ends(files, topic, PARTITIONS) | source_ends(files, later, 2)
+        source_ends(files, topic, PARTITIONS) | source_ends(files, later, 3)
     )
     assert topics_of(source_cluster) - before[0] == {later}
     (positions,) = topics_of(target_cluster) - before[1] - {later}
     assert positions.startswith(f"mm2-offsets.{files.group}.")
+    shown = run_tool(source_cluster, "kafka-consumer-groups", "--describe", "--group", files.group)
+    lags = [line.split()[5] for line in shown if line.startswith(files.group)]
+    assert lags == ["0"] * (PARTITIONS + 3)
 
     produce_keyed(source_cluster, topic, range(3 * RECORDS, 4 * RECORDS))
     with mirror_maker_1(files, version) as genuine:
         wait_until_copied(files, topic, PARTITIONS, genuine)
         genuine.stop()
     assert_same_records(files, topic, PARTITIONS)
-    assert_same_records(files, later, 2)
+    assert_same_records(files, later, 3)
     assert files.committed() == (
-        source_ends(files, topic, PARTITIONS) | source_ends(files, later, 2)
+        source_ends(files, topic, PARTITIONS) | source_ends(files, later, 3)
     )
 
 

@@ -34,7 +34,6 @@ from sparkmirror.mirror.group_positions import (
     plan_seeds,
 )
 from sparkmirror.mirror.partitioner import partition_for_key
-from sparkmirror.mirror.permissions import NO_TRACE
 from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.mirror.records import encode_offset_key, encode_offset_value
 from sparkmirror.types import TopicPartition
@@ -52,6 +51,7 @@ RENEW_SECONDS = 3600.0
 WRITE_SECONDS = 30.0
 LAST_REQUEST_SECONDS = 3.0
 
+NOT_YET = "nothing is copied before that"
 IN_USE = (
     "group '{group}' has active members on '{alias}' ({state}): MirrorMaker 1 runs; stop all of "
     "its processes first, or both would copy every record"
@@ -237,7 +237,7 @@ class LegacyGroup:
         topic = self._store.topic
         errors: list[KafkaError | None] = []
         producer = ProducerConfig(worker.client)
-        writer = RecordWriter(producer, f"'{topic}'", {topic: NO_TRACE})
+        writer = RecordWriter(producer, f"'{topic}'", {topic: NOT_YET})
         writer.start()
         try:
             for at, batch in rows.items():
