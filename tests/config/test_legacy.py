@@ -126,6 +126,15 @@ def test_options_and_keys_reach_the_flow(tmp_path: Path) -> None:
     assert config.warnings == ()
 
 
+@pytest.mark.parametrize(("commit_ms", "flush_ms"), [("0", 500), ("2000", 2000), ("60000", 5000)])
+def test_tasks_store_often_and_not_all_the_time(
+    tmp_path: Path, commit_ms: str, flush_ms: int
+) -> None:
+    config = load(tmp_path, offset_commit_interval_ms=commit_ms)
+    assert config.commit_interval_ms == int(commit_ms)
+    assert flow_of(config).worker.offset_flush_interval_ms == flush_ms
+
+
 def test_an_include_is_stronger_than_a_whitelist(tmp_path: Path) -> None:
     assert flow_of(load(tmp_path, include="a", whitelist="b")).source.topics == ("a",)
     given = replace(options(tmp_path), include=None, whitelist="b,c")

@@ -19,6 +19,7 @@ from sparkmirror.types import TopicPartition
 from tests.clusters import create_topic, produce, wait_for
 from tests.group_members import member
 from tests.group_offsets import commit_offsets
+from tests.kafka.topics import delete_topic
 from tests.legacy.mirrors import Files
 
 pytestmark = pytest.mark.kafka
@@ -160,6 +161,22 @@ def test_a_position_that_the_group_forgot_is_kept_and_told(
     assert f"has no offset any more of {world.tp(1)}" in caplog.text
     assert world.end(again)
     assert world.files.committed() == {world.tp(0): 4, world.tp(1): 6}
+
+
+def test_a_topic_that_was_deleted_does_not_keep_the_others_from_being_committed(
+    world: World,
+) -> None:
+    gone = create_topic(world.files.source, f"{world.files.prefix}-gone")
+    commit_offsets(
+        world.files.source, world.files.group, {TopicPartition(gone, 0): 0, world.tp(0): 4}
+    )
+    group = world.begin()
+    delete_topic(world.files.source, gone)
+    group._write({world.tp(0): 7})
+    world.tasks.assignment = [[TopicPartition(gone, 0), world.tp(0)]]
+    group.stop()
+    assert group.join(10.0)
+    assert world.files.committed() == {world.tp(0): 7}
 
 
 def test_topics_with_fewer_partitions_on_the_target_are_refused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,20 +32,23 @@ PARTITIONS = 3
 RECORDS = 3000
 
 
+@cache
+def admin_of(cluster: KafkaCluster) -> AdminClient:
+    """One for all questions: each has threads of its own."""
+    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+
+
 def topics_of(cluster: KafkaCluster) -> set[str]:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    return set(admin.list_topics(timeout=30).topics)
+    return set(admin_of(cluster).list_topics(timeout=30).topics)
 
 
 def partitions_of(cluster: KafkaCluster, topic: str) -> int:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    return len(admin.list_topics(topic, timeout=30).topics[topic].partitions)
+    return len(admin_of(cluster).list_topics(topic, timeout=30).topics[topic].partitions)
 
 
 def add_partition(cluster: KafkaCluster, topic: str, count: int) -> None:
     """Let the topic have so many, and wait until each has a leader."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.create_partitions([NewPartitions(topic, count)])[topic].result(30)
+    admin_of(cluster).create_partitions([NewPartitions(topic, count)])[topic].result(30)
     end_offset(cluster, topic, count - 1)
 
 

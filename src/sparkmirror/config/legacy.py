@@ -44,8 +44,8 @@ OPTIONS = "the command line"
 INCLUDE = "--include"
 QUOTES = re.compile(r"""^["']+|["']+$""")
 OWN_OF_CONSUMER = (CONSUMER_GROUP, EXCLUDE_INTERNAL, AUTO_COMMIT)
-# How often tasks store what was copied, at the most; the group follows with the user's interval.
-MOST_FLUSH_MS = 5000
+# How often tasks store what was copied; the group follows with the user's interval.
+LEAST_FLUSH_MS, MOST_FLUSH_MS = 500, 5000
 DEFAULT_METADATA_AGE_MS = 300_000
 
 
@@ -287,7 +287,7 @@ def _found_in(findings: Findings, where: str) -> Findings:
 
 
 def _run_props(props: Mapping[str, str], commit_ms: int) -> dict[str, str]:
-    flush = str(min(commit_ms, MOST_FLUSH_MS))
+    flush = str(min(max(commit_ms, LEAST_FLUSH_MS), MOST_FLUSH_MS))
     return {
         **props,
         POLICY_KEY: LEGACY_POLICY,

@@ -24,7 +24,7 @@ from sparkmirror.connect.offset_store import OffsetStore
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.connect.ticker import Ticker
-from sparkmirror.errors import KafkaError, MirrorError, TransportError
+from sparkmirror.errors import BrokerError, KafkaError, MirrorError, TransportError
 from sparkmirror.mirror.group_positions import (
     IDLE,
     changed_by_others,
@@ -38,6 +38,7 @@ from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.mirror.records import encode_offset_key, encode_offset_value
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin import Admin
+from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from sparkmirror.wire.group_admin import GroupAdmin, GroupOffset
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,8 @@ log = logging.getLogger(__name__)
 WATCH_SECONDS = 5.0
 # The first commit after a start, or after new partitions: a crash right then loses no position.
 FIRST_COMMIT_SECONDS = 1.0
+# Each commit reads the offsets topic.
+LEAST_SECONDS = 0.5
 # Brokers forget offsets of a group without members a week (offsets.retention.minutes) after their
 # last commit, also of partitions that have nothing new.
 RENEW_SECONDS = 3600.0
@@ -70,7 +73,7 @@ class LegacyGroup:
         self._flow = flow
         self._group = group
         self._source = source
-        self._interval = interval_ms / 1000
+        self._interval = max(interval_ms / 1000, LEAST_SECONDS)
         self._store = OffsetStore.of(flow.worker, flow.source)
         self._mark = ""
         self._last: dict[TopicPartition, int] = {}
@@ -176,10 +179,14 @@ class LegacyGroup:
         committed = self._committed()
         self._say_changed(changed_by_others(self._last, committed, self._mark, wanted))
         changes = plan_commit(wanted, committed, self._mark, everything=everything)
-        for error in self._groups.alter_offsets(self._group, changes).values():
-            if error is not None:
-                raise self._in_use("its commit was refused") if is_in_use(error) else error
-        self._last |= {tp: offset for tp, (offset, _) in changes.items()}
+        outcomes = self._groups.alter_offsets(self._group, changes)
+        for error in outcomes.values():
+            if is_in_use(error):
+                raise self._in_use("its commit was refused")
+            # Of a topic that was just deleted, the group's offsets are gone, too.
+            if error is not None and not _is_gone(error):
+                raise error
+        self._last |= {tp: changes[tp][0] for tp, error in outcomes.items() if error is None}
 
     def _commit_if_due(self) -> None:
         """Soon after the assignment has changed, then less and less often, at last as asked."""
@@ -292,6 +299,10 @@ class LegacyGroup:
                 self._group,
                 some_names(map(str, partitions)),
             )
+
+
+def _is_gone(error: KafkaError) -> bool:
+    return isinstance(error, BrokerError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
 
 
 class _InUse(KafkaError):
