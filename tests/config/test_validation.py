@@ -277,3 +277,32 @@ def test_secrets_are_not_shown() -> None:
     infos = validate_connector(None, props, worker_file())
     assert row(infos, "ssl.keystore.password")["value"]["value"] == "[hidden]"
     assert row(infos, "producer.override.sasl.jaas.config")["value"]["value"] == "[hidden]"
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("topic.filter.class", "write the topic filter as a Python class and name it module:Class"),
+        ("replication.policy.class", "Java classes cannot be loaded; write the replication policy"),
+        ("value.converter", "leave it out, because records are copied byte for byte"),
+    ],
+)
+def test_a_java_class_is_refused_in_connects_words_and_the_log_says_what_to_do(
+    key: str, hint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    props = {"name": "n", "connector.class": "MirrorSourceConnector", key: "com.acme.Own"}
+    infos = validate_connector(None, props, worker_file())
+    (errors,) = [row["value"]["errors"] for row in infos["configs"] if row["value"]["name"] == key]
+    words = f"Invalid value com.acme.Own for configuration {key}: Class com.acme.Own"
+    assert errors == [f"{words} could not be found."]
+    (line,) = [text for text in caplog.messages if key in text]
+    assert hint in line
+    assert "com.acme.Own" not in line
+
+
+def test_a_connector_of_somebody_elses_is_explained_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with pytest.raises(UnknownConnectorClass):
+        validate_connector(None, {"name": "n", "connector.class": "com.acme.Sink"}, worker_file())
+    assert "only MirrorMaker 2's three connectors run here" in caplog.text

@@ -8,9 +8,11 @@ Mirrors: org.apache.kafka.connect.runtime.AbstractHerder (4.3).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 
 from sparkmirror.config.allowed_access import NOT_ALLOWED
+from sparkmirror.config.class_hints import OF_CONNECTORS, class_hints
 from sparkmirror.config.client_keys import PRODUCER_KEYS
 from sparkmirror.config.clients import with_prefix
 from sparkmirror.config.connector_file import NULL_VALUE, PRODUCER_OVERRIDE, collect_connector
@@ -37,6 +39,7 @@ from sparkmirror.config.not_yet import NOT_YET
 from sparkmirror.config.plugin_modules import NOT_LISTED
 from sparkmirror.config.plugins import (
     CONNECTOR_CLASS,
+    UnknownConnectorClass,
     UnknownVersion,
     check_plugin,
     check_version,
@@ -45,6 +48,8 @@ from sparkmirror.config.plugins import (
 from sparkmirror.config.providers import resolve
 from sparkmirror.config.validators import CONVERTER_KEYS, check_value, parse_java
 from sparkmirror.config.worker_file import WorkerFile
+
+log = logging.getLogger(__name__)
 
 PLUGIN_VERSION = "connector.plugin.version"
 INVALID = "Connector configuration is invalid and contains the following"
@@ -64,7 +69,14 @@ def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> 
         WrongPlugin, NoConnectorClass, UnknownConnectorClass: it is no use to go on.
     """
     with provisional() as hide:
-        infos = _validate(plugin, props, worker)
+        try:
+            infos = _validate(plugin, props, worker)
+        except UnknownConnectorClass:
+            log.warning("a connector is refused: %s", OF_CONNECTORS)
+            raise
+        errors = {row["value"]["name"]: row["value"]["errors"] for row in infos["configs"]}
+        for hint in class_hints(errors):
+            log.warning("settings of a connector are refused: %s", hint)
         for row in infos["configs"]:
             row["value"]["errors"] = [hide(text) for text in row["value"]["errors"]]
         return infos

@@ -17,6 +17,7 @@ Validator = Callable[[str, Any], str | None]
 
 # Converters of others that may be installed beside Kafka's; they are named, never loaded.
 FOREIGN_CONVERTERS = ("io.confluent.", "io.apicurio.", "com.amazonaws.")
+NO_CLASS = "could not be found."
 CONVERTER_KEYS = tuple(f"{part}.converter" for part in ("key", "value", "header"))
 
 
@@ -37,7 +38,7 @@ def _reason(type_: Type, text: str) -> str:
     if type_ is Type.BOOLEAN:
         return "Expected value to be either true or false"
     if type_ is Type.CLASS:
-        return f"Class {text} could not be found."
+        return f"Class {text} {NO_CLASS}"
     return f"Not a number of type {type_}"
 
 
