@@ -20,6 +20,7 @@ from sparkmirror.mirror.offset_map_writer import OffsetMapWriter
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.group_admin import GroupAdmin
+from tests.cli.test_group_options import connector
 from tests.clusters import Record, create_topic, produce, unique_name
 from tests.group_members import member
 
@@ -66,6 +67,13 @@ def write(path: Path, keys: Mapping[str, str]) -> str:
             ["--groups=(", "bootstrap.servers=nowhere", "--policy=x.Y", "--source"],
         ),
         (CLIENT | {"replication.policy.class": "x.Y"}, ["-src", "us"], ["x.Y: this class is not"]),
+        (
+            CLIENT | {"security.protocol": "SASL_SSL"},
+            ["-src", "us", "-ssl"],
+            ["-ssl: it stands for security.protocol=SSL, and the file says SASL_SSL; take"],
+        ),
+        (CLIENT, ["-src", "us", "-mtls"], ["-mtls: a certificate of our own is needed", "names n"]),
+        (MM2, ["-src", "us", "--target", "eu", "-ssl"], ["-ssl: ", "is an mm2 file, which says"]),
         (MM2, [], ["more than one flow *->*: us->eu, us->asia"]),
         (MM2, ["-src", "eu"], ["no flow eu->*; it has us->eu, us->asia"]),
         (MM2, ["--target", "eu", "-rpc", "Identity"], ["--policy=Identity", "is an mm2 file"]),
@@ -296,6 +304,10 @@ def test_sync_with_the_words_of_the_sample_application(
         ],
     }
     assert committed(admin, group) == {orders: 8}
+    assert run("sync", *words, *policy, "-int", "0.2", "-rf", "1", "-t", "ExampleTopic") == 0
+    out, err = capsys.readouterr()
+    assert "1 kept" in out
+    assert "--topic has no effect, as in the sample application" in err
     assert run("sync", *words[2:], "-cgi", f"{group},missing", "--once") == 1
     assert "missing" in capsys.readouterr().out
 
@@ -348,6 +360,11 @@ def test_translate_by_map_and_by_syncs(
     ] == [(51, "MM2's rule", 26), (77, "exact", 0)]
     assert run("translate", "-pfp", file, "--group", group) == 0
     assert "2 partitions, 1 exact" in capsys.readouterr().out
+    servers = source_cluster.bootstrap_servers, target_cluster.bootstrap_servers
+    settings = tmp_path / "mm2-cpc.json"
+    settings.write_text(json.dumps(connector("Checkpoint", us, eu, *servers)))
+    assert run("translate", "-pfp", str(settings), "--group", group) == 0
+    assert f"{us}->{eu}: 2 partitions, 1 exact" in capsys.readouterr().out
     assert run("translate", "-pfp", file, "--group", "nobody") == 1
     assert f"group 'nobody' has no committed offset on '{us}'" in capsys.readouterr().err
 

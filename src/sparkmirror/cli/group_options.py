@@ -16,13 +16,16 @@ from sparkmirror.config.classes import DEFAULT_POLICY, IDENTITY_POLICY
 from sparkmirror.config.client_keys import ADMIN_KEYS
 from sparkmirror.config.clients import ClientConfig, parse_client
 from sparkmirror.config.connector_keys import COMMON_KEYS
+from sparkmirror.config.connectors import CheckpointConfig
 from sparkmirror.config.expansion import CLUSTERS
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.keys import BadValue, Definition, parse_list
 from sparkmirror.config.mm2 import FlowConfig, load_mm2
+from sparkmirror.config.plugins import CONNECTOR_CLASS
 from sparkmirror.config.properties import load_properties
 from sparkmirror.config.providers import resolve
 from sparkmirror.config.regexes import compile_patterns
+from sparkmirror.connect.checked_file import load_checked
 from sparkmirror.connect.group_tool import SyncSettings
 from sparkmirror.errors import ConfigError, ConfigErrors
 from sparkmirror.mirror.policy import ReplicationPolicy, flow_policy, make_policy
@@ -35,6 +38,8 @@ SHORT_POLICIES = {"Default": DEFAULT_POLICY, "Identity": IDENTITY_POLICY}
 # The sample application's files name keys after Java constants: BOOTSTRAP_SERVERS_CONFIG.
 CONSTANT_SUFFIX = "_CONFIG"
 TARGET = "target"
+PROTOCOL, SSL = "security.protocol", "SSL"
+OWN_CERTIFICATE = ("ssl.keystore.location", "ssl.keystore.certificate.chain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ class SyncOptions:
     target: str | None = None
     policy: str | None = None
     separator: str | None = None
+    tls: bool = False
+    mutual_tls: bool = False
 
 
 class _Client(NamedTuple):
@@ -92,7 +99,7 @@ def choose_flow(path: Path, source: str | None, target: str | None) -> FlowConfi
     """
     if CLUSTERS not in load_properties(path):
         reason = "this is not an mm2 file, and both clusters are needed"
-        remedy = "name the mm2 file of the mirror: it says how to reach them"
+        remedy = "name the mm2 file of the mirror, or its checkpoint connector's settings"
         raise ConfigErrors([ConfigError("", None, reason, remedy, str(path))])
     flows = load_mm2(path).flows
     chosen = [
@@ -103,6 +110,25 @@ def choose_flow(path: Path, source: str | None, target: str | None) -> FlowConfi
     if len(chosen) != 1:
         raise ConfigErrors([_not_one(path, flows, chosen, source, target)])
     return chosen[0]
+
+
+def choose_checkpoints(
+    path: Path, source: str | None, target: str | None, worker: Path | None
+) -> CheckpointConfig:
+    """The checkpoint settings of an mm2 file's flow, or of a checkpoint connector's own file.
+
+    Raises:
+        ConfigErrors, ConfigError: the file is neither or is wrong, or the options fit no flow.
+    """
+    if path.suffix != ".json" and CONNECTOR_CLASS not in load_properties(path):
+        return choose_flow(path, source, target).checkpoint
+    (connector,) = load_checked(path, worker).connectors
+    config = connector.config
+    if not isinstance(config, CheckpointConfig):
+        reason = "these are not the settings of a checkpoint connector"
+        remedy = "name the file of the MirrorCheckpointConnector: it knows both clusters"
+        raise ConfigError(CONNECTOR_CLASS, None, reason, remedy, str(path))
+    return config
 
 
 @contextmanager
@@ -140,10 +166,16 @@ def _read_client(options: SyncOptions, errors: list[ConfigError]) -> _Client | N
 
 
 def _of_flow(options: SyncOptions, errors: list[ConfigError]) -> _Client:
-    for name, given in (("--policy", options.policy), ("--separator", options.separator)):
+    for name, given in (
+        ("--policy", options.policy),
+        ("--separator", options.separator),
+        ("-ssl", options.tls or None),
+        ("-mtls", options.mutual_tls or None),
+    ):
         if given is not None:
+            shown = given if isinstance(given, str) else None
             reason = f"{options.properties} is an mm2 file, which says that itself"
-            errors.append(ConfigError(name, given, reason, "take the option away"))
+            errors.append(ConfigError(name, shown, reason, "take the option away"))
     config = choose_flow(options.properties, options.source, options.target).checkpoint
     return _Client(
         config.source_alias,
@@ -158,7 +190,7 @@ def _of_target(
     options: SyncOptions, props: Mapping[str, str], errors: list[ConfigError]
 ) -> _Client | None:
     findings = Findings(str(options.properties))
-    values = resolve(_dotted(props), None, findings)
+    values = _with_tls(options, resolve(_dotted(props), None, findings), errors)
     alias = options.target or TARGET
     client = parse_client(Settings(values, findings), alias) if props else None
     policy: ReplicationPolicy | None = None
@@ -172,6 +204,23 @@ def _of_target(
     if client is None or policy is None:
         return None
     return _Client(options.source or "", policy, client, client, client.default_api_timeout_ms)
+
+
+def _with_tls(
+    options: SyncOptions, values: dict[str, str], errors: list[ConfigError]
+) -> dict[str, str]:
+    """As the sample application has it: TLS is an option, and its stores are in the file."""
+    if not (options.tls or options.mutual_tls):
+        return values
+    name = "-mtls" if options.mutual_tls else "-ssl"
+    given = values.get(PROTOCOL, SSL).upper()
+    if given != SSL:
+        reason = f"it stands for {PROTOCOL}={SSL}, and the file says {given}"
+        errors.append(ConfigError(name, None, reason, "take the option away: the file says all"))
+    if options.mutual_tls and not any(values.get(key) for key in OWN_CERTIFICATE):
+        reason = f"a certificate of our own is needed, and {options.properties} names none"
+        errors.append(ConfigError(name, None, reason, f"set {OWN_CERTIFICATE[0]} there"))
+    return values | {PROTOCOL: given}
 
 
 def _make_policy(

@@ -16,11 +16,11 @@ import typer
 
 from sparkmirror.cli.group_options import (
     SyncOptions,
-    choose_flow,
+    choose_checkpoints,
     read_sync_options,
 )
 from sparkmirror.cli.tables import echo, print_table
-from sparkmirror.config.mm2 import FlowConfig
+from sparkmirror.config.connectors import CheckpointConfig
 from sparkmirror.connect.group_tool import GroupTool, Outcome, SyncRow, SyncSettings
 from sparkmirror.connect.group_translation import (
     CATCH_UP_SECONDS,
@@ -34,6 +34,7 @@ from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.checkpoints import CheckpointRules
 from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.policy import flow_policy
+from sparkmirror.types import FlowName
 from sparkmirror.wire.group_admin import GroupAdmin
 
 EXIT_INCOMPLETE = 1
@@ -47,6 +48,10 @@ TRANSLATE_HEADER = (
     "TRANSLATION",
     "READ AGAIN",
     "COMMITTED",
+)
+NO_TOPIC = (
+    "--topic has no effect, as in the sample application: the offsets of all topics of the groups "
+    "are synced"
 )
 HELP_NAMES = {"help_option_names": ["--help", "-h"]}
 
@@ -69,7 +74,7 @@ Mm2File = Annotated[
         "--propertiesFilePath",
         "-pfp",
         metavar="FILE",
-        help="The mm2 file of the mirror.",
+        help="The mm2 file of the mirror, or the settings of its checkpoint connector.",
     ),
 ]
 Source = Annotated[
@@ -79,6 +84,60 @@ Source = Annotated[
 Target = Annotated[
     str | None,
     typer.Option(help="Alias of the target cluster, when an mm2 file has several."),
+]
+Groups = Annotated[
+    str,
+    typer.Option(
+        "--groups",
+        "--consumerGroupID",
+        "-cgi",
+        metavar="LIST",
+        help="Groups to sync: names or regular expressions, separated by commas.",
+    ),
+]
+Policy = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        "--replicationPolicyClass",
+        "-rpc",
+        metavar="CLASS",
+        help="Default, Identity, or a class, as the mirror has it.",
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        "--replicationPolicySeparator",
+        "-rps",
+        help="replication.policy.separator, as the mirror has it.",
+    ),
+]
+RunFor = Annotated[
+    float,
+    typer.Option(
+        "--run-for", "--runFor", "-rf", min=0.0, help="Seconds after which to end; 0: never."
+    ),
+]
+Tls = Annotated[
+    bool,
+    typer.Option(
+        "--tls/", "--sslEnable/", "-ssl/", help="security.protocol=SSL for a client's file."
+    ),
+]
+MutualTls = Annotated[
+    bool,
+    typer.Option(
+        "--mutual-tls/",
+        "--mTLSEnable/",
+        "-mtls/",
+        help="The same, with the file's key store as our certificate.",
+    ),
+]
+Topic = Annotated[
+    str | None,
+    typer.Option("--topic", "-t", help="No effect: all topics of the groups are synced."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document a line.")]
 
@@ -99,40 +158,18 @@ def register(app: typer.Typer) -> None:
 def sync(
     *,
     properties: Properties,
-    groups: Annotated[
-        str,
-        typer.Option(
-            "--groups",
-            "--consumerGroupID",
-            "-cgi",
-            metavar="LIST",
-            help="Groups to sync: names or regular expressions, separated by commas.",
-        ),
-    ] = ".*",
+    groups: Groups = ".*",
     source: Source = None,
     target: Target = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            "--policy",
-            "--replicationPolicyClass",
-            "-rpc",
-            metavar="CLASS",
-            help="Default, Identity, or a class, as the mirror has it.",
-        ),
-    ] = None,
-    separator: Annotated[
-        str | None,
-        typer.Option(
-            "--separator",
-            "--replicationPolicySeparator",
-            "-rps",
-            help="replication.policy.separator, as the mirror has it.",
-        ),
-    ] = None,
+    policy: Policy = None,
+    separator: Separator = None,
     interval: Annotated[
         float, typer.Option("--interval", "-int", min=0.1, help="Seconds between two rounds.")
     ] = 5.0,
+    run_for: RunFor = 0.0,
+    tls: Tls = False,
+    mutual_tls: MutualTls = False,
+    topic: Topic = None,
     once: Annotated[bool, typer.Option("--once", help="One round, then end.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="One round that writes nothing.")
@@ -144,12 +181,17 @@ def sync(
     Only groups without members are written, and never to an earlier offset. Ends with 1 if, in the
     last round, something could not be written.
     """
-    settings = read_sync_options(SyncOptions(groups, properties, source, target, policy, separator))
+    options = SyncOptions(
+        groups, properties, source, target, policy, separator, tls=tls, mutual_tls=mutual_tls
+    )
+    settings = read_sync_options(options)
+    if topic is not None:
+        echo(f"sparkmirror: {NO_TOPIC}", err=True)
     with _connected(settings) as tool:
         if once or dry_run:
             complete = _show_round(tool.round(dry_run=dry_run), as_json)
         else:
-            complete = repeat(tool, interval, _stop_on_signals(), as_json)
+            complete = repeat(tool, interval, _stop_after(run_for), as_json)
     raise typer.Exit(0 if complete else EXIT_INCOMPLETE)
 
 
@@ -160,20 +202,24 @@ def translate(
     group: Annotated[str, typer.Option("--group", help="The group, by its name on the source.")],
     source: Source = None,
     target: Target = None,
+    worker: Annotated[
+        Path | None,
+        typer.Option("--worker", metavar="FILE", help="The file of the connector's worker."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show where a group would go on at the target, and what it would read again.
 
     Changes nothing. Ends with 1 if an offset cannot be translated.
     """
-    flow = choose_flow(properties, source, target)
-    rows = _translate(flow, group)
+    config = choose_checkpoints(properties, source, target, worker)
+    rows = _translate(config, group)
     if as_json:
         for row in rows:
             typer.echo(json.dumps(row.as_json()))
     else:
         print_table(TRANSLATE_HEADER, [_translate_cells(row) for row in rows])
-        typer.echo(_translate_summary(flow, group, rows))
+        typer.echo(_translate_summary(config, group, rows))
     complete = all(row.target_offset is not None for row in rows)
     raise typer.Exit(0 if complete else EXIT_INCOMPLETE)
 
@@ -242,8 +288,7 @@ def _sync_cells(row: SyncRow) -> tuple[object, ...]:
     return row.group, topic, partition, row.upstream_offset, row.before, row.offset, result
 
 
-def _translate(flow: FlowConfig, group: str) -> list[TranslatedRow]:
-    config = flow.checkpoint
+def _translate(config: CheckpointConfig, group: str) -> list[TranslatedRow]:
     policy = flow_policy(config)
     rules = CheckpointRules(
         policy, make_topic_filter(config), config.source_alias, config.target_alias
@@ -271,17 +316,28 @@ def _translate_cells(row: TranslatedRow) -> tuple[object, ...]:
     )
 
 
-def _translate_summary(flow: FlowConfig, group: str, rows: Sequence[TranslatedRow]) -> str:
+def _translate_summary(config: CheckpointConfig, group: str, rows: Sequence[TranslatedRow]) -> str:
     exact = sum(row.how is How.EXACT for row in rows)
     again = sum(row.read_again or 0 for row in rows)
+    flow = FlowName(config.source_alias, config.target_alias)
     return (
-        f"group '{group}', {flow.name}: {_count(len(rows), 'partition')}, {exact} exact; "
+        f"group '{group}', {flow}: {_count(len(rows), 'partition')}, {exact} exact; "
         f"a consumer that goes on there reads at most {_count(again, 'record')} again"
     )
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _stop_after(seconds: float) -> threading.Event:
+    """Set by a signal, or when the time is over; 0: it never is."""
+    stop = _stop_on_signals()
+    if seconds > 0:
+        timer = threading.Timer(seconds, stop.set)
+        timer.daemon = True
+        timer.start()
+    return stop
 
 
 def _stop_on_signals() -> threading.Event:
