@@ -5,7 +5,7 @@ INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check ci bench clean requirements java
+.PHONY: help demo test test-long check ci bench clean requirements java containers
 
 # Two processes run the tests, a file at a time.
 IN_TWO_PROCESSES := -n 2 --dist loadfile --no-loadscope-reorder
@@ -25,10 +25,10 @@ demo: java $(INSTALLED)
 test: java $(INSTALLED)
 	$(BIN)/pytest $(IN_TWO_PROCESSES) $(ARGS)
 
-test-long: java $(INSTALLED)
+test-long: java containers $(INSTALLED)
 	$(BIN)/pytest $(IN_TWO_PROCESSES) -m long $(ARGS)
 
-ci: check java
+ci: check java containers
 	$(BIN)/python tools/ci_tests.py $(IN_TWO_PROCESSES) --- $(IN_TWO_PROCESSES) -m long
 
 check: $(INSTALLED)
@@ -49,6 +49,9 @@ clean:
 
 java:
 	@tools/preflight $(PYTHON) java
+
+containers:
+	@tools/preflight $(PYTHON) containers
 
 $(INSTALLED): requirements.txt pyproject.toml
 	@tools/preflight $(PYTHON) python disk

@@ -1,7 +1,7 @@
-"""The part of requirements.txt that the program needs to run, or its package to be built.
+"""The part of requirements.txt that the program needs to run, or to be built and installed.
 
     python tools/needed_requirements.py run     what an image contains
-    python tools/needed_requirements.py build   what makes the package, and stays out of an image
+    python tools/needed_requirements.py build   what builds and installs packages
 
 Versions and hashes are those of requirements.txt, which says of every package who wants it.
 """
@@ -22,7 +22,7 @@ def main(part: str) -> int:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     wanted = {
         "run": project["project"]["dependencies"],
-        "build": project["build-system"]["requires"],
+        "build": [*project["build-system"]["requires"], "pip"],
     }
     if part not in wanted:
         sys.stderr.write(f"needed_requirements: {part}: use one of {', '.join(wanted)}\n")

@@ -22,12 +22,12 @@ def load_documents(path: Path) -> list[Any]:
     return list(yaml.safe_load_all(path.read_text("ascii")))
 
 
-def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(*words: str, within: float = 60.0, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         words,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=within,
         check=False,
         env=os.environ | environment,
     )

@@ -1,4 +1,4 @@
-"""The Dockerfile: what gets into the image, and what stays out."""
+"""The Dockerfile: what gets into the image, and what stays out. test_container builds it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from importlib import metadata
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.deploy.files import DEPLOY, ROOT, run
+import sparkmirror
+from tests.deploy.files import DEPLOY, IMAGE, ROOT, run
 
 
 def test_image_is_made_of_what_is_there() -> None:
@@ -19,7 +20,7 @@ def test_image_is_made_of_what_is_there() -> None:
         line.split()[1:-1] for line in lines if line.startswith("COPY") and "--from" not in line
     ]
     assert all((ROOT / path).exists() for paths in copied for path in paths)
-    installing = [line for line in lines if "pip install" in line]
+    installing = [line for line in lines if re.search(r"bin/pip (--python \S+ )?install", line)]
     assert len(installing) == 3
     assert all("--require-hashes" in line or "--no-index" in line for line in installing)
     users = [line for line in lines if line.startswith("USER")]
@@ -29,15 +30,19 @@ def test_image_is_made_of_what_is_there() -> None:
     assert lines[-1] == 'CMD ["worker"]'
 
 
-def test_image_has_no_development_tools() -> None:
+def test_only_the_first_stage_installs_packages() -> None:
     build, final = (DEPLOY / "Dockerfile").read_text("ascii").split("\nFROM ")[-2:]
     assert "AS build" in build
-    # Whatever is copied into the image has lost its installer, and so has Python itself.
-    assert "/opt/sparkmirror/bin/pip uninstall --yes setuptools pip" in build
-    assert "pip uninstall --yes wheel setuptools pip" in final
-    assert "pip install" not in final
+    assert "python3 -m venv --without-pip /opt/sparkmirror" in build
+    assert " install" not in final.replace("apt-get install", "")
     copied = [line for line in final.splitlines() if line.startswith("COPY")]
     assert copied == ["COPY --from=build /opt/sparkmirror /opt/sparkmirror"]
+
+
+def test_label_is_of_this_version() -> None:
+    text = (DEPLOY / "Dockerfile").read_text("ascii")
+    found = re.findall(r"image\.version=(\S+)|(?<=-t )(sparkmirror:\S+)", text)
+    assert {"".join(each) for each in found} == {sparkmirror.__version__, IMAGE}
 
 
 def needed(part: str) -> str:
@@ -74,4 +79,4 @@ def test_image_gets_what_the_program_needs_and_nothing_else() -> None:
 
 
 def test_package_is_built_by_what_it_says() -> None:
-    assert names_of(needed("build")) == wanted_by("hatchling")
+    assert names_of(needed("build")) == wanted_by("hatchling", "pip")

@@ -19,6 +19,7 @@ from tests.clusters import wait_for
 START_SECONDS = 60.0
 RUNNING_SECONDS = 60.0
 STOP_SECONDS = 30.0
+PROGRAM = (sys.executable, "-m", "sparkmirror.cli.main", "worker")
 _REQUEST_SECONDS = 60.0
 _READY = re.compile(r"is ready at http://(\S+):(\d+)/")
 _LOG_LINES = 30
@@ -27,13 +28,16 @@ _LOG_LINES = 30
 class WorkerProcess:
     """One worker; started at once, `wait_ready` before it is asked.
 
-    `words` follow the command; `variables` are added to the environment.
+    `words` follow the command; `variables` are added to the environment of `program`.
     """
 
     def __init__(
-        self, log_path: Path, *words: str | Path, variables: Mapping[str, str] | None = None
+        self,
+        log_path: Path,
+        *words: str | Path,
+        variables: Mapping[str, str] | None = None,
+        program: Sequence[str | Path] = PROGRAM,
     ) -> None:
-        program: list[str | Path] = [sys.executable, "-m", "sparkmirror.cli.main", "worker"]
         self.log_path = log_path
         self._child: Child = start_child([*program, *words], log_path, environment=variables)
         self.worker_id = ""
