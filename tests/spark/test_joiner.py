@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
 from sparkmirror.batches import joining
-from sparkmirror.batches.forward import ForwardRules, Outgoing
+from sparkmirror.batches.forward import ForwardRules, Outgoing, Reason
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.spark import joiner
 from sparkmirror.spark.copy_partition import CopyPartition
@@ -43,11 +44,11 @@ def partition_of(rules: ForwardRules | None = None) -> CopyPartition:
 
 
 def test_what_waits_becomes_one_batch_with_all_its_offsets() -> None:
-    join = Joiner({TP: partition_of()}, Clock())
-    joined = join(TP, waiting(5, first_offset=7))
+    slow: Counter[Reason] = Counter()
+    joined = Joiner({TP: partition_of()}, Clock(), slow)(TP, waiting(5, first_offset=7))
     assert joined is not None
     count, parcel = joined
-    assert (count, parcel.count, join.joined_batches) == (5, 5, 5)
+    assert (count, parcel.count, slow) == (5, 5, {Reason.JOINED: 5})
     batch = parcel.owner
     assert isinstance(batch, Outgoing)
     assert (batch.first_offset, batch.last_offset, batch.runs) == (7, 11, None)
@@ -60,11 +61,11 @@ def test_bytes_that_moved_out_of_the_receive_buffer_are_the_ones_that_are_joined
     batch = parcels[1].owner
     assert isinstance(batch, Outgoing)
     batch.view = bytearray(len(parcels[1].view))  # used again for something else
-    assert Joiner({TP: partition_of()}, Clock())(TP, parcels) is not None
+    assert Joiner({TP: partition_of()}, Clock(), Counter())(TP, parcels) is not None
 
 
 def test_positions_and_unknown_partitions_go_as_they_are() -> None:
-    join = Joiner({TP: partition_of()}, Clock())
+    join = Joiner({TP: partition_of()}, Clock(), Counter())
     assert join(TopicPartition("offsets", 3), waiting(2)) is None
     commit = Parcel(bytearray(100), 1, None, object())
     assert join(TP, [commit, *waiting(2)]) is None
@@ -77,7 +78,7 @@ def test_records_of_a_log_that_is_gone_are_not_joined_with_later_ones() -> None:
     partition = partition_of()
     partition.pending_records = 2
     partition.disown_pending()
-    assert Joiner({TP: partition}, Clock())(TP, waiting(4)) is None
+    assert Joiner({TP: partition}, Clock(), Counter())(TP, waiting(4)) is None
 
 
 def test_batches_that_cannot_be_joined_are_not_tried_again() -> None:
@@ -85,7 +86,7 @@ def test_batches_that_cannot_be_joined_are_not_tried_again() -> None:
     bad = parcels[1].owner
     assert isinstance(bad, Outgoing)
     bad.count = 2
-    assert Joiner({TP: partition_of()}, Clock())(TP, parcels) is None
+    assert Joiner({TP: partition_of()}, Clock(), Counter())(TP, parcels) is None
     assert all(parcel.is_alone for parcel in parcels)
 
 
@@ -97,7 +98,7 @@ def test_joining_gets_its_share_of_the_time_and_no_more(monkeypatch: pytest.Monk
         return at_work(batches, rules)
 
     monkeypatch.setattr(joiner, "join", join_slowly)
-    join = Joiner({TP: partition_of()}, clock)
+    join = Joiner({TP: partition_of()}, clock, Counter())
     assert join(TP, waiting(2)) is not None
     assert join(TP, waiting(2)) is None
     clock.now += 10 * joiner.MOST_SECONDS / joiner.SHARE
@@ -106,7 +107,7 @@ def test_joining_gets_its_share_of_the_time_and_no_more(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("most", [150, 10_000])
 def test_no_batch_becomes_larger_than_the_target_takes(most: int) -> None:
-    join = Joiner({TP: partition_of(ForwardRules(max_batch_bytes=most))}, Clock())
+    join = Joiner({TP: partition_of(ForwardRules(max_batch_bytes=most))}, Clock(), Counter())
     joined = join(TP, waiting(50))
     assert joined is not None
     count, parcel = joined

@@ -19,6 +19,7 @@ class Reason(enum.Enum):
     OLD_MAGIC = "old-magic"  # message format 0 or 1
     TOO_LARGE = "too-large"  # split for the target
     MERGED = "merged"  # tiny, put together with its neighbours
+    JOINED = "joined"  # put together with those behind it, for a far target
     RECODED = "recoded"  # compressed anew with the codec the user set
     CONTROL = "control"  # transaction marker: dropped
     ABORTED = "aborted"  # data of an aborted transaction: dropped

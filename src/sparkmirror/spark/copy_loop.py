@@ -74,6 +74,7 @@ class CopyLoop:
         self._target = Cluster(loop, connector.producer.client, pool)
         timeout = connector.consumer.request_timeout_ms / 1000
         self._fetcher = Fetcher(self._source, fetch_limits(connector.consumer), self, timeout)
+        self.slow: Counter[Reason] = Counter()
         self._by_source: dict[TopicPartition, CopyPartition] = {}
         self._by_target: dict[TopicPartition, CopyPartition] = {}
         self._producer = Producer(
@@ -84,7 +85,7 @@ class CopyLoop:
             request_timeout_ms=connector.producer.request_timeout_ms,
             max_in_flight=connector.producer.max_in_flight,
             lines=TARGET_LINES,
-            join=Joiner(self._by_target, loop.clock),
+            join=Joiner(self._by_target, loop.clock, self.slow),
         )
         self._positions = Positions(
             connector.name,
@@ -124,7 +125,6 @@ class CopyLoop:
         self._delivery = DeliveryTimeout(loop, connector.producer.delivery_timeout_ms)
         self._refusals = Refusals(connector.errors_tolerance)
         self._damages = Damages(loop, connector, self._fetcher, self.problems)
-        self.slow: Counter[Reason] = Counter()
         self.missing = Missing(loop.clock)
         self.assign(settings.assigned)
 

@@ -9,10 +9,11 @@ time at most, and what comes beyond goes as it is.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from sparkmirror.batches.joining import count_joinable, join
-from sparkmirror.batches.outgoing import ForwardRules, Outgoing
+from sparkmirror.batches.outgoing import ForwardRules, Outgoing, Reason
 from sparkmirror.errors import BatchError
 from sparkmirror.spark.copy_partition import CopyPartition
 from sparkmirror.types import TopicPartition
@@ -29,13 +30,17 @@ class Joiner:
     """Joins the batches of the partitions that it knows."""
 
     def __init__(
-        self, partitions: Mapping[TopicPartition, CopyPartition], clock: Callable[[], float]
+        self,
+        partitions: Mapping[TopicPartition, CopyPartition],
+        clock: Callable[[], float],
+        slow: Counter[Reason],
     ) -> None:
+        """What is joined is counted in `slow`."""
         self._partitions = partitions
         self._clock = clock
+        self._slow = slow
         self._seconds = MOST_SECONDS
         self._counted_at = clock()
-        self.joined_batches = 0
 
     def __call__(self, tp: TopicPartition, waiting: Sequence[Parcel]) -> tuple[int, Parcel] | None:
         """One batch for so many of the first that wait; None: they go as they are."""
@@ -54,7 +59,7 @@ class Joiner:
             for each in waiting[:count]:
                 each.is_alone = True
             return None
-        self.joined_batches += count
+        self._slow[Reason.JOINED] += count
         return count, parcel
 
     def _join(self, batches: Sequence[Outgoing], rules: ForwardRules) -> Parcel | None:

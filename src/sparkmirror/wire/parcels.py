@@ -37,7 +37,7 @@ class Parcel:
         self.sequence = -1
         # Whether it left more than once: any of the copies may have been stored.
         self.is_resent = False
-        # It left before, or cannot be joined with others: it stays the batch that it is.
+        # It left before, or was joined, or cannot be: it stays the batch that it is.
         self.is_alone = False
         self.done = False
         self.offset = -1
@@ -128,5 +128,6 @@ class Partition:
             part = self.queue.popleft()
             more -= len(part.view)
             part.release()
+        parcel.is_alone = True
         self.queue.appendleft(parcel)
         return more
