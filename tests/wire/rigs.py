@@ -204,11 +204,16 @@ class FetcherRig(Rig):
     def wait_for(self, expected: Sequence[bytes], tp: TopicPartition = TP) -> None:
         """Until these values, and no others, have come."""
         self.run_until(
-            lambda: len(self.fetched(tp)) >= len(expected), lambda: (self.fetched(tp), self.errors)
+            lambda: len(self.fetched(tp)) >= len(expected),
+            lambda: (len(self.fetched(tp)), self.fetched(tp)[-5:], self.errors),
         )
         assert self.fetched(tp) == list(expected)
 
     def may_fetch(self) -> bool:
+        """From the fetcher."""
+        return self.allowed
+
+    def may_take(self) -> bool:
         """From the fetcher."""
         return self.allowed
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import fetch_messages as fetch
-from sparkmirror.wire.fetch_state import ANSWERS_BYTES, Lane, Partition, shared_limits
+from sparkmirror.wire.fetch_state import ANSWERS_BYTES, Lane, Partition, Told, shared_limits
 
 PLACES = [TopicPartition(topic, number) for topic in "ab" for number in range(2)]
 LIMITS = fetch.Limits(500, 1, 50 << 20, 1 << 20, False, "")
@@ -35,7 +35,7 @@ def test_the_broker_is_to_forget_what_it_was_told_and_is_not_wanted(
         elif step == "send":
             expected = set(lane.told) - set(lane.wanted)
             assert set(lane.take_left()) == expected
-            lane.told |= dict.fromkeys(lane.changed, 0)
+            lane.told |= dict.fromkeys(lane.changed, Told(0, 1))
             lane.changed.clear()
             assert set(lane.told) == set(lane.wanted)
         assert lane.topic_names() == {tp.topic: tp.topic for tp in lane.wanted}

@@ -372,7 +372,9 @@ def test_nothing_is_fetched_after_stop(rig: FetcherRig) -> None:
     begin(rig)
     rig.fetcher.stopped = True
     lanes = rig.fetcher._lanes.values()
-    rig.run_until(lambda: not any(lane.waiting for lane in lanes), lambda: rig.errors)
+    rig.run_until(
+        lambda: not any(lane.in_flight or lane.is_paced for lane in lanes), lambda: rig.errors
+    )
     sent = len(rig.brokers.sent(FETCH))
     rig.brokers.write(TP, [b"2"])
     rig.run_for(0.15)

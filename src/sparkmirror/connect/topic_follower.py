@@ -159,6 +159,10 @@ class TopicFollower:
         """Only while there is something to read: no long poll is left behind."""
         return bool(self._open)
 
+    def may_take(self) -> bool:
+        """Always: what is read is not kept."""
+        return True
+
     def on_records(self, records: Records) -> Taken:
         """Decode at once; nothing of the buffer is kept."""
         bounds, _ = find_batches(records.view)

@@ -257,15 +257,19 @@ class CopyLoop:
     # -- from the fetcher --------------------------------------------------------------------------
 
     def may_fetch(self) -> bool:
+        """False while enough bytes wait for the target, or all receive buffers are in use."""
+        return self.may_take() and self._may(self._pool.leased_bytes < LEASED_BYTES)
+
+    def may_take(self) -> bool:
         """False while enough bytes wait for the target."""
         excused = min(self._producer.stuck_bytes, STUCK_BYTES)
         waiting = self._producer.waiting_bytes - excused
         most = max(WAITING_BYTES, self._producer.wanted_bytes)
-        has_room = waiting < most and self._pool.leased_bytes < LEASED_BYTES
-        if has_room and not self._holding:
-            return True
-        self._fetch_held = True
-        return False
+        return self._may(waiting < most and not self._holding)
+
+    def _may(self, allowed: bool) -> bool:
+        self._fetch_held = self._fetch_held or not allowed
+        return allowed
 
     def on_records(self, records: Records) -> Taken:
         """Prepare the batches of one partition and queue them."""

@@ -36,8 +36,9 @@ WITH_RACK = 11
 # Tagged field of a partition (KIP-595): epoch, end offset, tags.
 DIVERGING_TAG = 0
 DIVERGING = struct.Struct(">iqb")
-# The session epoch of a request that opens a session, and the one that wants none.
+# The session epoch of a request that opens a session; id and epoch of one that wants none.
 NEW_SESSION = 0
+NO_SESSION = 0, -1
 MOST_VARINT_BITS = 35
 # An array without elements.
 NONE = b"\1"

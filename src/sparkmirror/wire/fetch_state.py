@@ -16,11 +16,16 @@ from sparkmirror.wire.access import DENIALS, Operation, answer_error, topic_righ
 from sparkmirror.wire.backoff import retry_seconds
 from sparkmirror.wire.buffers import Lease
 from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.leader_epochs import EpochHistory
+from sparkmirror.wire.poll_pace import PollPace
 from sparkmirror.wire.ranges import Range
+from sparkmirror.wire.read_ahead import ReadAhead
 
 # The answers of all brokers may come at once: together they shall not be larger than this.
 ANSWERS_BYTES = 64 << 20
+# The epochs of a session begin at 1, and again after this one.
+LAST_EPOCH = 0x7FFFFFFF
 
 
 class Records(NamedTuple):
@@ -53,6 +58,9 @@ class Consumer(Protocol):
     def may_fetch(self) -> bool:
         """False while too many bytes wait: no further request leaves until `pump` is called."""
 
+    def may_take(self) -> bool:
+        """False while too many bytes wait: what has come ahead is kept until `pump` is called."""
+
     def on_records(self, records: Records) -> Taken:
         """Take the records (hold the lease to keep them); returns the offset to fetch next."""
 
@@ -82,6 +90,8 @@ class Partition:
     tp: TopicPartition
     next_offset: int | None
     lane: Lane | None = None
+    # Counts its stays in lanes, and jumps to other offsets: what was told before is out of date.
+    stay: int = 0
     topic_id: bytes | None = None
     # How often the topic had come back from a deletion when the partition was first placed.
     returns: int | None = None
@@ -97,6 +107,10 @@ class Partition:
     not_before: float = 0.0
     # In a row: the waits between attempts grow with them.
     failures: int = 0
+    # Set while a backlog is read ahead: then it is in no session.
+    ahead: Ahead | None = None
+    # Until then only the session reads it.
+    alone_until: float = 0.0
 
     def is_of_topic(self, topic_id: bytes | None, returns: int) -> bool:
         """Whether this is the topic that was read: by its id or, without one, never deleted."""
@@ -117,14 +131,47 @@ class Partition:
         return fetch.Wanted(self.tp, self.next_offset, self.leader_epoch, self.epochs.last)
 
 
+@dataclass(slots=True, eq=False)
+class Ahead:
+    """A partition that is read ahead from one broker, while one leader leads (`ahead_reader`)."""
+
+    partition: Partition
+    node: int
+    leader_epoch: int
+    reads: ReadAhead
+    is_over: bool = False
+
+
+class Told(NamedTuple):
+    """An offset that a broker was told, and which stay of the partition in its lane this is of."""
+
+    next_offset: int
+    stay: int
+
+
+class Sent(NamedTuple):
+    """A request of a session that is under way: what it changes at the broker."""
+
+    connection: Connection
+    version: int
+    epoch: int
+    resets: int
+    departures: int
+    sent_at: float
+    told: dict[TopicPartition, Told]
+    forgotten: list[TopicPartition]
+
+
 @dataclass(slots=True)
 class Lane:
     """The session with one broker."""
 
     node: int
     wanted: dict[TopicPartition, Partition] = field(default_factory=dict)
-    # What the broker's side of the session holds: the offset it was last told.
-    told: dict[TopicPartition, int] = field(default_factory=dict)
+    # What the broker's side of the session holds once it has read all requests, and what it held
+    # when it wrote the last response.
+    told: dict[TopicPartition, Told] = field(default_factory=dict)
+    answered: dict[TopicPartition, Told] = field(default_factory=dict)
     # What the next request has to say: other offsets, and what is not wanted any more. Kept at
     # hand, like the names: a request is about few of the partitions, and there may be thousands.
     changed: set[TopicPartition] = field(default_factory=set)
@@ -132,22 +179,29 @@ class Lane:
     names: dict[str | bytes | None, str] | None = None
     session_id: int = 0
     epoch: int = fetch.NEW_SESSION
-    waiting: bool = False
+    in_flight: int = 0
+    # Whether the next request waits for a timer.
+    is_paced: bool = False
     sent_at: float = 0.0
     # The next request may not leave earlier.
     not_before: float = 0.0
+    pace: PollPace = field(default_factory=PollPace)
     version: int = fetch.BY_NAME
     resets: int = 0
+    # How many partitions have left: requests before the last of them may bring something of it.
+    departures: int = 0
 
     def join(self, partition: Partition) -> None:
         """Fetch it with the next request."""
         partition.lane, self.names = self, None
+        partition.stay += 1
         self.wanted[partition.tp] = partition
         self.changed.add(partition.tp)
         self.left.discard(partition.tp)
 
     def leave(self, partition: Partition) -> None:
         """Fetch it no more."""
+        self.departures += 1
         partition.lane, self.names = None, None
         self.wanted.pop(partition.tp, None)
         self.changed.discard(partition.tp)
@@ -159,6 +213,7 @@ class Lane:
         self.resets += 1
         self.session_id, self.epoch = 0, fetch.NEW_SESSION
         self.told.clear()
+        self.answered.clear()
         self.left.clear()
         self.changed = set(self.wanted)
         self.names = None  # the next session may be of the other kind
@@ -173,6 +228,43 @@ class Lane:
             self.reset()
         has_ids = newest >= fetch.BY_ID and all(tp.topic in ids for tp in self.wanted)
         self.version = fetch.BY_ID if has_ids else min(newest, fetch.BY_NAME)
+
+    def send(self, connection: Connection, now: float) -> tuple[Sent, list[fetch.Wanted]]:
+        """What the next request says; from now on it has been said."""
+        forgotten = self.take_left()
+        wanted, told = [], {}
+        for tp in self.changed:
+            partition = self.wanted[tp]
+            row = partition.as_wanted()
+            wanted.append(row)
+            told[tp] = Told(row.next_offset, partition.stay)
+        self.told.update(told)
+        self.changed.clear()
+        sent = Sent(
+            connection,
+            self.version,
+            self.epoch,
+            self.resets,
+            self.departures,
+            now,
+            told,
+            forgotten,
+        )
+        if self.epoch != fetch.NEW_SESSION:
+            self.epoch = self.epoch % LAST_EPOCH + 1
+        self.in_flight += 1
+        self.sent_at = now
+        return sent, wanted
+
+    def learn(self, sent: Sent, session_id: int) -> None:
+        """The broker has read this request, and goes on with this session."""
+        self.answered.update(sent.told)
+        for tp in sent.forgotten:
+            self.answered.pop(tp, None)
+        if sent.epoch == fetch.NEW_SESSION:
+            self.session_id = session_id
+            # Session id 0: the broker keeps none for us, so every request names all partitions.
+            self.epoch = 1 if session_id else fetch.NEW_SESSION
 
     def take_left(self) -> list[TopicPartition]:
         """What the broker is to forget; from now on it has."""

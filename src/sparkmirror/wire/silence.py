@@ -45,7 +45,7 @@ def silent_partitions(
     for lane in lanes:
         if not lane.wanted:
             continue
-        if lane.waiting:
+        if lane.in_flight:
             error = silence(cluster, lane.node, allowed=allowed)
         else:
             error = cluster.last_error if cluster.is_failing(lane.node) else None

@@ -1,0 +1,351 @@
+"""Reads backlogs over long lines: many requests under way, over several connections to a broker.
+
+Runs on: executor and worker, on the event loop's thread.
+
+The fetcher's session asks for what comes next when it knows what has come: once per round trip. A
+partition whose response does not reach the end of the log leaves the session and is read ahead
+(`read_ahead`) until it has caught up. Responses come in any order and are handed on in that of
+their offsets. Whatever goes wrong (an error of the broker, a lost connection, a response that makes
+no sense) takes the partition back into the session at the offset behind what was handed on: only
+there is it decided what an error means. All requests name the leader epoch in which the position
+was confirmed, so that all responses are of one log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.wire import fetch_messages as fetch
+from sparkmirror.wire.api_versions import FETCH
+from sparkmirror.wire.buffers import Lease
+from sparkmirror.wire.cluster import Cluster
+from sparkmirror.wire.connection import Connection
+from sparkmirror.wire.fetch_state import Ahead, Consumer, Partition, Records
+from sparkmirror.wire.line_estimate import LineEstimate
+from sparkmirror.wire.read_ahead import Ask, Content, ReadAhead, Response, measure, new_part
+from sparkmirror.wire.silence import SILENT_SECONDS
+
+# Connections to one broker beside the session's: TCP lets each have one window per round trip.
+FEWEST_LINES, MOST_LINES = 4, 16
+BYTES_PER_LINE = 1 << 20
+# What may be under way before the line is known, and the most that one request asks for. A buffer's
+# size is a power of two: what a response has beside its records must fit too.
+LEAST_WINDOW_BYTES = 4 << 20
+SMALLEST_ASK_BYTES, LARGEST_ASK_BYTES = 512 << 10, 2 << 20
+ASKS_PER_WINDOW = 32
+HEAD_BYTES = 2 << 10
+# All receive buffers in use, and what is asked for: the copy loop's own limit is a little higher.
+MOST_BYTES = 80 << 20
+# Less than this is left to the session.
+LEAST_BACKLOG_BYTES = 128 << 10
+# After a lost or silent connection the session alone reads for so long: a slow disk looks the same.
+ALONE_SECONDS = 5.0
+
+
+@dataclass(slots=True, eq=False)
+class Broker:
+    """What is under way from one broker; `turn` holds its partitions, the next one first."""
+
+    node: int
+    line: LineEstimate = field(default_factory=LineEstimate)
+    turn: deque[Ahead] = field(default_factory=deque)
+    # Bytes asked for, by connection.
+    asked: list[int] = field(default_factory=lambda: [0] * (MOST_LINES + 1))
+
+    @property
+    def held_bytes(self) -> int:
+        """Asked for, or kept."""
+        return sum(ahead.reads.bytes for ahead in self.turn)
+
+
+class Flight(NamedTuple):
+    """A request under way."""
+
+    broker: Broker
+    ahead: Ahead
+    ask: Ask
+    line: int
+    version: int
+    sent_at: float
+
+
+class AheadReader:
+    """Reads ahead for one fetcher."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        limits: fetch.Limits,
+        consumer: Consumer,
+        timeout: float,
+        *,
+        on_end: Callable[[Partition], None],
+        is_stopped: Callable[[], bool],
+    ) -> None:
+        """`on_end` hears of each partition that has to go back into the session."""
+        self._cluster = cluster
+        self._limits = limits._replace(max_wait_ms=0)
+        self._consumer = consumer
+        self._timeout = timeout
+        self._on_end = on_end
+        self._brokers: dict[int, Broker] = {}
+        self._is_stopped = is_stopped
+        self._asked_bytes = 0
+
+    # -- what the fetcher asks -------------------------------------------------------------------
+
+    def look(self, partition: Partition, row: fetch.Fetched) -> Content | None:
+        """Look at a response of the session, before its bytes change; None: read nothing ahead."""
+        if partition.leader_epoch < 0 or len(row.records) < LEAST_BACKLOG_BYTES:
+            return None
+        return measure(row.records) if self._now() >= partition.alone_until else None
+
+    def is_worth(self, partition: Partition, seen: Content | None) -> bool:
+        """Whether much of the log is left behind a response."""
+        if seen is None or partition.next_offset is None or partition.end_offset is None:
+            return False
+        per_offset = seen.size / (seen.end_offset - seen.first_offset)
+        return (partition.end_offset - partition.next_offset) * per_offset > LEAST_BACKLOG_BYTES
+
+    def begin(self, partition: Partition, node: int, seen: Content) -> None:
+        """Read a partition ahead, which is in no session any more."""
+        assert partition.next_offset is not None
+        broker = self._brokers.setdefault(node, Broker(node))
+        reads = ReadAhead(partition.next_offset, seen)
+        ahead = partition.ahead = Ahead(partition, node, partition.leader_epoch, reads)
+        broker.turn.append(ahead)
+        self._ask(broker)
+
+    def drop(self, partition: Partition) -> None:
+        """Stop reading it ahead; what has come is of no use."""
+        ahead, partition.ahead = partition.ahead, None
+        assert ahead is not None
+        ahead.is_over = True
+        broker = self._brokers[ahead.node]
+        broker.turn.remove(ahead)
+        for response in ahead.reads.drop():
+            response.lease.release()
+        if broker.turn:  # there may be room for others now
+            self._cluster.loop.call_later(0.0, lambda: self._ask(broker))
+
+    def pump(self) -> None:
+        """Hand on what has come, and send what may leave."""
+        for broker in self._brokers.values():
+            for ahead in list(broker.turn):
+                self._hand_on(ahead)
+            self._ask(broker)
+        if self._brokers:
+            self._consumer.on_round()
+
+    def on_connected(self, node: int) -> None:
+        """Another connection is ready."""
+        if (broker := self._brokers.get(node)) is not None:
+            self._ask(broker)
+
+    def end_silence(self) -> None:
+        """Give up connections that owe a response and send nothing; called once a second."""
+        now = self._now()
+        for broker in self._brokers.values():
+            for line, asked in enumerate(broker.asked):
+                connection = self._cluster.connection(broker.node, line) if asked else None
+                if connection is None:
+                    continue
+                seconds = connection.silent_seconds(now)
+                if seconds > SILENT_SECONDS + self._round_trip(broker):
+                    connection.fail(TransportError(f"no byte of a response for {seconds:.0f} s"))
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def _ask(self, broker: Broker) -> None:
+        """Send what is missing between responses, then what may leave, in turn."""
+        if self._is_stopped() or not broker.turn:
+            return
+        for ahead in list(broker.turn):
+            self._fill(broker, ahead)
+        window = broker.line.window_bytes(LEAST_WINDOW_BYTES, MOST_BYTES)
+        size = self._ask_bytes(window)
+        passed = 0
+        while passed < len(broker.turn) and self._has_room(broker, window, size):
+            ahead = broker.turn[0]
+            broker.turn.rotate(-1)
+            share = max(size, window // len(broker.turn))
+            passed = 0 if self._ask_more(broker, ahead, share, size) else passed + 1
+
+    def _ask_bytes(self, window: int) -> int:
+        """What one request asks for; less only where the user wants less than Kafka's default."""
+        size = min(max(window // ASKS_PER_WINDOW, SMALLEST_ASK_BYTES), LARGEST_ASK_BYTES)
+        size = 1 << (size.bit_length() - 1)
+        if self._limits.partition_max_bytes < LARGEST_ASK_BYTES // 2:
+            size = min(size, self._limits.partition_max_bytes)
+        return max(1, min(size, self._limits.max_bytes) - HEAD_BYTES)
+
+    def _has_room(self, broker: Broker, window: int, size: int) -> bool:
+        held = broker.held_bytes
+        in_use = self._cluster.pool.leased_bytes + self._asked_bytes
+        if held + size <= window and in_use + size <= MOST_BYTES:
+            return True
+        # Others fill the memory: one request at a time, so that the next one is thought of.
+        return not held and self._consumer.may_fetch()
+
+    def _fill(self, broker: Broker, ahead: Ahead) -> None:
+        """What is missing is always asked for: it lets go of what is kept."""
+        while not ahead.is_over and (place := self._choose_line(broker)) is not None:
+            gap = ahead.reads.next_gap()
+            if gap is None:
+                return
+            self._send(broker, ahead, gap, *place)
+
+    def _ask_more(self, broker: Broker, ahead: Ahead, share: int, size: int) -> bool:
+        """One more request for a partition, or its end; False: it has to wait."""
+        reads, end_offset = ahead.reads, ahead.partition.end_offset
+        place = self._choose_line(broker)
+        if place is None or (reads.bytes and reads.bytes + size > share):
+            return False
+        ask = reads.next_ask(end_offset or 0, size)
+        if ask is not None:
+            self._send(broker, ahead, ask, *place)
+        elif reads.is_idle:
+            self._end(ahead)
+        return ask is not None or ahead.is_over
+
+    def _choose_line(self, broker: Broker) -> tuple[int, Connection] | None:
+        """The least busy connection; that of the session only while there is no other."""
+        window = broker.line.window_bytes(LEAST_WINDOW_BYTES, MOST_BYTES)
+        count = min(max(window // BYTES_PER_LINE, FEWEST_LINES), MOST_LINES)
+        connect = self._cluster.connection
+        lines = ((line, connect(broker.node, line)) for line in range(1, count + 1))
+        ready = [(line, connection) for line, connection in lines if connection is not None]
+        if not ready:
+            first = connect(broker.node)
+            return None if first is None else (0, first)
+        return min(ready, key=lambda each: broker.asked[each[0]])
+
+    def _send(
+        self, broker: Broker, ahead: Ahead, ask: Ask, line: int, connection: Connection
+    ) -> None:
+        now, partition = self._now(), ahead.partition
+        if not any(broker.asked):
+            broker.line.begin(now)
+        broker.asked[line] += ask.most_bytes
+        self._asked_bytes += ask.most_bytes
+        topic_id, version = partition.topic_id, connection.versions.choose(FETCH)
+        version = min(version, fetch.BY_NAME if topic_id is None else fetch.BY_ID)
+        flight = Flight(broker, ahead, ask, line, version, now)
+        most = ask.most_bytes
+        body = fetch.encode_fetch(
+            version,
+            fetch.NO_SESSION,
+            [fetch.Wanted(partition.tp, ask.offset, ahead.leader_epoch)],
+            (),
+            topic_ids={partition.tp.topic: topic_id or b""},
+            limits=self._limits._replace(max_bytes=most, partition_max_bytes=most),
+        )
+        connection.send(
+            (FETCH.key, version),
+            [body],
+            lambda answer, lease: self._on_answer(flight, answer, lease),
+            lambda _: self._on_failure(flight),
+            self._timeout,
+            flexible=version >= FETCH.first_flexible,
+            keep=True,
+        )
+
+    # -- responses -------------------------------------------------------------------------------
+
+    def _on_failure(self, flight: Flight) -> None:
+        self._land(flight)
+        if not flight.ahead.is_over:
+            flight.ahead.partition.alone_until = self._now() + ALONE_SECONDS
+            self._cluster.refresh()
+            self._end(flight.ahead)
+
+    def _land(self, flight: Flight) -> None:
+        flight.broker.asked[flight.line] -= flight.ask.most_bytes
+        self._asked_bytes -= flight.ask.most_bytes
+
+    def _on_answer(self, flight: Flight, view: memoryview, lease: Lease | None) -> None:
+        assert lease is not None
+        ahead, now = flight.ahead, self._now()
+        try:
+            answer = fetch.decode_fetch(view, flight.version)
+        except KafkaError:
+            lease.release()
+            raise
+        self._land(flight)
+        flight.broker.line.note(now - flight.sent_at, len(view), now)
+        response = None
+        if not ahead.is_over and not self._is_stopped():
+            response = self._read(ahead, flight, answer, lease)
+        if response is None:
+            lease.release()
+            if not ahead.is_over and not self._is_stopped():
+                self._end(ahead)
+        else:
+            ahead.reads.keep(flight.ask, response)
+            self._hand_on(ahead)
+        self._ask(flight.broker)
+        self._consumer.on_round()
+
+    def _read(
+        self, ahead: Ahead, flight: Flight, answer: fetch.Answer, lease: Lease
+    ) -> Response | None:
+        """What came; None: nothing that can be taken as it is."""
+        partition = ahead.partition
+        name = partition.tp.topic if flight.version < fetch.BY_ID else partition.topic_id
+        if answer.code or len(answer.rows) != 1:
+            return None
+        row = answer.rows[0]
+        is_other = (row.topic, row.partition) != (name, partition.tp.partition)
+        if is_other or row.code or row.diverging is not None:
+            return None
+        content = measure(row.records)
+        if content is None:
+            return None
+        committed = self._limits.read_committed
+        log_end = row.last_stable_offset if committed else row.high_watermark
+        partition.end_offset = max(partition.end_offset or 0, log_end)
+        return Response(row.records, lease, row.aborted, log_end, content)
+
+    def _hand_on(self, ahead: Ahead) -> None:
+        """Hand on what is next, as long as it has come and the consumer wants it."""
+        reads = ahead.reads
+        while not ahead.is_over and reads.is_ready and not self._is_stopped():
+            if not self._consumer.may_take():
+                return
+            response, first = reads.take(), reads.next_offset
+            try:
+                next_offset = self._take(ahead, response, first)
+            finally:
+                response.lease.release()
+            reads.move(next_offset)
+            if next_offset == first and response.content.end_offset > first and not ahead.is_over:
+                self._end(ahead)
+
+    def _take(self, ahead: Ahead, response: Response, first: int) -> int:
+        """Hand on one response, without the batches that came before; gives the next offset."""
+        partition, lease, aborted = ahead.partition, response.lease, response.aborted
+        view = new_part(response.view, aborted, first)
+        if view is None:
+            return first
+        records = Records(partition.tp, first, view, lease, aborted, response.log_end)
+        partition.next_offset, epoch = self._consumer.on_records(records)
+        partition.failures = 0
+        if epoch != partition.epochs.last and partition.next_offset != first:
+            partition.epochs.note(epoch, first)
+        return partition.next_offset
+
+    def _end(self, ahead: Ahead) -> None:
+        """Back into the session."""
+        self.drop(ahead.partition)
+        self._on_end(ahead.partition)
+
+    def _round_trip(self, broker: Broker) -> float:
+        trip = broker.line.round_trip
+        return 0.0 if trip == float("inf") else trip
+
+    def _now(self) -> float:
+        return self._cluster.loop.clock()

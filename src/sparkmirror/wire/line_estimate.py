@@ -1,0 +1,68 @@
+"""How long and how wide the line to a broker is, as seen from the responses that came over it.
+
+Runs on: executor and worker, on the event loop's thread. Pure: the clock's time is handed in.
+
+What may be under way is twice what the line holds: rate x round trip. While the line is not full,
+the rate is what is under way per round trip, so each round trip doubles it; a line that is full
+gives no more, and neither does the estimate.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+# A line with a shorter round trip is as good as none: one request under way keeps it busy.
+LONG_SECONDS = 0.005
+# Rates are measured over a round trip, and never over less than this.
+SHORTEST_SAMPLE_SECONDS = 0.05
+# The highest of so many rates counts: a target that pauses for a moment is no narrow line.
+RATES = 8
+# The shortest round trip of the last two spells of this length counts: lines do change.
+SPELL_SECONDS = 10.0
+FOREVER = float("inf")
+
+
+class LineEstimate:
+    """Round trip and rate of the responses of one broker, all its connections together."""
+
+    __slots__ = ("_bytes", "_rates", "_since", "_spell_ends", "_trips")
+
+    def __init__(self) -> None:
+        self._rates: deque[float] = deque(maxlen=RATES)
+        self._bytes = 0
+        self._since = 0.0
+        # The shortest round trip of the last spell and of this one.
+        self._trips = FOREVER, FOREVER
+        self._spell_ends = 0.0
+
+    @property
+    def round_trip(self) -> float:
+        """In seconds; infinite before the first response."""
+        return min(self._trips)
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second; 0 before the first sample."""
+        return max(self._rates, default=0.0)
+
+    def begin(self, now: float) -> None:
+        """Requests leave after a time in which none was under way: it says nothing of the line."""
+        self._bytes, self._since = 0, now
+
+    def note(self, seconds: float, size: int, now: float) -> None:
+        """A response of so many bytes came, so long after its request had left."""
+        if now >= self._spell_ends:
+            self._trips = self._trips[1], FOREVER
+            self._spell_ends = now + SPELL_SECONDS
+        self._trips = self._trips[0], min(self._trips[1], seconds)
+        self._bytes += size
+        elapsed = now - self._since
+        if elapsed >= max(self.round_trip, SHORTEST_SAMPLE_SECONDS):
+            self._rates.append(self._bytes / elapsed)
+            self._bytes, self._since = 0, now
+
+    def window_bytes(self, least: int, most: int) -> int:
+        """How many bytes may be under way."""
+        if not self._rates:
+            return least
+        return max(least, min(most, int(2 * self.rate * self.round_trip)))
