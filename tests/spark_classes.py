@@ -44,7 +44,11 @@ def _run_in_a_process(part: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", __name__],
         cwd=_ROOT,
-        env={**os.environ, OPTIONS: f"-XX:ArchiveClassesAtExit={part}"},
+        env={
+            **os.environ,
+            OPTIONS: f"-XX:ArchiveClassesAtExit={part}",
+            "PYSPARK_PYTHON": sys.executable,
+        },
         stdout=subprocess.DEVNULL,  # the JVM tells there which classes it leaves out
         timeout=_RUN_SECONDS,
         check=True,
