@@ -104,6 +104,28 @@ def test_check_lets_pass_what_runs_with_fewer_replicas(
     assert any(f"'{offsets}' cannot be created with 3" in text for text in report.warnings)
 
 
+def test_a_worker_does_not_start_without_its_offsets_topic_also_for_heartbeats(
+    source_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    servers = source_cluster.bootstrap_servers
+    worker = tmp_path / "worker.properties"
+    lines = {"bootstrap.servers": servers, "group.id": unique_name("g")}
+    lines |= {f"{kind}.storage.topic": unique_name(kind) for kind in ("offset", "config", "status")}
+    worker.write_text("\n".join(f"{key}={value}" for key, value in lines.items()))
+    heartbeats = tmp_path / "hbc.json"
+    settings = {
+        "name": "hbc",
+        "connector.class": "MirrorHeartbeatConnector",
+        "source.cluster.alias": "a",
+        "source.cluster.bootstrap.servers": servers,
+        "target.cluster.bootstrap.servers": servers,
+    }
+    heartbeats.write_text(json.dumps(settings))
+    report = check_file(load_checked(heartbeats, worker), str(heartbeats))
+    (problem,) = report.problems
+    assert "set offset.storage.replication.factor to at most 1" in problem
+
+
 def test_a_number_of_replicas_that_the_user_chose_is_kept_to(
     target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:

@@ -102,6 +102,11 @@ def _replica_problems(file: CheckedFile, logins: Logins) -> list[str]:
     found: dict[tuple[str, str], str] = {}  # by target and topic
     for each in file.connectors:
         planned = planned_topics(each.config, each.worker)
+        if file.worker is not None:  # no worker starts without its offsets topic
+            planned = [
+                topic._replace(is_strict=True, without="") if topic.without else topic
+                for topic in planned
+            ]
         for (_, topic), text in replica_problems(planned, facts_of):
             # One connector may do without a topic that another one needs.
             where = each.config.target_alias, topic
