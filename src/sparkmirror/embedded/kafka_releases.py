@@ -16,10 +16,12 @@ LATEST = (
 )  # fmt: skip
 # The ZooKeeper of older brokers (3.4) does not find its server on Java 14 and later.
 ZOOKEEPER_FOR_JAVA_17 = ("org.apache.zookeeper", "zookeeper", "3.5.9")
-# Kafka 4 logs through SLF4J 1.7 and leaves the backend to its tarball; 3.x brings reload4j along.
+# Kafka logs through SLF4J 1.7 and leaves the backend to its tarball.
 LOG4J2_BACKEND = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
-COMPLETE = ("kafka-tools", "connect-json", "connect-mirror", "connect-mirror-client")
+RELOAD4J_BACKEND = ("org.slf4j", "slf4j-reload4j", "1.7.36")
 LOG4J1_BACKEND = ("org.slf4j", "slf4j-log4j12", "1.7.25")
+BACKENDS = {2: LOG4J1_BACKEND, 3: RELOAD4J_BACKEND, 4: LOG4J2_BACKEND}
+COMPLETE = ("kafka-tools", "connect-json", "connect-mirror", "connect-mirror-client")
 
 Coordinates = tuple[str, str, str]
 
@@ -55,9 +57,8 @@ class Release:
         names = ["kafka_2.13" if line >= (2, 4) else "kafka_2.12"]
         names += COMPLETE if str(self) == KAFKA_VERSION else ()
         found = [("org.apache.kafka", name, str(self)) for name in names]
-        if line < (2, 4):
-            found += [ZOOKEEPER_FOR_JAVA_17, LOG4J1_BACKEND]
-        return found if self.logs_with_log4j1 else [*found, LOG4J2_BACKEND]
+        found += [ZOOKEEPER_FOR_JAVA_17] if line < (2, 4) else []
+        return [*found, BACKENDS[self.major]]
 
 
 OLDEST = Release(2, 1, 0)

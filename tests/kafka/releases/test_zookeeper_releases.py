@@ -80,5 +80,5 @@ def _connectors(scene: Scene, topic: str) -> dict[str, dict[str, object]]:
 
 
 def _wait_running(worker: WorkerProcess) -> None:
-    for name, tasks in {"Source": 1, "Checkpoint": 0, "Heartbeat": 1}.items():
+    for name, tasks in {"Source": 1, "Checkpoint": 1, "Heartbeat": 1}.items():
         worker.wait_running(name, tasks, on=worker)
