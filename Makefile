@@ -1,4 +1,4 @@
-# Plain `make` lists what there is to make. Everything is installed into .venv, nothing elsewhere.
+# Plain `make` lists what there is to make. Everything is installed into .venv; only `containers`, as root, installs elsewhere.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed

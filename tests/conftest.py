@@ -56,6 +56,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 LONGEST = (
     "releases/test_kraft_releases.py",
     "releases/test_zookeeper_releases.py",
+    "deploy/test_container.py",
     "worker_cluster/test_takeover.py",
     "users/test_connect_mode.py",
     "worker_cluster/test_one_worker.py",

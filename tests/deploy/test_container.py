@@ -74,10 +74,11 @@ def restrictions(service: Json) -> list[str]:
     return words + [f"--security-opt={value}" for value in service["security_opt"]]
 
 
-def health_check(service: Json, port: int) -> list[str]:
-    """The compose file's, for a worker at another port; no timer runs it, the test does."""
-    command = json.dumps(service["healthcheck"]["test"]).replace("28082", str(port))
-    return [f"--health-cmd={command}", "--health-interval=disable"]
+def health_check(service: Json, port: str) -> list[str]:
+    """The compose file's command, for a worker at another port."""
+    kind, *command = service["healthcheck"]["test"]
+    assert kind == "CMD"
+    return [word.replace("28082", port) for word in command]
 
 
 class TestImage:
@@ -145,14 +146,16 @@ def stop(engine: Engine, name: str) -> float:
     return took
 
 
-def wait_same(clusters: Sequence[KafkaCluster], topic: str, remote: str) -> None:
+def wait_same(
+    container: WorkerProcess, clusters: Sequence[KafkaCluster], topic: str, remote: str
+) -> None:
     """Wait until the target has every record, and see that each is as it was, once."""
     source, target = clusters
     wanted = list(ends(source, [topic]).values())
     wait_for(
         lambda: list(ends(target, [remote]).values()) == wanted,
         within=SECONDS,
-        describe=lambda: f"{remote} to {wanted}; found {ends(target, [remote])}",
+        describe=lambda: f"{remote}: {wanted}, not {ends(target, [remote])}; {container.log}",
     )
     there, here = contents(source, topic), contents(target, remote)
     assert here == there
@@ -179,9 +182,8 @@ class TestWorker:
         with ReservedPort() as port:
             of_c = files.quickstart(clusters[0].bootstrap_servers, port.number)
             variables = [f"--env={key}={value}" for key, value in of_c.items()]
-            quickstart = service("quickstart")
-            options = [*restrictions(quickstart), *health_check(quickstart, port.number)]
-            with run_container(engine, folder, name, [*variables, *options]) as worker:
+            options = [*variables, *restrictions(service("quickstart"))]
+            with run_container(engine, folder, name, options) as worker:
                 worker.wait_ready()
                 yield worker
 
@@ -198,17 +200,18 @@ class TestWorker:
             posted = worker.ask("POST", "/connectors", {"name": "test_mirror", "config": config})
             assert posted.status_code == 201, posted.text
             assert worker.get("/connectors") == ["test_mirror"]
-            wait_same(clusters, "to_replicate", "source.to_replicate")
+            wait_same(worker, clusters, "to_replicate", "source.to_replicate")
             send(source, "to_replicate", range(500, 600))
-            wait_same(clusters, "to_replicate", "source.to_replicate")
+            wait_same(worker, clusters, "to_replicate", "source.to_replicate")
             worker.wait_running("test_mirror", tasks=1, on=worker)
-            engine.call("healthcheck", "run", "first")
+            port = worker.worker_id.removeprefix("localhost:")
+            engine.call("exec", "first", *health_check(service("quickstart"), port))
             assert stop(engine, "first") < STOP_SECONDS
         send(source, "to_replicate", range(600, 700))
         with self.run_worker(engine, clusters, tmp_path, "second") as worker:
             assert worker.get("/connectors") == ["test_mirror"]
             # Nothing is there twice: the first container stored its position when it stopped.
-            wait_same(clusters, "to_replicate", "source.to_replicate")
+            wait_same(worker, clusters, "to_replicate", "source.to_replicate")
             stop(engine, "second")
 
 
@@ -233,10 +236,10 @@ class TestDedicated:
         (pod,) = objects["Deployment"]["spec"]["template"]["spec"]["containers"]
         files_of_pod = self.write_files(objects, clusters, tmp_path)
         options = [f"--volume={files_of_pod}:/etc/sparkmirror:ro", *self.limits(pod)]
-        with run_container(engine, tmp_path, "mirror", options, *pod["args"]):
-            wait_same(clusters, "orders", "source.orders")
+        with run_container(engine, tmp_path, "mirror", options, *pod["args"]) as mirror:
+            wait_same(mirror, clusters, "orders", "source.orders")
             send(source, "orders", range(500, 600))
-            wait_same(clusters, "orders", "source.orders")
+            wait_same(mirror, clusters, "orders", "source.orders")
             assert stop(engine, "mirror") < STOP_SECONDS
 
     def write_files(
@@ -254,6 +257,9 @@ class TestDedicated:
                 old, f"{alias}.bootstrap.servers={cluster.bootstrap_servers}", lines
             )
             assert count == 1
+        # Two brokers instead of three.
+        stores = ("config", "offset", "status")
+        lines += "".join(f"{store}.storage.replication.factor=1\n" for store in stores)
         (mounted / "mm2.properties").write_text(lines, "ascii")
         return mounted
 
