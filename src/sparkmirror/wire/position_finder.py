@@ -47,22 +47,23 @@ class PositionFinder:
             cluster, limits.read_committed, self._range_known, limits.start_age_ms
         )
         self._ends = EpochEndFinder(cluster, self._end_known)
-        self._asking: dict[TopicPartition, Partition] = {}
+        # With each partition its question; None: where its log begins and ends.
+        self._asking: dict[TopicPartition, tuple[Partition, EpochQuestion | None]] = {}
         # Positions that turned out to be outside the log, until the log's range is known.
         self._lost: dict[TopicPartition, int] = {}
 
     def must_ask(self, partition: Partition, leader: Leader) -> bool:
         """Whether the position has to be found first; then it is being asked for."""
         if partition.next_offset is None:
-            self._begin(partition)
+            self._begin(partition, None)
             self._ranges.ask(partition.tp, leader.node)
             return True
         if partition.epochs.last < 0:
             partition.validated_epoch = leader.epoch
         if partition.validated_epoch == leader.epoch:
             return False
-        self._begin(partition)
         question = EpochQuestion(partition.tp, leader.epoch, partition.epochs.last)
+        self._begin(partition, question)
         self._ends.ask(question, leader.node)
         return True
 
@@ -91,18 +92,25 @@ class PositionFinder:
             if partition.next_offset < position:
                 self._consumer.on_truncated(partition.tp, position, partition.next_offset)
 
-    def _begin(self, partition: Partition) -> None:
+    def _begin(self, partition: Partition, question: EpochQuestion | None) -> None:
         partition.asking = True
-        self._asking[partition.tp] = partition
+        self._asking[partition.tp] = partition, question
 
-    def _end(self, tp: TopicPartition) -> Partition | None:
-        partition = self._asking.pop(tp, None)
-        if partition is not None:
-            partition.asking = False
+    def _end(self, tp: TopicPartition, question: EpochQuestion | None) -> Partition | None:
+        """The partition that waits for this response; None: its question is another one by now.
+
+        A topic that was recreated asks for its range while the response about its epochs is still
+        on its way, and that response says nothing of the new log.
+        """
+        partition, asked = self._asking.get(tp, (None, None))
+        if partition is None or asked != question:
+            return None
+        del self._asking[tp]
+        partition.asking = False
         return partition
 
     def _range_known(self, tp: TopicPartition, found: Range | KafkaError) -> None:
-        partition = self._end(tp)
+        partition = self._end(tp, None)
         if partition is None:
             return
         if isinstance(found, KafkaError):
@@ -120,7 +128,7 @@ class PositionFinder:
         self._on_found(partition)
 
     def _end_known(self, question: EpochQuestion, found: EpochEnd | KafkaError) -> None:
-        partition = self._end(question.tp)
+        partition = self._end(question.tp, question)
         if partition is None:
             return
         if isinstance(found, BrokerError) and not found.retriable:
