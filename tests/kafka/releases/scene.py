@@ -111,8 +111,10 @@ class Flow:
         names = {topic: self.remote(topic) for topic in topics}
         wait_for(
             lambda: ends(self.target, names.values()) == wanted,
-            within=COPY_SECONDS,
-            describe=lambda: f"{wanted}; {ends(self.target, names.values())}",
+            within=2 * COPY_SECONDS,
+            describe=lambda: (
+                f"{wanted}; {ends(self.target, names.values())}; {self.mirror.log_end()}"
+            ),
         )
         compared = compare_topics(
             servers,
