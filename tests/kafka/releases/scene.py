@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sparkmirror.demo import seed
@@ -31,6 +32,7 @@ from tests.clusters import (
 from tests.group_offsets import commit_offsets
 from tests.kafka.guarded_clusters import AUTHORIZER, WORKER
 from tests.kafka.mirror_process import COPY_SECONDS, Mirror
+from tests.kafka.records import last_value, values
 from tests.mm2_suite.topics import ends
 from tests.secure_cluster import CLIENT_LOGINS, SERVER_LOGINS, USER
 
@@ -61,6 +63,7 @@ LOGIN = {
     "sasl.mechanism": "PLAIN",
     "sasl.jaas.config": CLIENT_LOGINS["PLAIN"],
 }
+COPIES_AGAIN = "stopping before the positions were stored: the next start copies again"
 EVERY_SECOND = (
     "refresh.groups",
     "sync.topic.configs",
@@ -124,6 +127,27 @@ class Flow:
         )
         assert [result for result in compared if not result.same] == []
         assert sum(result.records for result in compared) > 0
+
+    def wait_survived(self, topic: str, partitions: int) -> None:
+        """The same after an outage of brokers.
+
+        A target that is away for half a minute, as on a machine that does a lot beside, ends the
+        task before it could store positions. It says so, and repeats records; none is missing.
+        """
+        if COPIES_AGAIN not in self.mirror.log():
+            self.wait_copied(topic)
+            return
+        for at in range(partitions):
+            wanted = values(self.source, topic, at)
+            wait_for(
+                partial(self._has_last, topic, at, wanted[-1]),
+                within=2 * COPY_SECONDS,
+                describe=lambda: f"the last record of {topic}; {self.mirror.log_end()}",
+            )
+            assert list(dict.fromkeys(values(self.target, self.remote(topic), at))) == wanted
+
+    def _has_last(self, topic: str, partition: int, value: bytes) -> bool:
+        return last_value(self.target, self.remote(topic), partition) == value
 
 
 def _counts(topics: Mapping[str, Partitions]) -> dict[TopicPartition, int]:

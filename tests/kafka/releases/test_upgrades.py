@@ -104,7 +104,7 @@ def upgrading(version: str, folder: Path, properties: dict[str, str]) -> Iterato
                 upgrade.wait_for_records()
                 yield upgrade
             for flow in flows:
-                flow.wait_copied(TOPIC)
+                flow.wait_survived(TOPIC, PARTITIONS)
             log = mirror.log()
             assert len(re.findall("flows started", log)) == 1
             assert "was deleted" not in log
