@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,8 +32,8 @@ pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(1200)]
 
 # Spark alone takes a fifth of it where many tests run side by side.
 SECONDS = 120.0
-# Docker's own patience, after which it kills; we promise less.
-STOP_SECONDS = 10
+# The grace of the compose file and of the manifests, after which an engine kills.
+STOP_SECONDS = 30
 
 
 @pytest.fixture(scope="module")
@@ -136,14 +135,11 @@ def run_container(
         container.kill()
 
 
-def stop(engine: Engine, name: str) -> float:
-    """SIGTERM as `docker stop` sends it; how long it took. It must not have been killed."""
-    began = time.monotonic()
+def stop(engine: Engine, name: str) -> None:
+    """SIGTERM as `docker stop` sends it: an orderly end, all positions stored, and no SIGKILL."""
     engine.call("stop", "--time", str(STOP_SECONDS), name)
-    took = time.monotonic() - began
     code = engine.call("container", "inspect", "--format", "{{.State.ExitCode}}", name)
     assert code == "0\n", engine.call("logs", name)[-3000:]
-    return took
 
 
 def wait_same(
@@ -206,7 +202,7 @@ class TestWorker:
             worker.wait_running("test_mirror", tasks=1, on=worker)
             port = worker.worker_id.removeprefix("localhost:")
             engine.call("exec", "first", *health_check(service("quickstart"), port))
-            assert stop(engine, "first") < STOP_SECONDS
+            stop(engine, "first")
         send(source, "to_replicate", range(600, 700))
         with self.run_worker(engine, clusters, tmp_path, "second") as worker:
             assert worker.get("/connectors") == ["test_mirror"]
@@ -240,7 +236,7 @@ class TestDedicated:
             wait_same(mirror, clusters, "orders", "source.orders")
             send(source, "orders", range(500, 600))
             wait_same(mirror, clusters, "orders", "source.orders")
-            assert stop(engine, "mirror") < STOP_SECONDS
+            stop(engine, "mirror")
 
     def write_files(
         self, objects: dict[str, Json], clusters: Sequence[KafkaCluster], folder: Path
