@@ -2,7 +2,7 @@
 
 Runs on: executor. The producer asks when a partition has as many batches under way as may be and
 its broker is far: what waits then goes in fewer, larger batches. For small records, and for
-compressed ones even more, that may take longer than the line would: so joining gets half of the
+compressed ones even more, that may take longer than the line would: so joining gets a third of the
 time at most, and what comes beyond goes as it is.
 """
 
@@ -22,7 +22,7 @@ from sparkmirror.wire.parcels import Parcel
 log = logging.getLogger(__name__)
 
 # Of the time, and how much of it may be saved up.
-SHARE = 0.5
+SHARE = 0.3
 MOST_SECONDS = 0.25
 
 
