@@ -11,6 +11,7 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from sparkmirror.batches.bounds import find_batches
 from sparkmirror.batches.codecs import Codec
 from sparkmirror.batches.forward import ForwardRules, plan, stamp
 from sparkmirror.batches.header import CONTROL, HEADER_BYTES, MAGIC_AT, WRITE_HEADER, read_header
+from sparkmirror.batches.joining import count_joinable, join
 from sparkmirror.batches.message_set import decode_message
 from sparkmirror.batches.outgoing import Outgoing, Plan
 from sparkmirror.batches.records import Record, decode
@@ -89,11 +91,24 @@ def check_forwarding(
         if expected is not None:
             raise AssertionError("good batches were refused") from None
         return
-    for at, batch in enumerate(planned.batches):
-        stamp(batch.view, 5, 6, at)
-    check_plan(planned, position)
-    if expected is not None:
-        assert [_comparable(r) for r in _mirrored(planned)] == [_comparable(r) for r in expected]
+    joined = replace(planned, batches=list(_joined(planned.batches, rules)))
+    for each in (planned, joined):
+        for at, batch in enumerate(each.batches):
+            stamp(batch.view, 5, 6, at)
+        check_plan(each, position)
+        if expected is not None:
+            assert [_comparable(r) for r in _mirrored(each)] == [_comparable(r) for r in expected]
+
+
+def _joined(batches: list[Outgoing], rules: ForwardRules) -> Iterator[Outgoing]:
+    """Joined for a far target, as far as they can be."""
+    while batches:
+        count = count_joinable(batches, rules)
+        taken, batches = batches[:count], batches[count:]
+        try:
+            yield from taken if count == 1 else [join(taken, rules)]
+        except BatchError:
+            yield from taken
 
 
 def check_plan(planned: Plan, position: int) -> None:
