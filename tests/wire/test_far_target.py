@@ -49,7 +49,6 @@ def offer_everywhere(rig: ProducerRig, count: int) -> list[bytes]:
     for tp in TPS:
         rig.offer(batches[0], tp=tp)
     rig.finish()
-    rig.producer.note_silence()  # once a second
     for tp in TPS:
         rig.offer(*batches[1:], tp=tp)
     rig.finish()

@@ -93,7 +93,7 @@ class Lanes:
         return self._next_line
 
     def measure(self) -> None:
-        """See how far the brokers are; called once a second and for every new connection."""
+        """See how far the brokers are; called once a second, and when that becomes known."""
         farthest = 0.0
         self._far_lines.clear()
         for node in {lane.node for lane in self._lanes.values()}:
@@ -112,11 +112,13 @@ class Lanes:
             lines *= 2
         return lines
 
-    @staticmethod
-    def note_pace(lane: Lane, connection: Connection) -> None:
+    def note_pace(self, lane: Lane, connection: Connection) -> None:
         """Remember how fast the broker can be; one response alone does not tell."""
         if connection.answers >= FEWEST_RESPONSES:
+            is_first = lane.round_trip == inf
             lane.round_trip = connection.round_trip
+            if is_first:
+                self.measure()
 
     def of_node(self, node: int) -> list[Lane]:
         """All lanes to one broker."""

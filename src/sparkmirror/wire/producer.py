@@ -152,7 +152,6 @@ class Producer:
         """A connection is ready."""
         for lane in self._lanes.of_node(node):
             self._pump(lane)
-        self._lanes.measure()
         if self._partitions:
             self._sequences.ask()
 
