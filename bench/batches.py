@@ -25,6 +25,7 @@ from sparkmirror.batches.header import (
     write_crc,
 )
 from sparkmirror.batches.records import Record, encode
+from sparkmirror.spark.heap import keep_freed_memory
 from tests.batches.sources import SourceBatch
 
 ROUNDS = 9
@@ -180,6 +181,7 @@ def measure(case: Case) -> str:
 
 def main() -> None:
     """Run the cases whose name holds all the words given."""
+    keep_freed_memory()  # as a copy task does
     for case in cases():
         if all(word in case.name for word in sys.argv[1:]):
             sys.stdout.write(measure(case) + "\n")

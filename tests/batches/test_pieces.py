@@ -18,8 +18,8 @@ def test_joined_pieces_are_a_plain_join(sizes: list[int] | None) -> None:
     rng = random.Random(3)
     sizes = sizes or [rng.randint(1, 3000) for _ in range(500)]
     gaps = [rng.randint(0, 70) for _ in sizes]
-    ends = np.cumsum(np.array(sizes) + gaps)
-    starts = ends - sizes
+    ends = np.cumsum(np.array(sizes, np.int64) + np.array(gaps, np.int64))
+    starts = ends - np.array(sizes, np.int64)
     data = memoryview(rng.randbytes(int(ends[-1])))
     plain = b"".join(
         data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)

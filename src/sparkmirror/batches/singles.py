@@ -13,7 +13,6 @@ Transaction markers and empty batches among them do not end a run.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +50,8 @@ _ZEROS_BYTES = 3
 # Larger deltas of timestamps (198 days) do not fit in a word together with those of offsets.
 _WORD_BYTES = 8
 _FAR_TIME = 1 << 34
+# Offset deltas of as many records as a merged batch may have, unless its rules are unusual.
+_DELTAS = encode_words(np.arange(1 << 15))
 _FAR = LARGEST_OFFSET - (1 << 31)  # from here on a batch could lead behind the largest offset
 
 # The layout of header.READ_HEADER.
@@ -139,14 +140,12 @@ def merge_run(
     records: memoryview, run: Run, wanted: Flags, rules: ForwardRules
 ) -> Iterator[Outgoing]:
     """Make batches of the wanted records of a run."""
-    rows = _run_rows(records, run, wanted, rules)
-    bounds = _part_bounds(rows, room_for_records(rules))
-    starts = _write_fronts(rows, bounds)
+    all_rows = _run_rows(records, run, wanted, rules)
     codec = Codec.NONE if rules.codec is None else rules.codec
-    for first, after in pairwise(bounds):
-        part = slice(first, after)
-        batch = join_pieces(records, starts[part], rows.ends[part], HEADER_BYTES)
-        yield finish(rows.only(part), batch, codec, rules)
+    for part in _parts(all_rows, room_for_records(rules)):
+        rows = all_rows.only(part)
+        batch = join_pieces(records, _write_fronts(rows), rows.ends, HEADER_BYTES)
+        yield finish(rows, batch, codec, rules)
 
 
 def _ends(starts: Ints, headers: NDArray[Any]) -> Ints:
@@ -185,7 +184,7 @@ def _usual_tails(records: memoryview, fronts: Ints, ends: Ints) -> Ints | None:
     expected, widths = encode_words(sizes - (1 + (sizes > 1 + 63) + (sizes > 2 + 8191)))
     front_bytes = widths + _ZEROS_BYTES
     words = take_pieces(records, fronts, _WORD_BYTES).view("<u8")
-    behind = (8 * (_WORD_BYTES - front_bytes)).astype(np.uint64)
+    behind = (8 * (_WORD_BYTES - front_bytes)).view(np.uint64)
     is_usual = words << behind == expected << behind
     return fronts + front_bytes if is_usual.all() else None
 
@@ -203,49 +202,50 @@ def _read_fronts(records: memoryview, fronts: Ints, ends: Ints, offsets: Ints) -
     return times, tails
 
 
-def _part_bounds(rows: Rows, room: int) -> list[int]:
-    """Find where rows must be cut so that each part's records fit in a batch."""
+def _parts(rows: Rows, room: int) -> Iterator[slice[int, int, None]]:
+    """Cut rows so that each part's records fit in a batch."""
     filled = np.cumsum(rows.ends - rows.tails + FRONT_BYTES)
-    bounds = [0]
-    while bounds[-1] < len(filled):
-        first = bounds[-1]
-        before = int(filled[first - 1]) if first else 0
-        after = int(np.searchsorted(filled, before + room, side="right"))
-        bounds.append(max(after, first + 1))
-    return bounds
+    first = before = 0
+    while first < len(filled):
+        after = max(int(np.searchsorted(filled, before + room, side="right")), first + 1)
+        yield slice(first, after)
+        first, before = after, int(filled[after - 1])
 
 
-def _write_fronts(rows: Rows, bounds: list[int]) -> Ints:
-    """Write the new front of every record right before its tail, over a header; all parts at once.
+def _write_fronts(rows: Rows) -> Ints:
+    """Write the new front of every record right before its tail, over a header.
 
     Gives where each record starts.
     """
-    firsts = np.repeat(np.array(bounds[:-1], np.int64), np.diff(bounds))
-    deltas = np.arange(len(firsts)) - firsts
-    times = rows.timestamps - rows.timestamps[firsts]
-    if (np.abs(times) >= _FAR_TIME).any():
-        data = np.frombuffer(rows.data, np.uint8)
-        return write_fronts(data, rows.tails, rows.ends - rows.tails, deltas, times)
-    return _write_words(rows, deltas, times)
+    times = rows.timestamps - rows.timestamps[0]
+    if int(times.max()) < _FAR_TIME and int(times.min()) > -_FAR_TIME:
+        return _write_words(rows, times)
+    data, deltas = np.frombuffer(rows.data, np.uint8), np.arange(len(times))
+    return write_fronts(data, rows.tails, rows.ends - rows.tails, deltas, times)
 
 
-def _write_words(rows: Rows, deltas: Ints, times: Ints) -> Ints:
-    """Write fronts in two words each: what is before a word's last bytes is not needed any more.
+def _write_words(rows: Rows, times: Ints) -> Ints:
+    """Write fronts in two words each, the later bytes first, over whose unused ones go the others.
 
-    | length 0 | over the bytes before | ts delta |, which was written first.
+    | length 0 |, then | ts delta, offset delta |, then the tail.
     """
     words, times_widths = encode_words(times)
-    delta_words, widths = encode_words(deltas)
-    words |= delta_words << (8 * times_widths).astype(np.uint64)
-    widths += times_widths
-    _put_words(rows.data, rows.tails, words, widths)
-    at = rows.tails - widths
+    delta_words, delta_widths = _encode_deltas(len(times))
+    words |= delta_words << (8 * times_widths).view(np.uint64)
+    at = _put_words(rows.data, rows.tails, words, times_widths + delta_widths)
     words, widths = encode_words(rows.ends - at + 1)
-    widths += 1  # the record's attributes, 0
-    _put_words(rows.data, at, words, widths)
-    return at - widths
+    return _put_words(rows.data, at, words, widths + 1)  # with the record's attributes, 0
 
 
-def _put_words(data: memoryview, ends: Ints, words: Words, widths: Ints) -> None:
-    words = words << (8 * (_WORD_BYTES - widths)).astype(np.uint64)
+def _encode_deltas(count: int) -> tuple[Words, Ints]:
+    if count > len(_DELTAS[0]):
+        return encode_words(np.arange(count))
+    words, widths = _DELTAS
+    return words[:count], widths[:count]
+
+
+def _put_words(data: memoryview, ends: Ints, words: Words, widths: Ints) -> Ints:
+    """Write the lowest bytes of every word so that they end at its end: where they start."""
+    words = words << (8 * (_WORD_BYTES - widths)).view(np.uint64)
     put_pieces(data, ends - _WORD_BYTES, words.astype("<u8", copy=False))
+    return ends - widths

@@ -20,6 +20,7 @@ from sparkmirror.config.masking import mask
 from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.spark.copy_loop import CopyLoop
 from sparkmirror.spark.copy_settings import decode_assigned, parse_start
+from sparkmirror.spark.heap import keep_freed_memory
 from sparkmirror.spark.lease import LEASE, Lease
 from sparkmirror.spark.link_client import LinkClient, open_link
 from sparkmirror.spark.link_files import FILES, provide_files
@@ -61,6 +62,7 @@ def run_copy_task(tickets: Iterator[Ticket]) -> Iterator[str]:
     gc.set_threshold(100_000, 50, 50)
     # What is silent is told with the partitions that wait for it (problems).
     OUTAGES.is_quiet = True
+    keep_freed_memory()
     for ticket in tickets:
         yield copy_until_stopped(ticket)
 
