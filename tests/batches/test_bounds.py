@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from sparkmirror.batches import bounds
 from sparkmirror.batches.bounds import find_batches, find_tiny_batches
 from sparkmirror.batches.records import Record
 from sparkmirror.errors import BatchError
@@ -26,8 +27,8 @@ def tiny(count: int, *, seed: int = 1, within: bytes = b"") -> list[bytes]:
 
 
 def assert_same(data: bytes) -> None:
-    bounds, cut_bytes = find_tiny_batches(memoryview(data))
-    assert (list(bounds), cut_bytes) == find_batches(memoryview(data))
+    found, cut_bytes = find_tiny_batches(memoryview(data))
+    assert (list(found), cut_bytes) == find_batches(memoryview(data))
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 64, 5000])
@@ -36,8 +37,8 @@ def test_tiny_batches_are_found(count: int) -> None:
 
 
 def test_the_bounds_of_many_are_an_array() -> None:
-    bounds, _ = find_tiny_batches(memoryview(b"".join(tiny(100))))
-    assert isinstance(bounds, np.ndarray)
+    found, _ = find_tiny_batches(memoryview(b"".join(tiny(100))))
+    assert isinstance(found, np.ndarray)
 
 
 @pytest.mark.parametrize("size", [1, 11, 16, 17, 60, 61, 70])
@@ -73,6 +74,34 @@ def test_another_leader_epoch_does_not_end_the_bounds() -> None:
         changed[12:16] = (6).to_bytes(4, "big")
         batches[at] = bytes(changed)
     assert_same(b"".join(batches))
+
+
+@pytest.mark.parametrize("first", [0x02_00_00, 0x02_00, 0x02_00_00_00, 0xFF_00])
+def test_offsets_that_look_like_an_epoch_and_a_magic_byte(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(2)
+    batches = []
+    for n in range(3000):
+        batch = bytearray(single(first + n, rng.randbytes(rng.randint(20, 90))))
+        batch[12:16] = bytes(4)
+        batches.append(bytes(batch))
+    data = b"".join(batches)
+    assert_same(data)
+    # All by numpy: only the first ones and the last ones are followed.
+    followed = 0
+
+    def follow(records: memoryview, found: list[int], most: int) -> int:
+        nonlocal followed
+        before = len(found)
+        cut_bytes = plain_follow(records, found, most)
+        followed += len(found) - before
+        return cut_bytes
+
+    plain_follow = bounds._follow
+    monkeypatch.setattr(bounds, "_follow", follow)
+    find_tiny_batches(memoryview(data))
+    assert followed < 200
 
 
 def test_large_batches_after_tiny_ones() -> None:

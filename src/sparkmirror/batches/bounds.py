@@ -31,12 +31,14 @@ from sparkmirror.batches.pieces import take_pieces
 from sparkmirror.batches.varints import Bytes, Ints
 from sparkmirror.errors import BatchError
 
-# Batches that are followed one by one before numpy may take over, and which it must find to go on.
+# Batches that are followed one by one before numpy takes over, and where it finds fewer than these.
 _FIRST = 32
 # Looking at every byte costs more than following lengths from this size of batches on.
 _TINY_BYTES = 600
 # The stretch that numpy looks at: small enough for the processor's cache.
 _STRETCH_BYTES = 256 << 10
+# Stretches in which it may find too few, before the lengths of all the rest are followed.
+_MOST_MISSES = 8
 _MAGIC = 2
 _EPOCH = (1 << 32) - 1
 
@@ -62,7 +64,16 @@ def find_tiny_batches(records: memoryview) -> tuple[Bounds, int]:
         return bounds, cut_bytes
     parts = [np.array(bounds, np.int64)]
     data = np.frombuffer(records, np.uint8)
-    while (ends := _linked_ends(data, at)).size >= _FIRST:
+    misses = 0
+    while misses < _MOST_MISSES:
+        ends = _linked_ends(data, at)
+        if ends.size < _FIRST:
+            misses += 1
+            few = [at]
+            cut_bytes = _follow(records, few, _FIRST)
+            ends = np.array(few[1:], np.int64)
+            if ends.size < _FIRST:
+                return np.concatenate([*parts, ends]), cut_bytes
         parts.append(ends)
         at = int(ends[-1])
     rest = [at]
@@ -107,19 +118,22 @@ def _linked_ends(data: Bytes, at: int) -> Ints:
     starts, lengths = starts[fits], fields[fits] >> 32
     ends: Ints = starts + lengths + PREFIX_BYTES
     if (ends[:-1] != starts[1:]).any():
-        starts, ends = _leading_somewhere(starts, ends, stop)
+        starts, ends = _leading_somewhere(starts, ends, stop, len(data))
     whole = (ends - starts >= HEADER_BYTES) & (ends <= len(data))
     whole[1:] &= ends[:-1] == starts[1:]
     linked = len(ends) if whole.all() else int(np.argmin(whole))
     return ends[:linked]
 
 
-def _leading_somewhere(starts: Ints, ends: Ints, stop: int) -> tuple[Ints, Ints]:
-    """Leave out values that look like a header, whose length leads to nothing like one."""
+def _leading_somewhere(starts: Ints, ends: Ints, stop: int, total: int) -> tuple[Ints, Ints]:
+    """Leave out what looks like a header, whose length leads to nothing like one.
+
+    With leader epoch 0, every base offset from 131,072 to 196,607 does: 00 00 00 00 02.
+    """
     first = starts[0]
     known = np.zeros(stop - first + 1, np.bool_)
     known[starts - first] = True
     known[-MAGIC_AT - 1 :] = True  # a batch may begin there, whose magic is behind the stretch
-    leads = (ends >= first) & known[np.clip(ends, first, stop) - first]
+    leads = (ends >= first) & (ends <= total) & known[np.clip(ends, first, stop) - first]
     leads[0] = True
     return starts[leads], ends[leads]
