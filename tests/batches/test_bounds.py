@@ -36,6 +36,14 @@ def test_tiny_batches_are_found(count: int) -> None:
     assert_same(b"".join(tiny(count)))
 
 
+@pytest.mark.parametrize("other", [0, 1, 700, 1999])
+def test_batches_of_equal_size_with_one_that_differs(other: int) -> None:
+    batches = [single(n, bytes(40)) for n in range(2000)]
+    batches[other] = single(other, bytes(41))
+    assert_same(b"".join(batches))
+    assert_same(b"".join(batches)[:-1])
+
+
 def test_the_bounds_of_many_are_an_array() -> None:
     found, _ = find_tiny_batches(memoryview(b"".join(tiny(100))))
     assert isinstance(found, np.ndarray)

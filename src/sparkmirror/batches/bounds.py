@@ -9,6 +9,7 @@ lengths found there with where the next such place is:
     epoch fits       16         186                357        the 2 at 230 is a byte of some value
     length there     158        159                ...        12 + 158 later comes the next: linked
 
+Batches of equal size, as sensors write them, are looked for first, at a look each.
 Only what is linked from the first batch on counts; a value that looks like a header ends the
 stretch, or is left out because no batch begins where its "length" leads.
 """
@@ -41,6 +42,8 @@ _STRETCH_BYTES = 256 << 10
 _MOST_MISSES = 8
 _MAGIC = 2
 _EPOCH = (1 << 32) - 1
+
+_NONE = np.empty(0, np.int64)
 
 Bounds = list[int] | Ints
 
@@ -108,10 +111,32 @@ def _check_short(records: memoryview, at: int, length: int) -> None:
 
 def _linked_ends(data: Bytes, at: int) -> Ints:
     """Find where batches end that lie side by side from `at` on, in one stretch of the bytes."""
+    if at + HEADER_BYTES > len(data):
+        return _NONE
     stop = min(at + _STRETCH_BYTES, len(data))
+    ends = _equal_ends(data, at, stop)
+    return ends if ends.size >= _FIRST else _marked_ends(data, at, stop)
+
+
+def _equal_ends(data: Bytes, at: int, stop: int) -> Ints:
+    """Find where batches of one size and leader epoch end: no byte but theirs is looked at."""
+    (length,) = LENGTH.unpack_from(data.data, at + 8)
+    if length < MIN_LENGTH:
+        return _NONE
+    size = PREFIX_BYTES + length
+    starts = np.arange(at, min(stop, len(data) - size + 1), size)
+    fields = take_pieces(data, starts + 8, 8).view(np.int64)
+    equal = (fields == fields[:1]) & (data[starts + MAGIC_AT] == _MAGIC)
+    linked = len(starts) if equal.all() else int(np.argmin(equal))
+    ends: Ints = starts[:linked] + size
+    return ends
+
+
+def _marked_ends(data: Bytes, at: int, stop: int) -> Ints:
+    """Find where batches of any size and one leader epoch end, by their magic bytes."""
     starts = np.flatnonzero(data[at + MAGIC_AT : stop] == _MAGIC)
     if not starts.size or starts[0] != 0:
-        return starts[:0]
+        return _NONE
     starts += at
     fields = take_pieces(data, starts + 8, 8).view(">i8").astype(np.int64)
     fits = fields & _EPOCH == fields[0] & _EPOCH
