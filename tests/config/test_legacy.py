@@ -146,6 +146,9 @@ def test_the_flow_is_named_after_group_and_cluster(tmp_path: Path) -> None:
     assert flow.worker.offset_storage_topic == "mm2-offsets.mm1.abc.internal"
     assert flow.worker.group_id == "sparkmirror-legacy.mm1.abc"
     assert flow.worker.offset_storage_replication_factor == 2
+    assert flow.source.replication_factor == -1
+    (old,) = load(tmp_path).with_identity("mm1.abc", 2, has_default=False).flows
+    assert old.source.replication_factor == 2
 
 
 def test_all_errors_come_at_once_with_file_key_and_value(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ RECORDS = 3000
 @cache
 def admin_of(cluster: KafkaCluster) -> AdminClient:
     """One for all questions: each has threads of its own."""
-    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
 
 
 def topics_of(cluster: KafkaCluster) -> set[str]:

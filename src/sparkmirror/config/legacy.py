@@ -92,10 +92,13 @@ class LegacyConfig:
         flush = {f"{TARGET}.offset.flush.interval.ms": str(self.commit_interval_ms)}
         return {**self.props, POLICY_KEY: IDENTITY_POLICY, **MM2_FIXED, **flush}
 
-    def with_identity(self, name: str, replicas: int) -> MirrorMakerConfig:
+    def with_identity(
+        self, name: str, replicas: int, *, has_default: bool = True
+    ) -> MirrorMakerConfig:
         """The flow as it runs: `name` is unique to this group of this source cluster.
 
-        `replicas` are those of its offsets topic.
+        `replicas` are those of its offsets topic, and of topics that it creates on brokers that
+        cannot be asked for their own default.
         """
         worker = {
             f"{TARGET}.group.id": f"sparkmirror-legacy.{name}",
@@ -103,7 +106,9 @@ class LegacyConfig:
             f"{TARGET}.offset.storage.partitions": "5",
             f"{TARGET}.offset.storage.replication.factor": str(replicas),
         }
-        return _parse({**_run_props(self.props, self.commit_interval_ms), **worker}, self.places)
+        own = {} if has_default else {flow_key("replication.factor"): str(replicas)}
+        props = _run_props(self.props, self.commit_interval_ms)
+        return _parse({**props, **worker, **own}, self.places)
 
 
 def load_legacy(options: LegacyOptions) -> LegacyConfig:

@@ -21,6 +21,8 @@ from sparkmirror.mirror.group_positions import group_name
 from sparkmirror.wire.admin import Admin, open_admins
 
 MOST_REPLICAS = 3
+# The first release that creates topics with its own default number of replicas (KIP-464).
+DEFAULT_REPLICAS = (2, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ def identify(config: LegacyConfig) -> MirrorMakerConfig:
                 "be copied to where it was read, for ever; check bootstrap.servers"
             )
         replicas = min(MOST_REPLICAS, target.broker_count())
-        return config.with_identity(group_name(config.group_id, source_id), replicas)
+        name = group_name(config.group_id, source_id)
+        return config.with_identity(name, replicas, has_default=target.release >= DEFAULT_REPLICAS)
     finally:
         for admin in admins:
             admin.close()
