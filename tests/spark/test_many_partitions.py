@@ -11,13 +11,22 @@ import pytest
 from sparkmirror.spark.committer import Committer
 from sparkmirror.types import TopicPartition
 from tests.spark.copies import OFFSETS, Copy
-from tests.wire.fake_broker import EPOCH_ENDS, LIST_OFFSETS, METADATA, FakeCluster
+from tests.wire.fake_broker import (
+    EPOCH_ENDS,
+    LIST_OFFSETS,
+    METADATA,
+    PRODUCE,
+    Do,
+    FakeCluster,
+    once,
+)
 
 NAMES = ["t", *(f"t{number}" for number in range(29))]
 EACH = 10
 PARTITIONS = [TopicPartition(name, at) for name in NAMES for at in range(EACH)]
 # Requests of one kind, of one cluster: for one partition it would be one or two.
 FEW = 4
+NOT_LEADER = 6
 
 
 @pytest.fixture
@@ -89,3 +98,15 @@ def test_partitions_that_leave_together_are_stored_together(
     assert 1 <= len(commits) <= turns
     assert set(copy.stored().values()) == {0}
     assert len(copy.stored()) == len(PARTITIONS)
+
+
+def test_partitions_that_a_broker_refuses_for_a_while_come_back_together(copy: Copy) -> None:
+    refusals = [once(Do(code=NOT_LEADER)) for _ in range(3)]
+    for refusal in refusals:
+        copy.target.intercept(PRODUCE, refusal)
+    # By chance the waits are 20 % shorter or longer: a request for each, if each came back alone.
+    copy.start(dict.fromkeys(PARTITIONS), {"b.producer.retry.backoff.ms": "200"})
+    wait_for_all(copy, 1)
+    assert all(refusal.happened for refusal in refusals)
+    assert len(refusals) < sent(copy.target)[PRODUCE] <= 5 * len(refusals)
+    assert sent(copy.target)[METADATA] <= 3 * FEW

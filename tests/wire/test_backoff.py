@@ -6,7 +6,12 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.wire import backoff
-from sparkmirror.wire.backoff import reconnect_seconds, retry_seconds, setup_seconds
+from sparkmirror.wire.backoff import (
+    reconnect_seconds,
+    retry_seconds,
+    setup_seconds,
+    shared_retry_seconds,
+)
 
 CONFIG = ClientConfig(
     "a",
@@ -42,3 +47,14 @@ def test_waits_differ_by_a_fifth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backoff, "CHANCE", 0.2)
     waits = [retry_seconds(CONFIG, 1) for _ in range(200)]
     assert 0.08 <= min(waits) < max(waits) <= 0.12
+
+
+def test_waits_of_thousands_end_at_a_few_moments() -> None:
+    config = ClientConfig("a", ("h:1",), retry_backoff_ms=400, retry_backoff_max_ms=400)
+    ends = {100.0 + shared_retry_seconds(config, 1, 100.0) for _ in range(1000)}
+    assert all(100.32 <= end <= 100.59 for end in ends)
+    assert len({round(end, 6) for end in ends}) <= 3
+
+
+def test_a_wait_of_nothing_stays_one() -> None:
+    assert shared_retry_seconds(ClientConfig("a", ("h:1",)), 0, 5.0) == 0.0

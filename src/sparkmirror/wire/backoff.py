@@ -6,6 +6,7 @@ chance, so that clients do not come back all at once (KIP-144, KIP-580, KIP-601)
 
 from __future__ import annotations
 
+import math
 import random
 
 from sparkmirror.config.clients import ClientConfig
@@ -13,11 +14,23 @@ from sparkmirror.config.clients import ClientConfig
 CHANCE = 0.2
 # 2**30 times anything is beyond every maximum; larger powers would only cost time.
 MOST_DOUBLINGS = 30
+# How far apart those are that come back together.
+MOST_STEP_SECONDS = 0.1
 
 
 def retry_seconds(config: ClientConfig, failures: int) -> float:
     """The wait after so many failures of a request: retry.backoff.ms to retry.backoff.max.ms."""
     return _grown(config.retry_backoff_ms, config.retry_backoff_max_ms, failures)
+
+
+def shared_retry_seconds(config: ClientConfig, failures: int, now: float) -> float:
+    """The same for one of thousands: those whose waits end about then come back together.
+
+    Otherwise each would make a request of its own, to a broker that has enough to do.
+    """
+    wait = retry_seconds(config, failures)
+    step = min(wait, MOST_STEP_SECONDS)
+    return math.ceil((now + wait) / step) * step - now if step else wait
 
 
 def reconnect_seconds(config: ClientConfig, failures: int) -> float:

@@ -124,9 +124,12 @@ class Cluster:
         """True once a metadata answer was about `topic`: a partition without a leader has none."""
         return topic in self._topics.answered
 
-    def refresh(self) -> None:
-        """Ask for all metadata soon: at once the first time, with back-off when asked again."""
-        self._topics.doubt_all()
+    def refresh(self, *topics: str) -> None:
+        """Ask about these topics, or all, soon: at once the first time, with back-off then."""
+        if topics:
+            self._topics.doubt(topics)
+        else:
+            self._topics.doubt_all()
         self._refresh_soon()
 
     def miss(self, topic: str) -> None:

@@ -222,7 +222,7 @@ class FetchPlaces(ABC):
             self._retry(partition, 0.0)
             return
         if row.refresh:
-            self._cluster.refresh()
+            self._cluster.refresh(tp.topic)
         self._consumer.on_partition_error(tp, fetch_error(self._cluster, tp, code))
         wait = backoff(self._cluster, partition) if row.retriable else SLOW_RETRY_SECONDS
         self._retry(partition, wait)

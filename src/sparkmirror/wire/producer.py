@@ -32,7 +32,7 @@ from sparkmirror.errors import (
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import produce_messages
 from sparkmirror.wire.api_versions import PRODUCE
-from sparkmirror.wire.backoff import retry_seconds
+from sparkmirror.wire.backoff import shared_retry_seconds
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.error_codes import (
@@ -302,7 +302,7 @@ class Producer:
         is_first = partition.failed is None and bool(partition.sent)
         is_oldest = is_first and partition.sent[0] is parcel
         if row.refresh:
-            self._cluster.refresh()
+            self._cluster.refresh(partition.tp.topic)
         partition.failed = partition.failed or error
         self._lanes.withdraw(partition)
         if error.code in LOST_STATE:
@@ -352,8 +352,9 @@ class Producer:
         partition.resting = True
         if partition.failures > 1 or isinstance(error, TransportError):
             self._mark_stuck(partition, error)
-        wait = retry_seconds(self._cluster.config, partition.failures)
-        self._cluster.loop.call_later(wait, lambda: self._resume(partition))
+        config, loop = self._cluster.config, self._cluster.loop
+        wait = shared_retry_seconds(config, partition.failures, loop.clock())
+        loop.call_later(wait, lambda: self._resume(partition))
 
     def _resume(self, partition: Partition) -> None:
         partition.resting = False
