@@ -20,7 +20,7 @@ from tests.users.smallest_connector import SmallestConnector
 from tests.users.workers import WorkerProcess, run_worker
 from tests.users.worlds import SECONDS, Clusters
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(600)]
 
 PARTITIONS = 3
 # B, word for word; its host names are addresses here, and its password is that of the tests' store.

@@ -9,7 +9,7 @@ import pytest
 from tests.kafka.releases.checks import ReleaseChecks
 from tests.kafka.releases.scene import Scene, mirrored
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module", params=["3.3", "3.9", "4.0", "4.3"])

@@ -16,7 +16,7 @@ from tests.kafka.mirror_process import Mirror
 from tests.kafka.releases.scene import HEAP
 from tests.mm2_suite.topics import topic_names
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(600)]
 
 TOO_OLD = Release(2, 0, 1)
 NAMED = "this is Kafka 2.0 or behaves like it, and the oldest supported release is 2.1"

@@ -30,7 +30,7 @@ from tests.kafka.releases.scene import (
 )
 from tests.mm2_suite.topics import ends
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(600)]
 
 SECONDS = 60.0
 TOPIC = "live-orders"

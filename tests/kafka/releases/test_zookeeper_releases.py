@@ -16,7 +16,7 @@ from tests.kafka.releases.scene import Flow, Scene, mirrored
 from tests.users import files
 from tests.users.workers import WorkerProcess, run_workers
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(600)]
 
 ALIAS = "elsewhere"
 ONE_COPY = {
@@ -62,8 +62,8 @@ class TestZooKeeperReleases(ReleaseChecks):
             fill(scene.new, topic, 100, first=100)
             (tmp_path / "again").mkdir()
             with run_workers(tmp_path / "again", [file]) as (worker,):
-                _wait_running(worker)
                 flow.wait_copied(topic)
+                _wait_running(worker)
                 assert re.findall(r"(\d+) resume at .*, (\d+) start afresh", worker.log) == [
                     ("1", "0")
                 ]
