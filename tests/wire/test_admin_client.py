@@ -11,6 +11,7 @@ from kafka.net.manager import KafkaConnectionManager
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.wire import admin_client
 from sparkmirror.wire.admin_client import AdminClient, client_options
+from sparkmirror.wire.stream import SOCKET_OPTIONS
 
 CONFIG = ClientConfig("a", ("h:1",))
 
@@ -58,7 +59,7 @@ def test_idle_times_that_kafka_python_does_not_know(given: int, told: int) -> No
 
 
 def test_buffers_are_the_systems_unless_set() -> None:
-    assert len(options()["socket_options"]) == 2
+    assert options()["socket_options"] == SOCKET_OPTIONS
 
 
 @pytest.mark.parametrize(("admin_ms", "api_ms", "used"), [(9, 5, 5), (4, 5, 4)])

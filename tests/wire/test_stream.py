@@ -148,3 +148,20 @@ def test_buffer_sizes_are_set_when_given(listener: socket.socket) -> None:
         each.close()
     assert sizes[:2] == [2 * 8192, 2 * 16384]  # Linux doubles them for its own use
     assert sizes[0] < sizes[2]
+
+
+def test_lines_that_were_forgotten_on_the_way_are_noticed(stream: PlainStream) -> None:
+    names = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_USER_TIMEOUT")
+    found = [stream._socket.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) for name in names]
+    assert stream._socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert found == [60, 10, 6, 120_000]
+
+
+def test_a_fixed_buffer_is_emptied_before_it_is_full(listener: socket.socket) -> None:
+    host, port = listener.getsockname()
+    stream = PlainStream(host, port, send_buffer=-1, receive_buffer=100_000)
+    stream.wake_at(4 << 20)
+    assert stream._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) == 25_000
+    stream.wake_at(100)
+    assert stream._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) == 100
+    stream.close()

@@ -28,6 +28,7 @@ from sparkmirror.wire.reaching import (
     find_unreachable,
 )
 from sparkmirror.wire.security import Security
+from sparkmirror.wire.stream import SOCKET_OPTIONS
 
 # kafka-python logs every reconnect; what matters of it comes back as an error here.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -84,15 +85,13 @@ def client_options(config: ClientConfig, timeout_ms: int) -> dict[str, Any]:
 
 
 def _socket_options(config: ClientConfig) -> list[tuple[int, int, int]]:
-    options = [
-        (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    ]
     sizes = {
         socket.SO_SNDBUF: config.send_buffer_bytes,
         socket.SO_RCVBUF: config.receive_buffer_bytes,
     }
-    return options + [(socket.SOL_SOCKET, at, size) for at, size in sizes.items() if size > 0]
+    return SOCKET_OPTIONS + [
+        (socket.SOL_SOCKET, at, size) for at, size in sizes.items() if size > 0
+    ]
 
 
 def _silent(config: ClientConfig, timeout_ms: int) -> TransportError:

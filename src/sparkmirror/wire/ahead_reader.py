@@ -55,6 +55,8 @@ class Broker:
     turn: deque[Ahead] = field(default_factory=deque)
     # Bytes asked for, by connection.
     asked: list[int] = field(default_factory=lambda: [0] * (MOST_LINES + 1))
+    # Whether the line has turned out to be short: nothing more is read ahead.
+    is_short: bool = False
 
     @property
     def held_bytes(self) -> int:
@@ -69,6 +71,7 @@ class Flight(NamedTuple):
     ahead: Ahead
     ask: Ask
     line: int
+    connection: Connection
     version: int
     sent_at: float
 
@@ -116,6 +119,7 @@ class AheadReader:
         assert partition.next_offset is not None
         broker = self._brokers.setdefault(node, Broker(node))
         reads = ReadAhead(partition.next_offset, seen)
+        broker.is_short = False
         ahead = partition.ahead = Ahead(partition, node, partition.leader_epoch, reads)
         broker.turn.append(ahead)
         self._ask(broker)
@@ -164,7 +168,7 @@ class AheadReader:
         """Send what is missing between responses, then what may leave, in turn."""
         if self._is_stopped() or not broker.turn:
             return
-        for ahead in list(broker.turn):
+        for ahead in [each for each in broker.turn if each.reads.has_gap]:
             self._fill(broker, ahead)
         window = broker.line.window_bytes(LEAST_WINDOW_BYTES, MOST_BYTES)
         size = self._ask_bytes(window)
@@ -205,7 +209,7 @@ class AheadReader:
         place = self._choose_line(broker)
         if place is None or (reads.bytes and reads.bytes + size > share):
             return False
-        ask = reads.next_ask(end_offset or 0, size)
+        ask = None if broker.is_short else reads.next_ask(end_offset or 0, size)
         if ask is not None:
             self._send(broker, ahead, ask, *place)
         elif reads.is_idle:
@@ -234,7 +238,7 @@ class AheadReader:
         self._asked_bytes += ask.most_bytes
         topic_id, version = partition.topic_id, connection.versions.choose(FETCH)
         version = min(version, fetch.BY_NAME if topic_id is None else fetch.BY_ID)
-        flight = Flight(broker, ahead, ask, line, version, now)
+        flight = Flight(broker, ahead, ask, line, connection, version, now)
         most = ask.most_bytes
         body = fetch.encode_fetch(
             version,
@@ -287,8 +291,17 @@ class AheadReader:
         else:
             ahead.reads.keep(flight.ask, response)
             self._hand_on(ahead)
+        if flight.connection.is_short:
+            self._ask_no_more(flight.broker, flight.connection)
         self._ask(flight.broker)
         self._consumer.on_round()
+
+    def _ask_no_more(self, broker: Broker, connection: Connection) -> None:
+        """The line only looked long, because the broker or we were busy."""
+        broker.is_short = True
+        session = self._cluster.connection(broker.node)
+        if session is not None:
+            session.fastest_seconds = min(session.fastest_seconds, connection.fastest_seconds)
 
     def _read(
         self, ahead: Ahead, flight: Flight, answer: fetch.Answer, lease: Lease

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sparkmirror.errors import KafkaError, MirrorError, RemoteProtocolError, TransportError
 from sparkmirror.wire.api_versions import Api, ApiVersions
 from sparkmirror.wire.buffers import BufferPool, Lease
-from sparkmirror.wire.line_estimate import FOREVER, LONG_SECONDS
+from sparkmirror.wire.line_estimate import LONG_SECONDS
 from sparkmirror.wire.loop import READ, WRITE, Loop
 from sparkmirror.wire.outages import SilentError
 from sparkmirror.wire.stream import Buffer, Stream
@@ -29,10 +29,14 @@ SCRATCH_BYTES = 64 * 1024
 # A large answer is read in pieces of about this size instead of as its packets come: measured, 1 GB
 # takes 2,000 turns of the loop instead of 12,000 with 2 MB, and with 4 MB another 7 % less CPU.
 LARGE_READ_BYTES = 4 << 20
-# Over a long line far less than TCP's window: a sender that has filled it waits for a round trip.
-LONG_LINE_READ_BYTES = 256 << 10
+# Over a long line far less than TCP's window, which Linux begins with 64 KB and lets grow with what
+# is read: a sender that has filled it waits for a round trip.
+LONG_LINE_READ_BYTES = 64 << 10
 # Larger than any answer a broker of ours may send: fetch.max.bytes is an int32 anyway.
 LARGEST_FRAME = (1 << 31) - 1
+
+# A broker that has just accepted us, or is busy, takes its time: only the fastest of some counts.
+SURE_ANSWERS = 3
 
 OnAnswer = Callable[[memoryview, Lease | None], None]
 
@@ -86,8 +90,8 @@ class Connection:
         # At its end: whether nobody waited for an answer.
         self.was_idle = False
         self.answers = 0
-        # The shortest time in which a request was answered: that of the line, and little more.
-        self.round_trip = FOREVER
+        # The shortest time until a response, or its start, came: about a round trip.
+        self.fastest_seconds = float("inf")
         self._correlation = 0
         self._waiting: deque[Waiting] = deque()
         # Requests that wait for the end of a login; None while there is none.
@@ -123,7 +127,12 @@ class Connection:
     @property
     def is_long(self) -> bool:
         """Whether the line is known to be long: one request at a time does not keep it busy."""
-        return LONG_SECONDS <= self.round_trip < FOREVER
+        return self.answers >= SURE_ANSWERS and not self.is_short
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the line is known to be short."""
+        return self.fastest_seconds < LONG_SECONDS
 
     @property
     def in_flight(self) -> int:
@@ -381,7 +390,11 @@ class Connection:
         if not 4 <= size <= LARGEST_FRAME:
             raise RemoteProtocolError(f"{self._stream.address} sent an answer of {size} bytes")
 
+    def _note_time(self, request: Waiting) -> None:
+        self.fastest_seconds = min(self.fastest_seconds, self.loop.clock() - request.sent_at)
+
     def _begin_large(self, start: memoryview, size: int) -> None:
+        self._note_time(self._waiting[0])
         self._lease = self._pool.lease(size)
         self._answer = memoryview(self._lease.buffer)[:size]
         self._answer[: len(start)] = start
@@ -400,7 +413,7 @@ class Connection:
     def _deliver(self, answer: memoryview, lease: Lease | None) -> None:
         request = self._waiting.popleft()
         self.answers += 1
-        self.round_trip = min(self.round_trip, self.loop.clock() - request.sent_at)
+        self._note_time(request)
         try:
             request.on_answer(answer, lease if request.keep else None)
         except KafkaError as error:

@@ -102,7 +102,7 @@ class Fetcher(FetchPlaces):
         if connection is None or lane.epoch == fetch.NEW_SESSION:
             return False
         now = self._cluster.loop.clock()
-        return lane.in_flight < lane.pace.polls(connection.round_trip, now)
+        return lane.in_flight < lane.pace.polls(connection.fastest_seconds, now)
 
     def _is_too_soon(self, lane: Lane) -> bool:
         """A trickle of records is fetched a few at a time; asks again when it is time."""
@@ -124,7 +124,7 @@ class Fetcher(FetchPlaces):
         lane.choose_version(ids, connection.versions.choose(FETCH))
         session = lane.session_id, lane.epoch
         sent, wanted = lane.send(connection, now)
-        interval = lane.pace.interval(connection.round_trip, now) if lane.session_id else 0.0
+        interval = lane.pace.interval(connection.fastest_seconds, now) if lane.session_id else 0.0
         body = fetch.encode_fetch(
             lane.version,
             session,
@@ -181,7 +181,7 @@ class Fetcher(FetchPlaces):
                 is_news = self._take(lane, sent, answer, lease)
         finally:
             lease.release()
-        trip, now = sent.connection.round_trip, self._cluster.loop.clock()
+        trip, now = sent.connection.fastest_seconds, self._cluster.loop.clock()
         lane.pace.answered(now - sent.sent_at, trip, len(view), is_news=is_news, now=now)
         if len(view) < SMALL_ANSWER_BYTES:
             if not lane.is_paced:

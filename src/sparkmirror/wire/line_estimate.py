@@ -2,21 +2,25 @@
 
 Runs on: executor and worker, on the event loop's thread. Pure: the clock's time is handed in.
 
-What may be under way is twice what the line holds: rate x round trip. While the line is not full,
-the rate is what is under way per round trip, so each round trip doubles it; a line that is full
-gives no more, and neither does the estimate.
+What may be under way is twice what the line holds: rate x round trip. It begins low, and grows by
+every byte that comes, so that each round trip doubles it, as TCP's slow start does: until that
+brings no more per second.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
-# A line with a shorter round trip is as good as none: one request under way keeps it busy.
-LONG_SECONDS = 0.005
+# A line with a shorter round trip is as good as none: 4 MB per round trip are 400 MB/s, and what a
+# record waits for the next request is half of it.
+LONG_SECONDS = 0.010
 # Rates are measured over a round trip, and never over less than this.
 SHORTEST_SAMPLE_SECONDS = 0.05
 # The highest of so many rates counts: a target that pauses for a moment is no narrow line.
 RATES = 8
+# So many rates in a row that are not higher by this factor end the start.
+STEADY_RATES = 4
+RISING = 1.2
 # The shortest round trip of the last two spells of this length counts: lines do change.
 SPELL_SECONDS = 10.0
 FOREVER = float("inf")
@@ -25,12 +29,15 @@ FOREVER = float("inf")
 class LineEstimate:
     """Round trip and rate of the responses of one broker, all its connections together."""
 
-    __slots__ = ("_bytes", "_rates", "_since", "_spell_ends", "_trips")
+    __slots__ = ("_bytes", "_grown", "_rates", "_since", "_spell_ends", "_steady", "_trips")
 
     def __init__(self) -> None:
         self._rates: deque[float] = deque(maxlen=RATES)
         self._bytes = 0
         self._since = 0.0
+        # What came since the start, and how many samples in a row brought no more per second.
+        self._grown = 0
+        self._steady = 0
         # The shortest round trip of the last spell and of this one.
         self._trips = FOREVER, FOREVER
         self._spell_ends = 0.0
@@ -56,13 +63,19 @@ class LineEstimate:
             self._spell_ends = now + SPELL_SECONDS
         self._trips = self._trips[0], min(self._trips[1], seconds)
         self._bytes += size
+        self._grown += size
         elapsed = now - self._since
         if elapsed >= max(self.round_trip, SHORTEST_SAMPLE_SECONDS):
-            self._rates.append(self._bytes / elapsed)
+            self._add(self._bytes / elapsed)
             self._bytes, self._since = 0, now
 
     def window_bytes(self, least: int, most: int) -> int:
         """How many bytes may be under way."""
-        if not self._rates:
-            return least
-        return max(least, min(most, int(2 * self.rate * self.round_trip)))
+        grown = self._grown if self._steady < STEADY_RATES else 0
+        known = int(2 * self.rate * self.round_trip) if self._rates else 0
+        return min(most, max(least + grown, known))
+
+    def _add(self, rate: float) -> None:
+        if self._steady < STEADY_RATES:
+            self._steady = 0 if rate > self.rate * RISING else self._steady + 1
+        self._rates.append(rate)

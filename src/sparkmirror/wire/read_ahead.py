@@ -79,7 +79,7 @@ class Ask:
 class ReadAhead:
     """What was asked of one partition and is not handed on yet, in the order of offsets."""
 
-    __slots__ = ("_asks", "_has_gap", "_per_batch", "_share", "bytes", "largest", "next_offset")
+    __slots__ = ("_asks", "_per_batch", "_share", "bytes", "has_gap", "largest", "next_offset")
 
     def __init__(self, next_offset: int, seen: Content) -> None:
         """`seen` is what the last response brought: guesses begin with it."""
@@ -88,7 +88,8 @@ class ReadAhead:
         self.bytes = 0
         self.largest = 0
         self._asks: list[Ask] = []
-        self._has_gap = False
+        # Whether something between two requests may be missing: `next_gap`.
+        self.has_gap = False
         # Bytes and offsets of a batch.
         self._per_batch = _per_batch(seen)
         self._share = 1.0
@@ -101,7 +102,7 @@ class ReadAhead:
 
     def next_gap(self) -> Ask | None:
         """A request for what lies between two others; the caller sends it."""
-        if not self._has_gap:
+        if not self.has_gap:
             return None
         covered, is_known = self.next_offset, True
         for at, ask in enumerate(self._asks):
@@ -110,7 +111,7 @@ class ReadAhead:
             is_known = ask.response is not None
             if ask.response is not None:
                 covered = max(covered, ask.response.content.end_offset)
-        self._has_gap = False
+        self.has_gap = False
         return None
 
     def next_ask(self, log_end: int, most_bytes: int) -> Ask | None:
@@ -129,7 +130,7 @@ class ReadAhead:
         at = self._asks.index(ask) + 1
         if at < len(self._asks):
             is_gap = response.content.end_offset < self._asks[at].offset
-            self._has_gap = self._has_gap or is_gap
+            self.has_gap = self.has_gap or is_gap
             self._share = max(SHORTEST, self._share - SHORTER) if is_gap else self._share
         self._share = min(1.0, self._share + LONGER)
 
@@ -149,7 +150,7 @@ class ReadAhead:
     def move(self, next_offset: int) -> None:
         """What was taken was handed on, up to this offset."""
         self.next_offset = next_offset
-        self._has_gap = self._has_gap or bool(self._asks and self._asks[0].offset > next_offset)
+        self.has_gap = self.has_gap or bool(self._asks and self._asks[0].offset > next_offset)
 
     def drop(self) -> list[Response]:
         """Forget everything; the caller gives the buffers of these back."""

@@ -17,6 +17,26 @@ Buffer = bytes | bytearray | memoryview
 
 # Linux takes at most 1024 pieces in one writev.
 MOST_PIECES = 1000
+# Routers, firewalls and load balancers forget connections on which nothing was said for a while,
+# common ones after four to six minutes, and say nothing. Linux asks after two hours whether the
+# other side is still there. Asked every minute, they forget nothing, and a line that is gone is
+# noticed within two minutes, also while data wait for their acknowledgement.
+_SECONDS_TO_PROBE, _SECONDS_BETWEEN_PROBES, _PROBES = 60, 10, 6
+_DEAD_AFTER_MS = 1000 * (_SECONDS_TO_PROBE + _SECONDS_BETWEEN_PROBES * _PROBES)
+_OPTIONS = (
+    ("SOL_SOCKET", "SO_KEEPALIVE", 1),
+    ("IPPROTO_TCP", "TCP_NODELAY", 1),
+    ("IPPROTO_TCP", "TCP_KEEPIDLE", _SECONDS_TO_PROBE),
+    ("IPPROTO_TCP", "TCP_KEEPINTVL", _SECONDS_BETWEEN_PROBES),
+    ("IPPROTO_TCP", "TCP_KEEPCNT", _PROBES),
+    ("IPPROTO_TCP", "TCP_USER_TIMEOUT", _DEAD_AFTER_MS),
+)
+# As setsockopt takes them; a system that lacks one of them does without.
+SOCKET_OPTIONS = [
+    (getattr(socket, level), getattr(socket, option), value)
+    for level, option, value in _OPTIONS
+    if hasattr(socket, option)
+]
 
 
 class HungUp(TransportError):
@@ -77,8 +97,10 @@ class PlainStream:
         except OSError as error:
             raise TransportError(f"connect to {self.address}: {connect_problem(error)}") from error
         self._socket.setblocking(False)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option in SOCKET_OPTIONS:
+            self._socket.setsockopt(*option)
+        # With a buffer of this size: a sender that waits for room costs a round trip.
+        self._most_wake = receive_buffer // 4 if receive_buffer > 0 else 0
         self._set_buffer(socket.SO_SNDBUF, send_buffer)
         self._set_buffer(socket.SO_RCVBUF, receive_buffer)
         self._connect(place)
@@ -98,6 +120,8 @@ class PlainStream:
 
     def wake_at(self, size: int) -> None:
         """Fewer, larger reads: each one costs a turn of the loop."""
+        if self._most_wake:
+            size = max(1, min(size, self._most_wake))
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
 
     def receive(self, into: memoryview) -> int:
