@@ -41,12 +41,20 @@ def test_two_leases_never_share_a_buffer() -> None:
 def test_no_more_is_kept_than_allowed() -> None:
     pool = BufferPool(2 * SMALLEST)
     leases = [pool.lease(1) for _ in range(4)]
-    kept = {id(lease.buffer) for lease in leases[:2]}
+    kept = {id(lease.buffer) for lease in leases[2:]}
     for lease in leases:
         lease.release()
     again = [pool.lease(1) for _ in range(3)]
     assert {id(lease.buffer) for lease in again[:2]} == kept
     assert pool.leased_bytes == 3 * SMALLEST
+
+
+def test_buffers_of_other_sizes_make_room() -> None:
+    pool = BufferPool(4 * SMALLEST)
+    for lease in [pool.lease(1) for _ in range(4)]:
+        lease.release()
+    large = pool.lease(3 * SMALLEST)
+    assert (len(large.buffer), pool._free_bytes) == (4 * SMALLEST, 0)
 
 
 def test_the_last_user_gives_it_back() -> None:

@@ -172,12 +172,16 @@ class AheadReader:
             self._fill(broker, ahead)
         window = broker.line.window_bytes(LEAST_WINDOW_BYTES, MOST_BYTES)
         size = self._ask_bytes(window)
+        share = max(size, window // max(1, len(broker.turn)))
         passed = 0
-        while passed < len(broker.turn) and self._has_room(broker, window, size):
+        while passed < len(broker.turn):
             ahead = broker.turn[0]
+            has_enough = ahead.reads.bytes and ahead.reads.bytes + size > share
+            if not has_enough and not self._has_room(broker, window, size):
+                return
             broker.turn.rotate(-1)
-            share = max(size, window // len(broker.turn))
-            passed = 0 if self._ask_more(broker, ahead, share, size) else passed + 1
+            is_done = not has_enough and self._ask_more(broker, ahead, size)
+            passed = 0 if is_done else passed + 1
 
     def _ask_bytes(self, window: int) -> int:
         """What one request asks for; less only where the user wants less than Kafka's default."""
@@ -203,11 +207,11 @@ class AheadReader:
                 return
             self._send(broker, ahead, gap, *place)
 
-    def _ask_more(self, broker: Broker, ahead: Ahead, share: int, size: int) -> bool:
+    def _ask_more(self, broker: Broker, ahead: Ahead, size: int) -> bool:
         """One more request for a partition, or its end; False: it has to wait."""
         reads, end_offset = ahead.reads, ahead.partition.end_offset
         place = self._choose_line(broker)
-        if place is None or (reads.bytes and reads.bytes + size > share):
+        if place is None:
             return False
         ask = None if broker.is_short else reads.next_ask(end_offset or 0, size)
         if ask is not None:

@@ -41,7 +41,10 @@ class Lease:
 
 
 class BufferPool:
-    """Buffers by size (powers of two), kept for the next response up to `keep_bytes` in all."""
+    """Buffers by size (powers of two), kept for the next response.
+
+    None is kept while those in use and those kept take more than `keep_bytes`.
+    """
 
     def __init__(self, keep_bytes: int) -> None:
         self._keep_bytes = keep_bytes
@@ -63,6 +66,7 @@ class BufferPool:
             buffer = free.pop()
             self._free_bytes -= wanted
         else:
+            self._make_room(wanted)
             buffer = _allocate(wanted)
         self.leased_bytes += wanted
         return Lease(self, buffer)
@@ -70,9 +74,16 @@ class BufferPool:
     def give_back(self, buffer: Memory) -> None:
         """Called by the lease's last user."""
         self.leased_bytes -= len(buffer)
-        if self._free_bytes + len(buffer) <= self._keep_bytes:
+        if self.leased_bytes + self._free_bytes + len(buffer) <= self._keep_bytes:
             self._free.setdefault(len(buffer), []).append(buffer)
             self._free_bytes += len(buffer)
+
+    def _make_room(self, wanted: int) -> None:
+        """Let go of buffers of other sizes, rather than have both."""
+        for size, free in self._free.items():
+            while free and self.leased_bytes + self._free_bytes + wanted > self._keep_bytes:
+                free.pop()
+                self._free_bytes -= size
 
 
 def _allocate(size: int) -> Memory:

@@ -119,7 +119,7 @@ class ReadAhead:
         offset = self._guess()
         if offset >= log_end:
             return None
-        return self._add(len(self._asks), offset, most_bytes)
+        return self._add(len(self._asks), offset, min(most_bytes, self._whole_bytes(most_bytes)))
 
     def keep(self, ask: Ask, response: Response) -> None:
         """The response to `ask` has come. Its content has at least one batch."""
@@ -164,6 +164,12 @@ class ReadAhead:
         self._asks.insert(at, ask)
         self.bytes += most_bytes
         return ask
+
+    def _whole_bytes(self, most_bytes: int) -> int:
+        """What the batches that fit may take: brokers fill the rest with a part of the next one."""
+        size, _ = self._per_batch
+        batches = max(1, int(most_bytes / size))
+        return int(batches * size + (self.largest - size) * batches**0.5) + 1
 
     def _gap_bytes(self, count: int) -> int:
         size, offsets = self._per_batch
