@@ -1,9 +1,10 @@
 """Fetches the batches of many partitions: one long-polling session per broker.
 
 Runs on: executor and worker, on the event loop's thread. For every broker that leads (or, with
-client.rack, follows) a wanted partition there is a lane with at most one request on its way. An
-answer is handed to the consumer partition by partition. Then, in a backlog, the next request leaves
-before the consumer starts producing; of a trickle what has come goes on first.
+client.rack, follows) a wanted partition there is a lane with one request on its way; over a long
+line with several, while records keep coming (`poll_pace`), and backlogs are read ahead
+(`ahead_reader`). An answer is handed to the consumer partition by partition. Then, in a backlog,
+the next request leaves before the consumer starts producing; of a trickle what has come goes first.
 """
 
 from __future__ import annotations
