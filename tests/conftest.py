@@ -8,6 +8,7 @@ import signal
 import threading
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -54,8 +55,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 # Of those with brokers the first: none of them is to run alone when all others have ended.
 LONGEST = (
-    "releases/test_kraft_releases.py",
-    "releases/test_zookeeper_releases.py",
+    "kafka/releases/test_kraft_releases.py",
+    "kafka/releases/test_zookeeper_releases.py",
     "deploy/test_container.py",
     "worker_cluster/test_takeover.py",
     "users/test_connect_mode.py",
@@ -76,7 +77,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> int:
         if item.path not in with_brokers:
             return 0
-        name = "/".join(item.path.parts[-2:])
+        name = item.path.relative_to(Path(__file__).parent).as_posix()
         return 1 + (LONGEST.index(name) if name in LONGEST else len(LONGEST))
 
     items.sort(key=rank)

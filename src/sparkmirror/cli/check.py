@@ -12,9 +12,15 @@ from typing import Annotated
 import typer
 
 from sparkmirror.cli.tables import echo, print_table
-from sparkmirror.connect.check_report import ClusterReport, Report, RightReport, State
+from sparkmirror.connect.check_report import (
+    ClusterReport,
+    Report,
+    RightReport,
+    State,
+    describe_names,
+)
 from sparkmirror.connect.checked_file import load_checked
-from sparkmirror.connect.cluster_check import check_file, describe_names
+from sparkmirror.connect.cluster_check import check_file
 
 EXIT_MISSING = 1
 CLUSTER_HEADER = ("CHECK", "RESULT", "DETAIL")

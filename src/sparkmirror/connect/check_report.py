@@ -5,12 +5,14 @@ Runs on: wherever it is called. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from sparkmirror.connect.naming import some_names
 from sparkmirror.mirror.permissions import Need
-from sparkmirror.wire.access import Right
+from sparkmirror.wire.access import Resource, Right
 
 # Why nothing is known of the rights on a cluster; its own checks say more.
 NO_CONNECTION = "no connection"
@@ -135,3 +137,13 @@ class Report:
             "problems": list(self.problems),
             "warnings": list(self.warnings),
         }
+
+
+def describe_names(rights: Sequence[Right]) -> str:
+    """The resources of some rights, in few words."""
+    if not rights or rights[0].resource is Resource.CLUSTER:
+        return "the cluster"
+    kind = rights[0].resource
+    if len(rights) == 1:
+        return f"{kind} {rights[0].name}"
+    return f"{len(rights)} {kind}s: {some_names([right.name for right in rights])}"

@@ -25,7 +25,6 @@ from sparkmirror.connect.check_report import (
 from sparkmirror.connect.checked_file import CheckedConnector, CheckedFile
 from sparkmirror.connect.followed_groups import FollowedGroups
 from sparkmirror.connect.hidden_topics import plain_names
-from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.needed_rights import (
     Wanted,
     wanted_by_checkpoint,
@@ -45,7 +44,7 @@ from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.permissions import EITHER, EXISTS, NEW_BROKERS, REMOTE_EXISTS, Place
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
-from sparkmirror.wire.access import Resource, Right, grant_command
+from sparkmirror.wire.access import Right, grant_command
 from sparkmirror.wire.api_versions import release_name
 from sparkmirror.wire.principal import principal_of
 from sparkmirror.wire.reaching import (
@@ -392,13 +391,3 @@ def _judge(
         detail,
         is_untold,
     )
-
-
-def describe_names(rights: Sequence[Right]) -> str:
-    """The resources of some rights, in few words."""
-    if not rights or rights[0].resource is Resource.CLUSTER:
-        return "the cluster"
-    kind = rights[0].resource
-    if len(rights) == 1:
-        return f"{kind} {rights[0].name}"
-    return f"{len(rights)} {kind}s: {some_names([right.name for right in rights])}"

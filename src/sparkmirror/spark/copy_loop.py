@@ -21,7 +21,13 @@ from sparkmirror.batches.forward import Outgoing, Reason, plan, stamp
 from sparkmirror.errors import BatchError, BrokerError, KafkaError, LeaseError, MirrorError
 from sparkmirror.mirror.provenance import Provenance
 from sparkmirror.spark.committer import Committer
-from sparkmirror.spark.copy_partition import CopyPartition, fetch_limits, forward_rules
+from sparkmirror.spark.copy_partition import (
+    CopyPartition,
+    fetch_limits,
+    forward_rules,
+    records_behind,
+    take_active_topics,
+)
 from sparkmirror.spark.copy_settings import Assigned, CopySettings
 from sparkmirror.spark.damage import Damages, check_progress
 from sparkmirror.spark.delivery import DeliveryTimeout
@@ -236,23 +242,11 @@ class CopyLoop:
         waiting = self.problems.keys() | self._fetcher.troubled
         if not waiting.isdisjoint(self._by_source):
             return None
-        total = 0
-        for tp, partition in self._by_source.items():
-            total += partition.pending_records
-            if tp not in self._leaving and partition.fetched is not None:
-                if (unread := partition.fetched.unread_records) is None:
-                    return None
-                total += unread
-        return total
+        return records_behind(self._by_source.values(), self._leaving)
 
     def take_active_topics(self) -> list[str]:
         """Target topics that got records since the last call."""
-        active = set()
-        for partition in self._by_target.values():
-            if partition.copied_to not in (None, partition.told_to):
-                partition.told_to = partition.copied_to
-                active.add(partition.target.topic)
-        return sorted(active)
+        return take_active_topics(self._by_target.values())
 
     # -- from the fetcher --------------------------------------------------------------------------
 
@@ -285,9 +279,8 @@ class CopyLoop:
         except BatchError as error:
             return Taken(self._damages.stand(partition, records.next_offset, error))
         if planned.batches:
-            self._producer.offer(
-                partition.target, partition.parcels(planned.batches, records.lease)
-            )
+            parcels = partition.parcels(planned.batches, records.lease)
+            self._producer.offer(partition.target, parcels)
         return Taken(planned.next_offset, planned.leader_epoch)
 
     def on_round(self) -> None:

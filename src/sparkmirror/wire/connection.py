@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from sparkmirror.errors import KafkaError, MirrorError, RemoteProtocolError, TransportError
 from sparkmirror.wire.api_versions import Api, ApiVersions
@@ -17,6 +16,7 @@ from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.line_estimate import LONG_SECONDS
 from sparkmirror.wire.loop import READ, WRITE, Loop
 from sparkmirror.wire.outages import SilentError
+from sparkmirror.wire.pending_requests import Held, OnAnswer, Waiting
 from sparkmirror.wire.stream import Buffer, Stream
 
 # An answer's size and correlation id.
@@ -37,31 +37,6 @@ LARGEST_FRAME = (1 << 31) - 1
 
 # A broker that has just accepted us, or is busy, takes its time: only the fastest of some counts.
 SURE_ANSWERS = 3
-
-OnAnswer = Callable[[memoryview, Lease | None], None]
-
-
-class Waiting(NamedTuple):
-    """A request that has no answer yet."""
-
-    correlation: int
-    sent_at: float
-    timeout: float
-    keep: bool
-    on_answer: OnAnswer
-    on_failure: Callable[[KafkaError], None]
-
-
-class Held(NamedTuple):
-    """A request that is kept back; the fields are those of `Connection.send`."""
-
-    api: tuple[int, int]
-    body: Sequence[Buffer]
-    on_answer: OnAnswer
-    on_failure: Callable[[KafkaError], None]
-    timeout: float
-    flexible: bool
-    keep: bool
 
 
 class Connection:

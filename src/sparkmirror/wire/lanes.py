@@ -54,7 +54,7 @@ class Lane:
     ready: dict[TopicPartition, Partition] = field(default_factory=dict)
     in_flight: int = 0
     # The shortest time a response has taken on it, and whether its broker is far therefore.
-    round_trip: float = inf
+    fastest_seconds: float = inf
     is_far: bool = False
 
     def hold_ready(self) -> None:
@@ -97,7 +97,7 @@ class Lanes:
         farthest = 0.0
         self._far_lines.clear()
         for node in {lane.node for lane in self._lanes.values()}:
-            seconds = min(lane.round_trip for lane in self.of_node(node))
+            seconds = min(lane.fastest_seconds for lane in self.of_node(node))
             if FAR_SECONDS <= seconds < inf:
                 farthest = max(farthest, seconds)
                 self._far_lines[node] = self._lines_for(seconds)
@@ -115,8 +115,8 @@ class Lanes:
     def note_pace(self, lane: Lane, connection: Connection) -> None:
         """Remember how fast the broker can be; one response alone does not tell."""
         if connection.answers >= FEWEST_RESPONSES:
-            is_first = lane.round_trip == inf
-            lane.round_trip = connection.round_trip
+            is_first = lane.fastest_seconds == inf
+            lane.fastest_seconds = connection.fastest_seconds
             if is_first:
                 self.measure()
 
