@@ -98,6 +98,12 @@ class Feeder:
         except BufferError:  # a broker is down: later
             self._producer.poll(0.1)
             return
+        except KafkaException as error:
+            # A broker with ZooKeeper that was just restarted knows no topics for a moment.
+            if error.args[0].name() != "_UNKNOWN_TOPIC":
+                raise
+            self._producer.poll(0.1)
+            return
         self.counts[partition] += 1
 
     def _delivered(self, error: object, _message: object) -> None:
