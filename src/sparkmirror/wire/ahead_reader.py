@@ -30,8 +30,8 @@ from sparkmirror.wire.read_ahead import Ask, Content, ReadAhead, Response, measu
 from sparkmirror.wire.silence import SILENT_SECONDS
 
 # Connections to one broker beside the session's: TCP lets each have one window per round trip.
-FEWEST_LINES, MOST_LINES = 4, 16
-BYTES_PER_LINE = 1 << 20
+FEWEST_LINES, MOST_LINES = 8, 20
+BYTES_PER_LINE = 512 << 10
 # What may be under way before the line is known, and the most that one request asks for. A buffer's
 # size is a power of two: what a response has beside its records must fit too.
 LEAST_WINDOW_BYTES = 4 << 20
