@@ -258,3 +258,29 @@ def test_everything_fails_at_random(rig: FetcherRig, seed: int) -> None:
         rig.fetcher.add(tp, 0)
     for tp in (TP, OTHER):
         rig.wait_for(VALUES, tp)
+
+
+def test_connections_that_fall_silent_are_given_up(
+    rig: FetcherRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that were open; later ones work."""
+    monkeypatch.setattr("sparkmirror.wire.ahead_reader.SILENT_SECONDS", 0.2)
+    write(rig.brokers)
+    silent, over = threading.Event(), threading.Event()
+    rig.brokers.intercept(FETCH, lambda request: hold(silent, over) if is_ahead(request) else None)
+    rig.fetcher.add(TP, 0)
+    rig.run_until(silent.is_set, rig.fetched)
+
+    def has_come() -> bool:
+        rig.fetcher.note_silence()
+        return len(rig.fetched()) >= len(VALUES)
+
+    rig.run_until(has_come, lambda: len(rig.fetched()))
+    over.set()
+    rig.wait_for(VALUES)
+
+
+def hold(silent: threading.Event, over: threading.Event) -> None:
+    if not silent.is_set():
+        silent.set()
+        over.wait(30.0)

@@ -160,7 +160,15 @@ class AheadReader:
                     continue
                 seconds = connection.silent_seconds(now)
                 if seconds > SILENT_SECONDS + self._round_trip(broker):
-                    connection.fail(TransportError(f"no byte of a response for {seconds:.0f} s"))
+                    error = TransportError(f"no byte of a response for {seconds:.0f} s")
+                    self._replace_session(broker, error)
+                    connection.fail(error)
+
+    def _replace_session(self, broker: Broker, error: TransportError) -> None:
+        """The session's connection has been idle: what silenced the others may have silenced it."""
+        session = self._cluster.connection(broker.node)
+        if session is not None and not session.in_flight:
+            session.fail(error)
 
     # -- requests --------------------------------------------------------------------------------
 
