@@ -182,6 +182,22 @@ def test_both_clusters_can_be_silent_and_other_reasons_are_said_as_ever(
     ]
 
 
+def test_the_next_silence_is_said_although_another_partition_waits_all_the_time(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused = TopicPartition("u", 0)
+    for silent_again in range(2):
+        rig.problems.note(refused, KafkaError("refused"))
+        rig.problems.note(TP, silent("h:1"))
+        rig.now += PASSING_SECONDS + 0.1
+        rig.problems.say()
+        assert sum("does not respond" in line for line in caplog.messages) == 1 + silent_again
+        del rig.problems[TP]
+        rig.problems.say()
+        rig.now += PASSING_SECONDS
+        rig.problems.say()
+
+
 def test_a_topic_that_is_there_again_has_a_moment_to_get_its_leader(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:

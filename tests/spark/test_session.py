@@ -10,7 +10,7 @@ import pytest
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.spark import session
-from sparkmirror.spark.session import JVM_OPTIONS, MASTER, _parse_port, complete_settings
+from sparkmirror.spark.session import JVM_OPTIONS, MASTER, PYTHON, _parse_port, complete_settings
 
 
 def test_without_settings_spark_runs_in_this_process_with_room_for_all_tasks() -> None:
@@ -25,6 +25,13 @@ def test_the_users_settings_win() -> None:
     found = complete_settings({MASTER: "local[2]", **own}, 3)
     assert found[MASTER] == "local[2]"
     assert {key: found[key] for key in own} == own
+
+
+def test_another_python_gets_the_daemon_of_its_own_pyspark() -> None:
+    module = "spark.python.daemon.module"
+    assert complete_settings({}, 1)[module] == "sparkmirror.spark.task_daemon"
+    assert module not in complete_settings({PYTHON: "/opt/other/bin/python"}, 1)
+    assert module not in complete_settings({MASTER: "spark://host:7077"}, 1)
 
 
 def test_jvm_options_of_the_user_come_after_ours() -> None:

@@ -173,8 +173,12 @@ class Problems(dict[TopicPartition, Problem]):
             del self._said[tp]
         self._over = {}
         self._lines = min(self._lines, left)
-        if not left:
-            self._silent.clear()
+        # Partitions that wait for another reason must not keep the next silence from being told.
+        self._silent &= {
+            each.is_of_source
+            for tp, each in self.items()
+            if tp in self._said and each.is_of_connection
+        }
 
 
 class Missing:

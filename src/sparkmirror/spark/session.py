@@ -69,8 +69,10 @@ LOCAL_DEFAULTS = {
     "spark.driver.bindAddress": "127.0.0.1",
     # Spark would take one thread for each slot, of which there are hundreds.
     "spark.rpc.netty.dispatcher.numThreads": "4",
-    "spark.python.daemon.module": "sparkmirror.spark.task_daemon",
 }
+# Only for the Python that runs this program: another one may have another pyspark, or none, and
+# then needs the copy in Spark's folder, which this module leaves out.
+OWN_PYTHON_DEFAULTS = {"spark.python.daemon.module": "sparkmirror.spark.task_daemon"}
 CLUSTER_DEFAULTS = {
     # A machine that vanished is missed after 15 s; Spark's own default is two minutes and more.
     "spark.executor.heartbeatInterval": "2s",
@@ -202,6 +204,8 @@ def complete_settings(settings: Mapping[str, str], slots_wanted: int) -> dict[st
     master = settings.get(MASTER, f"local[{slots_wanted + SPARE_SLOTS}]")
     is_local = master.startswith("local")
     own = LOCAL_DEFAULTS if is_local else CLUSTER_DEFAULTS | secure_defaults(settings)
+    if is_local and PYTHON not in settings:
+        own = own | OWN_PYTHON_DEFAULTS
     options = f"{SMALL_JVM} {_quiet_log()} {settings.get(JVM_OPTIONS, '')}".strip()
     hidden = redaction(settings)
     return {**DEFAULTS, **own, **hidden, **settings, MASTER: master, JVM_OPTIONS: options}
