@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparkmirror.batches import joining
 from sparkmirror.batches.codecs import Codec
 from sparkmirror.batches.forward import ForwardRules, Outgoing, plan, split, stamp
 from sparkmirror.batches.joining import JOIN_INTO_BYTES, MOST_RECORDS, count_joinable, join
@@ -94,3 +95,15 @@ def test_a_batch_whose_records_do_not_fill_it_is_named() -> None:
     bad.count = 1
     with pytest.raises(BatchError, match="offsets 5 to 8"):
         join([planned_batch(5), bad], ForwardRules())
+
+
+def test_of_what_opens_to_much_only_the_first_batches_are_joined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    batches = [planned_batch(at * 10, 10, 1_000, Codec.ZSTD) for at in range(5)]
+    monkeypatch.setattr(joining, "MOST_OPENED_BYTES", 35_000)
+    joined = join(batches, ForwardRules())
+    assert (joined.first_offset, joined.last_offset, joined.count) == (0, 29, 30)
+    monkeypatch.setattr(joining, "MOST_OPENED_BYTES", 15_000)
+    with pytest.raises(BatchError, match="more than the allowed"):
+        join(batches, ForwardRules())

@@ -284,3 +284,25 @@ def hold(silent: threading.Event, over: threading.Event) -> None:
     if not silent.is_set():
         silent.set()
         over.wait(30.0)
+
+
+def test_batches_larger_than_a_request_asks_for_are_counted_with_their_size(
+    rig: FetcherRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers give the first batch whole, so a request may bring far more than it asks for."""
+    monkeypatch.setattr("sparkmirror.wire.ahead_reader.MOST_BYTES", 6 << 16)
+    large = [bytes([at]) * 60_000 for at in range(20)]
+    for value in large:
+        rig.brokers.write(TP, [value])
+    most = 0
+
+    def has_come() -> bool:
+        nonlocal most
+        most = max(most, rig.pool.leased_bytes)
+        return len(rig.fetched()) >= len(large)
+
+    rig.fetcher.add(TP, 0)
+    rig.run_until(has_come, lambda: len(rig.fetched()))
+    assert rig.fetched() == large
+    assert asked_ahead(rig.brokers)
+    assert most <= 6 << 16

@@ -41,6 +41,20 @@ def test_the_broker_is_to_forget_what_it_was_told_and_is_not_wanted(
         assert lane.topic_names() == {tp.topic: tp.topic for tp in lane.wanted}
 
 
+def test_what_was_told_before_a_partition_was_added_again_further_back_is_out_of_date() -> None:
+    lane, partition = Lane(1), Partition(PLACES[0], 7)
+    lane.join(partition)
+    told = Told(7, partition.stay)
+    assert told.is_of(partition)
+    partition.next_offset = 9
+    assert told.is_of(partition)
+    lane.leave(partition)
+    again = Partition(PLACES[0], 3)
+    lane.join(again)
+    assert again.stay == told.stay
+    assert not told.is_of(again)
+
+
 def test_topics_are_called_by_id_once_they_are_asked_for_by_id() -> None:
     lane = Lane(1, version=fetch.BY_ID)
     lane.join(Partition(PLACES[0], 0, topic_id=b"x" * 16))

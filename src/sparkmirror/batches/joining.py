@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparkmirror.batches import body as bodies
-from sparkmirror.batches.codecs import Codec, Data
+from sparkmirror.batches.codecs import Codec, Data, TooLarge
 from sparkmirror.batches.header import ATTRIBUTES_AT, CODEC_MASK, HEADER_BYTES
 from sparkmirror.batches.merger import Rows, build, read_fronts
 from sparkmirror.batches.outgoing import ForwardRules, Outgoing
@@ -25,6 +25,8 @@ from sparkmirror.errors import BatchError
 JOIN_INTO_BYTES = 1_000_000
 # Each record costs 0.6 us or more, in which the task does nothing else.
 MOST_RECORDS = 16_384
+# Joining has some three copies of what is decompressed in memory at once.
+MOST_OPENED_BYTES = 8 << 20
 # A length and two deltas may each take so many bytes more than before.
 _GROWTH_BYTES = 6
 # Compressing these takes longer than sending them.
@@ -54,24 +56,37 @@ def count_joinable(batches: Sequence[Outgoing], rules: ForwardRules) -> int:
 
 
 def join(batches: Sequence[Outgoing], rules: ForwardRules) -> Outgoing:
-    """Make one batch of planned ones that `count_joinable` has counted.
+    """Make one batch of planned ones that `count_joinable` has counted, or of the first of them.
 
     Raises:
         BatchError: one of them does not hold what its header says.
     """
     first = batches[0]
     codec = codec_of(first)
-    opened = [
-        codec.decompress(memoryview(batch.view)[HEADER_BYTES:], rules.limit_bytes)
-        for batch in batches
-    ]
     try:
-        rows = _rows(batches, opened)
+        opened = _open(batches, codec)
+        rows = _rows(batches[: len(opened)], opened)
     except BatchError as error:
         raise BatchError(
             f"join batches at offsets {first.first_offset} to {batches[-1].last_offset}: {error}"
         ) from error
     return build(rows, codec, rules)
+
+
+def _open(batches: Sequence[Outgoing], codec: Codec) -> list[Data]:
+    """Decompress as many from the first on as there is memory for, two at least."""
+    opened: list[Data] = []
+    left = MOST_OPENED_BYTES
+    for batch in batches:
+        try:
+            data = codec.decompress(memoryview(batch.view)[HEADER_BYTES:], left)
+        except TooLarge:
+            if len(opened) <= 1:
+                raise
+            break
+        opened.append(data)
+        left -= len(data)
+    return opened
 
 
 def _rows(batches: Sequence[Outgoing], opened: Sequence[Data]) -> Rows:

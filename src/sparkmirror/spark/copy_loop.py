@@ -199,7 +199,7 @@ class CopyLoop:
         if self._producer.sent_bytes >= BUSY_BYTES:
             sleep(REST_SECONDS)
         self._loop.run_once(1.0)
-        if self._fetch_held and self.may_fetch():
+        if self._fetch_held and self.may_take():  # what was read ahead may hold all buffers
             self._fetch_held = False
             self._fetcher.pump()
         if self._leaving:

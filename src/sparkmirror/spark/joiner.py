@@ -53,16 +53,17 @@ class Joiner:
         if count == 1:
             return None
         started_at = self._clock()
-        parcel = self._join(batches[:count], partition.rules)
+        made = self._join(batches[:count], partition.rules)
         self._seconds -= self._clock() - started_at
-        if parcel is None:
+        if made is None:
             for each in waiting[:count]:
                 each.is_alone = True
             return None
-        self._slow[Reason.JOINED] += count
-        return count, parcel
+        joined, parcel = made
+        self._slow[Reason.JOINED] += joined
+        return joined, parcel
 
-    def _join(self, batches: Sequence[Outgoing], rules: ForwardRules) -> Parcel | None:
+    def _join(self, batches: Sequence[Outgoing], rules: ForwardRules) -> tuple[int, Parcel] | None:
         try:
             joined = join(batches, rules)
         except BatchError as error:
@@ -71,7 +72,8 @@ class Joiner:
             return None
         if joined.size > (rules.max_batch_bytes or joined.size):
             return None
-        return Parcel(joined.view, joined.count, None, joined)
+        count = sum(batch.last_offset <= joined.last_offset for batch in batches)
+        return count, Parcel(joined.view, joined.count, None, joined)
 
     def _has_time(self) -> bool:
         now = self._clock()

@@ -26,18 +26,25 @@ from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.connection import Connection
 from sparkmirror.wire.fetch_state import Ahead, Consumer, Partition, Records
 from sparkmirror.wire.line_estimate import LineEstimate
-from sparkmirror.wire.read_ahead import Ask, Content, ReadAhead, Response, measure, new_part
+from sparkmirror.wire.read_ahead import (
+    HEAD_BYTES,
+    Ask,
+    Content,
+    ReadAhead,
+    Response,
+    measure,
+    new_part,
+)
 from sparkmirror.wire.silence import SILENT_SECONDS
 
 # Connections to one broker beside the session's: TCP lets each have one window per round trip.
 FEWEST_LINES, MOST_LINES = 8, 20
 BYTES_PER_LINE = 512 << 10
 # What may be under way before the line is known, and the most that one request asks for. A buffer's
-# size is a power of two: what a response has beside its records must fit too.
+# size is a power of two: what a response has beside its records (HEAD_BYTES) must fit too.
 LEAST_WINDOW_BYTES = 4 << 20
 SMALLEST_ASK_BYTES, LARGEST_ASK_BYTES = 512 << 10, 2 << 20
 ASKS_PER_WINDOW = 32
-HEAD_BYTES = 2 << 10
 # All receive buffers in use, and what is asked for: the copy loop's own limit is a little higher.
 MOST_BYTES = 80 << 20
 # Less than this is left to the session.
@@ -92,6 +99,7 @@ class AheadReader:
         """`on_end` hears of each partition that has to go back into the session."""
         self._cluster = cluster
         self._limits = limits._replace(max_wait_ms=0)
+        self._poll_seconds = limits.max_wait_ms / 1000
         self._consumer = consumer
         self._timeout = timeout
         self._on_end = on_end
@@ -159,7 +167,9 @@ class AheadReader:
                 if connection is None:
                     continue
                 seconds = connection.silent_seconds(now)
-                if seconds > SILENT_SECONDS + self._round_trip(broker):
+                # A poll of the session may wait for records, and what is behind it waits, too.
+                allowed = self._round_trip(broker) + (0.0 if line else self._poll_seconds)
+                if seconds > SILENT_SECONDS + allowed:
                     error = TransportError(f"no byte of a response for {seconds:.0f} s")
                     self._replace_session(broker, error)
                     connection.fail(error)
@@ -184,8 +194,9 @@ class AheadReader:
         passed = 0
         while passed < len(broker.turn):
             ahead = broker.turn[0]
-            has_enough = ahead.reads.bytes and ahead.reads.bytes + size > share
-            if not has_enough and not self._has_room(broker, window, size):
+            next_ask = Ask(0, size, ahead.reads.largest)
+            has_enough = ahead.reads.bytes and ahead.reads.bytes + next_ask.expected_bytes > share
+            if not has_enough and not self._has_room(broker, window, next_ask):
                 return
             broker.turn.rotate(-1)
             is_done = not has_enough and self._ask_more(broker, ahead, size)
@@ -199,10 +210,11 @@ class AheadReader:
             size = min(size, self._limits.partition_max_bytes)
         return max(1, min(size, self._limits.max_bytes) - HEAD_BYTES)
 
-    def _has_room(self, broker: Broker, window: int, size: int) -> bool:
+    def _has_room(self, broker: Broker, window: int, ask: Ask) -> bool:
         held = broker.held_bytes
         in_use = self._cluster.pool.leased_bytes + self._asked_bytes
-        if held + size <= window and in_use + size <= MOST_BYTES:
+        fits = in_use + ask.buffer_bytes <= MOST_BYTES
+        if fits and held + ask.expected_bytes <= window:
             return True
         # Others fill the memory: one request at a time, so that the next one is thought of.
         return not held and self._consumer.may_fetch()
@@ -247,7 +259,7 @@ class AheadReader:
         if not any(broker.asked):
             broker.line.begin(now)
         broker.asked[line] += ask.most_bytes
-        self._asked_bytes += ask.most_bytes
+        self._asked_bytes += ask.buffer_bytes
         topic_id, version = partition.topic_id, connection.versions.choose(FETCH)
         version = min(version, fetch.BY_NAME if topic_id is None else fetch.BY_ID)
         flight = Flight(broker, ahead, ask, line, connection, version, now)
@@ -281,7 +293,7 @@ class AheadReader:
 
     def _land(self, flight: Flight) -> None:
         flight.broker.asked[flight.line] -= flight.ask.most_bytes
-        self._asked_bytes -= flight.ask.most_bytes
+        self._asked_bytes -= flight.ask.buffer_bytes
 
     def _on_answer(self, flight: Flight, view: memoryview, lease: Lease | None) -> None:
         assert lease is not None
@@ -364,7 +376,9 @@ class AheadReader:
         return partition.next_offset
 
     def _end(self, ahead: Ahead) -> None:
-        """Back into the session."""
+        """Back into the session, once: what leaves on the way may fail and end it, too."""
+        if ahead.is_over:
+            return
         self.drop(ahead.partition)
         self._on_end(ahead.partition)
 

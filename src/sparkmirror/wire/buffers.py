@@ -58,9 +58,7 @@ class BufferPool:
         Raises:
             TransportError: this machine has not so much memory.
         """
-        wanted = SMALLEST
-        while wanted < size:
-            wanted *= 2
+        wanted = buffer_size(size)
         free = self._free.get(wanted)
         if free:
             buffer = free.pop()
@@ -84,6 +82,14 @@ class BufferPool:
             while free and self.leased_bytes + self._free_bytes + wanted > self._keep_bytes:
                 free.pop()
                 self._free_bytes -= size
+
+
+def buffer_size(size: int) -> int:
+    """How large the buffer for so many bytes is."""
+    wanted = SMALLEST
+    while wanted < size:
+        wanted *= 2
+    return wanted
 
 
 def _allocate(size: int) -> Memory:

@@ -148,6 +148,12 @@ class Told(NamedTuple):
     next_offset: int
     stay: int
 
+    def is_of(self, partition: Partition) -> bool:
+        """Whether the partition is still there, and has not been added again further back."""
+        position = partition.next_offset
+        is_reached = position is not None and self.next_offset <= position
+        return is_reached and self.stay == partition.stay
+
 
 class Sent(NamedTuple):
     """A request of a session that is under way: what it changes at the broker."""

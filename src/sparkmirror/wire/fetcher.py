@@ -210,7 +210,7 @@ class Fetcher(FetchPlaces):
             tp = TopicPartition(names.get(row.topic, ""), row.partition)
             partition, told = lane.wanted.get(tp), lane.answered.get(tp)
             # An answer to an older stay (removed, reset, moved meanwhile) is of no use.
-            if partition is not None and told is not None and told.stay == partition.stay:
+            if partition is not None and told is not None and told.is_of(partition):
                 is_news = self._take_partition(lane, sent, partition, row, lease) or is_news
             is_strange = is_strange or (told is None and sent.departures == lane.departures)
         # The session holds a partition that we cannot name, so we cannot end it either: a topic

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sparkmirror.wire.buffers import Lease
+from sparkmirror.wire.buffers import Lease, buffer_size
 
 # Of a batch: its base offset and length; behind the leader epoch, its format ("magic").
 OFFSET_LENGTH = struct.Struct(">qi")
@@ -35,6 +35,8 @@ MIN_LENGTH = 14
 SHORTER = 0.02
 LONGER = 0.001
 SHORTEST = 0.5
+# What a response may have beside its records.
+HEAD_BYTES = 2 << 10
 # One request for what lies between two others asks for no more; more may follow.
 MOST_GAP_BYTES = 1 << 20
 
@@ -64,16 +66,31 @@ class Response(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Ask:
-    """One request: from `offset` on, `most_bytes` at most."""
+    """One request: from `offset` on, `most_bytes` at most.
+
+    Brokers give the first batch whole, whatever its size (KIP-74): `largest` is that of the largest
+    one seen.
+    """
 
     offset: int
     most_bytes: int
+    largest: int = 0
     response: Response | None = None
 
     @property
+    def expected_bytes(self) -> int:
+        """What may come."""
+        return max(self.most_bytes, self.largest)
+
+    @property
+    def buffer_bytes(self) -> int:
+        """The memory that its response takes."""
+        return buffer_size(self.expected_bytes + HEAD_BYTES)
+
+    @property
     def held_bytes(self) -> int:
-        """What it takes: the memory of its response, or what may come."""
-        return self.most_bytes if self.response is None else len(self.response.lease.buffer)
+        """What has come, or may come."""
+        return self.expected_bytes if self.response is None else len(self.response.view)
 
 
 class ReadAhead:
@@ -160,9 +177,9 @@ class ReadAhead:
         return kept
 
     def _add(self, at: int, offset: int, most_bytes: int) -> Ask:
-        ask = Ask(offset, most_bytes)
+        ask = Ask(offset, most_bytes, self.largest)
         self._asks.insert(at, ask)
-        self.bytes += most_bytes
+        self.bytes += ask.held_bytes
         return ask
 
     def _whole_bytes(self, most_bytes: int) -> int:
