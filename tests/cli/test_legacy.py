@@ -45,6 +45,32 @@ def test_json(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert shown["notes"]
 
 
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+@pytest.mark.parametrize("literal", ["Xlit3ralpw!", "p!w#x=y:z", "b\\\\slash-1"])
+def test_a_password_beside_placeholders_is_printed_nowhere(
+    files: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    literal: str,
+    as_json: list[str],
+) -> None:
+    monkeypatch.setenv("MM1_USER", "somebody")
+    java = "org.apache.kafka.common"
+    with Path(files[1]).open("a") as file:
+        file.write(
+            "config.providers=env\n"
+            f"config.providers.env.class={java}.config.provider.EnvVarConfigProvider\n"
+            f"sasl.jaas.config={java}.security.plain.PlainLoginModule required "
+            f'username="${{env:MM1_USER}}" password="{literal}";\n'
+        )
+    assert run(*files, "--include", "a", "--to-mm2", *as_json) == 0
+    out, err = capsys.readouterr()
+    for text in (out, err):
+        assert literal.replace("\\", "") not in text.replace("\\", "")
+    assert f"${{mm1:{files[1]}:sasl.jaas.config}}" in out.replace("\\", "")
+    assert "sasl.jaas.config: has placeholders and other text" in (out if as_json else err)
+
+
 @pytest.mark.parametrize("option", REFUSED_OPTIONS)
 def test_java_code_is_refused_with_a_reason(
     files: list[str], option: str, capsys: pytest.CaptureFixture[str]

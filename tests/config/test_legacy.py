@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.legacy import LegacyConfig, LegacyOptions, include_pattern, load_legacy
-from sparkmirror.config.legacy_file import mm2_text, shown_settings
+from sparkmirror.config.legacy_file import mm2_text, shown_settings, shown_warnings
 from sparkmirror.config.mm2 import FlowConfig, load_mm2
 from sparkmirror.errors import ConfigErrors
 
@@ -270,6 +270,129 @@ def test_the_mm2_file_is_read_by_our_own_reader_and_copies_the_same(tmp_path: Pa
         assert getattr(flow.source, name) == getattr(wanted.source, name)
     assert not flow.checkpoint.emit_checkpoints_enabled
     assert flow.worker.offset_flush_interval_ms == 30000
+
+
+ENV = {
+    "config.providers": "env",
+    "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+}
+
+
+@pytest.mark.parametrize("blanks", [" ", "\\t", " \\u0000 "])
+def test_values_are_trimmed_as_in_kafka(tmp_path: Path, blanks: str) -> None:
+    """Java's properties keep blanks at the end; Kafka's consumer takes them away."""
+    consumer = {
+        "bootstrap.servers": f"a:9092{blanks}",
+        "group.id": f"mm1{blanks}",
+        "auto.offset.reset": f"earliest{blanks}",
+        "metadata.max.age.ms": f"7000{blanks}",
+    }
+    config = load(tmp_path, consumer)
+    source = flow_of(config).source
+    assert config.group_id == "mm1"
+    assert source.consumer.client.client_id == "mm1"
+    assert source.source_client.bootstrap_servers == ("a:9092",)
+    assert source.consumer.auto_offset_reset == "earliest"
+    assert source.refresh_topics_interval_seconds == 7
+
+
+def test_a_group_of_blanks_is_missing(tmp_path: Path) -> None:
+    (error,) = errors_of(options(tmp_path, {**CONSUMER, "group.id": "\\t "}))
+    assert "consumer.properties: group.id: is missing" in error
+
+
+def test_config_providers_give_group_and_intervals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MM1_GROUP", "from-env ")
+    monkeypatch.setenv("MM1_AGE", "9000")
+    monkeypatch.setenv("MM1_INTERNAL", "false")
+    consumer = {
+        **CONSUMER,
+        **ENV,
+        "group.id": "x-${env:MM1_GROUP}",
+        "metadata.max.age.ms": "${env:MM1_AGE}",
+    }
+    config = load(tmp_path, consumer)
+    assert config.group_id == "x-from-env"
+    assert flow_of(config).source.consumer.client.client_id == "x-from-env"
+    assert flow_of(config).source.refresh_topics_interval_seconds == 9
+    assert shown_settings(config)["source.consumer.client.id"] == "x-${env:MM1_GROUP}"
+    consumer |= {"exclude.internal.topics": "${env:MM1_INTERNAL}"}
+    (error,) = errors_of(options(tmp_path, consumer, include=".*"))
+    assert "exclude.internal.topics=${env:MM1_INTERNAL}: --include has __consumer" in error
+
+
+def test_a_placeholder_that_nothing_is_found_for_is_told_once(tmp_path: Path) -> None:
+    consumer = {**CONSUMER, **ENV, "group.id": "${env:NO_SUCH_VARIABLE}"}
+    (error,) = errors_of(options(tmp_path, consumer))
+    assert "consumer.properties: group.id=${env:NO_SUCH_VARIABLE}: " in error
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "seconds"), [("+5000", 5), ("0", 1), ("9223372036854775807", 2**31 - 1)]
+)
+def test_every_age_of_metadata_that_kafka_takes_is_taken(
+    tmp_path: Path, age_ms: str, seconds: int
+) -> None:
+    config = load(tmp_path, {**CONSUMER, "metadata.max.age.ms": age_ms})
+    assert flow_of(config).source.refresh_topics_interval_seconds == seconds
+
+
+@pytest.mark.parametrize("age_ms", ["soon", "\u00b2", ""])
+def test_a_bad_age_of_metadata_is_told_under_its_own_name(tmp_path: Path, age_ms: str) -> None:
+    (error,) = errors_of(options(tmp_path, {**CONSUMER, "metadata.max.age.ms": age_ms}))
+    assert "consumer.properties: metadata.max.age.ms=" in error
+
+
+LITERALS = ["Xlit3ralpw!", "p#w=o:r\\d-1", "p!w#x=y:z"]
+
+
+@pytest.mark.parametrize("literal", LITERALS)
+@pytest.mark.parametrize(
+    "value",
+    [
+        'required username="${env:MM1_USER}" password="{}";',
+        "{}${env:MM1_USER}",
+        "${env:MM1_USER}{}",
+        "${{}}",
+        "${nobody:{}}",
+        "${:{}}",
+    ],
+)
+def test_text_beside_placeholders_is_not_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, literal: str
+) -> None:
+    monkeypatch.setenv("MM1_USER", "somebody")
+    written = value.replace("{}", literal.replace("\\", "\\\\"))
+    config = load(tmp_path, {**CONSUMER, **ENV, "sasl.jaas.config": written})
+    name = "source.sasl.jaas.config"
+    file = tmp_path / "consumer.properties"
+    assert shown_settings(config)[name] == f"${{mm1:{file}:sasl.jaas.config}}"
+    # Nor as a properties file would have it, which puts a backslash before some characters.
+    assert literal not in mm2_text(config).replace("\\", "")
+    assert literal.replace("\\", "") not in mm2_text(config).replace("\\", "")
+    has_known = "${env:MM1_USER}" in value
+    assert any("sasl.jaas.config" in each for each in shown_warnings(config)) == has_known
+
+
+@pytest.mark.parametrize("value", ["${env:hidden-1}", "${:hidden-1}", "${hidden-1}", "${hidden-1"])
+def test_without_providers_a_placeholder_is_text(tmp_path: Path, value: str) -> None:
+    config = load(tmp_path, {**CONSUMER, "ssl.truststore.password": value})
+    assert "hidden-1" not in mm2_text(config)
+    assert shown_warnings(config) == ()
+
+
+def test_a_secret_that_only_has_placeholders_is_printed_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MM1_USER", "somebody")
+    consumer = {**CONSUMER, **ENV, "sasl.jaas.config": "${env:MM1_USER}${env:MM1_USER} "}
+    config = load(tmp_path, consumer)
+    shown = shown_settings(config)
+    assert shown["source.sasl.jaas.config"].strip() == "${env:MM1_USER}${env:MM1_USER}"
+    assert shown["config.providers"] == "env"
+    assert shown_warnings(config) == config.warnings
 
 
 def test_without_passwords_there_is_no_config_provider(tmp_path: Path) -> None:

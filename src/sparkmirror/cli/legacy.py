@@ -13,7 +13,7 @@ from sparkmirror.cli.run import run_until
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.cli.tables import echo
 from sparkmirror.config.legacy import LegacyConfig, LegacyOptions, load_legacy
-from sparkmirror.config.legacy_file import NOTES, mm2_text, shown_settings
+from sparkmirror.config.legacy_file import NOTES, mm2_text, shown_settings, shown_warnings
 from sparkmirror.connect.background import Background
 from sparkmirror.connect.legacy_mirror import LegacyMirror, identify
 from sparkmirror.embedded.machine import java_program
@@ -144,12 +144,12 @@ def _print(config: LegacyConfig, as_json: bool) -> None:
         shown = {
             "settings": shown_settings(config),
             "notes": list(NOTES),
-            "warnings": list(config.warnings),
+            "warnings": list(shown_warnings(config)),
         }
         echo(json.dumps(shown, indent=2))
         return
     echo(mm2_text(config))
-    for warning in config.warnings:
+    for warning in shown_warnings(config):
         echo(warning, err=True)
 
 

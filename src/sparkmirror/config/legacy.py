@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sparkmirror.config.classes import IDENTITY_POLICY
 from sparkmirror.config.clients import BOOTSTRAP_SERVERS, CLUSTER_KEYS
 from sparkmirror.config.findings import Findings
-from sparkmirror.config.keys import BadValue
+from sparkmirror.config.keys import JAVA_BLANKS, BadValue, Type, parse_value
 from sparkmirror.config.legacy_keys import (
     AUTO_COMMIT,
     CONSUMER_GROUP,
@@ -34,7 +34,7 @@ from sparkmirror.config.legacy_keys import (
 )
 from sparkmirror.config.mm2 import MirrorMakerConfig, parse_mm2
 from sparkmirror.config.properties import load_properties
-from sparkmirror.config.providers import CONFIG_PROVIDERS
+from sparkmirror.config.providers import CONFIG_PROVIDERS, load_providers, resolve
 from sparkmirror.config.regexes import compile_patterns
 from sparkmirror.errors import ConfigError, ConfigErrors
 
@@ -43,10 +43,12 @@ LEGACY_POLICY = "sparkmirror.mirror.legacy_policy:LegacyReplicationPolicy"
 OPTIONS = "the command line"
 INCLUDE = "--include"
 QUOTES = re.compile(r"""^["']+|["']+$""")
+METADATA_AGE = "metadata.max.age.ms"
 OWN_OF_CONSUMER = (CONSUMER_GROUP, EXCLUDE_INTERNAL, AUTO_COMMIT)
 # How often tasks store what was copied; the group follows with the user's interval.
 LEAST_FLUSH_MS, MOST_FLUSH_MS = 500, 5000
 DEFAULT_METADATA_AGE_MS = 300_000
+MOST_REFRESH_SECONDS = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +132,14 @@ def load_legacy(options: LegacyOptions) -> LegacyConfig:
     try:
         mirror = _parse(_run_props(reader.props, commit_ms), reader.places)
     except ConfigErrors as wrong:
-        errors += [error for error in wrong.errors if not reader.knows(error)]
+        told = set(map(str, errors))
+        errors += [
+            error for error in wrong.errors if not reader.knows(error) and str(error) not in told
+        ]
     if errors or mirror is None:
         raise ConfigErrors(errors)
     return LegacyConfig(
-        group_id=consumer[CONSUMER_GROUP],
+        group_id=reader.group_id,
         commit_interval_ms=commit_ms,
         props=reader.props,
         places=reader.places,
@@ -157,6 +162,7 @@ class _Reader:
     def __init__(self, findings: Findings) -> None:
         self.props: dict[str, str] = dict(FIXED)
         self.places: dict[str, Place] = {}
+        self.group_id = ""
         self._findings = findings
         self._pattern = ""
         # What is wrong in a way that was told: what follows from it is no news.
@@ -228,32 +234,39 @@ class _Reader:
                 found.warn(f"{key}: has no effect: {IGNORED_OF_CONSUMER[key]}")
             elif key not in OWN_OF_CONSUMER:
                 self._put(_client_key(SOURCE, "consumer", key), value, file, key)
-        group = given.get(CONSUMER_GROUP)
-        if given and not group:
+        own = _own_values(given, found)
+        self.group_id = own.get(CONSUMER_GROUP, "")
+        if given and not self.group_id:
             reason = "is missing: it is the group whose offsets tell where to begin"
-            found.error(CONSUMER_GROUP, group, reason, "set it as MirrorMaker 1 has it")
-        if given.get(AUTO_COMMIT, "").strip().lower() == "true":
+            found.error(CONSUMER_GROUP, None, reason, "set it as MirrorMaker 1 has it")
+        if own.get(AUTO_COMMIT, "").lower() == "true":
             why = "offsets are committed only for what the target has confirmed"
             found.warn(f"{AUTO_COMMIT}: has no effect: {why}")
-        self._check_internal(given, found)
-        self._put(f"{SOURCE}.consumer.client.id", group or "", file, CONSUMER_GROUP)
+        if own.get(EXCLUDE_INTERNAL, "true").lower() == "false":
+            self._check_internal(given[EXCLUDE_INTERNAL], found)
+        # As it is written: what a provider gives for it must not get into an mm2 file.
+        group = given.get(CONSUMER_GROUP, "")
+        self._put(f"{SOURCE}.consumer.client.id", group, file, CONSUMER_GROUP)
         # The consumer's own default; MirrorMaker 2's is earliest.
         self.props.setdefault(f"{SOURCE}.consumer.auto.offset.reset", "latest")
-        self._put_refresh(given.get("metadata.max.age.ms", str(DEFAULT_METADATA_AGE_MS)))
+        self._put_refresh(own.get(METADATA_AGE, str(DEFAULT_METADATA_AGE_MS)))
 
-    def _check_internal(self, given: Mapping[str, str], found: Findings) -> None:
-        key = EXCLUDE_INTERNAL
-        if given.get(key, "true").strip().lower() != "false" or not self._pattern:
+    def _check_internal(self, written: str, found: Findings) -> None:
+        if not self._pattern:
             return
         matcher = compile_patterns([self._pattern])
         names = [each for each in INTERNAL_TOPICS if matcher and matcher.fullmatch(each)]
         if names:
             reason = f"{INCLUDE} has {', '.join(names)}, and a copy of that would destroy groups"
-            found.error(key, given[key], reason, "leave it out, or set it to true")
+            found.error(EXCLUDE_INTERNAL, written, reason, "leave it out, or set it to true")
 
     def _put_refresh(self, age_ms: str) -> None:
         """A consumer finds new topics when it renews its metadata; a bad number is told there."""
-        seconds = max(1, int(age_ms) // 1000) if age_ms.isdigit() else 1
+        try:
+            seconds = parse_value(Type.LONG, age_ms) // 1000
+        except BadValue:
+            seconds = 0
+        seconds = min(max(seconds, 1), MOST_REFRESH_SECONDS)
         self.props[flow_key("refresh.topics.interval.seconds")] = str(seconds)
 
     def read_producer(self, given: Mapping[str, str], file: str) -> None:
@@ -275,6 +288,14 @@ class _Reader:
             _found_in(self._findings, where).error(key, value, reason, "use one name for each")
         self.props[name] = value
         self.places[name] = Place(where, key)
+
+
+def _own_values(given: Mapping[str, str], found: Findings) -> dict[str, str]:
+    """What is read here of the consumer's file, as its consumer reads it: resolved and trimmed."""
+    names = (*OWN_OF_CONSUMER, METADATA_AGE)
+    written = {key: given[key] for key in names if key in given}
+    values = resolve(written, load_providers(given, found), found)
+    return {key: value.strip(JAVA_BLANKS) for key, value in values.items()}
 
 
 def _client_key(side: str, role: str, key: str) -> str:

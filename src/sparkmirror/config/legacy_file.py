@@ -1,6 +1,7 @@
 """What MirrorMaker 1 was told as an mm2.properties: `sparkmirror legacy --to-mm2`.
 
 Passwords are not printed: the file reads them from MirrorMaker 1's files, with a config provider.
+A value that has nothing but placeholders of the files' own providers is no password: it is kept.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from pathlib import Path
 
 import javaproperties
 
+from sparkmirror.config.keys import COMMA
 from sparkmirror.config.legacy import LegacyConfig
 from sparkmirror.config.masking import is_secret
-from sparkmirror.config.providers import CONFIG_PROVIDERS
+from sparkmirror.config.providers import CONFIG_PROVIDERS, split_placeholders
 
 PROVIDER = "mm1"
 PROVIDER_CLASS = "org.apache.kafka.common.config.provider.FileConfigProvider"
-PLACEHOLDER = "${"
+MIXED = (
+    "has placeholders and other text: the printed file reads both from {file}, and what a config "
+    "provider gives is not resolved once more; put the whole value where a provider finds it"
+)
 NOTES = (
     "MirrorMaker 2 and `sparkmirror run` do not read the consumer group: without stored positions",
     "they begin as auto.offset.reset says. To continue where `sparkmirror legacy` stopped, add",
@@ -44,8 +49,31 @@ def mm2_text(config: LegacyConfig) -> str:
     return "\n".join(lines)
 
 
+def shown_warnings(config: LegacyConfig) -> tuple[str, ...]:
+    """Those of the configuration, and one for each value that the file cannot have as it is."""
+    mixed = [
+        f"{place.where}: {place.key}: {MIXED.format(file=place.where)}"
+        for name, place in config.places.items()
+        if _is_hidden(config, name) and _split(config, name)[0]
+    ]
+    return (*config.warnings, *mixed)
+
+
 def _shown(config: LegacyConfig, name: str, value: str) -> str:
-    place = config.places.get(name)
-    if place is None or not is_secret(place.key) or PLACEHOLDER in value:
+    if not _is_hidden(config, name):
         return value
+    place = config.places[name]
     return f"${{{PROVIDER}:{Path(place.where).resolve()}:{place.key}}}"
+
+
+def _is_hidden(config: LegacyConfig, name: str) -> bool:
+    place = config.places.get(name)
+    if place is None or not is_secret(place.key):
+        return False
+    placeholders, others = _split(config, name)
+    return not placeholders or bool(others.strip())
+
+
+def _split(config: LegacyConfig, name: str) -> tuple[list[str], str]:
+    providers = COMMA.split(config.props.get(CONFIG_PROVIDERS, "").strip())
+    return split_placeholders(config.props[name], providers)

@@ -105,6 +105,13 @@ def resolve(
     return values
 
 
+def split_placeholders(value: str, names: Collection[str]) -> tuple[list[str], str]:
+    """The placeholders of the providers with these names, and all the text around them."""
+    parts = list(_parts(value))
+    found = [part for part in parts if _provider_name(part) in names]
+    return found, "".join(part for part in parts if part not in found)
+
+
 def load_providers(
     props: Mapping[str, str], findings: Findings, environ: Mapping[str, str] | None = None
 ) -> dict[str, Provider]:
@@ -169,10 +176,10 @@ def _resolve_one(
     provided: set[str] = set()
 
     def find(placeholder: str) -> str:
-        name, _, rest = placeholder[2:-1].partition(":")
-        provider = providers.get(name)
-        if provider is None or ":" not in placeholder or not placeholder.endswith("}"):
+        provider = providers.get(_provider_name(placeholder) or "")
+        if provider is None:
             return placeholder
+        rest = placeholder[2:-1].partition(":")[2]
         path, _, inner = rest.partition(":") if ":" in rest else ("", "", rest)
         try:
             found = provider.find(path, inner)
@@ -188,6 +195,12 @@ def _resolve_one(
     if provided:
         findings.note_provided(key, value, _shown_forms(provided, resolved))
     return resolved
+
+
+def _provider_name(part: str) -> str | None:
+    """Which provider a part of a value asks; None if it is no placeholder, but text."""
+    name, colon, _ = part[2:-1].partition(":")
+    return (name or None) if colon and part.startswith("${") and part.endswith("}") else None
 
 
 def _shown_forms(provided: Collection[str], resolved: str) -> frozenset[str]:
