@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient
 
 from sparkmirror.config.legacy import LegacyOptions, load_legacy
 from sparkmirror.connect.legacy_group import LegacyGroup
 from sparkmirror.connect.legacy_mirror import identify
-from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.offset_store import OffsetStore, StoredPosition
 from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.provenance import decode_topic_id
 from sparkmirror.types import TopicPartition
 from tests.clusters import create_topic, produce, wait_for
 from tests.group_members import member
@@ -68,11 +72,38 @@ class World:
         group.start()
         return group
 
-    def stored(self) -> dict[TopicPartition, int]:
-        """Where tasks would begin."""
+    def store(self, group: LegacyGroup, positions: Mapping[TopicPartition, int]) -> None:
+        """As the tasks do."""
+        group._write(positions, group._topic_ids())
+
+    def positions(self) -> dict[TopicPartition, StoredPosition]:
+        """What tasks find."""
         store = OffsetStore.of(self.flow.worker, self.flow.source)
         store.partitions = self.flow.worker.offset_storage_partitions
-        return {tp: position.next_offset for tp, position in store.load().items()}
+        return store.load()
+
+    def stored(self) -> dict[TopicPartition, int]:
+        """Where tasks would begin."""
+        return {tp: position.next_offset for tp, position in self.positions().items()}
+
+    def topic_id(self) -> bytes:
+        """As an independent client sees it."""
+        admin = AdminClient({"bootstrap.servers": self.files.source.bootstrap_servers})
+        found = admin.describe_topics(TopicCollection([self.topic]))[self.topic].result(30.0)
+        topic_id = decode_topic_id(str(found.topic_id))
+        assert topic_id
+        return topic_id
+
+    def recreate_topic(self, records: int) -> None:
+        """Somebody deletes the topic and creates it again, with so many records in each partition.
+
+        The brokers take the group's offsets away with it.
+        """
+        delete_topic(self.files.source, self.topic)
+        create_topic(self.files.source, self.topic, partitions=2)
+        for at in range(2):
+            produce(self.files.source, self.topic, [b"new"] * records, partition=at)
+        wait_for(lambda: not self.files.committed(), within=30.0, describe="offsets are gone")
 
 
 @pytest.fixture
@@ -85,7 +116,7 @@ def test_the_copy_begins_where_the_group_stopped_and_the_group_follows_it(world:
     group = world.begin()
     # 0 too: it is not "no position", which auto.offset.reset=latest would turn into the end.
     assert world.stored() == {world.tp(0): 4, world.tp(1): 0}
-    group._write({world.tp(0): 7})  # as a task does
+    world.store(group, {world.tp(0): 7})
     assert world.files.committed() == {world.tp(0): 4, world.tp(1): 0}
     assert world.end(group)
     assert world.files.committed() == {world.tp(0): 7, world.tp(1): 0}
@@ -106,12 +137,74 @@ def test_after_a_crash_the_stored_positions_are_the_newer_ones(world: World) -> 
     world.assign()
     crashed.stop()
     crashed.commit(everything=True)
-    crashed._write({world.tp(0): 9})
+    world.store(crashed, {world.tp(0): 9})
     group = world.begin()
     assert world.stored() == {world.tp(0): 9}
     assert world.end(group)
     assert world.files.committed() == {world.tp(0): 9}
     crashed.disconnect()
+
+
+def test_positions_of_a_deleted_topic_are_not_committed_for_the_one_that_replaced_it(
+    world: World,
+) -> None:
+    group = world.begin()
+    world.store(group, {world.tp(0): 9, world.tp(1): 9})
+    assert world.end(group)
+    assert world.files.committed() == {world.tp(0): 9, world.tp(1): 9}
+    before = world.positions()
+    world.recreate_topic(records=3)
+
+    again = world.begin()
+    world.assign()
+    again.commit(everything=True)
+    assert world.files.committed() == {}
+    # The tasks decide, which see that the topic is another one.
+    assert world.positions() == before
+    world.store(again, {world.tp(1): 2})
+    assert world.end(again)
+    assert world.files.committed() == {world.tp(1): 2}
+
+
+def test_a_commit_that_came_too_late_is_no_position_of_the_new_topic(world: World) -> None:
+    group = world.begin()
+    world.store(group, {world.tp(0): 9})
+    world.assign()
+    group.commit(everything=True)
+    late = group._committed()
+    group.stop()
+    world.recreate_topic(records=3)
+    assert group._groups.alter_offsets(world.files.group, late) == {world.tp(0): None}
+    group.disconnect()
+
+    before = world.positions()
+    again = world.begin()
+    assert world.positions() == before
+    world.store(again, {world.tp(0): 1})
+    assert world.end(again)
+    assert world.files.committed() == {world.tp(0): 1}
+
+
+def test_what_the_group_committed_for_the_new_topic_replaces_a_position_of_the_old_one(
+    world: World,
+) -> None:
+    group = world.begin()
+    world.store(group, {world.tp(0): 2})
+    assert world.end(group)
+    world.recreate_topic(records=3)
+    commit_offsets(world.files.source, world.files.group, {world.tp(0): 2})
+    again = world.begin()
+    position = world.positions()[world.tp(0)]
+    assert (position.next_offset, position.is_of(world.topic_id())) == (2, True)
+    assert world.end(again)
+
+
+def test_a_group_offset_is_stored_with_the_id_of_its_topic(world: World) -> None:
+    commit_offsets(world.files.source, world.files.group, {world.tp(0): 4, world.tp(1): 5})
+    group = world.begin()
+    found = {position.provenance.topic_id for position in world.positions().values()}
+    assert found == {world.topic_id()}
+    assert world.end(group)
 
 
 def test_a_group_with_members_is_refused_before_anything_is_created(world: World) -> None:
@@ -125,7 +218,7 @@ def test_a_group_with_members_is_refused_before_anything_is_created(world: World
 def test_members_that_come_later_are_noticed_and_nothing_is_committed(world: World) -> None:
     commit_offsets(world.files.source, world.files.group, {world.tp(0): 4})
     group = world.begin()
-    group._write({world.tp(0): 9})
+    world.store(group, {world.tp(0): 9})
     with member(world.files.source, world.topic, world.files.group):
         world.assign()
         with pytest.raises(KafkaError, match="has active members"):
@@ -153,7 +246,7 @@ def test_a_position_that_the_group_forgot_is_kept_and_told(
 ) -> None:
     commit_offsets(world.files.source, world.files.group, {world.tp(0): 4})
     group = world.begin()
-    group._write({world.tp(1): 6})
+    world.store(group, {world.tp(1): 6})
     group.stop()
     group.disconnect()
     again = world.begin()
@@ -172,7 +265,7 @@ def test_a_topic_that_was_deleted_does_not_keep_the_others_from_being_committed(
     )
     group = world.begin()
     delete_topic(world.files.source, gone)
-    group._write({world.tp(0): 7})
+    world.store(group, {world.tp(0): 7})
     world.tasks.assignment = [[TopicPartition(gone, 0), world.tp(0)]]
     group.stop()
     assert group.join(10.0)

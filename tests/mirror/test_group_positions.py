@@ -16,7 +16,10 @@ from sparkmirror.mirror.legacy_policy import LegacyReplicationPolicy
 from sparkmirror.mirror.topics import MAX_TOPIC_NAME_LENGTH
 from sparkmirror.types import TopicPartition
 
-MARK = commit_mark("target-id")
+ID, OTHER_ID = bytes(range(16)), bytes(range(1, 17))
+MARK = commit_mark("target-id", ID)
+NO_ID = commit_mark("target-id")
+DELETED = commit_mark("target-id", OTHER_ID)
 TP = TopicPartition("orders", 0)
 
 
@@ -31,13 +34,28 @@ TP = TopicPartition("orders", 0)
         pytest.param(60, (50, MARK), None, id="we crashed before we could commit"),
         pytest.param(40, (50, MARK), None, id="the source lost records, and we went back"),
         pytest.param(None, (50, MARK), 50, id="our topic was deleted"),
-        pytest.param(60, (50, commit_mark("other")), 50, id="another target: its positions"),
+        pytest.param(60, (50, NO_ID), None, id="brokers did not tell ids when we committed"),
+        pytest.param(None, (50, NO_ID), 50, id="the same, and our topic was deleted"),
+        pytest.param(None, (50, DELETED), None, id="of a topic that is gone"),
+        pytest.param(60, (50, DELETED), None, id="the same, and we copy the new one already"),
+        pytest.param(60, (50, commit_mark("other", ID)), 50, id="another target: its positions"),
+        pytest.param(
+            None, (50, commit_mark("other", OTHER_ID)), None, id="another target, topic is gone"
+        ),
+        pytest.param(60, (50, commit_mark("target-id2")), 50, id="a target with a similar id"),
+        pytest.param(60, (50, f"{NO_ID} x"), None, id="what is no id is unknown"),
         pytest.param(60, (-1, ""), None, id="the group has no offset"),
     ],
 )
 def test_seeds(stored: int | None, committed: tuple[int, str], seed: int | None) -> None:
-    found = plan_seeds({} if stored is None else {TP: stored}, {TP: committed}, MARK)
+    positions = {} if stored is None else {TP: stored}
+    found = plan_seeds(positions, {TP: committed}, NO_ID, {"orders": ID})
     assert found == ({} if seed is None else {TP: seed})
+
+
+@pytest.mark.parametrize("topic_ids", [{}, {"orders": b""}])
+def test_without_ids_a_commit_of_ours_is_taken_as_it_is(topic_ids: dict[str, bytes]) -> None:
+    assert plan_seeds({}, {TP: (50, MARK)}, NO_ID, topic_ids) == {TP: 50}
 
 
 def test_a_position_that_only_we_have_is_told() -> None:
@@ -49,17 +67,20 @@ def test_a_position_that_only_we_have_is_told() -> None:
 
 def test_only_changes_are_committed_unless_all_are_renewed() -> None:
     committed = {TP: (50, MARK)}
-    assert plan_commit({TP: 50}, committed, MARK, everything=False) == {}
-    assert plan_commit({TP: 51}, committed, MARK, everything=False) == {TP: (51, MARK)}
-    assert plan_commit({TP: 50}, committed, MARK, everything=True) == {TP: (50, MARK)}
-    assert plan_commit({TP: 50}, {TP: (50, "")}, MARK, everything=False) == {TP: (50, MARK)}
+    same, newer = {TP: (50, MARK)}, {TP: (51, MARK)}
+    assert plan_commit(same, committed, everything=False) == {}
+    assert plan_commit(newer, committed, everything=False) == newer
+    assert plan_commit(same, committed, everything=True) == same
+    assert plan_commit(same, {TP: (50, "")}, everything=False) == same
+    assert plan_commit(same, {TP: (50, DELETED)}, everything=False) == same
 
 
 @pytest.mark.parametrize(
-    ("committed", "is_told"), [((50, MARK), False), ((50, ""), True), ((9, ""), True)]
+    ("committed", "is_told"),
+    [((50, MARK), False), ((40, NO_ID), False), ((50, ""), True), ((9, ""), True)],
 )
 def test_commits_of_others_are_noticed(committed: tuple[int, str], is_told: bool) -> None:
-    found = changed_by_others({TP: 50}, {TP: committed}, MARK, [TP])
+    found = changed_by_others({TP}, {TP: committed}, NO_ID, [TP])
     assert found == ([TP] if is_told else [])
 
 

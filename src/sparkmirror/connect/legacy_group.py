@@ -3,15 +3,17 @@
 Runs on: worker, beside the source connector of the flow. The tasks store their positions in the
 flow's offsets topic as always. Before they start, the group's offsets are put there where they
 are the newer ones; from then on, and at the end, what is stored there is committed for the group.
-So the group is never ahead of what the target has confirmed. A group has no members while
-sparkmirror copies: if it has some, MirrorMaker 1 runs, and this process ends.
+So the group is never ahead of what the target has confirmed. Positions of a topic that was deleted
+are not committed for the one that has its name now (by topic ids, so with 2.8 or later).
+A group has no members while sparkmirror copies: if it has some, MirrorMaker 1 runs, and this
+process ends.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from sparkmirror.config.clients import ProducerConfig
 from sparkmirror.config.mm2 import FlowConfig
@@ -20,7 +22,7 @@ from sparkmirror.connect.followed_topic import now_ms
 from sparkmirror.connect.group_plans import is_in_use
 from sparkmirror.connect.legacy_topics import fewer_partitions
 from sparkmirror.connect.naming import some_names
-from sparkmirror.connect.offset_store import OffsetStore
+from sparkmirror.connect.offset_store import OffsetStore, StoredPosition
 from sparkmirror.connect.record_writer import RecordWriter
 from sparkmirror.connect.source_connector import SourceConnector
 from sparkmirror.connect.ticker import Ticker
@@ -75,8 +77,8 @@ class LegacyGroup:
         self._source = source
         self._interval = max(interval_ms / 1000, LEAST_SECONDS)
         self._store = OffsetStore.of(flow.worker, flow.source)
-        self._mark = ""
-        self._last: dict[TopicPartition, int] = {}
+        self._target_id = ""
+        self._ours: set[TopicPartition] = set()
         self._seen: set[TopicPartition] = set()
         self._next_commit = 0.0
         self._pause = FIRST_COMMIT_SECONDS
@@ -97,7 +99,7 @@ class LegacyGroup:
         self._admins.append(self._groups)
         self._target = Admin(config.target_client, config.admin_timeout_ms)
         self._admins.append(self._target)
-        self._mark = commit_mark(self._target.cluster_id())
+        self._target_id = self._target.cluster_id()
         raise_together([*self._members(), *fewer_partitions(config, self._groups, self._target)])
 
     def disconnect(self) -> None:
@@ -113,10 +115,12 @@ class LegacyGroup:
         """
         self.refuse_members()
         self._store.prepare(self._target, self._flow.source.target_client)
-        stored = self._stored()
+        # Before the offsets: those of a topic that is replaced right now get the old one's id.
+        topic_ids = self._topic_ids()
+        stored = {tp: at.next_offset for tp, at in self._stored(topic_ids).items()}
         committed = self._committed()
-        seeds = plan_seeds(stored, committed, self._mark)
-        self._write(seeds)
+        seeds = plan_seeds(stored, committed, commit_mark(self._target_id), topic_ids)
+        self._write(seeds, topic_ids)
         self._say_begin(len(seeds), stored, committed)
         self._next_renewal = time.monotonic()
         self._ticker.repeat("looking at the group", WATCH_SECONDS, self._watch, delayed=True)
@@ -166,7 +170,7 @@ class LegacyGroup:
         return [] if state in IDLE else [self._in_use(state)]
 
     def commit(self, *, everything: bool) -> None:
-        """Commit what is stored of the partitions that are copied.
+        """Commit what is stored of the partitions that are copied; nothing where nothing is.
 
         Raises:
             KafkaError: the group is in use, or a partition's offset was refused.
@@ -174,11 +178,11 @@ class LegacyGroup:
         partitions = {tp for task in self._source.assignment for tp in task}
         if not partitions:
             return
-        stored = self._stored()
-        wanted = {tp: stored[tp] for tp in sorted(partitions) if tp in stored}
+        wanted = self._wanted(partitions)
         committed = self._committed()
-        self._say_changed(changed_by_others(self._last, committed, self._mark, wanted))
-        changes = plan_commit(wanted, committed, self._mark, everything=everything)
+        mark = commit_mark(self._target_id)
+        self._say_changed(changed_by_others(self._ours, committed, mark, wanted))
+        changes = plan_commit(wanted, committed, everything=everything)
         outcomes = self._groups.alter_offsets(self._group, changes)
         for error in outcomes.values():
             if is_in_use(error):
@@ -186,7 +190,19 @@ class LegacyGroup:
             # Of a topic that was just deleted, the group's offsets are gone, too.
             if error is not None and not _is_gone(error):
                 raise error
-        self._last |= {tp: changes[tp][0] for tp, error in outcomes.items() if error is None}
+        self._ours |= {tp for tp, error in outcomes.items() if error is None}
+
+    def _wanted(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, GroupOffset]:
+        """What the group should have, marked with the topic that the position is of."""
+        topic_ids = self._topic_ids()
+        stored = self._stored(topic_ids)
+        wanted = {}
+        for tp in sorted(partitions):
+            if (position := stored.get(tp)) is not None:
+                topic_id = position.provenance.topic_id or topic_ids.get(tp.topic, b"")
+                mark = commit_mark(self._target_id, topic_id)
+                wanted[tp] = GroupOffset(position.next_offset, mark)
+        return wanted
 
     def _commit_if_due(self) -> None:
         """Soon after the assignment has changed, then less and less often, at last as asked."""
@@ -222,8 +238,13 @@ class LegacyGroup:
 
     # -- positions ---------------------------------------------------------------------------------
 
-    def _stored(self) -> dict[TopicPartition, int]:
-        return {tp: position.next_offset for tp, position in self._store.load().items()}
+    def _stored(self, topic_ids: Mapping[str, bytes]) -> dict[TopicPartition, StoredPosition]:
+        """Without those of topics that were deleted and created again."""
+        return {
+            tp: position
+            for tp, position in self._store.load().items()
+            if position.is_of(topic_ids.get(tp.topic, b""))
+        }
 
     def _committed(self) -> Mapping[TopicPartition, GroupOffset]:
         found = self._groups.committed_offsets([self._group])[self._group]
@@ -231,24 +252,31 @@ class LegacyGroup:
             raise found
         return found
 
-    def _write(self, seeds: Mapping[TopicPartition, int]) -> None:
+    def _topic_ids(self) -> dict[str, bytes]:
+        """The ids of the source's topics; empty where brokers (before 2.8) have none."""
+        return {name: view.topic_id for name, view in self._groups.list_topics().items()}
+
+    def _write(self, seeds: Mapping[TopicPartition, int], topic_ids: Mapping[str, bytes]) -> None:
         """Store positions as the tasks do; the header tells that -1 is meant: begin at offset 0."""
         if not seeds:
             return
         worker, config = self._flow.worker, self._flow.source
-        rows: dict[int, list[tuple[bytes | None, bytes | None, int]]] = {}
+        # The id is a header of a whole batch.
+        rows: dict[tuple[int, bytes], list[tuple[bytes | None, bytes | None, int]]] = {}
         for tp, offset in seeds.items():
             key = encode_offset_key(config.name, config.source_alias, tp.topic, tp.partition)
             at = partition_for_key(key, self._store.partitions)
-            rows.setdefault(at, []).append((key, encode_offset_value(offset - 1), now_ms()))
+            row = (key, encode_offset_value(offset - 1), now_ms())
+            rows.setdefault((at, topic_ids.get(tp.topic, b"")), []).append(row)
         topic = self._store.topic
         errors: list[KafkaError | None] = []
         producer = ProducerConfig(worker.client)
         writer = RecordWriter(producer, f"'{topic}'", {topic: NOT_YET})
         writer.start()
         try:
-            for at, batch in rows.items():
-                writer.send(topic, at, batch, errors.append, Provenance().encode())
+            for (at, topic_id), batch in rows.items():
+                headers = Provenance(topic_id or None).encode()
+                writer.send(topic, at, batch, errors.append, headers)
             is_written = writer.flush(WRITE_SECONDS)
         finally:
             writer.close()
