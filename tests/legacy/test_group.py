@@ -180,6 +180,10 @@ def test_a_commit_that_came_too_late_is_no_position_of_the_new_topic(world: Worl
     before = world.positions()
     again = world.begin()
     assert world.positions() == before
+    # MirrorMaker 1 would leave out what the new topic has before it.
+    world.assign()
+    again.commit(everything=False)
+    assert world.files.committed() == {world.tp(0): 0}
     world.store(again, {world.tp(0): 1})
     assert world.end(again)
     assert world.files.committed() == {world.tp(0): 1}

@@ -10,6 +10,7 @@ from sparkmirror.mirror.group_positions import (
     group_name,
     only_stored,
     plan_commit,
+    plan_corrections,
     plan_seeds,
 )
 from sparkmirror.mirror.legacy_policy import LegacyReplicationPolicy
@@ -63,6 +64,20 @@ def test_a_position_that_only_we_have_is_told() -> None:
     stored = {TP: 1, other: 2}
     assert only_stored(stored, {TP: (1, "")}) == [other]
     assert only_stored(stored, {TP: (1, ""), other: (-1, "")}) == [other]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "is_corrected"),
+    [(DELETED, True), (MARK, False), (NO_ID, False), ("", False), ("x y z", False)],
+)
+def test_a_commit_of_ours_for_a_topic_that_is_gone_is_corrected(
+    metadata: str, is_corrected: bool
+) -> None:
+    other = TopicPartition("orders", 1)
+    committed = {TP: (50, metadata), other: (50, metadata)}
+    found = plan_corrections(committed, "target-id", {"orders": ID}, [TP])
+    assert found == ({TP: (0, MARK)} if is_corrected else {})
+    assert plan_corrections(committed, "target-id", {}, [TP]) == {}
 
 
 def test_only_changes_are_committed_unless_all_are_renewed() -> None:

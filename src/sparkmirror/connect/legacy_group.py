@@ -33,6 +33,7 @@ from sparkmirror.mirror.group_positions import (
     commit_mark,
     only_stored,
     plan_commit,
+    plan_corrections,
     plan_seeds,
 )
 from sparkmirror.mirror.partitioner import partition_for_key
@@ -170,7 +171,7 @@ class LegacyGroup:
         return [] if state in IDLE else [self._in_use(state)]
 
     def commit(self, *, everything: bool) -> None:
-        """Commit what is stored of the partitions that are copied; nothing where nothing is.
+        """Commit what is stored of the partitions that are copied.
 
         Raises:
             KafkaError: the group is in use, or a partition's offset was refused.
@@ -178,11 +179,13 @@ class LegacyGroup:
         partitions = {tp for task in self._source.assignment for tp in task}
         if not partitions:
             return
-        wanted = self._wanted(partitions)
+        topic_ids = self._topic_ids()
+        wanted = self._wanted(sorted(partitions), topic_ids)
         committed = self._committed()
+        corrected = plan_corrections(committed, self._target_id, topic_ids, partitions)
         mark = commit_mark(self._target_id)
         self._say_changed(changed_by_others(self._ours, committed, mark, wanted))
-        changes = plan_commit(wanted, committed, everything=everything)
+        changes = plan_commit(corrected | wanted, committed, everything=everything)
         outcomes = self._groups.alter_offsets(self._group, changes)
         for error in outcomes.values():
             if is_in_use(error):
@@ -192,16 +195,17 @@ class LegacyGroup:
                 raise error
         self._ours |= {tp for tp, error in outcomes.items() if error is None}
 
-    def _wanted(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, GroupOffset]:
+    def _wanted(
+        self, partitions: Iterable[TopicPartition], topic_ids: Mapping[str, bytes]
+    ) -> dict[TopicPartition, tuple[int, str]]:
         """What the group should have, marked with the topic that the position is of."""
-        topic_ids = self._topic_ids()
         stored = self._stored(topic_ids)
         wanted = {}
-        for tp in sorted(partitions):
+        for tp in partitions:
             if (position := stored.get(tp)) is not None:
                 topic_id = position.provenance.topic_id or topic_ids.get(tp.topic, b"")
                 mark = commit_mark(self._target_id, topic_id)
-                wanted[tp] = GroupOffset(position.next_offset, mark)
+                wanted[tp] = (position.next_offset, mark)
         return wanted
 
     def _commit_if_due(self) -> None:

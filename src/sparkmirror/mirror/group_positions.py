@@ -71,6 +71,23 @@ def plan_commit(
     return {tp: row for tp, row in wanted.items() if everything or committed.get(tp) != row}
 
 
+def plan_corrections(
+    committed: Committed,
+    target_id: str,
+    topic_ids: Mapping[str, bytes],
+    partitions: Iterable[TopicPartition],
+) -> dict[TopicPartition, tuple[int, str]]:
+    """The start for what was committed too late, when another topic had taken the name already.
+
+    Until the tasks store a position, MirrorMaker 1 would leave out what lies before such an offset.
+    """
+    return {
+        tp: (0, commit_mark(target_id, topic_ids[tp.topic]))
+        for tp in partitions
+        if tp in committed and _is_of_other_topic(committed[tp][1], topic_ids.get(tp.topic, b""))
+    }
+
+
 def changed_by_others(
     ours: Container[TopicPartition],
     committed: Committed,
