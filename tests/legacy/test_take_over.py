@@ -11,9 +11,10 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from sparkmirror.embedded import KafkaCluster
-from tests.clusters import create_topic, end_offset, produce, wait_for
+from tests.clusters import create_topic, end_offset, produce, read_partition, wait_for
 from tests.group_members import member
 from tests.kafka.console_tools import run_tool
+from tests.kafka.topics import delete_topic
 from tests.legacy.mirrors import (
     COPY_SECONDS,
     Files,
@@ -175,3 +176,31 @@ def test_it_ends_when_mirror_maker_1_is_started_beside_it(
             with sparkmirror_legacy(files) as refused:
                 assert refused.wait() == 1
                 assert f"group '{files.group}' has active members on 'source'" in refused.log
+
+
+def test_a_topic_that_was_replaced_while_nothing_ran_is_copied_from_its_start(
+    source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    files = Files(tmp_path, source_cluster, target_cluster)
+    topic = create_topic(source_cluster, f"{files.prefix}-orders")
+    produce(source_cluster, topic, [b"old"] * 50)
+    with sparkmirror_legacy(files) as first:
+        wait_for(
+            lambda: files.committed() == source_ends(files, topic, 1),
+            within=COPY_SECONDS,
+            describe=lambda: f"all is committed; {first.log_end()}",
+        )
+        first.stop()
+    delete_topic(source_cluster, topic)
+    create_topic(source_cluster, topic)
+    for records in (80, 10):
+        produce(source_cluster, topic, [b"new"] * records)
+        with sparkmirror_legacy(files) as again:
+            wait_for(
+                lambda: files.committed() == source_ends(files, topic, 1),
+                within=COPY_SECONDS,
+                describe=lambda: f"all is committed; {files.committed()}; {again.log_end()}",
+            )
+            again.stop()
+    values = [record.value for record in read_partition(target_cluster, topic)]
+    assert values == [b"old"] * 50 + [b"new"] * 90
