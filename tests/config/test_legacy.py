@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.legacy import LegacyConfig, LegacyOptions, include_pattern, load_legacy
-from sparkmirror.config.legacy_file import mm2_text, shown_settings, shown_warnings
-from sparkmirror.config.mm2 import FlowConfig, load_mm2
+from sparkmirror.config.legacy_file import shown_settings
+from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.errors import ConfigErrors
 
 CONSUMER = {"bootstrap.servers": "a:9092", "group.id": "mm1"}
 PRODUCER = {"bootstrap.servers": "b:9092"}
-JAAS = (
-    'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="pw-1";'
-)
+ENV = {
+    "config.providers": "env",
+    "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+}
 
 
 def write(folder: Path, name: str, settings: Mapping[str, str]) -> str:
@@ -243,41 +244,6 @@ def test_two_config_providers_of_one_name_are_refused(tmp_path: Path) -> None:
     assert f"producer.properties: {name}=" in error
 
 
-def test_the_mm2_file_is_read_by_our_own_reader_and_copies_the_same(tmp_path: Path) -> None:
-    consumer = {
-        **CONSUMER,
-        "fetch.min.bytes": "7",
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": JAAS,
-    }
-    producer = {**PRODUCER, "acks": "1"}
-    config = load(
-        tmp_path, consumer, producer, include=r"a\.b,c", offset_commit_interval_ms="30000"
-    )
-    text = mm2_text(config)
-    assert "pw-1" not in text
-    file = tmp_path / "mm2.properties"
-    file.write_text(text)
-    read = load_mm2(file)
-    (flow,) = read.flows
-    wanted = flow_of(config)
-    assert read.warnings == ()
-    assert read.heartbeat_pairs == ()
-    assert flow.source.policy_class.endswith(".IdentityReplicationPolicy")
-    assert flow.source.topics == (r"a\.b|c",)
-    for name in ("consumer", "producer", "source_client", "target_client", "tasks_max"):
-        assert getattr(flow.source, name) == getattr(wanted.source, name)
-    assert not flow.checkpoint.emit_checkpoints_enabled
-    assert flow.worker.offset_flush_interval_ms == 30000
-
-
-ENV = {
-    "config.providers": "env",
-    "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
-}
-
-
 @pytest.mark.parametrize("blanks", [" ", "\\t", " \\u0000 "])
 def test_values_are_trimmed_as_in_kafka(tmp_path: Path, blanks: str) -> None:
     """Java's properties keep blanks at the end; Kafka's consumer takes them away."""
@@ -343,57 +309,3 @@ def test_every_age_of_metadata_that_kafka_takes_is_taken(
 def test_a_bad_age_of_metadata_is_told_under_its_own_name(tmp_path: Path, age_ms: str) -> None:
     (error,) = errors_of(options(tmp_path, {**CONSUMER, "metadata.max.age.ms": age_ms}))
     assert "consumer.properties: metadata.max.age.ms=" in error
-
-
-LITERALS = ["Xlit3ralpw!", "p#w=o:r\\d-1", "p!w#x=y:z"]
-
-
-@pytest.mark.parametrize("literal", LITERALS)
-@pytest.mark.parametrize(
-    "value",
-    [
-        'required username="${env:MM1_USER}" password="{}";',
-        "{}${env:MM1_USER}",
-        "${env:MM1_USER}{}",
-        "${{}}",
-        "${nobody:{}}",
-        "${:{}}",
-    ],
-)
-def test_text_beside_placeholders_is_not_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, literal: str
-) -> None:
-    monkeypatch.setenv("MM1_USER", "somebody")
-    written = value.replace("{}", literal.replace("\\", "\\\\"))
-    config = load(tmp_path, {**CONSUMER, **ENV, "sasl.jaas.config": written})
-    name = "source.sasl.jaas.config"
-    file = tmp_path / "consumer.properties"
-    assert shown_settings(config)[name] == f"${{mm1:{file}:sasl.jaas.config}}"
-    # Nor as a properties file would have it, which puts a backslash before some characters.
-    assert literal not in mm2_text(config).replace("\\", "")
-    assert literal.replace("\\", "") not in mm2_text(config).replace("\\", "")
-    has_known = "${env:MM1_USER}" in value
-    assert any("sasl.jaas.config" in each for each in shown_warnings(config)) == has_known
-
-
-@pytest.mark.parametrize("value", ["${env:hidden-1}", "${:hidden-1}", "${hidden-1}", "${hidden-1"])
-def test_without_providers_a_placeholder_is_text(tmp_path: Path, value: str) -> None:
-    config = load(tmp_path, {**CONSUMER, "ssl.truststore.password": value})
-    assert "hidden-1" not in mm2_text(config)
-    assert shown_warnings(config) == ()
-
-
-def test_a_secret_that_only_has_placeholders_is_printed_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MM1_USER", "somebody")
-    consumer = {**CONSUMER, **ENV, "sasl.jaas.config": "${env:MM1_USER}${env:MM1_USER} "}
-    config = load(tmp_path, consumer)
-    shown = shown_settings(config)
-    assert shown["source.sasl.jaas.config"].strip() == "${env:MM1_USER}${env:MM1_USER}"
-    assert shown["config.providers"] == "env"
-    assert shown_warnings(config) == config.warnings
-
-
-def test_without_passwords_there_is_no_config_provider(tmp_path: Path) -> None:
-    assert "config.providers" not in shown_settings(load(tmp_path))

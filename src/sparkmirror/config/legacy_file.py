@@ -36,8 +36,9 @@ def shown_settings(config: LegacyConfig) -> dict[str, str]:
     shown = {name: _shown(config, name, value) for name, value in config.mm2_props.items()}
     if shown != config.mm2_props:
         known = shown.get(CONFIG_PROVIDERS)
-        shown[CONFIG_PROVIDERS] = f"{known}, {PROVIDER}" if known else PROVIDER
-        shown[f"{CONFIG_PROVIDERS}.{PROVIDER}.class"] = PROVIDER_CLASS
+        name = _free_name(config)
+        shown[CONFIG_PROVIDERS] = f"{known}, {name}" if known else name
+        shown[f"{CONFIG_PROVIDERS}.{name}.class"] = PROVIDER_CLASS
     return shown
 
 
@@ -63,7 +64,7 @@ def _shown(config: LegacyConfig, name: str, value: str) -> str:
     if not _is_hidden(config, name):
         return value
     place = config.places[name]
-    return f"${{{PROVIDER}:{Path(place.where).resolve()}:{place.key}}}"
+    return f"${{{_free_name(config)}:{Path(place.where).resolve()}:{place.key}}}"
 
 
 def _is_hidden(config: LegacyConfig, name: str) -> bool:
@@ -75,5 +76,16 @@ def _is_hidden(config: LegacyConfig, name: str) -> bool:
 
 
 def _split(config: LegacyConfig, name: str) -> tuple[list[str], str]:
-    providers = COMMA.split(config.props.get(CONFIG_PROVIDERS, "").strip())
-    return split_placeholders(config.props[name], providers)
+    return split_placeholders(config.props[name], _providers(config))
+
+
+def _providers(config: LegacyConfig) -> list[str]:
+    """The names of those that MirrorMaker 1's files have."""
+    return COMMA.split(config.props.get(CONFIG_PROVIDERS, "").strip())
+
+
+def _free_name(config: LegacyConfig) -> str:
+    name = PROVIDER
+    while name in _providers(config):
+        name += "_"
+    return name
