@@ -44,11 +44,7 @@ def _run_in_a_process(part: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", __name__],
         cwd=_ROOT,
-        env={
-            **os.environ,
-            OPTIONS: f"-XX:ArchiveClassesAtExit={part}",
-            "PYSPARK_PYTHON": sys.executable,
-        },
+        env={**os.environ, OPTIONS: f"-XX:ArchiveClassesAtExit={part}"},
         stdout=subprocess.DEVNULL,  # the JVM tells there which classes it leaves out
         timeout=_RUN_SECONDS,
         check=True,
@@ -57,6 +53,7 @@ def _run_in_a_process(part: Path) -> None:
 
 def run_spark() -> None:
     """One job, and wait for the JVM: it writes its archive when it ends."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # as the session does
     settings = complete_settings({}, 2)
     context = SparkContext(conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
     context.parallelize([1, 2], 2).map(str).collect()

@@ -179,9 +179,10 @@ def test_a_frozen_connection_stops_at_the_byte_and_new_ones_work(line: LongLine)
 
 
 def test_a_server_that_is_not_there_resets_the_client(line: LongLine) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        port = gone.getsockname()[1]
-    line.connect_port(port)
-    with connect(line) as client, pytest.raises(ConnectionResetError):
-        client.recv(1)
-    assert line.stats().refused == 1
+    # A port that is taken, and where nothing listens: no other program gets it.
+    with socket.socket() as gone:
+        gone.bind(("127.0.0.1", 0))
+        line.connect_port(gone.getsockname()[1])
+        with connect(line) as client, pytest.raises(ConnectionResetError):
+            client.recv(1)
+        assert line.stats().refused == 1

@@ -81,7 +81,8 @@ def _split(config: LegacyConfig, name: str) -> tuple[list[str], str]:
 
 def _providers(config: LegacyConfig) -> list[str]:
     """The names of those that MirrorMaker 1's files have."""
-    return COMMA.split(config.props.get(CONFIG_PROVIDERS, "").strip())
+    names = COMMA.split(config.props.get(CONFIG_PROVIDERS, "").strip())
+    return [name for name in names if name]
 
 
 def _free_name(config: LegacyConfig) -> str:

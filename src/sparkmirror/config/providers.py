@@ -176,7 +176,8 @@ def _resolve_one(
     provided: set[str] = set()
 
     def find(placeholder: str) -> str:
-        provider = providers.get(_provider_name(placeholder) or "")
+        name = _provider_name(placeholder)
+        provider = None if name is None else providers.get(name)
         if provider is None:
             return placeholder
         rest = placeholder[2:-1].partition(":")[2]
@@ -200,7 +201,7 @@ def _resolve_one(
 def _provider_name(part: str) -> str | None:
     """Which provider a part of a value asks; None if it is no placeholder, but text."""
     name, colon, _ = part[2:-1].partition(":")
-    return (name or None) if colon and part.startswith("${") and part.endswith("}") else None
+    return name if colon and part.startswith("${") and part.endswith("}") else None
 
 
 def _shown_forms(provided: Collection[str], resolved: str) -> frozenset[str]:
