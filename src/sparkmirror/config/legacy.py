@@ -30,6 +30,7 @@ from sparkmirror.config.legacy_keys import (
     REFUSED_OPTIONS,
     SOURCE,
     TARGET,
+    Refusal,
     flow_key,
 )
 from sparkmirror.config.mm2 import MirrorMakerConfig, parse_mm2
@@ -227,12 +228,9 @@ class _Reader:
     def read_consumer(self, given: Mapping[str, str], file: str) -> None:
         """The source cluster and how it is read."""
         found = _found_in(self._findings, file)
-        for key, value in given.items():
-            if key in REFUSED_OF_CONSUMER:
-                found.error(key, value, *REFUSED_OF_CONSUMER[key])
-            elif key in IGNORED_OF_CONSUMER:
-                found.warn(f"{key}: has no effect: {IGNORED_OF_CONSUMER[key]}")
-            elif key not in OWN_OF_CONSUMER:
+        usable = _take_usable(given, REFUSED_OF_CONSUMER, IGNORED_OF_CONSUMER, found)
+        for key, value in usable.items():
+            if key not in OWN_OF_CONSUMER:
                 self._put(_client_key(SOURCE, "consumer", key), value, file, key)
         own = _own_values(given, found)
         self.group_id = own.get(CONSUMER_GROUP, "")
@@ -272,13 +270,9 @@ class _Reader:
     def read_producer(self, given: Mapping[str, str], file: str) -> None:
         """The target cluster and how it is written."""
         found = _found_in(self._findings, file)
-        for key, value in given.items():
-            if key in REFUSED_OF_PRODUCER:
-                found.error(key, value, *REFUSED_OF_PRODUCER[key])
-            elif key in IGNORED_OF_PRODUCER:
-                found.warn(f"{key}: has no effect: {IGNORED_OF_PRODUCER[key]}")
-            else:
-                self._put(_client_key(TARGET, "producer", key), value, file, key)
+        usable = _take_usable(given, REFUSED_OF_PRODUCER, IGNORED_OF_PRODUCER, found)
+        for key, value in usable.items():
+            self._put(_client_key(TARGET, "producer", key), value, file, key)
 
     def _put(self, name: str, value: str, where: str, key: str) -> None:
         before = self.props.get(name)
@@ -288,6 +282,24 @@ class _Reader:
             _found_in(self._findings, where).error(key, value, reason, "use one name for each")
         self.props[name] = value
         self.places[name] = Place(where, key)
+
+
+def _take_usable(
+    given: Mapping[str, str],
+    refused: Mapping[str, Refusal],
+    ignored: Mapping[str, str],
+    found: Findings,
+) -> dict[str, str]:
+    """The keys that are carried over; the findings get the refused and the ignored ones."""
+    usable: dict[str, str] = {}
+    for key, value in given.items():
+        if key in refused:
+            found.error(key, value, *refused[key])
+        elif key in ignored:
+            found.warn(f"{key}: has no effect: {ignored[key]}")
+        else:
+            usable[key] = value
+    return usable
 
 
 def _own_values(given: Mapping[str, str], found: Findings) -> dict[str, str]:
