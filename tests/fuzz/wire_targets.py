@@ -17,7 +17,7 @@ from sparkmirror.wire import group_messages, leader_epochs, messages, produce_me
 from sparkmirror.wire.api_versions import FETCH, METADATA, ApiVersions
 from sparkmirror.wire.buffers import BufferPool, Lease
 from sparkmirror.wire.connection import Connection
-from sparkmirror.wire.loop import READ, WRITE, Loop
+from sparkmirror.wire.loop import READ, WRITE, Loop, Timer
 from sparkmirror.wire.stream import Buffer
 from tests.batches.logs import Step, build
 from tests.fuzz.batch_targets import RULES, check_plan
@@ -222,6 +222,10 @@ class _Loop:
 
     def unwatch(self, handler: object) -> None:
         """The same."""
+
+    def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
+        """The clock stands still, so a deadline never comes."""
+        return Timer(seconds, call)
 
 
 def run_frames(data: bytes) -> None:

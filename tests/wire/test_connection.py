@@ -12,7 +12,8 @@ import pytest
 
 from sparkmirror.errors import KafkaError, RemoteProtocolError, TransportError
 from sparkmirror.wire.buffers import BufferPool, Lease
-from sparkmirror.wire.connection import SCRATCH_BYTES, Connection
+from sparkmirror.wire.connection import Connection
+from sparkmirror.wire.frames import SCRATCH_BYTES
 from sparkmirror.wire.loop import Loop
 from sparkmirror.wire.stream import PlainStream
 

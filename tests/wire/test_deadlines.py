@@ -18,12 +18,13 @@ def rig() -> Iterator[Rig]:
 
 def test_a_slow_large_answer_that_keeps_coming_is_not_cut_off(rig: Rig) -> None:
     rig.open()
-    rig.request(keep=True, timeout=1.0)
+    rig.request(keep=True, timeout=60.0)
     whole = frame(1, bytes(300_000))
     for at in range(0, len(whole), 100_000):
         rig.peer.sendall(whole[at : at + 100_000])
+        rig.now += 50.0
         rig.loop.run_once(0.1)
-        rig.connection.fail_if_overdue(50.0)
+        rig.connection.fail_if_overdue(rig.now)
     rig.run_until(lambda: bool(rig.answers))
     assert not rig.connection.closed
 
@@ -55,6 +56,20 @@ def test_a_response_that_stops_halfway_ends_the_connection(
     (error,) = rig.failures
     assert "in the middle of a response" in str(error)
     assert rig.pool.leased_bytes == 0
+
+
+def test_the_deadline_itself_ends_the_wait_not_the_next_look(rig: Rig) -> None:
+    rig.open()
+    rig.request(keep=True, timeout=10.0)
+    rig.peer.sendall(frame(1, bytes(3_000_000))[:60_000])
+    rig.now = 2.25
+    rig.run_until(lambda: rig.connection.has_begun_response)
+    rig.now = 12.2
+    rig.loop.run_once(0.0)
+    assert not rig.connection.closed
+    rig.now = 12.3
+    rig.loop.run_once(0.0)
+    assert rig.connection.closed
 
 
 def test_progress_extends_the_deadline_by_the_whole_timeout(rig: Rig) -> None:

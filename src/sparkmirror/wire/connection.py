@@ -6,34 +6,26 @@ bring encoded bodies and get the bytes of the answers.
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Callable, Sequence
 
 from sparkmirror.errors import KafkaError, MirrorError, RemoteProtocolError, TransportError
 from sparkmirror.wire.api_versions import Api, ApiVersions
 from sparkmirror.wire.buffers import BufferPool, Lease
+from sparkmirror.wire.frames import (
+    FRAME,
+    LARGE_READ_BYTES,
+    LARGEST_FRAME,
+    LONG_LINE_READ_BYTES,
+    REQUEST,
+    SCRATCH_BYTES,
+    drop_sent,
+)
 from sparkmirror.wire.line_estimate import LONG_SECONDS
-from sparkmirror.wire.loop import READ, WRITE, Loop
+from sparkmirror.wire.loop import READ, WRITE, Loop, Timer
 from sparkmirror.wire.outages import SilentError
 from sparkmirror.wire.pending_requests import Held, OnAnswer, Waiting
 from sparkmirror.wire.stream import Buffer, Stream
-
-# An answer's size and correlation id.
-FRAME = struct.Struct(">ii")
-# A request's size, API key, API version, correlation id and the length of the client id.
-REQUEST = struct.Struct(">ihhih")
-# Answers to produce requests are some 60 bytes: many come with one read. The start of a large fetch
-# answer that lands here is copied once, which is 64 KB of several MB.
-SCRATCH_BYTES = 64 * 1024
-# A large answer is read in pieces of about this size instead of as its packets come: measured, 1 GB
-# takes 2,000 turns of the loop instead of 12,000 with 2 MB, and with 4 MB another 7 % less CPU.
-LARGE_READ_BYTES = 4 << 20
-# Over a long line far less than TCP's window, which Linux begins with 64 KB and lets grow with what
-# is read: a sender that has filled it waits for a round trip.
-LONG_LINE_READ_BYTES = 64 << 10
-# Larger than any answer a broker of ours may send: fetch.max.bytes is an int32 anyway.
-LARGEST_FRAME = (1 << 31) - 1
 
 # A broker that has just accepted us, or is busy, takes its time: only the fastest of some counts.
 SURE_ANSWERS = 3
@@ -79,10 +71,11 @@ class Connection:
         self._answer_size = 0
         self._wake_size = 1
         self._writing = False
-        # Whether bytes moved since the last look, and when a look last found that they had: only
-        # the look, once a second, reads the clock.
-        self._moving = False
+        # When bytes last moved, and when the cluster last looked for those that woke nobody.
         self._moved_at = float("-inf")
+        self._looked_at = float("-inf")
+        # One timer for all requests: each time it is set to the deadline of the oldest.
+        self._deadline: Timer | None = None
         loop.watch(self, WRITE)
 
     def fileno(self) -> int:
@@ -154,6 +147,8 @@ class Connection:
         head = REQUEST.pack(size, *api, self._correlation, len(self._client_id))
         now = self.loop.clock()
         self._waiting.append(Waiting(self._correlation, now, timeout, keep, on_answer, on_failure))
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(timeout, self._end_if_overdue)
         self._outbox += (head + self._client_id + tags, *body)
         if not more:
             self.flush()
@@ -185,12 +180,7 @@ class Connection:
             self._guarded(self._read)
 
     def silent_seconds(self, now: float) -> float:
-        """How long the oldest request has waited without a byte of progress; 0: none waits.
-
-        Exact to the interval at which the cluster calls `fail_if_overdue`.
-        """
-        if self._moving:
-            self._moving, self._moved_at = False, now
+        """How long the oldest request has waited without a byte of progress; 0: none waits."""
         if not self._waiting:
             return 0.0
         return now - max(self._waiting[0].sent_at, self._moved_at)
@@ -206,23 +196,45 @@ class Connection:
         Only progress extends a deadline. A large response over a slow line takes its time: cut
         off, it would begin again, for ever. One that stops halfway is cut off.
         """
-        if self._lease is not None and not self._moving:
-            self._guarded(self._read)  # there may be less than what the stream wakes us for
+        if self._lease is not None and self._moved_at <= self._looked_at:
+            self._read_rest()
+        self._looked_at = now
         if self._is_overdue(now):
             where = " in the middle of a response" if self.has_begun_response else ""
             seconds = self.silent_seconds(now)
             text = f"no response from {self.address} for {seconds:.0f} s{where}"
             self.fail(SilentError(text, seconds, self.address))
 
+    def _read_rest(self) -> None:
+        """Read what is less than the stream wakes us for.
+
+        It came some time after the last look. The earliest moment counts: Java's clients count from
+        the request, and copying must not resume later than theirs.
+        """
+        before, looked_at = self._moved_at, self._looked_at
+        self._guarded(self._read)
+        if self._moved_at > before:
+            self._moved_at = max(before, looked_at)
+
     def _is_overdue(self, now: float) -> bool:
-        silence = self.silent_seconds(now)
-        return bool(self._waiting) and silence > self._waiting[0].timeout
+        return bool(self._waiting) and self.silent_seconds(now) >= self._waiting[0].timeout
+
+    def _end_if_overdue(self) -> None:
+        """The deadline of the oldest request has come, unless bytes have moved since it was set."""
+        self._deadline = None
+        now = self.loop.clock()
+        self.fail_if_overdue(now)
+        if not self.closed and self._waiting:
+            left = self._waiting[0].timeout - self.silent_seconds(now)
+            self._deadline = self.loop.call_later(left, self._end_if_overdue)
 
     def fail(self, error: KafkaError) -> None:
         """Close, and tell everyone who waits."""
         if self.closed:
             return
         self.closed = True
+        if self._deadline is not None:
+            self._deadline.cancel()
         self.loop.unwatch(self)
         self._stream.close()
         if self._lease is not None:
@@ -261,8 +273,9 @@ class Connection:
             sent = self._stream.send(self._outbox)
             if sent == 0:
                 break
-            self._drop_sent(sent)
-            self._moving = self._moving or bool(self._outbox)
+            drop_sent(self._outbox, sent)
+            if self._outbox:
+                self._moved_at = self.loop.clock()
         if self._outbox:
             if not self._writing:
                 self.loop.rewatch(self, READ | WRITE)
@@ -270,20 +283,6 @@ class Connection:
         elif self._writing:
             self.loop.rewatch(self, READ)
             self._writing = False
-
-    def _drop_sent(self, sent: int) -> None:
-        outbox, done = self._outbox, 0
-        if sent == sum(map(len, outbox)):
-            outbox.clear()
-            return
-        for piece in outbox:
-            if sent < len(piece):
-                break
-            sent -= len(piece)
-            done += 1
-        del outbox[:done]
-        if sent:
-            outbox[0] = memoryview(outbox[0])[sent:]
 
     def _read(self) -> None:
         try:
@@ -312,7 +311,7 @@ class Connection:
     def _receive(self, into: memoryview) -> int:
         size = self._stream.receive(into)
         if size:
-            self._moving = True
+            self._moved_at = self.loop.clock()
         return size
 
     def _read_large(self) -> None:

@@ -52,7 +52,8 @@ class Fetcher(FetchPlaces):
     ) -> None:
         super().__init__(cluster, limits, consumer, timeout)
         self._limits = limits
-        self._timeout = timeout + limits.max_wait_ms / 1000
+        # As Java's clients do: the wait for records is part of it, unless it is too long for that.
+        self._timeout = max(timeout, 2 * limits.max_wait_ms / 1000)
         cluster.listeners.append(self)
 
     def pump(self) -> None:
