@@ -45,21 +45,11 @@ class EndOffsets:
         found: dict[TopicPartition, int | None] = {}
         for each in self._sockets:
             each.sendall(struct.pack(">i", len(request)) + request)
-            (size,) = struct.unpack(">i", self._read(each, 4))
-            for tp, end_offset in decode_response(self._read(each, size)):
+            (size,) = struct.unpack(">i", read_exactly(each, 4))
+            for tp, end_offset in decode_response(read_exactly(each, size)):
                 # A broker that does not lead it does not know.
                 found[tp] = found.get(tp) if end_offset is None else end_offset
         return found
-
-    @staticmethod
-    def _read(connection: socket.socket, size: int) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            part = connection.recv(size - len(data))
-            if not part:
-                raise RemoteProtocolError("list offsets: the broker closed the connection")
-            data += part
-        return bytes(data)
 
     def close(self) -> None:
         """Close the connections."""
@@ -78,15 +68,26 @@ class EndOffsets:
         self.close()
 
 
+def read_exactly(connection: socket.socket, size: int) -> bytes:
+    """So many bytes of a connection, however many reads that takes."""
+    data = bytearray()
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise RemoteProtocolError("read a response: the broker closed the connection")
+        data += part
+    return bytes(data)
+
+
 def encode_request(partitions: Sequence[TopicPartition]) -> bytes:
     """A ListOffsets request: header (key, version, correlation id, client id), then the topics."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in partitions:
         by_topic.setdefault(topic, []).append(partition)
-    parts = [struct.pack(">hhi", _API_KEY, _API_VERSION, 0), _encode_text("bench")]
+    parts = [struct.pack(">hhi", _API_KEY, _API_VERSION, 0), encode_text("bench")]
     parts.append(struct.pack(">ii", -1, len(by_topic)))  # replica id: a client
     for topic, numbers in by_topic.items():
-        parts += [_encode_text(topic), struct.pack(">i", len(numbers))]
+        parts += [encode_text(topic), struct.pack(">i", len(numbers))]
         parts += [struct.pack(">iq", number, _LATEST) for number in numbers]
     return b"".join(parts)
 
@@ -117,6 +118,7 @@ def _checked(end_offset: int, code: int, where: TopicPartition) -> int | None:
     return end_offset
 
 
-def _encode_text(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
+    """A string of Kafka's protocol: its length, then UTF-8."""
     data = text.encode()
     return struct.pack(">h", len(data)) + data

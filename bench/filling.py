@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from confluent_kafka import Producer
 
-from bench.cases import CopyCase
+from bench.cases import ONE_RECORD, CopyCase
 from bench.log_batches import BatchShape, read_shape
+from bench.single_records import write_single_records
 from bench.stage import Stage
 from sparkmirror.errors import KafkaError, MirrorError
 
@@ -26,16 +27,24 @@ _CITIES = ("Amsterdam", "Berlin", "Copenhagen", "Dublin", "Edinburgh", "Florence
 
 
 def fill_topic(stage: Stage, topic: str, case: CopyCase) -> BatchShape:
-    """Write the topic of a case from two processes and return what the source stores."""
+    """Write the topic of a case and return what the source stores."""
     records = case.record_count(stage.scale)
     each = records // case.partitions
+    if case.records_per_batch == ONE_RECORD:
+        port = stage.source.brokers[0].port
+        write_single_records(port, topic, make_values(case), range(case.partitions), each)
+    else:
+        _fill_from_two_processes(stage, topic, case, each)
+    shape = read_shape(stage.source_data_folder, topic)
+    check_shape(shape, case, records)
+    return shape
+
+
+def _fill_from_two_processes(stage: Stage, topic: str, case: CopyCase, each: int) -> None:
     halves = [range(half, case.partitions, _FILLERS) for half in range(_FILLERS)]
     bootstrap = stage.source.bootstrap_servers
     with multiprocessing.get_context("spawn").Pool(_FILLERS) as pool:
         pool.starmap(_fill, [(bootstrap, topic, case, half, each) for half in halves])
-    shape = read_shape(stage.source_data_folder, topic)
-    check_shape(shape, case, records)
-    return shape
 
 
 def _fill(bootstrap: str, topic: str, case: CopyCase, partitions: range, each: int) -> None:

@@ -96,6 +96,8 @@ TARGETS = (
     Target("100b-lz4", "cpu_s_per_gb", AT_MOST, 1 / 40, against=BETTER_MM2),
     Target("tiny", "mb_per_s", AT_LEAST, 3.0, against=BETTER_MM2),
     Target("tiny", "cpu_s_per_gb", AT_MOST, 1 / 4, against=BETTER_MM2),
+    Target("tiny", "mb_per_s", AT_LEAST, 5.0, against=MM2_TUNED),
+    Target("tiny", "cpu_s_per_gb", AT_MOST, 1 / 8, against=MM2_TUNED),
     *(
         Target(case, measure, AT_MOST, limit, against=MM2_DEFAULT)
         for case in ("latency-1000", "latency-20000")
