@@ -61,6 +61,25 @@ def test_a_backlog_comes_once_and_in_order(rig: FetcherRig) -> None:
     assert len(asked_ahead(rig.brokers)) > 10
 
 
+def test_the_first_response_of_a_long_line_has_something_of_every_partition(
+    brokers: FakeCluster,
+) -> None:
+    """A partition that has to wait for the next one loses a round trip."""
+    brokers.create_topic("many", partitions=20)
+    limits = LIMITS._replace(partition_max_bytes=1 << 20, max_bytes=50 << 20)
+    with FetcherRig(brokers, limits) as rig:
+        for at in range(20):
+            brokers.write(TopicPartition("many", at), [b"x"])
+            rig.fetcher.add(TopicPartition("many", at), 0)
+        rig.run_until(lambda: len(rig.fetched(TopicPartition("many", 19))) == 1, rig.fetched)
+    sent = [request.body for request in brokers.sent(FETCH) if request.body.topics]
+    sizes = {
+        each.partition_max_bytes for body in sent for t in body.topics for each in t.partitions
+    }
+    assert min(sizes) <= (4 << 20) // 10  # half of them at each of two brokers
+    assert max(body.max_bytes for body in sent) <= 4 << 20
+
+
 def test_what_is_written_later_comes_over_the_session(rig: FetcherRig) -> None:
     write(rig.brokers)
     rig.fetcher.add(TP, 0)

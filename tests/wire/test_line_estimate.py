@@ -36,6 +36,25 @@ def test_nothing_is_known_before_the_first_response() -> None:
     assert LineEstimate().window_bytes(LEAST, MOST) == LEAST
 
 
+def test_a_longer_line_begins_with_more_of_it_under_way() -> None:
+    begin = [LineEstimate(trip).window_bytes(LEAST, MOST) for trip in (0.0, 0.16, 0.4, 10.0)]
+    assert begin == [LEAST, LEAST + int(0.16 * 80e6), LEAST + (28 << 20), LEAST + (28 << 20)]
+
+
+def test_a_narrow_line_that_was_thought_wide_is_soon_known_to_be_narrow() -> None:
+    line = LineEstimate(0.4)
+    line.begin(0.0)
+    run(line, 0.0, 30.0, trip=0.4, rate=5e6)
+    assert line.window_bytes(1, MOST) < 6 * 5e6 * 0.4
+
+
+def test_what_queues_on_a_narrow_line_is_no_reason_to_ask_for_more() -> None:
+    line = LineEstimate(0.16)
+    line.begin(0.0)
+    run(line, 0.0, 300.0, trip=0.16, rate=5e6)
+    assert line.window_bytes(1, MOST) < 6 * 5e6 * 0.16
+
+
 def test_a_line_that_became_longer_gets_its_window_back() -> None:
     line = LineEstimate()
     line.begin(0.0)

@@ -40,6 +40,7 @@ from sparkmirror.spark.refusals import TOO_LARGE, Refusals, refuse_positions
 from sparkmirror.spark.session_marks import SessionMarks
 from sparkmirror.spark.translations import Translations
 from sparkmirror.types import TopicPartition
+from sparkmirror.wire.ahead_reader import MOST_BYTES
 from sparkmirror.wire.buffers import BufferPool
 from sparkmirror.wire.cluster import Cluster
 from sparkmirror.wire.fetcher import Fetcher, Records, Taken
@@ -58,10 +59,9 @@ BUSY_BYTES = 3 << 20
 REST_SECONDS = 0.002
 # Connections to every target broker: see wire/lanes.
 TARGET_LINES = 2
-# Receive buffers in use, whatever holds them: with the interpreter this keeps a task below 300 MB.
+# Receive buffers in use, whatever holds them: no fetch of a session leaves beyond this.
 LEASED_BYTES = 96 << 20
-# Bytes of partitions that cannot go on do not count, so that the others can; up to this many.
-STUCK_BYTES = 32 << 20
+STUCK_BYTES = 32 << 20  # of partitions that are stuck: so many do not count
 # A partition just created is not known at once. Then the worker is told that it is missing.
 NEW_SECONDS = 3.0
 
@@ -74,7 +74,7 @@ class CopyLoop:
         self._settings = settings
         self._config = connector
         self._loop = loop
-        pool = BufferPool(LEASED_BYTES)
+        pool = BufferPool(MOST_BYTES)
         self._pool = pool
         self._source = Cluster(loop, connector.consumer.client, pool)
         self._target = Cluster(loop, connector.producer.client, pool)

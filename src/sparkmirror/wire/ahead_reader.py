@@ -13,13 +13,12 @@ was confirmed, so that all responses are of one log.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.wire import fetch_messages as fetch
+from sparkmirror.wire.ahead_broker import Broker
 from sparkmirror.wire.api_versions import FETCH
 from sparkmirror.wire.buffers import Lease
 from sparkmirror.wire.cluster import Cluster
@@ -37,38 +36,18 @@ from sparkmirror.wire.read_ahead import (
 )
 from sparkmirror.wire.silence import SILENT_SECONDS
 
-# Connections to one broker beside the session's: TCP lets each have one window per round trip.
-FEWEST_LINES, MOST_LINES = 8, 20
-BYTES_PER_LINE = 512 << 10
 # What may be under way before the line is known, and the most that one request asks for. A buffer's
 # size is a power of two: what a response has beside its records (HEAD_BYTES) must fit too.
 LEAST_WINDOW_BYTES = 4 << 20
 SMALLEST_ASK_BYTES, LARGEST_ASK_BYTES = 512 << 10, 2 << 20
 ASKS_PER_WINDOW = 32
-# All receive buffers in use, and what is asked for: the copy loop's own limit is a little higher.
-MOST_BYTES = 80 << 20
+# All receive buffers in use, and what is asked for: with the interpreter this keeps a task below
+# 300 MB. A line of 400 ms carries 360 MB/s with it.
+MOST_BYTES = 144 << 20
 # Less than this is left to the session.
 LEAST_BACKLOG_BYTES = 128 << 10
 # After a lost or silent connection the session alone reads for so long: a slow disk looks the same.
 ALONE_SECONDS = 5.0
-
-
-@dataclass(slots=True, eq=False)
-class Broker:
-    """What is under way from one broker; `turn` holds its partitions, the next one first."""
-
-    node: int
-    line: LineEstimate = field(default_factory=LineEstimate)
-    turn: deque[Ahead] = field(default_factory=deque)
-    # Bytes asked for, by connection.
-    asked: list[int] = field(default_factory=lambda: [0] * (MOST_LINES + 1))
-    # Whether the line has turned out to be short: nothing more is read ahead.
-    is_short: bool = False
-
-    @property
-    def held_bytes(self) -> int:
-        """Asked for, or kept."""
-        return sum(ahead.reads.bytes for ahead in self.turn)
 
 
 class Flight(NamedTuple):
@@ -125,12 +104,18 @@ class AheadReader:
     def begin(self, partition: Partition, node: int, seen: Content) -> None:
         """Read a partition ahead, which is in no session any more."""
         assert partition.next_offset is not None
-        broker = self._brokers.setdefault(node, Broker(node))
+        broker = self._brokers.get(node) or self._new_broker(node)
         reads = ReadAhead(partition.next_offset, seen)
         broker.is_short = False
         ahead = partition.ahead = Ahead(partition, node, partition.leader_epoch, reads)
         broker.turn.append(ahead)
         self._ask(broker)
+
+    def _new_broker(self, node: int) -> Broker:
+        session = self._cluster.connection(node)
+        round_trip = 0.0 if session is None else session.fastest_seconds
+        broker = self._brokers[node] = Broker(node, LineEstimate(round_trip))
+        return broker
 
     def drop(self, partition: Partition) -> None:
         """Stop reading it ahead; what has come is of no use."""
@@ -241,16 +226,8 @@ class AheadReader:
         return ask is not None or ahead.is_over
 
     def _choose_line(self, broker: Broker) -> tuple[int, Connection] | None:
-        """The least busy connection; that of the session only while there is no other."""
         window = broker.line.window_bytes(LEAST_WINDOW_BYTES, MOST_BYTES)
-        count = min(max(window // BYTES_PER_LINE, FEWEST_LINES), MOST_LINES)
-        connect = self._cluster.connection
-        lines = ((line, connect(broker.node, line)) for line in range(1, count + 1))
-        ready = [(line, connection) for line, connection in lines if connection is not None]
-        if not ready:
-            first = connect(broker.node)
-            return None if first is None else (0, first)
-        return min(ready, key=lambda each: broker.asked[each[0]])
+        return broker.choose_connection(self._cluster, window)
 
     def _send(
         self, broker: Broker, ahead: Ahead, ask: Ask, line: int, connection: Connection

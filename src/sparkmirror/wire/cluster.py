@@ -50,8 +50,6 @@ MOST_REFUSED_SECONDS = 10
 # Errors that another attempt cures only after somebody has changed something.
 LASTING = (AuthenticationError, UnsupportedVersionError)
 NEVER_REACHED = "; if that broker is up, correct the address that it tells (advertised.listeners)"
-
-
 BOOTSTRAP = -1  # first id of the addresses in bootstrap.servers: -1, -2, ...
 
 
@@ -160,6 +158,11 @@ class Cluster:
         if link.connection is None and self.loop.clock() >= link.not_before and not self._closed:
             self._connect(node, link)
         return None
+
+    def is_opening(self, node: int, line: int) -> bool:
+        """Whether that connection is on its way and not ready yet."""
+        link = self._links.get((node, line))
+        return link is not None and link.connection is not None and not link.ready
 
     def is_failing(self, node: int) -> bool:
         """True while the last attempt to reach `node`, or its connection, has failed."""

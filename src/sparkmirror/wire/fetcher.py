@@ -41,6 +41,8 @@ SMALL_ANSWER_BYTES = 16 << 10
 PACE_SECONDS = 0.00075
 # What a session's response may bring over a long line, where backlogs are read ahead.
 LONG_LINE_BYTES = 4 << 20
+# Of one partition at least, where there are many: the first response shall show the backlog of all.
+LONG_LINE_PARTITION_BYTES = 160 << 10
 LOST_SESSION = (FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH)
 
 
@@ -133,7 +135,7 @@ class Fetcher(FetchPlaces):
             wanted,
             [tp for tp in sent.forgotten if tp.topic in ids or lane.version < fetch.BY_ID],
             topic_ids=ids,
-            limits=self._session_limits(connection, interval),
+            limits=self._session_limits(lane, connection, interval),
         )
         connection.send(
             (FETCH.key, lane.version),
@@ -148,10 +150,13 @@ class Fetcher(FetchPlaces):
             lane.not_before = now + interval
             self._pump(lane)
 
-    def _session_limits(self, connection: Connection, interval: float) -> fetch.Limits:
+    def _session_limits(self, lane: Lane, connection: Connection, interval: float) -> fetch.Limits:
         limits = shared_limits(self._limits, self._lanes.values())
         if connection.is_long:
-            limits = limits._replace(max_bytes=min(limits.max_bytes, LONG_LINE_BYTES))
+            most = min(limits.max_bytes, LONG_LINE_BYTES)
+            each = max(most // max(1, len(lane.wanted)), LONG_LINE_PARTITION_BYTES)
+            each = min(limits.partition_max_bytes, each)
+            limits = limits._replace(max_bytes=most, partition_max_bytes=each)
         if interval:  # the next poll is on its way: it waits there when this one comes back
             limits = limits._replace(max_wait_ms=min(limits.max_wait_ms, ceil(interval * 1000)))
         return limits

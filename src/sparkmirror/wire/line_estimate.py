@@ -2,14 +2,15 @@
 
 Runs on: executor and worker, on the event loop's thread. Pure: the clock's time is handed in.
 
-What may be under way is twice what the line holds: rate x round trip. It begins low, and grows by
-every byte that comes, so that each round trip doubles it, as TCP's slow start does: until that
-brings no more per second.
+What may be under way is twice what the line holds: rate x round trip. It begins low, with more for
+a longer line, and grows by every byte that comes, so that each round trip doubles it, as TCP's slow
+start does: until that brings no more per second.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from math import isfinite
 
 # A line with a shorter round trip is as good as none: 4 MB per round trip are 400 MB/s, and what a
 # record waits for the next request is half of it.
@@ -23,21 +24,38 @@ STEADY_RATES = 4
 RISING = 1.2
 # The shortest round trip of the last two spells of this length counts: lines do change.
 SPELL_SECONDS = 10.0
+# What a long line is taken to hold before a byte has come: its round trips are too long to find out
+# from nothing. A narrow line is asked for that much once.
+FIRST_BYTES_PER_SECOND = 80e6
+MOST_FIRST_BYTES = 28 << 20
+# Responses that queue on a narrow line take longer, the more is under way: no reason for even more.
+MOST_TRIPS = 2.0
 FOREVER = float("inf")
 
 
 class LineEstimate:
     """Round trip and rate of the responses of one broker, all its connections together."""
 
-    __slots__ = ("_bytes", "_grown", "_rates", "_since", "_spell_ends", "_steady", "_trips")
+    __slots__ = (
+        "_bytes",
+        "_grown",
+        "_longest",
+        "_rates",
+        "_since",
+        "_spell_ends",
+        "_steady",
+        "_trips",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, round_trip: float = 0.0) -> None:
+        """`round_trip` is that of the line while nothing queues on it; 0: not known."""
         self._rates: deque[float] = deque(maxlen=RATES)
         self._bytes = 0
         self._since = 0.0
         # What came since the start, and how many samples in a row brought no more per second.
-        self._grown = 0
+        self._grown = min(MOST_FIRST_BYTES, int(round_trip * FIRST_BYTES_PER_SECOND))
         self._steady = 0
+        self._longest = MOST_TRIPS * round_trip if round_trip else FOREVER
         # The shortest round trip of the last spell and of this one.
         self._trips = FOREVER, FOREVER
         self._spell_ends = 0.0
@@ -45,7 +63,7 @@ class LineEstimate:
     @property
     def round_trip(self) -> float:
         """In seconds; infinite before the first response."""
-        return min(self._trips)
+        return min(*self._trips, self._longest) if any(map(isfinite, self._trips)) else FOREVER
 
     @property
     def rate(self) -> float:

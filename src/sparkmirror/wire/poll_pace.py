@@ -18,7 +18,7 @@ from sparkmirror.wire.line_estimate import LONG_SECONDS
 # Between two polls, at least. Half of it is what a record waits on average.
 SHORTEST_SECONDS = 0.004
 # Bytes per second, mostly of records that have come before.
-MOST_REPEATED = 4 << 20
+MOST_REPEATED = 10 << 20
 MOST_POLLS = 100
 # After so long without a new record, or so many round trips, one poll at a time is enough.
 QUIET_SECONDS = 1.0
