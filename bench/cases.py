@@ -214,7 +214,7 @@ WAN_LINES = (
 )
 WAN_CASE = WanCase(
     "wan",
-    data=replace(_KILOBYTES, name="wan", records=3_200_000),
+    data=replace(_KILOBYTES, name="wan", records=5_200_000),
     lines=WAN_LINES,
     live=LatencyCase("wan-live-80", 1_000, 200, 20.0, 10.0, rounds_per_visit=2),
     live_delay_ms=80,
