@@ -25,7 +25,7 @@ from sparkmirror.batches.header import (
     write_crc,
 )
 from sparkmirror.batches.records import Record, encode
-from sparkmirror.spark.heap import keep_freed_memory
+from sparkmirror.spark.copy.heap import keep_freed_memory
 from tests.batches.sources import SourceBatch
 
 ROUNDS = 9

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from sparkmirror.embedded import KAFKA_VERSION
-from sparkmirror.embedded import machine as embedded_machine
+from sparkmirror.spark import machine as embedded_machine
 
 
 def describe_machine() -> dict[str, str]:

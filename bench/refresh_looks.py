@@ -22,7 +22,7 @@ from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.group_admin import GroupAdmin
+from sparkmirror.wire.admin.group_admin import GroupAdmin
 
 RECORDS = 2
 # What every group has committed in its topic. With one offset sync, which is for the first record,

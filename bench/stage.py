@@ -13,11 +13,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench import tls
 from bench.end_offsets import EndOffsets
-from sparkmirror.embedded import KafkaCluster, machine
+from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.java import SERVER_JVM_ARGS
-from sparkmirror.embedded.long_line import LINE, LongLine
+from sparkmirror.embedded.long_lines.long_line import LINE, LongLine
 from sparkmirror.embedded.ports import HOST
-from sparkmirror.embedded.waiting import wait_for
+from sparkmirror.spark import machine
+from sparkmirror.waiting import wait_for
 
 DATA_PREFIX = "bench-"
 _ADMIN_SECONDS = 60.0

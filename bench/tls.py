@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from sparkmirror.embedded import machine
 from sparkmirror.errors import MissingPart
+from sparkmirror.spark import machine
 
 LISTENER = "SSL"
 _PASSWORD = "bench-password"

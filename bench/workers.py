@@ -30,9 +30,9 @@ from sparkmirror.embedded.connect_worker import ConnectWorker
 from sparkmirror.embedded.java import store_properties
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.process import Child, log_tail, start_child
-from sparkmirror.embedded.waiting import wait_for
 from sparkmirror.errors import MirrorError
-from sparkmirror.rest.client import ConnectClient
+from sparkmirror.tools.deploy.rest_client import ConnectClient
+from sparkmirror.waiting import wait_for
 
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _START_SECONDS = 120.0

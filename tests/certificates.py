@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
-from sparkmirror.embedded import machine
+from sparkmirror.spark import machine
 
 PASSWORD = "store-password"
 LOCAL = ("localhost", "127.0.0.1")

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from sparkmirror.config import masking
-from sparkmirror.config.name_patterns import close_process
+from sparkmirror.config.patterns.name_patterns import close_process
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.kafka_jars import kafka_jars
 from sparkmirror.embedded.process import end_processes, wait_gone

@@ -16,10 +16,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sparkmirror.embedded import machine
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.process import Child, log_tail, start_child
 from sparkmirror.errors import MissingPart
+from sparkmirror.spark import machine
 from tests.clusters import wait_for
 
 REALM = "TEST"

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
 
-from sparkmirror.embedded import machine
 from sparkmirror.embedded.class_archive import archive_name, make_once
+from sparkmirror.spark import machine
 from sparkmirror.spark.session import complete_settings
 
 # What Spark adds to the options of a driver's JVM.

@@ -12,7 +12,7 @@ from http import HTTPStatus
 import pytest
 
 import sparkmirror
-from sparkmirror.connect.answers import NotLeader, RequestError
+from sparkmirror.connect.entities import NotLeader, RequestError
 from sparkmirror.errors import (
     BrokerError,
     ConfigError,
@@ -22,9 +22,9 @@ from sparkmirror.errors import (
     MirrorError,
     told,
 )
-from sparkmirror.rest.errors import BadUri, Unmatched
-from sparkmirror.wire.error_codes import broker_error
-from sparkmirror.wire.outages import SilentError
+from sparkmirror.rest.exception_mapper import BadUri, Unmatched
+from sparkmirror.wire.net.outages import SilentError
+from sparkmirror.wire.protocol.error_codes import broker_error
 
 ONE = ConfigError("tasks.max", "many", "not a number", "give a number", "mm2.properties")
 # Classes with arguments of their own; all others take a message.

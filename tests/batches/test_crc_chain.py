@@ -7,9 +7,9 @@ import random
 import pytest
 from crc32c import crc32c
 
-from sparkmirror.batches import singles
 from sparkmirror.batches.bounds import find_batches
 from sparkmirror.batches.crc_chain import START, are_whole
+from sparkmirror.batches.merging import singles
 from sparkmirror.batches.outgoing import ForwardRules
 from tests.batches.test_bounds import tiny
 

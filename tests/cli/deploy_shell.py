@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cli import main as cli
-from sparkmirror.config.validation import validate_connector
-from sparkmirror.connect.answers import ConnectorInfo, ConnectorStatus, Json, RequestError, State
+from sparkmirror.config.validation.connector_validation import validate_connector
+from sparkmirror.connect.entities import ConnectorInfo, ConnectorStatus, Json, RequestError, State
 from tests.config.worker_files import worker_file
 from tests.rest.fake_herder import FakeHerder
 

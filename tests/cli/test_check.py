@@ -9,8 +9,8 @@ import pytest
 
 from sparkmirror.cli import main as cli
 from sparkmirror.cli.check import _summary
-from sparkmirror.connect.check_report import Report
 from sparkmirror.embedded.ports import ReservedPort
+from sparkmirror.tools.check.check_report import Report
 
 MM2 = "clusters=a,b\na.bootstrap.servers={at}\nb.bootstrap.servers={at}\na->b.enabled=true\n"
 WORKER = (

@@ -11,7 +11,7 @@ import yaml
 import sparkmirror
 from sparkmirror.cli import main as cli
 from sparkmirror.config.mm2 import load_mm2
-from tests.convert.resources import SET_UP_B, V1, changed
+from tests.tools.convert.resources import SET_UP_B, V1, changed
 
 FILES = ["kubernetes.yaml", "mm2.properties"]
 

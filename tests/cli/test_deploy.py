@@ -13,10 +13,10 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from sparkmirror.cli import main as cli
-from sparkmirror.connect.answers import RequestError, State, TargetState
-from sparkmirror.rest import deployment
-from sparkmirror.rest.app import make_app
-from sparkmirror.rest.server import RestServer
+from sparkmirror.connect.entities import RequestError, State, TargetState
+from sparkmirror.rest.connect_api import make_app
+from sparkmirror.rest.rest_server import RestServer
+from sparkmirror.tools.deploy import deployment
 from tests.cli.deploy_shell import CLASSES, MIRROR, Shell, Worker, settings
 
 CPC, HBC, MSC = NAMES = tuple(f"mm2-{kind}-eu" for kind in CLASSES)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.rest_security import RestTls
-from sparkmirror.rest.app import make_app
-from sparkmirror.rest.calls import RestOptions
-from sparkmirror.rest.server import RestServer
-from sparkmirror.rest.tls import listener_context
-from sparkmirror.rest.users import Users
+from sparkmirror.config.worker.rest_security import RestTls
+from sparkmirror.rest.connect_api import make_app
+from sparkmirror.rest.request import RestOptions
+from sparkmirror.rest.rest_server import RestServer
+from sparkmirror.rest.security.tls import listener_context
+from sparkmirror.rest.security.users import Users
 from tests.certificates import Certificates
 from tests.cli.deploy_shell import CLASSES, Shell, Worker
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.connect.answers import State, TargetState
-from sparkmirror.rest import deployment
-from sparkmirror.rest.app import make_app
-from sparkmirror.rest.server import RestServer
+from sparkmirror.connect.entities import State, TargetState
+from sparkmirror.rest.connect_api import make_app
+from sparkmirror.rest.rest_server import RestServer
+from sparkmirror.tools.deploy import deployment
 from tests.cli.deploy_shell import CLASSES, Shell, Worker
 from tests.cli.test_deploy import CPC, HBC, MSC
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from sparkmirror.config.validation import add_errors
-from sparkmirror.connect.answers import Json, State
+from sparkmirror.config.validation.connector_validation import add_errors
+from sparkmirror.connect.entities import Json, State
 from tests.cli import test_deploy
 from tests.cli.deploy_shell import Shell
 from tests.cli.test_deploy import CPC, MSC, NAMES

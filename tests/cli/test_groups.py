@@ -12,17 +12,17 @@ import pytest
 from sparkmirror.cli import main as cli
 from sparkmirror.cli.groups import repeat
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.group_tool import Outcome, SyncRow
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.offset_map_chunks import ChunkKey, ChunkStart, offset_map_topic
-from sparkmirror.mirror.offset_map_writer import OffsetMapWriter
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
+from sparkmirror.mirror.translation.offset_map_chunks import ChunkKey, ChunkStart, offset_map_topic
+from sparkmirror.mirror.translation.offset_map_writer import OffsetMapWriter
+from sparkmirror.tools.groups.offset_sync import Outcome, SyncRow
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.group_admin import GroupAdmin
-from tests.cli.test_group_options import connector
+from sparkmirror.wire.admin.group_admin import GroupAdmin
 from tests.clusters import Record, create_topic, produce, unique_name
 from tests.group_members import member
+from tests.tools.groups.test_options import connector
 
 SAME_NAME_POLICY = "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy"
 CLIENT = {"bootstrap.servers": "127.0.0.1:1"}

@@ -9,7 +9,7 @@ import pytest
 
 import sparkmirror
 from sparkmirror.cli import main as cli
-from sparkmirror.config.legacy_keys import REFUSED_OPTIONS
+from sparkmirror.config.keys.legacy_keys import REFUSED_OPTIONS
 
 
 def run(*words: str) -> int | str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cli import main as cli
-from sparkmirror.rest.users import load_users
+from sparkmirror.rest.security.users import load_users
 
 
 @pytest.mark.parametrize("user", ["alice", "J\u00fcrgen M", "a=b#c"])

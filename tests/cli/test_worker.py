@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cli import main, worker
-from sparkmirror.config.rest_security import BASIC_AUTH
+from sparkmirror.config.worker.rest_security import BASIC_AUTH
 from sparkmirror.errors import ConfigError, TransportError
-from sparkmirror.rest.login_config import LOGIN_MODULE
+from sparkmirror.rest.security.login_config import LOGIN_MODULE
 from tests.certificates import Certificates
 from tests.config.worker_files import SMALLEST, worker_with
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cli import worker
-from sparkmirror.config.log_variables import LoggerLevel
-from sparkmirror.config.providers import JAVA_PACKAGE
-from sparkmirror.config.worker_file import load_worker_variables
+from sparkmirror.config.files.providers import JAVA_PACKAGE
+from sparkmirror.config.worker.log_variables import LoggerLevel
+from sparkmirror.config.worker.worker_file import load_worker_variables
 from tests.config.worker_files import SMALLEST
 
 CONFIGURATION = 2
@@ -163,7 +163,7 @@ def test_levels_of_variables_are_set() -> None:
     )
     worker._set_levels(file.log_levels, but_root=False)
     assert logging.getLogger("sparkmirror").getEffectiveLevel() == logging.ERROR
-    mirror = logging.getLogger("sparkmirror.connect.source_connector")
+    mirror = logging.getLogger("sparkmirror.connect.source.mirror_source_connector")
     assert mirror.getEffectiveLevel() == logging.DEBUG
 
 

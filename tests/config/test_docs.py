@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.client_keys import CLIENT_KEYS
-from sparkmirror.config.connectors import CONNECTOR_KEYS
 from sparkmirror.config.docs import main, render_configuration
+from sparkmirror.config.keys.client_keys import CLIENT_KEYS
+from sparkmirror.config.mirror_configs import CONNECTOR_KEYS
 from sparkmirror.config.mm2 import load_mm2
 from sparkmirror.config.mm2_keys import MM2_KEYS
-from sparkmirror.config.worker import WORKER_KEYS
-from sparkmirror.config.worker_file import WORKER_FILE_KEYS, load_worker
+from sparkmirror.config.worker.worker_file import WORKER_FILE_KEYS, load_worker
+from sparkmirror.config.worker_config import WORKER_KEYS
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 DEFINITIONS = {

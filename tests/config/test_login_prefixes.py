@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.connector_file import parse_connector
-from sparkmirror.config.keys import Secret
+from sparkmirror.config.config_def import Secret
+from sparkmirror.config.connector_spec import parse_connector
 from sparkmirror.config.mm2 import load_mm2
-from sparkmirror.config.worker_file import parse_worker_file
+from sparkmirror.config.worker.worker_file import parse_worker_file
 
 LINE = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="u" password="p";'
 LOGIN = {

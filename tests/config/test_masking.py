@@ -10,9 +10,11 @@ from urllib.parse import quote
 import pytest
 
 from sparkmirror.config import masking
-from sparkmirror.config.client_keys import CLIENT_KEYS
-from sparkmirror.config.connector_keys import CONNECT_KEYS, FRAMEWORK_KEYS, MIRROR_KEYS
-from sparkmirror.config.keys import Key, Secret, Type
+from sparkmirror.config.config_def import Key, Secret, Type
+from sparkmirror.config.files.providers import resolve
+from sparkmirror.config.keys.client_keys import CLIENT_KEYS
+from sparkmirror.config.keys.connector_keys import CONNECT_KEYS, FRAMEWORK_KEYS, MIRROR_KEYS
+from sparkmirror.config.keys.security_keys import SECURITY_KEYS
 from sparkmirror.config.masking import (
     HIDDEN,
     MaskingFormatter,
@@ -26,9 +28,7 @@ from sparkmirror.config.masking import (
     remember_secrets,
     remember_token,
 )
-from sparkmirror.config.providers import resolve
-from sparkmirror.config.security_keys import SECURITY_KEYS
-from sparkmirror.config.worker_file import WORKER_FILE_KEYS
+from sparkmirror.config.worker.worker_file import WORKER_FILE_KEYS
 
 KNOWN = {
     key.name: key

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.classes import IDENTITY_POLICY
+from sparkmirror.config.keys.classes import IDENTITY_POLICY
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.errors import ConfigErrors
 from sparkmirror.types import FlowName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sparkmirror.config.worker_file import WorkerFile, parse_worker_file
+from sparkmirror.config.worker.worker_file import WorkerFile, parse_worker_file
 
 PATH = Path("connect-distributed.properties")
 SMALLEST = {

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from sparkmirror.connect.offset_store import OffsetStore, StoredPosition
-from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.storage.offset_backing_store import OffsetStore, StoredPosition
 from sparkmirror.errors import BrokerError, KafkaError
-from sparkmirror.spark.link_frames import Message
+from sparkmirror.spark.link.frames import Message
 from sparkmirror.spark.task_runner import TaskRunner, TaskState
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import Operation
-from sparkmirror.wire.admin import (
+from sparkmirror.wire.admin.admin import (
     AclRule,
     Admin,
     ConfigChange,
@@ -21,9 +21,9 @@ from sparkmirror.wire.admin import (
     TopicSetting,
     TopicView,
 )
-from sparkmirror.wire.error_codes import UNKNOWN_TOPIC_OR_PARTITION, broker_error
-from sparkmirror.wire.log_ranges import Ranges
-from sparkmirror.wire.ranges import Range
+from sparkmirror.wire.fetch.log_ranges import Ranges
+from sparkmirror.wire.fetch.offset_fetcher import Range
+from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, broker_error
 from tests.flows import make_flow
 
 

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import cast
 
 from sparkmirror.batches.records import Record
-from sparkmirror.connect.checkpoint_connector import CheckpointConnector
-from sparkmirror.connect.checkpoint_log import CheckpointLog
-from sparkmirror.connect.group_sync import GroupSync
-from sparkmirror.connect.record_writer import KeyValueTime, OnDone, RecordWriter
-from sparkmirror.connect.translation_reader import TranslationReader
-from sparkmirror.connect.translator import Translator
+from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointLog
+from sparkmirror.connect.checkpoint.group_offset_sync import GroupSync
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.checkpoint.offset_translator import Translator
+from sparkmirror.connect.checkpoint.translation_reader import TranslationReader
+from sparkmirror.connect.storage.record_producer import KeyValueTime, OnDone, RecordWriter
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.error_codes import UNKNOWN_MEMBER_ID, broker_error
-from sparkmirror.wire.group_admin import GroupAdmin, GroupListing, GroupOffset, GroupState
+from sparkmirror.wire.admin.group_admin import GroupAdmin, GroupListing, GroupOffset, GroupState
+from sparkmirror.wire.protocol.error_codes import UNKNOWN_MEMBER_ID, broker_error
 from tests.connect.fakes import FakeAdmin
 from tests.flows import make_flow
 

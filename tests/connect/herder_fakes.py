@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from sparkmirror.config.worker_file import WorkerFile, parse_worker_file
-from sparkmirror.connect.answers import Json, State
-from sparkmirror.connect.crew import Crew
-from sparkmirror.connect.herder import WorkerHerder
-from sparkmirror.connect.publisher import Identity
-from sparkmirror.connect.running import RUNNING, View
-from sparkmirror.connect.spark_host import SparkHost
-from sparkmirror.connect.status_store import StoredStatus
-from sparkmirror.connect.stores import Settings, Stores
-from sparkmirror.embedded.waiting import wait_for
+from sparkmirror.config.worker.worker_file import WorkerFile, parse_worker_file
+from sparkmirror.connect.entities import Json, State
+from sparkmirror.connect.runtime.herder import WorkerHerder
+from sparkmirror.connect.runtime.herder_loop import Crew
+from sparkmirror.connect.runtime.running import RUNNING, View
+from sparkmirror.connect.runtime.status_publisher import Identity
+from sparkmirror.connect.runtime.worker import SparkHost
+from sparkmirror.connect.storage.backing_stores import Settings, Stores
+from sparkmirror.connect.storage.status_backing_store import StoredStatus
 from sparkmirror.errors import MirrorError
+from sparkmirror.waiting import wait_for
 
 WORKER_ID = "worker-1:8083"
 OTHER_ID = "worker-2:8083"

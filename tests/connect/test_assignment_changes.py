@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.connect.offset_store import StoredPosition
+from sparkmirror.connect.storage.offset_backing_store import StoredPosition
 from sparkmirror.errors import TransportError
-from sparkmirror.mirror.provenance import Provenance
+from sparkmirror.mirror.positions.provenance import Provenance
 from sparkmirror.types import TopicPartition
 from tests.connect.fakes import Connector
-from tests.connect.test_source_connector import T0, assigned
+from tests.connect.source.test_mirror_source_connector import T0, assigned
 
 NEW_ID = bytes(range(16))
 

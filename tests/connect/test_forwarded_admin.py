@@ -11,14 +11,14 @@ from unittest import mock
 import pytest
 
 from sparkmirror.config.mm2 import HeartbeatPair
-from sparkmirror.connect.checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
 from sparkmirror.connect.forwarded_admin import ForwardedAdmin, forwarded
-from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
-from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.source.mirror_source_connector import SourceConnector
 from sparkmirror.errors import BrokerError, ConfigError, KafkaError
 from sparkmirror.mirror.forwarding_admin import AclRule, ConfigChange, ForwardingAdmin, NewTopic
-from sparkmirror.wire import admin_client
-from sparkmirror.wire.admin import Admin
+from sparkmirror.wire.admin import admin_client
+from sparkmirror.wire.admin.admin import Admin
 from tests.connect.fakes import Connector, FakeAdmin
 from tests.flows import make_flow
 

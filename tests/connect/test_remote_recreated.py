@@ -9,8 +9,8 @@ import pytest
 
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.group_offsets import NotWritten
-from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkStart, Run
 from sparkmirror.mirror.records import Checkpoint
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, Run
 from sparkmirror.types import TopicPartition
 from tests.connect.group_fakes import Checkpoints
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.connector_file import ConnectorConfig, parse_connector
+from sparkmirror.config.connector_spec import ConnectorConfig, parse_connector
 from sparkmirror.connect import start_checks
 from sparkmirror.connect.start_checks import (
     Facts,

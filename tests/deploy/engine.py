@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkmirror.embedded.kafka_jars import locked
-from sparkmirror.embedded.machine import cache_folder
+from sparkmirror.spark.machine import cache_folder
 from tests.deploy.files import DEPLOY, ROOT, run
 
 PROGRAMS = ("podman", "runc", "mmdebstrap")

@@ -14,11 +14,11 @@ import pytest
 import yaml
 
 from sparkmirror.cli.main import COMMANDS, EXIT_CONFIG, EXIT_ERROR
-from sparkmirror.config.connector_file import parse_connector
-from sparkmirror.config.environment import DEBEZIUM
-from sparkmirror.config.validation import validate_connector
-from sparkmirror.config.worker_file import WorkerFile, load_worker, load_worker_variables
-from sparkmirror.rest.connector_files import ConnectorFile, read_files
+from sparkmirror.config.connector_spec import parse_connector
+from sparkmirror.config.validation.connector_validation import validate_connector
+from sparkmirror.config.worker.environment import DEBEZIUM
+from sparkmirror.config.worker.worker_file import WorkerFile, load_worker, load_worker_variables
+from sparkmirror.tools.deploy.connector_files import ConnectorFile, read_files
 from tests.deploy.files import DEPLOY, IMAGE, ROOT, Json, load_documents, run
 from tests.users.files import QUICKSTART
 

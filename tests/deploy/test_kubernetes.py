@@ -11,14 +11,14 @@ import pytest
 
 from sparkmirror.cli.main import COMMANDS
 from sparkmirror.config.mm2 import load_mm2
-from sparkmirror.config.validation import validate_connector
-from sparkmirror.config.worker_file import WorkerFile, load_worker
+from sparkmirror.config.validation.connector_validation import validate_connector
+from sparkmirror.config.worker.worker_file import WorkerFile, load_worker
 from sparkmirror.errors import ConfigErrors
-from sparkmirror.rest.app import make_app
-from sparkmirror.rest.calls import RestOptions
-from sparkmirror.rest.connector_files import read_files
-from sparkmirror.rest.server import RestServer
-from sparkmirror.rest.users import Users
+from sparkmirror.rest.connect_api import make_app
+from sparkmirror.rest.request import RestOptions
+from sparkmirror.rest.rest_server import RestServer
+from sparkmirror.rest.security.users import Users
+from sparkmirror.tools.deploy.connector_files import read_files
 from sparkmirror.wire.security import Security
 from tests.certificates import make_ca
 from tests.deploy.files import DEPLOY, IMAGE, Json, load_documents, run

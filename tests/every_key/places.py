@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sparkmirror.config.client_keys import ADMIN_KEYS, CONSUMER_KEYS, PRODUCER_KEYS
-from sparkmirror.config.connector_keys import (
+from sparkmirror.config.config_def import Definition
+from sparkmirror.config.keys.client_keys import ADMIN_KEYS, CONSUMER_KEYS, PRODUCER_KEYS
+from sparkmirror.config.keys.connector_keys import (
     CHECKPOINT_KEYS,
     COMMON_KEYS,
     FRAMEWORK_KEYS,
     HEARTBEAT_KEYS,
     SOURCE_KEYS,
 )
-from sparkmirror.config.keys import Definition
+from sparkmirror.config.keys.security_keys import SECURITY_KEYS
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.config.mm2_keys import MM2_KEYS
-from sparkmirror.config.security_keys import SECURITY_KEYS
-from sparkmirror.config.worker import WORKER_KEYS
-from sparkmirror.config.worker_file import WORKER_FILE_KEYS, WorkerFile, parse_worker_file
+from sparkmirror.config.worker.worker_file import WORKER_FILE_KEYS, WorkerFile, parse_worker_file
+from sparkmirror.config.worker_config import WORKER_KEYS
 from tests.config.worker_files import PATH, SMALLEST
 from tests.every_key.proofs import PROOFS
 

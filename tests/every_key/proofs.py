@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.allowed_access import ALLOWED_FILES, ALLOWED_URLS
-from sparkmirror.config.connector_file import parse_connector
+from sparkmirror.config.checks.plugin_modules import PLUGIN_MODULES
+from sparkmirror.config.connector_spec import parse_connector
 from sparkmirror.config.mm2 import load_mm2
-from sparkmirror.config.plugin_modules import PLUGIN_MODULES
+from sparkmirror.config.security.allowed_access import ALLOWED_FILES, ALLOWED_URLS
 from sparkmirror.errors import ConfigErrors
 from tests.config.worker_files import worker_with
 

@@ -13,16 +13,16 @@ from dataclasses import fields, is_dataclass
 from types import FrameType
 from typing import Any
 
+from sparkmirror.config.checks.override_policy import OverridePolicy
 from sparkmirror.config.clients import ClientConfig, ConsumerConfig, ProducerConfig
-from sparkmirror.config.connectors import CheckpointConfig, HeartbeatConfig, SourceConfig
-from sparkmirror.config.group_keys import GroupConfig
-from sparkmirror.config.inter_worker import InterWorkerConfig
+from sparkmirror.config.keys.group_keys import GroupConfig
+from sparkmirror.config.mirror_configs import CheckpointConfig, HeartbeatConfig, SourceConfig
 from sparkmirror.config.mm2 import MirrorMakerConfig
-from sparkmirror.config.override_policy import OverridePolicy
-from sparkmirror.config.rest_keys import RestConfig
-from sparkmirror.config.rest_security import RestTls
-from sparkmirror.config.worker import WorkerConfig
-from sparkmirror.config.worker_file import WorkerFile
+from sparkmirror.config.worker.inter_worker import InterWorkerConfig
+from sparkmirror.config.worker.rest_keys import RestConfig
+from sparkmirror.config.worker.rest_security import RestTls
+from sparkmirror.config.worker.worker_file import WorkerFile
+from sparkmirror.config.worker_config import WorkerConfig
 
 Path = tuple[str, ...]
 CONFIG_CLASSES = (

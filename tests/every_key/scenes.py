@@ -14,23 +14,24 @@ from typing import cast
 from unittest import mock
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.connector_file import ParsedConnector
+from sparkmirror.config.connector_spec import ParsedConnector
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair
-from sparkmirror.connect import dedicated_topics, heartbeat_connector
-from sparkmirror.connect.checkpoint_connector import CheckpointConnector
-from sparkmirror.connect.dedicated_topics import DedicatedTopics
-from sparkmirror.connect.flow_group import FlowGroup
-from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
-from sparkmirror.connect.offset_store import OffsetStore
-from sparkmirror.connect.running import make_running
-from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.heartbeat import mirror_heartbeat_connector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.runtime import dedicated_topics
+from sparkmirror.connect.runtime.dedicated_topics import DedicatedTopics
+from sparkmirror.connect.runtime.flow_group import FlowGroup
+from sparkmirror.connect.runtime.running import make_running
+from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.storage.offset_backing_store import OffsetStore
 from sparkmirror.errors import TransportError
-from sparkmirror.spark.copy_loop import CopyLoop
-from sparkmirror.spark.copy_settings import parse_start, start_message
-from sparkmirror.wire import admin_client
-from sparkmirror.wire.admin import Admin
-from sparkmirror.wire.loop import Loop
-from sparkmirror.wire.owner_admin import OwnerAdmin
+from sparkmirror.spark.copy.copy_loop import CopyLoop
+from sparkmirror.spark.task_config import parse_start, start_message
+from sparkmirror.wire.admin import admin_client
+from sparkmirror.wire.admin.admin import Admin
+from sparkmirror.wire.admin.broker_routed_admin import OwnerAdmin
+from sparkmirror.wire.net.event_loop import Loop
 from tests.clusters import wait_for
 from tests.connect import fakes, group_fakes
 from tests.connect.fakes import Connector, FakeAdmin
@@ -184,7 +185,7 @@ def _heartbeats(reads: Reads, flow: FlowConfig) -> None:
     pair = HeartbeatPair(flow.name, flow.worker, flow.heartbeat)
     with no_admin_network():
         HeartbeatConnector(pair).connect()
-    with mock.patch.object(heartbeat_connector, "Admin", return_value=FakeAdmin()):
+    with mock.patch.object(mirror_heartbeat_connector, "Admin", return_value=FakeAdmin()):
         connector = HeartbeatConnector(pair)
         connector.connect()
         connector.start()

@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 
 from sparkmirror import config
-from sparkmirror.config.converter_keys import CONVERTER_DEFINITIONS
-from sparkmirror.config.keys import Definition, Key, Status
+from sparkmirror.config.config_def import Definition, Key, Status
+from sparkmirror.config.keys.converter_keys import CONVERTER_DEFINITIONS
+from sparkmirror.config.keys.not_yet import NOT_YET, status_of
+from sparkmirror.config.keys.security_keys import SECURITY_KEYS
 from sparkmirror.config.mm2 import MirrorMakerConfig
-from sparkmirror.config.not_yet import NOT_YET, status_of
-from sparkmirror.config.security_keys import SECURITY_KEYS
 from sparkmirror.errors import ConfigErrors
 from tests.every_key.places import PLACES, Load, Where, mm2, worker_file
 from tests.every_key.proofs import PROOFS

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.clients import parse_client
+from sparkmirror.config.config_def import Key, Status
 from sparkmirror.config.findings import Findings, Settings
-from sparkmirror.config.keys import Key, Status
-from sparkmirror.config.rest_security import TLS_KEYS, TlsUse, rest_tls
-from sparkmirror.config.sasl import JWT_BEARER
-from sparkmirror.config.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
+from sparkmirror.config.keys.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
+from sparkmirror.config.security.sasl import JWT_BEARER
+from sparkmirror.config.worker.rest_security import TLS_KEYS, TlsUse, rest_tls
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.sasl.logins import LoginMaker
 from sparkmirror.wire.security import Security
-from sparkmirror.wire.tls_context import TlsSettings, make_client_context, make_server_context
+from sparkmirror.wire.tls.tls_context import TlsSettings, make_client_context, make_server_context
 from tests.certificates import Certificates
 from tests.every_key.recorder import RecordedMapping
 from tests.every_key.values import other_value

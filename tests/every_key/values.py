@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkmirror.config.keys import Key, Type
+from sparkmirror.config.config_def import Key, Type
 
 # Where a text of the type is not enough.
 SPECIAL = {

@@ -6,10 +6,10 @@ from pathlib import Path
 from unittest import mock
 
 from sparkmirror.cli import worker as worker_command
-from sparkmirror.config.worker_file import WorkerFile
-from sparkmirror.connect import distributed
-from sparkmirror.connect.offset_store import OffsetStore
-from sparkmirror.connect.session_keys import SessionKey, SessionKeyRotation
+from sparkmirror.config.worker.worker_file import WorkerFile
+from sparkmirror.connect.group.session_keys import SessionKey, SessionKeyRotation
+from sparkmirror.connect.runtime import connect_distributed
+from sparkmirror.connect.storage.offset_backing_store import OffsetStore
 from sparkmirror.rest.signatures import RequestSigner
 from tests.certificates import Certificates
 from tests.config.worker_files import worker_with
@@ -74,10 +74,10 @@ def _rest(file: WorkerFile) -> None:
 
 def _group(file: WorkerFile) -> None:
     with (
-        mock.patch.object(distributed, "prepare_storage_topic", return_value=25),
-        mock.patch.object(distributed, "_cluster_id", return_value="c"),
+        mock.patch.object(connect_distributed, "prepare_storage_topic", return_value=25),
+        mock.patch.object(connect_distributed, "_cluster_id", return_value="c"),
     ):
-        distributed.DistributedWorker(file, "http://127.0.0.1:1/")
+        connect_distributed.DistributedWorker(file, "http://127.0.0.1:1/")
 
 
 def _sessions(file: WorkerFile) -> None:

@@ -22,7 +22,7 @@ from sparkmirror.batches.bounds import find_batches
 from sparkmirror.batches.codecs import Codec
 from sparkmirror.batches.forward import ForwardRules, plan, stamp
 from sparkmirror.batches.header import CONTROL, HEADER_BYTES, MAGIC_AT, WRITE_HEADER, read_header
-from sparkmirror.batches.joining import count_joinable, join
+from sparkmirror.batches.merging.joining import count_joinable, join
 from sparkmirror.batches.message_set import decode_message
 from sparkmirror.batches.outgoing import Outgoing, Plan
 from sparkmirror.batches.records import Record, decode

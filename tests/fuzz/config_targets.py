@@ -9,17 +9,17 @@ from pathlib import Path
 
 import javaproperties
 
-from sparkmirror.config.client_keys import CLIENT_KEYS
-from sparkmirror.config.connector_file import parse_connector
-from sparkmirror.config.connector_keys import CONNECT_KEYS, FRAMEWORK_KEYS, MIRROR_KEYS
+from sparkmirror.config.config_def import BadValue
+from sparkmirror.config.connector_spec import parse_connector
+from sparkmirror.config.files.properties import load_properties
+from sparkmirror.config.files.providers import resolve
 from sparkmirror.config.findings import Findings
-from sparkmirror.config.keys import BadValue
+from sparkmirror.config.keys.client_keys import CLIENT_KEYS
+from sparkmirror.config.keys.connector_keys import CONNECT_KEYS, FRAMEWORK_KEYS, MIRROR_KEYS
 from sparkmirror.config.mm2 import load_mm2
-from sparkmirror.config.properties import load_properties
-from sparkmirror.config.providers import resolve
-from sparkmirror.config.regexes import compile_patterns
-from sparkmirror.config.validation import validate_connector
-from sparkmirror.config.worker_file import (
+from sparkmirror.config.patterns.java_regex import compile_patterns
+from sparkmirror.config.validation.connector_validation import validate_connector
+from sparkmirror.config.worker.worker_file import (
     WORKER_FILE_KEYS,
     WorkerFile,
     load_worker,

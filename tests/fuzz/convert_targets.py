@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkmirror.convert.conversion import Format, convert
 from sparkmirror.errors import MirrorError
-from tests.convert.resources import SET_UP_B, V1
+from sparkmirror.tools.convert.conversion import Format, convert
 from tests.fuzz.target import Choices, Target
+from tests.tools.convert.resources import SET_UP_B, V1
 
 FORMATS = tuple(Format)
 

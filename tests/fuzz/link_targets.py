@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.spark.link_client import LinkClient
-from sparkmirror.spark.link_frames import encode_message, greet_task, greet_worker, receive_message
-from sparkmirror.wire.loop import READ, Loop
+from sparkmirror.spark.link.client import LinkClient
+from sparkmirror.spark.link.frames import encode_message, greet_task, greet_worker, receive_message
+from sparkmirror.wire.net.event_loop import READ, Loop
 from tests.fuzz.target import Choices, Target
 
 SECRET = "secret"

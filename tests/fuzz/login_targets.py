@@ -7,10 +7,11 @@ import json
 from collections.abc import Callable, Iterator
 
 from sparkmirror.errors import MirrorError
-from sparkmirror.wire.sasl import aws_credentials, messages, web
-from sparkmirror.wire.sasl.jwt import Token, read_token, unsecured_token
+from sparkmirror.wire.sasl import aws_credentials, messages
+from sparkmirror.wire.sasl.oauth import web
+from sparkmirror.wire.sasl.oauth.jwt import Token, read_token, unsecured_token
+from sparkmirror.wire.sasl.oauth.tokens import EndpointTokens, _error_of
 from sparkmirror.wire.sasl.scram import Scram, ScramLogin
-from sparkmirror.wire.sasl.tokens import EndpointTokens, _error_of
 from sparkmirror.wire.secret_files import forget_provided, provide
 from tests.fuzz.target import Choices, Target
 

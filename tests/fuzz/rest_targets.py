@@ -1,4 +1,4 @@
-"""What clients of the REST API send: bodies, and whole requests."""
+"""What clients of the REST API send: request_bodies, and whole requests."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import Any
 
 import httpx
 
-from sparkmirror.connect.answers import RequestError, TargetState
+from sparkmirror.connect.entities import RequestError, TargetState
 from sparkmirror.errors import MirrorError
-from sparkmirror.rest import bodies
-from sparkmirror.rest.app import ConnectApi, make_app
-from sparkmirror.rest.calls import RestOptions
-from sparkmirror.rest.client import ConnectClient
-from sparkmirror.rest.errors import JsonError
-from sparkmirror.rest.users import Users
+from sparkmirror.rest.connect_api import ConnectApi, make_app
+from sparkmirror.rest.entities import request_bodies
+from sparkmirror.rest.exception_mapper import JsonError
+from sparkmirror.rest.request import RestOptions
+from sparkmirror.rest.security.users import Users
+from sparkmirror.tools.deploy.rest_client import ConnectClient
 from tests.fuzz.target import Choices, Target
 from tests.golden_rest.odd_requests import load_odd_requests
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.requests import HEARTBEAT
 
 PARSERS: tuple[Callable[[bytes], object], ...] = (
-    bodies.parse_config,
-    bodies.parse_patch,
-    bodies.parse_create,
-    bodies.parse_offsets,
-    bodies.parse_level,
-    bodies.check_task_configs,
+    request_bodies.parse_config,
+    request_bodies.parse_patch,
+    request_bodies.parse_create,
+    request_bodies.parse_offsets,
+    request_bodies.parse_level,
+    request_bodies.check_task_configs,
 )
 
 
@@ -44,9 +44,9 @@ def run_bodies(data: bytes) -> None:
     try:
         value = parse(body)
     except (JsonError, RequestError) as error:
-        bodies.encode_json(str(error))
+        request_bodies.encode_json(str(error))
         return
-    if parse is bodies.parse_config:
+    if parse is request_bodies.parse_config:
         assert isinstance(value, dict)
         assert all(isinstance(key, str) for key in value)
         assert all(each is None or isinstance(each, str) for each in value.values())

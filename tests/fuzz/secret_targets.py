@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
-from sparkmirror.config.jaas import parse_jaas
-from sparkmirror.config.keys import BadValue
-from sparkmirror.wire import jks
-from sparkmirror.wire.key_stores import STORE_TYPES, BadStore, read_own_key, read_trusted
+from sparkmirror.config.config_def import BadValue
+from sparkmirror.config.security.jaas import parse_jaas
+from sparkmirror.wire.tls import jks
+from sparkmirror.wire.tls.key_stores import STORE_TYPES, BadStore, read_own_key, read_trusted
 from tests.fuzz.target import Choices, Target
 
 PASSWORD = "changeit"

@@ -7,16 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect import config_records as configs
-from sparkmirror.connect import connector_offsets, membership
-from sparkmirror.connect.status_store import StatusStore
-from sparkmirror.connect.storage_topics import StorageTopic
+from sparkmirror.connect.group import worker_group_member
+from sparkmirror.connect.storage import config_records as configs
+from sparkmirror.connect.storage import stored_offsets
+from sparkmirror.connect.storage.status_backing_store import StatusStore
+from sparkmirror.connect.storage.storage_topics import StorageTopic
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.offset_map import OffsetMap
-from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
-from sparkmirror.mirror.offset_sync_store import OffsetSyncStore
-from sparkmirror.mirror.offsets import OffsetPair
-from sparkmirror.mirror.provenance import (
+from sparkmirror.mirror.positions.provenance import (
     LEADER_EPOCHS,
     TARGET_OFFSET,
     TOPIC_ID,
@@ -32,6 +29,10 @@ from sparkmirror.mirror.records import (
     encode_offset_key,
     encode_offset_value,
 )
+from sparkmirror.mirror.translation.offset_map import OffsetMap
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
+from sparkmirror.mirror.translation.offset_sync_store import OffsetSyncStore
+from sparkmirror.mirror.translation.offsets import OffsetPair
 from sparkmirror.types import TopicPartition
 from tests.fuzz.target import Choices, Target
 
@@ -83,7 +84,7 @@ def _read_statuses(records: Sequence[Record]) -> None:
 
 def _read_offsets(records: Sequence[Record]) -> None:
     for record in records:
-        connector_offsets._parse(record.key)
+        stored_offsets._parse(record.key)
         key = decode_offset_key(record.key)
         if key is not None:
             assert isinstance(key.topic, str)
@@ -148,7 +149,7 @@ def _read_chunks(records: Sequence[Record]) -> None:
 
 def _read_members(records: Sequence[Record]) -> None:
     for record in records:
-        for read in (membership._read_url, membership._read_assignment):
+        for read in (worker_group_member._read_url, worker_group_member._read_assignment):
             try:
                 read(record.value or b"")
             except KafkaError:

@@ -12,13 +12,14 @@ from kafka.protocol.metadata import MetadataResponse
 
 from sparkmirror.batches.forward import plan, stamp
 from sparkmirror.errors import BatchError, KafkaError
-from sparkmirror.wire import fetch_messages as fetch
-from sparkmirror.wire import group_messages, leader_epochs, messages, produce_messages
-from sparkmirror.wire.api_versions import FETCH, METADATA, ApiVersions
-from sparkmirror.wire.buffers import BufferPool, Lease
-from sparkmirror.wire.connection import Connection
-from sparkmirror.wire.loop import READ, WRITE, Loop, Timer
-from sparkmirror.wire.stream import Buffer
+from sparkmirror.wire.fetch import leader_epochs
+from sparkmirror.wire.net.buffer_pool import BufferPool, Lease
+from sparkmirror.wire.net.connection import Connection
+from sparkmirror.wire.net.event_loop import READ, WRITE, Loop, Timer
+from sparkmirror.wire.net.stream import Buffer
+from sparkmirror.wire.protocol import fetch_messages as fetch
+from sparkmirror.wire.protocol import group_messages, messages, produce_messages
+from sparkmirror.wire.protocol.api_versions import FETCH, METADATA, ApiVersions
 from tests.batches.logs import Step, build
 from tests.fuzz.batch_targets import RULES, check_plan
 from tests.fuzz.target import Choices, Target

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 
-from sparkmirror.embedded import KafkaCluster, machine
+from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.kafka_jars import kafka_jars
+from sparkmirror.spark import machine
 
 # What each script runs (Kafka 4.3).
 CLASSES = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.embedded.long_line import LINE, LongLine
+from sparkmirror.embedded.long_lines.long_line import LINE, LongLine
 from tests.clusters import start_cluster
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.connect.accepted_settings import AcceptedSettings
-from sparkmirror.connect.remote_topics import RemoteTopics
+from sparkmirror.connect.source.accepted_settings import AcceptedSettings
+from sparkmirror.connect.source.remote_topics import RemoteTopics
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.filters import make_config_property_filter
 from sparkmirror.mirror.policy import flow_policy
-from sparkmirror.wire.admin import Admin
+from sparkmirror.wire.admin.admin import Admin
 from tests.clusters import create_topic, start_cluster, wait_for
 from tests.flows import make_flow
 from tests.mm2_suite.topics import own_configs

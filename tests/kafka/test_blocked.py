@@ -9,12 +9,12 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.mm2 import load_mm2
-from sparkmirror.connect.checked_file import load_checked
-from sparkmirror.connect.cluster_check import check_file
-from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
-from sparkmirror.connect.internal_topics import ensure_internal_topic
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.storage.topic_admin import ensure_internal_topic
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.wire.admin import Admin
+from sparkmirror.tools.check.checked_file import load_checked
+from sparkmirror.tools.check.cluster_check import check_file
+from sparkmirror.wire.admin.admin import Admin
 from tests.clusters import create_topic, produce, unique_name, wait_for
 from tests.mm2_suite.topics import own_configs
 

@@ -18,13 +18,14 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
 from sparkmirror.config.mm2 import FlowConfig, load_mm2
-from sparkmirror.connect import checkpoint_connector, record_writer
-from sparkmirror.connect.checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.checkpoint import mirror_checkpoint_connector
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.storage import record_producer
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.group_admin import GroupAdmin
+from sparkmirror.wire.admin.group_admin import GroupAdmin
 from tests.clusters import Record, create_topic, produce, read_partition, unique_name, wait_for
 from tests.group_offsets import commit_offsets, committed_offsets
 from tests.kafka.topics import delete_topic, topic_shape
@@ -290,8 +291,8 @@ def test_a_restart_reads_its_checkpoints_past_malformed_ones_and_repeats_nothing
 def test_a_deleted_checkpoints_topic_is_created_and_filled_again(
     flow: Flow, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint_connector, "PREPARE_SECONDS", 0.5)
-    monkeypatch.setattr(record_writer, "STUCK_SECONDS", 1.0)
+    monkeypatch.setattr(mirror_checkpoint_connector, "PREPARE_SECONDS", 0.5)
+    monkeypatch.setattr(record_producer, "STUCK_SECONDS", 1.0)
     resting, moving = flow.group(), flow.group()
     flow.chunk(0, Run(0, 0, 100))
     for group in (resting, moving):

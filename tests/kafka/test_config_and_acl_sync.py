@@ -15,9 +15,9 @@ from typing import Any, cast
 import pytest
 from confluent_kafka.admin import AclOperation
 
-from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.connect.source.mirror_source_connector import SourceConnector
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.spark.link_server import LinkServer
+from sparkmirror.spark.link.server import LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
@@ -313,7 +313,7 @@ def test_a_source_without_authorizer_is_survived(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("INFO", "sparkmirror.connect.acl_sync")
+    caplog.set_level("INFO", "sparkmirror.connect.source.acl_sync")
     topic = create_topic(source_cluster, config=COMPACT)
     remote = create_topic(target.kafka, f"a.{topic}")
     with connected(tmp_path, source_cluster, target.kafka, {"a->b.topics": topic}) as mirror:

@@ -10,16 +10,16 @@ import pytest
 
 from sparkmirror.batches.forward import stamp
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.config_store import ConfigStore, _batch
-from sparkmirror.connect.connector_offsets import ConnectorOffsets
-from sparkmirror.connect.status_store import StatusStore, StoredStatus
-from sparkmirror.connect.storage_topics import StorageTopic
-from sparkmirror.connect.topic_reader import TopicReader
+from sparkmirror.connect.storage.config_backing_store import ConfigStore, _batch
+from sparkmirror.connect.storage.status_backing_store import StatusStore, StoredStatus
+from sparkmirror.connect.storage.storage_topics import StorageTopic
+from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets
+from sparkmirror.connect.storage.topic_reader import TopicReader
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import BrokerError, ConfigError
 from sparkmirror.mirror.records import encode_offset_key
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.fenced_writer import FencedError, FencedWriter
+from sparkmirror.wire.produce.transactional_writer import FencedError, FencedWriter
 from tests.clusters import Record as Produced
 from tests.clusters import create_topic, produce, read_partition, unique_name, wait_for
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.batches.joining import JOIN_INTO_BYTES
+from sparkmirror.batches.merging.joining import JOIN_INTO_BYTES
 from sparkmirror.embedded import KafkaCluster
 from tests.kafka.log_files import stored_batches
 from tests.kafka.long_lines import far_cluster, over_lines

@@ -14,9 +14,9 @@ from kafka import TopicPartition as KafkaPartition
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire import producer as producer_module
-from sparkmirror.wire.producer import Parcel
-from sparkmirror.wire.sequences import QUIET_SECONDS
+from sparkmirror.wire.produce import producer as producer_module
+from sparkmirror.wire.produce.producer import Parcel
+from sparkmirror.wire.produce.sequences import QUIET_SECONDS
 from tests.clusters import create_topic, start_cluster, wait_for
 from tests.kafka.records import values
 from tests.wire.fake_broker import FakeCluster

@@ -16,12 +16,12 @@ import httpx
 import pytest
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.config_records import session_key_record
-from sparkmirror.connect.config_store import ConfigStore
-from sparkmirror.connect.connector_offsets import ConnectorOffsets
-from sparkmirror.connect.session_keys import SessionKey
-from sparkmirror.connect.status_store import StatusStore
-from sparkmirror.connect.storage_topics import StorageTopic
+from sparkmirror.connect.group.session_keys import SessionKey
+from sparkmirror.connect.storage.config_backing_store import ConfigStore
+from sparkmirror.connect.storage.config_records import session_key_record
+from sparkmirror.connect.storage.status_backing_store import StatusStore
+from sparkmirror.connect.storage.storage_topics import StorageTopic
+from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets
 from sparkmirror.embedded import KAFKA_VERSION, ConnectWorker, KafkaCluster
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.process import log_tail

@@ -12,10 +12,11 @@ from statistics import median
 import pytest
 
 from sparkmirror.config.mm2 import HeartbeatPair, load_mm2
-from sparkmirror.connect import heartbeat_connector, record_writer
-from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.heartbeat import mirror_heartbeat_connector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.storage import record_producer
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.mirror.partitioner import partition_for_key
+from sparkmirror.mirror.positions.partitioner import partition_for_key
 from tests.clusters import Record, read_partition, unique_name, wait_for
 from tests.kafka.broker_failures import restart
 from tests.kafka.records import end_of
@@ -139,8 +140,8 @@ def test_a_deleted_topic_is_created_again_and_heartbeats_go_on(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(heartbeat_connector, "CREATE_SECONDS", 0.5)
-    monkeypatch.setattr(record_writer, "STUCK_SECONDS", 1.0)
+    monkeypatch.setattr(mirror_heartbeat_connector, "CREATE_SECONDS", 0.5)
+    monkeypatch.setattr(record_producer, "STUCK_SECONDS", 1.0)
     beating = Beating(tmp_path, target_cluster)
     beating.wait_for_more(1)
     delete_topic(target_cluster, "heartbeats")

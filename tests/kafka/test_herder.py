@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.worker_file import parse_worker_file
-from sparkmirror.connect.answers import NotLeader, RequestError, State, TargetState
-from sparkmirror.connect.distributed import DistributedWorker
-from sparkmirror.connect.herder import WorkerHerder
+from sparkmirror.config.worker.worker_file import parse_worker_file
+from sparkmirror.connect.entities import NotLeader, RequestError, State, TargetState
+from sparkmirror.connect.runtime.connect_distributed import DistributedWorker
+from sparkmirror.connect.runtime.herder import WorkerHerder
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.records import OffsetSync
 from tests.clusters import Record, create_topic, produce, read_partition, unique_name, wait_for

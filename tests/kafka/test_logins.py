@@ -11,13 +11,14 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import AuthenticationError, KafkaError
-from sparkmirror.wire import messages, secret_files
-from sparkmirror.wire.admin_client import AdminClient
-from sparkmirror.wire.buffers import BufferPool
-from sparkmirror.wire.cluster import BOOTSTRAP, Cluster
-from sparkmirror.wire.connection import Connection
-from sparkmirror.wire.loop import Loop
-from sparkmirror.wire.reaching import check_reachable
+from sparkmirror.wire import secret_files
+from sparkmirror.wire.admin.admin_client import AdminClient
+from sparkmirror.wire.client.network_client import BOOTSTRAP, Cluster
+from sparkmirror.wire.client.reachability import check_reachable
+from sparkmirror.wire.net.buffer_pool import BufferPool
+from sparkmirror.wire.net.connection import Connection
+from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.protocol import messages
 from sparkmirror.wire.sasl import authenticator as authenticators
 from sparkmirror.wire.sasl import gss_library
 from sparkmirror.wire.sasl.authenticator import Authenticator

@@ -9,12 +9,16 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.config_store import ConfigStore
-from sparkmirror.connect.membership import LEASE_MARGIN_SECONDS, STOP_SECONDS, Membership
-from sparkmirror.connect.storage_topics import StorageTopic
+from sparkmirror.connect.group.worker_group_member import (
+    LEASE_MARGIN_SECONDS,
+    STOP_SECONDS,
+    Membership,
+)
+from sparkmirror.connect.storage.config_backing_store import ConfigStore
+from sparkmirror.connect.storage.storage_topics import StorageTopic
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.spark.lease import boot_clock
-from sparkmirror.wire.fenced_writer import FencedError
+from sparkmirror.spark.link.lease import boot_clock
+from sparkmirror.wire.produce.transactional_writer import FencedError
 from tests.clusters import create_topic, start_cluster, unique_name, wait_for
 from tests.group_members import member
 

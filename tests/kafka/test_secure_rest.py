@@ -14,15 +14,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sparkmirror.config.rest_security import BASIC_AUTH
+from sparkmirror.config.worker.rest_security import BASIC_AUTH
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.java import store_properties
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.process import Child, log_tail, start_child
-from sparkmirror.rest.login_config import LOGIN_MODULE
+from sparkmirror.rest.security.login_config import LOGIN_MODULE
 from tests.certificates import PASSWORD, Certificates
 from tests.clusters import unique_name, wait_for
-from tests.rest.test_users import quick_hash
+from tests.rest.security.test_users import quick_hash
 
 pytestmark = pytest.mark.kafka
 

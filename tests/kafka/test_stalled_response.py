@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.properties import load_properties
+from sparkmirror.config.files.properties import load_properties
 from sparkmirror.embedded import KafkaCluster, MirrorMaker
 from tests.clusters import wait_for
 from tests.kafka.broker_failures import SHORT_TIMEOUTS

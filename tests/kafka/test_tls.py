@@ -12,11 +12,11 @@ import pytest
 from sparkmirror.config.clients import ClientConfig, parse_client
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.errors import AuthenticationError, ConfigError, KafkaError, TransportError
-from sparkmirror.wire.admin_client import AdminClient
-from sparkmirror.wire.buffers import BufferPool
-from sparkmirror.wire.cluster import BOOTSTRAP, Cluster
-from sparkmirror.wire.loop import Loop
-from sparkmirror.wire.reaching import check_reachable
+from sparkmirror.wire.admin.admin_client import AdminClient
+from sparkmirror.wire.client.network_client import BOOTSTRAP, Cluster
+from sparkmirror.wire.client.reachability import check_reachable
+from sparkmirror.wire.net.buffer_pool import BufferPool
+from sparkmirror.wire.net.event_loop import Loop
 from tests.certificates import PASSWORD, Certificates
 from tests.clusters import create_topic, unique_name
 from tests.kafka.mirror_process import Mirror

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.properties import load_properties
+from sparkmirror.config.files.properties import load_properties
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.mirror_maker import MirrorMaker
 from tests.kafka.mirror_process import START_SECONDS, STOP_SECONDS, Mirror, assert_gone

@@ -11,14 +11,14 @@ import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from sparkmirror.config.legacy import LegacyOptions, load_legacy
-from sparkmirror.connect.legacy_group import LegacyGroup
-from sparkmirror.connect.legacy_mirror import identify
-from sparkmirror.connect.offset_store import OffsetStore, StoredPosition
-from sparkmirror.connect.source_connector import SourceConnector
+from sparkmirror.config.legacy.mirror_maker_1 import LegacyOptions, load_legacy
+from sparkmirror.connect.legacy.legacy_group import LegacyGroup
+from sparkmirror.connect.legacy.legacy_mirror import identify
+from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.storage.offset_backing_store import OffsetStore, StoredPosition
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.provenance import decode_topic_id
+from sparkmirror.mirror.positions.provenance import decode_topic_id
 from sparkmirror.types import TopicPartition
 from tests.clusters import create_topic, produce, wait_for
 from tests.group_members import member

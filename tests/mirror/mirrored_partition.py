@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import pairwise
 
-from sparkmirror.mirror.offset_map import OffsetMap
-from sparkmirror.mirror.offset_map_chunks import Chunk, ChunkStart
-from sparkmirror.mirror.offset_map_writer import OffsetMapWriter
-from sparkmirror.mirror.offsets import OffsetPair, Runs
+from sparkmirror.mirror.translation.offset_map import OffsetMap
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart
+from sparkmirror.mirror.translation.offset_map_writer import OffsetMapWriter
+from sparkmirror.mirror.translation.offsets import OffsetPair, Runs
 
 MAX_CHUNK_RUNS = 3
 """Small, so that maps have several chunks."""

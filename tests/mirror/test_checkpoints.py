@@ -18,9 +18,9 @@ from sparkmirror.mirror.checkpoints import (
     why_not_emitted,
 )
 from sparkmirror.mirror.filters import DefaultTopicFilter
-from sparkmirror.mirror.offset_sync_store import OffsetSyncStore
 from sparkmirror.mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
+from sparkmirror.mirror.translation.offset_sync_store import OffsetSyncStore
 from sparkmirror.types import TopicPartition
 
 ACCEPT_ALL = DefaultTopicFilter(re.compile(".*"), None)

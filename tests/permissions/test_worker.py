@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.worker_file import WorkerFile, load_worker
-from sparkmirror.connect.distributed import DistributedWorker
-from sparkmirror.connect.needed_rights import wanted_by_worker
+from sparkmirror.config.worker.worker_file import WorkerFile, load_worker
+from sparkmirror.connect.runtime.connect_distributed import DistributedWorker
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.permissions import NOT_LOOKED, Feature, Need, Place, needs_of
+from sparkmirror.tools.check.required_permissions import wanted_by_worker
 from sparkmirror.wire.access import Operation, Right, describe_lack, grant_command
 from sparkmirror.wire.principal import principal_of
 from tests.clusters import Record, create_topic, produce, unique_name, wait_for

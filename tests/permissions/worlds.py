@@ -17,26 +17,26 @@ from confluent_kafka.admin import (
 )
 
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, load_mm2
-from sparkmirror.connect.checkpoint_connector import CheckpointConnector
-from sparkmirror.connect.flow_group import Connectors, FlowGroup, Phase
-from sparkmirror.connect.heartbeat_connector import HeartbeatConnector
-from sparkmirror.connect.needed_rights import (
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.runtime.flow_group import Connectors, FlowGroup, Phase
+from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.errors import MirrorError
+from sparkmirror.spark.copy.copy_loop import CopyLoop
+from sparkmirror.spark.session import SparkEngine
+from sparkmirror.spark.task_config import parse_start
+from sparkmirror.spark.task_runner import TaskRunner
+from sparkmirror.tools.check.required_permissions import (
     Wanted,
     wanted_by_checkpoint,
     wanted_by_group,
     wanted_by_heartbeat,
     wanted_by_source,
 )
-from sparkmirror.connect.record_writer import RecordWriter
-from sparkmirror.connect.source_connector import SourceConnector
-from sparkmirror.errors import MirrorError
-from sparkmirror.spark.copy_loop import CopyLoop
-from sparkmirror.spark.copy_settings import parse_start
-from sparkmirror.spark.session import SparkEngine
-from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import Operation, Right, topic_right
-from sparkmirror.wire.loop import Loop
+from sparkmirror.wire.net.event_loop import Loop
 from tests.clusters import Record, create_topic, end_offset, produce, unique_name, wait_for
 from tests.connect.fakes import FakeTask
 from tests.group_offsets import commit_offsets, committed_offsets

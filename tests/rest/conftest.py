@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sparkmirror.rest.app import make_app
-from sparkmirror.rest.calls import RestOptions
-from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.connect_api import make_app
+from sparkmirror.rest.request import RestOptions
+from sparkmirror.rest.rest_server import RestServer
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.golden_worker import GoldenWorker
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sparkmirror.connect.answers import (
+from sparkmirror.connect.entities import (
     ConnectorInfo,
     ConnectorStatus,
     Json,

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from sparkmirror.connect.answers import Json
-from sparkmirror.connect.stores import Settings
-from sparkmirror.connect.task_settings import checkpoint_tasks, source_tasks
-from sparkmirror.rest.app import make_app
-from sparkmirror.rest.calls import RestOptions
-from sparkmirror.rest.server import RestServer
+from sparkmirror.connect.entities import Json
+from sparkmirror.connect.storage.backing_stores import Settings
+from sparkmirror.mirror.task_configs import checkpoint_tasks, source_tasks
+from sparkmirror.rest.connect_api import make_app
+from sparkmirror.rest.request import RestOptions
+from sparkmirror.rest.rest_server import RestServer
 from sparkmirror.types import TopicPartition
 from tests.connect.herder_fakes import FakeRunning, FakeWorker
 

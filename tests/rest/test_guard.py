@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sparkmirror.rest.headers import SAFE_HEADERS
-from sparkmirror.rest.users import User, Users
+from sparkmirror.rest.security.users import User, Users
+from sparkmirror.rest.transport.headers import SAFE_HEADERS
 from tests.rest.conftest import Serve
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.requests import HEARTBEAT, NAME, request
-from tests.rest.test_users import basic, quick_hash
+from tests.rest.security.test_users import basic, quick_hash
 
 ADMIN = {"authorization": basic("admin:all-of-it")}
 READER = {"authorization": basic("reader:a-look")}

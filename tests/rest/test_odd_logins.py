@@ -7,10 +7,10 @@ import base64
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkmirror.config.java_options import section_of
-from sparkmirror.config.keys import BadValue
-from sparkmirror.rest.passwords import parse_password
-from sparkmirror.rest.users import parse_basic
+from sparkmirror.config.config_def import BadValue
+from sparkmirror.config.files.java_options import section_of
+from sparkmirror.rest.security.passwords import parse_password
+from sparkmirror.rest.security.users import parse_basic
 
 _LATIN = st.characters(max_codepoint=255)
 _HASHED = st.from_regex(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.rest.app import make_app
-from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.connect_api import make_app
+from sparkmirror.rest.rest_server import RestServer
 from tests.golden_rest.odd_requests import OddRequest, load_odd_requests, send
 from tests.rest.fake_herder import FakeHerder
 

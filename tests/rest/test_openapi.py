@@ -6,10 +6,10 @@ from pathlib import Path
 
 import httpx
 
-from sparkmirror.rest.calls import RestOptions
 from sparkmirror.rest.openapi import describe
+from sparkmirror.rest.request import RestOptions
 from sparkmirror.rest.routes import ROUTES
-from sparkmirror.rest.users import Users
+from sparkmirror.rest.security.users import Users
 from tests.rest.conftest import Serve
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.requests import request

@@ -19,10 +19,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from sparkmirror.rest.app import make_app
-from sparkmirror.rest.calls import RestOptions
+from sparkmirror.rest.connect_api import make_app
 from sparkmirror.rest.openapi import describe
-from sparkmirror.rest.server import RestServer
+from sparkmirror.rest.request import RestOptions
+from sparkmirror.rest.rest_server import RestServer
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.requests import HEARTBEAT
 

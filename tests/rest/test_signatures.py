@@ -9,10 +9,10 @@ import pytest
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from sparkmirror.config.inter_worker import MACS, InterWorkerConfig
-from sparkmirror.connect.answers import RequestError
-from sparkmirror.connect.session_keys import OLD_KEY_MS, SessionKey
-from sparkmirror.rest.server import RestServer
+from sparkmirror.config.worker.inter_worker import MACS, InterWorkerConfig
+from sparkmirror.connect.entities import RequestError
+from sparkmirror.connect.group.session_keys import OLD_KEY_MS, SessionKey
+from sparkmirror.rest.rest_server import RestServer
 from sparkmirror.rest.signatures import ALGORITHM, INVALID, MISSING, NO_KEY, SIGNATURE
 from sparkmirror.rest.signatures import RequestSigner as Signer
 from tests.rest.conftest import Serve

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sparkmirror.config.variable_names import variable_of
+from sparkmirror.config.files.variable_names import variable_of
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from tests.certificates import PASSWORD
 from tests.clusters import create_topic, end_offset, produce, unique_name, wait_for

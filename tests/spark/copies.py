@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sparkmirror.mirror.records import decode_offset_key, decode_offset_value
-from sparkmirror.spark.copy_loop import CopyLoop
-from sparkmirror.spark.copy_settings import Assigned, parse_start, start_message
+from sparkmirror.spark.copy.copy_loop import CopyLoop
+from sparkmirror.spark.task_config import Assigned, parse_start, start_message
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.loop import Loop
+from sparkmirror.wire.net.event_loop import Loop
 from tests.flows import make_flow
 from tests.wire.fake_broker import FakeCluster
 

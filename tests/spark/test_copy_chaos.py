@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire import lanes
+from sparkmirror.wire.produce import broker_queues
 from tests.spark.copies import OFFSETS, Copy
 from tests.wire.fake_broker import FETCH, LIST_OFFSETS, METADATA, PRODUCE, Do, FakeCluster, Request
 
@@ -55,8 +55,8 @@ def copy(tmp_path: Path) -> Iterator[Copy]:
 def test_every_record_is_copied_once_and_in_order(
     copy: Copy, seed: int, is_far: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lanes, "FAR_SECONDS", 0.0 if is_far else 60.0)
-    monkeypatch.setattr(lanes, "FEWEST_RESPONSES", 1)
+    monkeypatch.setattr(broker_queues, "FAR_SECONDS", 0.0 if is_far else 60.0)
+    monkeypatch.setattr(broker_queues, "FEWEST_RESPONSES", 1)
     dice = random.Random(seed)
     for cluster, failures in ((copy.source, SOURCE_FAILURES), (copy.target, TARGET_FAILURES)):
         for api, actions in failures.items():

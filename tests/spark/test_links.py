@@ -15,15 +15,15 @@ from contextlib import suppress
 import pytest
 
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
-from sparkmirror.spark.link_certificate import make_identity
-from sparkmirror.spark.link_client import LinkClient, open_link
-from sparkmirror.spark.link_frames import (
+from sparkmirror.spark.link.certificate import make_identity
+from sparkmirror.spark.link.client import LinkClient, open_link
+from sparkmirror.spark.link.frames import (
     Message,
     encode_message,
 )
-from sparkmirror.spark.link_server import Link, LinkServer
-from sparkmirror.spark.ticket import Ticket
-from sparkmirror.wire.loop import Loop
+from sparkmirror.spark.link.server import Link, LinkServer
+from sparkmirror.spark.link.task_token import Ticket
+from sparkmirror.wire.net.event_loop import Loop
 
 WAIT_SECONDS = 20.0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.spark.committer import Committer
+from sparkmirror.spark.offsets.offset_committer import Committer
 from sparkmirror.types import TopicPartition
 from tests.spark.copies import OFFSETS, Copy
 from tests.wire.fake_broker import (

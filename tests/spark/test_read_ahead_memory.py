@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.spark import copy_loop
+from sparkmirror.spark.copy import copy_loop
 from tests.spark.copies import OFFSETS, T0, Copy
 from tests.wire.fake_broker import FakeCluster
 from tests.wire.long_lines import make_asks_small, take_all_lines_for_long

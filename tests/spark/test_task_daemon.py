@@ -16,7 +16,7 @@ SHOW = """
 import pyspark.daemon
 import gc, sys
 def manager():
-    print(gc.get_freeze_count() > 10_000, "sparkmirror.spark.copy_loop" in sys.modules)
+    print(gc.get_freeze_count() > 10_000, "sparkmirror.spark.copy.copy_loop" in sys.modules)
 pyspark.daemon.manager = manager
 from sparkmirror.spark import task_daemon
 task_daemon.main()

@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.spark.link_client import LinkClient, open_link
-from sparkmirror.spark.link_frames import Message
+from sparkmirror.spark.link.client import LinkClient, open_link
+from sparkmirror.spark.link.frames import Message
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner, TaskState
 from tests.spark import test_task_runner

@@ -11,12 +11,12 @@ import pytest
 
 from sparkmirror.errors import MirrorError
 from sparkmirror.spark import task_runner
-from sparkmirror.spark.link_client import LinkClient, open_link
-from sparkmirror.spark.link_frames import Message
-from sparkmirror.spark.link_server import LinkServer
+from sparkmirror.spark.link.client import LinkClient, open_link
+from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.server import LinkServer
+from sparkmirror.spark.link.task_token import Ticket
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
-from sparkmirror.spark.ticket import Ticket
 from tests.wire.rigs import WAIT_SECONDS
 
 TASK = "a->b|MirrorSourceConnector-0"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.spark import problems
-from sparkmirror.wire import silence
+from sparkmirror.spark.copy import partition_problems
+from sparkmirror.wire.fetch import silence
 from tests.spark.copies import OFFSETS, T0, T1, Copy
 from tests.wire.fake_broker import FETCH, PRODUCE, Do, FakeCluster, Request, once
 
@@ -20,7 +20,7 @@ INVALID_RECORD = 87
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Copy]:
     monkeypatch.setattr(silence, "SILENT_SECONDS", 0.1)
-    monkeypatch.setattr(problems, "PASSING_SECONDS", 0.1)
+    monkeypatch.setattr(partition_problems, "PASSING_SECONDS", 0.1)
     with FakeCluster() as source, FakeCluster() as target:
         source.create_topic("t", partitions=2)
         target.create_topic("a.t", partitions=2)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
-from sparkmirror.spark import link_server
-from sparkmirror.spark.link_certificate import make_identity
-from sparkmirror.spark.link_client import LinkClient, open_link
-from sparkmirror.spark.link_frames import Message, new_secret, receive_message, send_message
-from sparkmirror.spark.link_server import Link, LinkServer
-from sparkmirror.spark.link_tls import answer_over_tls
-from sparkmirror.spark.ticket import Ticket
+from sparkmirror.spark.link import server as link_server
+from sparkmirror.spark.link.certificate import make_identity
+from sparkmirror.spark.link.client import LinkClient, open_link
+from sparkmirror.spark.link.frames import Message, new_secret, receive_message, send_message
+from sparkmirror.spark.link.server import Link, LinkServer
+from sparkmirror.spark.link.task_token import Ticket
+from sparkmirror.spark.link.tls import answer_over_tls
 from tests.clusters import wait_for
 
 TASK = "a->b|MirrorSourceConnector-0"

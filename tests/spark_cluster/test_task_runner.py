@@ -11,9 +11,9 @@ import pytest
 
 from sparkmirror.errors import MirrorError
 from sparkmirror.spark import task_runner
-from sparkmirror.spark.link_frames import Message
+from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.task_token import Ticket
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, describe_task, reason_of
-from sparkmirror.spark.ticket import Ticket
 from tests.clusters import wait_for
 
 TASK = "a->b|MirrorSourceConnector-0"

@@ -7,14 +7,14 @@ import pytest
 
 def take_all_lines_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on every connection that has had a response is a long one."""
-    monkeypatch.setattr("sparkmirror.wire.connection.LONG_SECONDS", 0.0)
-    monkeypatch.setattr("sparkmirror.wire.connection.SURE_ANSWERS", 1)
-    monkeypatch.setattr("sparkmirror.wire.poll_pace.LONG_SECONDS", 0.0)
+    monkeypatch.setattr("sparkmirror.wire.net.connection.LONG_SECONDS", 0.0)
+    monkeypatch.setattr("sparkmirror.wire.net.connection.SURE_ANSWERS", 1)
+    monkeypatch.setattr("sparkmirror.wire.fetch.poll_pace.LONG_SECONDS", 0.0)
 
 
 def make_asks_small(monkeypatch: pytest.MonkeyPatch, most_bytes: int = 2048) -> None:
     """Read ahead where a few bytes are left: many small requests, about eight at a time."""
-    place = "sparkmirror.wire.ahead_reader."
+    place = "sparkmirror.wire.fetch.ahead_reader."
     monkeypatch.setattr(place + "LEAST_BACKLOG_BYTES", 1)
     monkeypatch.setattr(place + "HEAD_BYTES", 0)
     monkeypatch.setattr(place + "SMALLEST_ASK_BYTES", most_bytes)

@@ -15,13 +15,13 @@ from sparkmirror.batches.records import Record, decode, encode
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.buffers import BufferPool
-from sparkmirror.wire.cluster import Cluster
-from sparkmirror.wire.fetch_messages import Limits
-from sparkmirror.wire.fetcher import Fetcher, Records, Taken
-from sparkmirror.wire.loop import Loop
-from sparkmirror.wire.producer import Parcel, Producer
-from sparkmirror.wire.ranges import Range
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.fetch.fetcher import Fetcher, Records, Taken
+from sparkmirror.wire.fetch.offset_fetcher import Range
+from sparkmirror.wire.net.buffer_pool import BufferPool
+from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.produce.producer import Parcel, Producer
+from sparkmirror.wire.protocol.fetch_messages import Limits
 from tests.wire.fake_broker import FakeCluster
 
 WAIT_SECONDS = 20.0  # many brokers may run beside the tests

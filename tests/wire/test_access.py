@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.keys import Secret
+from sparkmirror.config.config_def import Secret
 from sparkmirror.errors import BrokerError, DeniedError
 from sparkmirror.wire.access import (
     PRODUCING,

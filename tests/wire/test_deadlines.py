@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.wire.test_connection import Rig, frame
+from tests.wire.net.test_connection import Rig, frame
 
 
 @pytest.fixture

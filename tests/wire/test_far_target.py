@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire import lanes
+from sparkmirror.wire.produce import broker_queues
 from tests.wire.fake_broker import PRODUCE, Do, FakeCluster
 from tests.wire.rigs import ProducerRig, flat, numbered
 
@@ -27,9 +27,9 @@ def rig() -> Iterator[ProducerRig]:
 @pytest.fixture
 def far(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every broker is far, by its fastest response."""
-    monkeypatch.setattr(lanes, "FAR_SECONDS", 0.0)
-    monkeypatch.setattr(lanes, "FEWEST_RESPONSES", 1)
-    monkeypatch.setattr(lanes, "LINES_PER_SECOND", 1e9)
+    monkeypatch.setattr(broker_queues, "FAR_SECONDS", 0.0)
+    monkeypatch.setattr(broker_queues, "FEWEST_RESPONSES", 1)
+    monkeypatch.setattr(broker_queues, "LINES_PER_SECOND", 1e9)
 
 
 def requests_by_batches(rig: ProducerRig) -> int:
@@ -79,13 +79,13 @@ def test_a_near_target_gets_every_batch_as_it_came(rig: ProducerRig) -> None:
 def test_the_fastest_response_tells_how_far_a_broker_is(
     rig: ProducerRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offer_everywhere(rig, lanes.FEWEST_RESPONSES + 1)
+    offer_everywhere(rig, broker_queues.FEWEST_RESPONSES + 1)
     connection = rig.cluster.connection(1)
     assert connection is not None
     near = connection.fastest_seconds
-    assert 0.0 < near < lanes.FAR_SECONDS
+    assert 0.0 < near < broker_queues.FAR_SECONDS
     monkeypatch.setattr(connection, "fastest_seconds", ROUND_TRIP_SECONDS)
-    monkeypatch.setattr(lanes, "FAR_SECONDS", near / 2)
+    monkeypatch.setattr(broker_queues, "FAR_SECONDS", near / 2)
     rig.offer([b"more"])
     rig.finish()
     rig.producer.note_silence()

@@ -23,7 +23,7 @@ def rig() -> Iterator[FetcherRig]:
 def test_a_trickle_is_fetched_a_few_records_at_a_time(
     rig: FetcherRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sparkmirror.wire.fetcher.PACE_SECONDS", 2.0)
+    monkeypatch.setattr("sparkmirror.wire.fetch.fetcher.PACE_SECONDS", 2.0)
     rig.brokers.write(TP, [b"0"])
     rig.wait_for([b"0"])
     before = len(rig.brokers.sent(FETCH))
@@ -34,7 +34,7 @@ def test_a_trickle_is_fetched_a_few_records_at_a_time(
 
 
 def test_a_backlog_is_not_slowed_down(rig: FetcherRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparkmirror.wire.fetcher.PACE_SECONDS", 600.0)
+    monkeypatch.setattr("sparkmirror.wire.fetch.fetcher.PACE_SECONDS", 600.0)
     large = [bytes(100_000)]
     rig.brokers.write(TP, large)
     rig.wait_for(large)
@@ -52,7 +52,7 @@ def test_a_backlog_is_not_slowed_down(rig: FetcherRig, monkeypatch: pytest.Monke
 def test_what_comes_first_after_an_answer(
     rig: FetcherRig, monkeypatch: pytest.MonkeyPatch, value: bytes, next_step: str
 ) -> None:
-    monkeypatch.setattr("sparkmirror.wire.fetcher.PACE_SECONDS", 0.0)
+    monkeypatch.setattr("sparkmirror.wire.fetch.fetcher.PACE_SECONDS", 0.0)
     steps: list[str] = []
     note(monkeypatch, rig, "on_records", steps, "records")
     note(monkeypatch, rig, "on_round", steps, "round")

@@ -9,15 +9,15 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, TransportError
-from sparkmirror.wire.calls import Call, Calls
-from sparkmirror.wire.error_codes import (
+from sparkmirror.wire.client.blocking_client import Call, Calls
+from sparkmirror.wire.group_member import GroupMember, GroupTerms, RejoinError
+from sparkmirror.wire.net.stream import Buffer
+from sparkmirror.wire.protocol.error_codes import (
     ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
-from sparkmirror.wire.group_member import GroupMember, GroupTerms, RejoinError
-from sparkmirror.wire.stream import Buffer
 
 NOT_COORDINATOR = 16
 TERMS = GroupTerms("g", "connect", "ours", 6000, 60000)

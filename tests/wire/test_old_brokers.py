@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.errors import UnsupportedVersionError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire import deleted_topics
+from sparkmirror.wire.client import deleted_topics
 from tests.wire.fake_broker import (
     API_VERSIONS,
     FETCH,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.poll_pace import PollPace
+from sparkmirror.wire.fetch.poll_pace import PollPace
 from tests.wire.fake_broker import FETCH, Do, FakeCluster, Request
 from tests.wire.rigs import LIMITS, TP, FetcherRig
 

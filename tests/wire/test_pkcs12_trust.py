@@ -13,11 +13,11 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkmirror.embedded import machine
-from sparkmirror.wire.der import BadDer, element
-from sparkmirror.wire.key_stores import BadStore, read_own_key, read_trusted
-from sparkmirror.wire.pkcs12_bags import trusted_certificates
-from sparkmirror.wire.pkcs12_ciphers import UnknownCipher
+from sparkmirror.spark import machine
+from sparkmirror.wire.tls.der import BadDer, element
+from sparkmirror.wire.tls.key_stores import BadStore, read_own_key, read_trusted
+from sparkmirror.wire.tls.pkcs12_bags import trusted_certificates
+from sparkmirror.wire.tls.pkcs12_ciphers import UnknownCipher
 from tests.certificates import PASSWORD, Certificates, Issued, _keytool
 
 LEGACY = "-J-Dkeystore.pkcs12.legacy"

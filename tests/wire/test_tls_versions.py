@@ -14,13 +14,13 @@ import pytest
 from sparkmirror.config.clients import parse_client
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.errors import ConfigError
-from sparkmirror.wire.admin_client import client_options
-from sparkmirror.wire.tls_context import (
+from sparkmirror.wire.admin.admin_client import client_options
+from sparkmirror.wire.tls.tls_context import (
     ContextSource,
     TlsSettings,
     make_client_context,
 )
-from sparkmirror.wire.tls_suites import SuiteRefused, openssl_name
+from sparkmirror.wire.tls.tls_suites import SuiteRefused, openssl_name
 from tests.certificates import Certificates
 from tests.wire.tls_peers import TlsPeer, server_context
 

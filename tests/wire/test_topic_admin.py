@@ -17,8 +17,8 @@ from kafka.protocol.metadata import MetadataResponse
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError
-from sparkmirror.wire import admin_client
-from sparkmirror.wire.admin import (
+from sparkmirror.wire.admin import admin_client
+from sparkmirror.wire.admin.admin import (
     AclRule,
     Admin,
     ConfigChange,

@@ -1,1 +1,5 @@
-"""Kafka record batches as bytes: read, write, and prepare fetched ones for the target. No I/O."""
+"""Kafka record batches as bytes: which pass untouched, and how the others are rewritten.
+
+May import: errors.
+Start reading: forward, header.
+"""

@@ -17,7 +17,6 @@ from itertools import pairwise
 import numpy as np
 from crc32c import crc32c
 
-from sparkmirror.batches import merger, singles
 from sparkmirror.batches.bounds import Bounds, find_tiny_batches
 from sparkmirror.batches.crc_shift import difference
 from sparkmirror.batches.header import (
@@ -42,7 +41,8 @@ from sparkmirror.batches.header import (
     read_header,
     read_leader_epoch,
 )
-from sparkmirror.batches.merger import Piece
+from sparkmirror.batches.merging import merger, singles
+from sparkmirror.batches.merging.merger import Piece
 from sparkmirror.batches.message_set import MessageSet
 from sparkmirror.batches.outgoing import ForwardRules, Outgoing, Plan, Reason
 from sparkmirror.batches.rewriter import rewrite, split

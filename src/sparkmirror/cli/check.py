@@ -12,15 +12,15 @@ from typing import Annotated
 import typer
 
 from sparkmirror.cli.tables import echo, print_table
-from sparkmirror.connect.check_report import (
+from sparkmirror.tools.check.check_report import (
     ClusterReport,
     Report,
     RightReport,
     State,
     describe_names,
 )
-from sparkmirror.connect.checked_file import load_checked
-from sparkmirror.connect.cluster_check import check_file
+from sparkmirror.tools.check.checked_file import load_checked
+from sparkmirror.tools.check.cluster_check import check_file
 
 EXIT_MISSING = 1
 CLUSTER_HEADER = ("CHECK", "RESULT", "DETAIL")

@@ -11,10 +11,10 @@ import typer
 
 import sparkmirror
 from sparkmirror.cli.tables import echo
-from sparkmirror.config.regular_files import read_regular_file
-from sparkmirror.convert.conversion import Conversion, Format, convert
-from sparkmirror.convert.documents import KIND
+from sparkmirror.config.files.regular_files import read_regular_file
 from sparkmirror.errors import ConfigError, ConfigErrors
+from sparkmirror.tools.convert.conversion import Conversion, Format, convert
+from sparkmirror.tools.convert.documents import KIND
 
 IMAGE = f"sparkmirror:{sparkmirror.__version__}"
 DEFAULT_FOLDER = Path()

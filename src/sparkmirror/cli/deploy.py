@@ -10,9 +10,14 @@ from typing import Annotated
 import typer
 
 from sparkmirror.cli.tables import print_table
-from sparkmirror.rest.client import Access, ConnectClient, Part, Status
-from sparkmirror.rest.connector_files import ConnectorFile, read_aliases, read_files, read_names
-from sparkmirror.rest.deployment import Deployment
+from sparkmirror.tools.deploy.connector_files import (
+    ConnectorFile,
+    read_aliases,
+    read_files,
+    read_names,
+)
+from sparkmirror.tools.deploy.deployment import Deployment
+from sparkmirror.tools.deploy.rest_client import Access, ConnectClient, Part, Status
 
 EXIT_NOT_RUNNING = 1
 STATUS_SECONDS = 10.0

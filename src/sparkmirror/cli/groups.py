@@ -14,28 +14,28 @@ from typing import Annotated, Protocol
 
 import typer
 
-from sparkmirror.cli.group_options import (
-    SyncOptions,
-    choose_checkpoints,
-    read_sync_options,
-)
 from sparkmirror.cli.tables import echo, print_table
-from sparkmirror.config.connectors import CheckpointConfig
-from sparkmirror.connect.group_tool import GroupTool, Outcome, SyncRow, SyncSettings
-from sparkmirror.connect.group_translation import (
+from sparkmirror.config.mirror_configs import CheckpointConfig
+from sparkmirror.connect.checkpoint.offset_translator import make_translator
+from sparkmirror.connect.storage.log_reader import TopicFollower
+from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.checkpoints import CheckpointRules
+from sparkmirror.mirror.filters import make_topic_filter
+from sparkmirror.mirror.policy import flow_policy
+from sparkmirror.tools.groups.offset_sync import GroupTool, Outcome, SyncRow, SyncSettings
+from sparkmirror.tools.groups.offset_translation import (
     CATCH_UP_SECONDS,
     How,
     TranslatedRow,
     translate_group,
 )
-from sparkmirror.connect.topic_follower import TopicFollower
-from sparkmirror.connect.translator import make_translator
-from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.checkpoints import CheckpointRules
-from sparkmirror.mirror.filters import make_topic_filter
-from sparkmirror.mirror.policy import flow_policy
+from sparkmirror.tools.groups.options import (
+    SyncOptions,
+    choose_checkpoints,
+    read_sync_options,
+)
 from sparkmirror.types import FlowName
-from sparkmirror.wire.group_admin import GroupAdmin
+from sparkmirror.wire.admin.group_admin import GroupAdmin
 
 EXIT_INCOMPLETE = 1
 SYNC_HEADER = ("GROUP", "TOPIC", "PARTITION", "SOURCE", "BEFORE", "OFFSET", "RESULT")

@@ -12,12 +12,12 @@ import sparkmirror
 from sparkmirror.cli.run import run_until
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.cli.tables import echo
-from sparkmirror.config.legacy import LegacyConfig, LegacyOptions, load_legacy
-from sparkmirror.config.legacy_file import NOTES, mm2_text, shown_settings, shown_warnings
+from sparkmirror.config.legacy.as_mm2_file import NOTES, mm2_text, shown_settings, shown_warnings
+from sparkmirror.config.legacy.mirror_maker_1 import LegacyConfig, LegacyOptions, load_legacy
 from sparkmirror.connect.background import Background
-from sparkmirror.connect.legacy_mirror import LegacyMirror, identify
-from sparkmirror.embedded.machine import java_program
+from sparkmirror.connect.legacy.legacy_mirror import LegacyMirror, identify
 from sparkmirror.errors import ConfigError
+from sparkmirror.spark.machine import java_program
 
 log = logging.getLogger("sparkmirror")
 

@@ -17,7 +17,7 @@ from typing import Annotated, Protocol, cast
 import typer
 
 import sparkmirror
-from sparkmirror.config.java_options import KRB5_CONF, java_property, use_java_options
+from sparkmirror.config.files.java_options import KRB5_CONF, java_property, use_java_options
 from sparkmirror.config.log_lines import without_controls
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError

@@ -9,7 +9,7 @@ import javaproperties
 import typer
 
 from sparkmirror.errors import ConfigError
-from sparkmirror.rest.passwords import hash_password
+from sparkmirror.rest.security.passwords import hash_password
 
 
 def register(app: typer.Typer) -> None:

@@ -14,10 +14,10 @@ import typer
 from sparkmirror.cli.cluster_words import ClustersCommand
 from sparkmirror.cli.flow_display import FlowDisplay
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
-from sparkmirror.config.image_variables import jvm_warnings
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
-from sparkmirror.connect.dedicated import DedicatedMirror
-from sparkmirror.embedded.machine import java_program
+from sparkmirror.config.worker.image_variables import jvm_warnings
+from sparkmirror.connect.runtime.mirror_maker import DedicatedMirror
+from sparkmirror.spark.machine import java_program
 
 log = logging.getLogger("sparkmirror")
 

@@ -20,24 +20,24 @@ import typer
 
 from sparkmirror.cli.flow_display import FlowLog
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
-from sparkmirror.config.environment import connect_names, take_away
-from sparkmirror.config.image_variables import jvm_warnings
-from sparkmirror.config.log_variables import ROOT, LoggerLevel
-from sparkmirror.config.rest_keys import Listener, RestConfig
-from sparkmirror.config.rest_security import RestTls
-from sparkmirror.config.worker_file import WorkerFile, load_worker, load_worker_variables
+from sparkmirror.config.worker.environment import connect_names, take_away
+from sparkmirror.config.worker.image_variables import jvm_warnings
+from sparkmirror.config.worker.log_variables import ROOT, LoggerLevel
+from sparkmirror.config.worker.rest_keys import Listener, RestConfig
+from sparkmirror.config.worker.rest_security import RestTls
+from sparkmirror.config.worker.worker_file import WorkerFile, load_worker, load_worker_variables
 from sparkmirror.connect.background import Background
-from sparkmirror.connect.distributed import DistributedWorker
-from sparkmirror.connect.running import RunningCheckpoint, RunningHeartbeat, RunningSource
-from sparkmirror.connect.worker_loggers import WorkerLoggers
-from sparkmirror.embedded.machine import java_program
-from sparkmirror.rest.app import make_app
-from sparkmirror.rest.calls import RestOptions
-from sparkmirror.rest.login_config import users_path
-from sparkmirror.rest.server import RestServer
+from sparkmirror.connect.runtime.connect_distributed import DistributedWorker
+from sparkmirror.connect.runtime.loggers import WorkerLoggers
+from sparkmirror.connect.runtime.running import RunningCheckpoint, RunningHeartbeat, RunningSource
+from sparkmirror.rest.connect_api import make_app
+from sparkmirror.rest.request import RestOptions
+from sparkmirror.rest.rest_server import RestServer
+from sparkmirror.rest.security.login_config import users_path
+from sparkmirror.rest.security.tls import client_contexts, listener_context
+from sparkmirror.rest.security.users import Users
 from sparkmirror.rest.signatures import RequestSigner
-from sparkmirror.rest.tls import client_contexts, listener_context
-from sparkmirror.rest.users import Users
+from sparkmirror.spark.machine import java_program
 
 log = logging.getLogger("sparkmirror")
 

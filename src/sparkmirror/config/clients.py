@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sparkmirror.config.client_keys import (
+from sparkmirror.config.config_def import Secret, fill
+from sparkmirror.config.files.variable_names import beside
+from sparkmirror.config.findings import Findings, Settings
+from sparkmirror.config.keys.client_keys import (
     ADMIN_KEYS,
     BY_DURATION,
     COMMON_CLIENT_KEYS,
@@ -19,14 +22,11 @@ from sparkmirror.config.client_keys import (
     MAX_IN_FLIGHT,
     PRODUCER_KEYS,
 )
-from sparkmirror.config.durations import parse_duration_ms
-from sparkmirror.config.findings import Findings, Settings
-from sparkmirror.config.keys import Secret, fill
-from sparkmirror.config.not_yet import check_not_yet
-from sparkmirror.config.sasl import JAAS, check_sasl, with_java_login
-from sparkmirror.config.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
-from sparkmirror.config.tls_checks import check_tls
-from sparkmirror.config.variable_names import beside
+from sparkmirror.config.keys.durations import parse_duration_ms
+from sparkmirror.config.keys.not_yet import check_not_yet
+from sparkmirror.config.keys.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
+from sparkmirror.config.security.sasl import JAAS, check_sasl, with_java_login
+from sparkmirror.config.security.tls_checks import check_tls
 from sparkmirror.types import FlowName
 
 BOOTSTRAP_SERVERS = COMMON_CLIENT_KEYS["bootstrap.servers"].name

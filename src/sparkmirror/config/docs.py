@@ -10,25 +10,25 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sparkmirror.config.client_keys import (
+from sparkmirror.config.config_def import REQUIRED, Definition, Key, Status
+from sparkmirror.config.keys.client_keys import (
     ADMIN_KEYS,
     COMMON_CLIENT_KEYS,
     CONSUMER_KEYS,
     PRODUCER_KEYS,
 )
-from sparkmirror.config.connector_keys import (
+from sparkmirror.config.keys.connector_keys import (
     CHECKPOINT_KEYS,
     COMMON_KEYS,
     FRAMEWORK_KEYS,
     HEARTBEAT_KEYS,
     SOURCE_KEYS,
 )
-from sparkmirror.config.keys import REQUIRED, Definition, Key, Status
+from sparkmirror.config.keys.not_yet import ABSENT, NOT_YET, status_of
+from sparkmirror.config.keys.security_keys import SECURITY_KEYS
 from sparkmirror.config.mm2_keys import MM2_KEYS
-from sparkmirror.config.not_yet import ABSENT, NOT_YET, status_of
-from sparkmirror.config.security_keys import SECURITY_KEYS
-from sparkmirror.config.worker import SHARED_KEYS, WORKER_KEYS
-from sparkmirror.config.worker_file import WORKER_FILE_KEYS
+from sparkmirror.config.worker.worker_file import WORKER_FILE_KEYS
+from sparkmirror.config.worker_config import SHARED_KEYS, WORKER_KEYS
 
 DEFAULT_PATH = Path("docs", "configuration.md")
 COMMAND = "python -m sparkmirror.config.docs"

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from sparkmirror.config.classes import BYTE_ARRAY_CONVERTER, MIRROR
 from sparkmirror.config.clients import BOOTSTRAP_SERVERS, CLUSTER_KEYS
-from sparkmirror.config.connector_keys import COMMON_KEYS, HEARTBEAT_KEYS, MIRROR_KEYS
+from sparkmirror.config.files.providers import CONFIG_PROVIDERS
 from sparkmirror.config.findings import Origin
-from sparkmirror.config.providers import CONFIG_PROVIDERS
+from sparkmirror.config.keys.classes import BYTE_ARRAY_CONVERTER, MIRROR
+from sparkmirror.config.keys.connector_keys import COMMON_KEYS, HEARTBEAT_KEYS, MIRROR_KEYS
 from sparkmirror.types import FlowName
 
 CLUSTERS = "clusters"

@@ -9,19 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sparkmirror.config.advice import advise
-from sparkmirror.config.allowed_access import ALLOWED_KEYS, AllowedAccess, allowed_access
+from sparkmirror.config.checks.advice import advise
+from sparkmirror.config.checks.loops import warn_of_loops
 from sparkmirror.config.clients import BOOTSTRAP_SERVERS as SERVERS
-from sparkmirror.config.connector_keys import MIRROR_KEYS
-from sparkmirror.config.connectors import (
-    SOURCE_ALIAS,
-    CheckpointConfig,
-    HeartbeatConfig,
-    SourceConfig,
-    parse_checkpoint,
-    parse_heartbeat,
-    parse_source,
-)
+from sparkmirror.config.config_def import Definition
 from sparkmirror.config.expansion import (
     CLUSTERS,
     CONNECTORS,
@@ -37,16 +28,25 @@ from sparkmirror.config.expansion import (
     plain,
     worker_settings,
 )
-from sparkmirror.config.families import OF_WORKERS, explain_families
+from sparkmirror.config.files.properties import load_properties
+from sparkmirror.config.files.providers import CONFIG_PROVIDERS, Provider, load_providers, resolve
 from sparkmirror.config.findings import Findings, Settings
-from sparkmirror.config.keys import Definition
-from sparkmirror.config.loops import warn_of_loops
+from sparkmirror.config.keys.connector_keys import MIRROR_KEYS
+from sparkmirror.config.keys.families import OF_WORKERS, explain_families
+from sparkmirror.config.keys.not_yet import check_not_yet
+from sparkmirror.config.keys.security_keys import SECURITY_KEYS
+from sparkmirror.config.mirror_configs import (
+    SOURCE_ALIAS,
+    CheckpointConfig,
+    HeartbeatConfig,
+    SourceConfig,
+    parse_checkpoint,
+    parse_heartbeat,
+    parse_source,
+)
 from sparkmirror.config.mm2_keys import MM2_KEYS, SPARK
-from sparkmirror.config.not_yet import check_not_yet
-from sparkmirror.config.properties import load_properties
-from sparkmirror.config.providers import CONFIG_PROVIDERS, Provider, load_providers, resolve
-from sparkmirror.config.security_keys import SECURITY_KEYS
-from sparkmirror.config.worker import WORKER_KEYS, WorkerConfig, parse_worker
+from sparkmirror.config.security.allowed_access import ALLOWED_KEYS, AllowedAccess, allowed_access
+from sparkmirror.config.worker_config import WORKER_KEYS, WorkerConfig, parse_worker
 from sparkmirror.types import FlowName
 
 HEARTBEAT = "MirrorHeartbeatConnector"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sparkmirror.config.allowed_access import ALLOWED_KEYS
-from sparkmirror.config.client_keys import no_effect
+from sparkmirror.config.config_def import Definition, Importance, Key, Type
 from sparkmirror.config.expansion import CLUSTERS
-from sparkmirror.config.keys import Definition, Importance, Key, Type
-from sparkmirror.config.providers import CONFIG_PROVIDERS
+from sparkmirror.config.files.providers import CONFIG_PROVIDERS
+from sparkmirror.config.keys.client_keys import no_effect
+from sparkmirror.config.security.allowed_access import ALLOWED_KEYS
 
 SPARK = "spark"
 

@@ -1,1 +1,5 @@
-"""The control plane: connectors, their tasks, and the topics that hold their state."""
+"""The control plane, under Kafka Connect's names: connectors, their tasks, their state.
+
+May import: spark, wire, mirror, config.
+Start reading: runtime.herder_loop, source.mirror_source_connector.
+"""

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
-from sparkmirror.config.classes import FORWARDING_ADMIN
-from sparkmirror.config.connector_keys import COMMON_KEYS
+from sparkmirror.config.keys.classes import FORWARDING_ADMIN
+from sparkmirror.config.keys.connector_keys import COMMON_KEYS
 from sparkmirror.errors import BrokerError, ConfigError, KafkaError, MirrorError
 from sparkmirror.mirror.forwarding_admin import AclRule, ConfigChange, ForwardingAdmin, NewTopic
 from sparkmirror.mirror.user_classes import load_user_class, no_exit
-from sparkmirror.wire.admin import Admin
-from sparkmirror.wire.error_codes import UNKNOWN_SERVER_ERROR
+from sparkmirror.wire.admin.admin import Admin
+from sparkmirror.wire.protocol.error_codes import UNKNOWN_SERVER_ERROR
 
 KEY = COMMON_KEYS["forwarding.admin.class"].name
 AnyAdmin = TypeVar("AnyAdmin", bound=Admin)

@@ -12,21 +12,21 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.connector_file import ConnectorConfig, parse_connector
-from sparkmirror.config.connectors import CheckpointConfig, SourceConfig
-from sparkmirror.config.definitions import Json
+from sparkmirror.config.connector_spec import ConnectorConfig, parse_connector
 from sparkmirror.config.masking import provisional
-from sparkmirror.config.validation import add_errors, validate_connector
-from sparkmirror.config.worker import WorkerConfig
-from sparkmirror.config.worker_file import WorkerFile
-from sparkmirror.connect.source_topics import OFFSET_STORAGE_REPLICAS, OFFSET_SYNCS_REPLICAS
-from sparkmirror.connect.stores import Settings
+from sparkmirror.config.mirror_configs import CheckpointConfig, SourceConfig
+from sparkmirror.config.validation.connector_validation import add_errors, validate_connector
+from sparkmirror.config.validation.definitions import Json
+from sparkmirror.config.worker.worker_file import WorkerFile
+from sparkmirror.config.worker_config import WorkerConfig
+from sparkmirror.connect.source.source_topics import OFFSET_STORAGE_REPLICAS, OFFSET_SYNCS_REPLICAS
+from sparkmirror.connect.storage.backing_stores import Settings
 from sparkmirror.errors import MirrorError
-from sparkmirror.mirror.offset_map_chunks import offset_map_topic
 from sparkmirror.mirror.permissions import NO_TRACE
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
-from sparkmirror.wire.admin import Admin
-from sparkmirror.wire.reaching import ask_for_brokers
+from sparkmirror.mirror.translation.offset_map_chunks import offset_map_topic
+from sparkmirror.wire.admin.admin import Admin
+from sparkmirror.wire.client.reachability import ask_for_brokers
 
 log = logging.getLogger(__name__)
 

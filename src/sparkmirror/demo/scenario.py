@@ -47,10 +47,11 @@ from sparkmirror.demo.report import (
     describe_restart,
 )
 from sparkmirror.demo.seed import LATE, TOPICS, create_topics, seed_topics
-from sparkmirror.embedded import KAFKA_VERSION, KafkaCluster, machine
+from sparkmirror.embedded import KAFKA_VERSION, KafkaCluster
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.kafka_jars import kafka_jars
 from sparkmirror.errors import MirrorError
+from sparkmirror.spark import machine
 from sparkmirror.types import TopicPartition
 
 LIVE_TOPIC = "orders"

@@ -13,10 +13,10 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from sparkmirror.embedded import machine
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.kafka_cluster import KafkaCluster
 from sparkmirror.embedded.kafka_jars import kafka_jars, locked
+from sparkmirror.spark import machine
 
 log = logging.getLogger(__name__)
 

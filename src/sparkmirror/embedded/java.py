@@ -7,8 +7,8 @@ from pathlib import Path
 
 import javaproperties
 
-from sparkmirror.embedded import machine
 from sparkmirror.embedded.kafka_jars import KafkaJars
+from sparkmirror.spark import machine
 
 # Kafka's own start scripts set these, so a benchmark sees the brokers people run.
 SERVER_JVM_ARGS = (

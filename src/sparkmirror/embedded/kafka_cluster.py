@@ -27,10 +27,10 @@ from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, Release
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.probe import Answer, ask
 from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
-from sparkmirror.embedded.waiting import wait_for
 from sparkmirror.embedded.zookeeper import CONNECT_MS, ZooKeeper
 from sparkmirror.embedded.zookeeper import FOLDER as ZOOKEEPER_FOLDER
 from sparkmirror.errors import ConfigError, KafkaError, LocalProtocolError, TransportError
+from sparkmirror.waiting import wait_for
 
 READY_SECONDS = 90.0
 MOST_BROKERS = 3

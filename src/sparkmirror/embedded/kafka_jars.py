@@ -20,10 +20,10 @@ from xml.etree import ElementTree
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from sparkmirror.embedded import machine
 from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, Release, find_release
 from sparkmirror.embedded.process import follow_log, log_tail, start_child
 from sparkmirror.errors import MissingPart
+from sparkmirror.spark import machine
 
 NEEDED_BYTES = 300 << 20  # jars once in Ivy's cache, once in place, and a margin
 _FORMAT_SECONDS = 60.0

@@ -21,11 +21,11 @@ from typing import Any
 
 import psutil
 
-from sparkmirror.embedded import machine
 from sparkmirror.embedded.kafka_cluster import KafkaCluster
 from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, find_release
 from sparkmirror.embedded.process import end_processes, is_alive, wait_gone
 from sparkmirror.errors import ConfigError, MirrorError, MissingPart
+from sparkmirror.spark import machine
 
 _STATE_FILE = "cluster.json"
 _STOP_SECONDS = 20.0

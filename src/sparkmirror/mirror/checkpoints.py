@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sparkmirror.mirror.filters import TopicFilter
-from sparkmirror.mirror.offset_sync_store import Translation, TranslationKind
 from sparkmirror.mirror.policy import ReplicationPolicy
 from sparkmirror.mirror.records import Checkpoint
+from sparkmirror.mirror.translation.offset_sync_store import Translation, TranslationKind
 from sparkmirror.types import TopicPartition
 
 Translate = Callable[[TopicPartition, int], Translation]

@@ -15,21 +15,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
-from sparkmirror.config.classes import (
+from sparkmirror.config.config_def import Definition
+from sparkmirror.config.keys.classes import (
     DEFAULT_CONFIG_PROPERTY_FILTER,
     DEFAULT_GROUP_FILTER,
     DEFAULT_TOPIC_FILTER,
 )
-from sparkmirror.config.connector_keys import (
+from sparkmirror.config.keys.connector_keys import (
     CHECKPOINT_KEYS,
     FRAMEWORK_KEYS,
     SOURCE_KEYS,
     TOPIC_FILTER_KEYS,
 )
-from sparkmirror.config.connectors import CheckpointConfig, SourceConfig
-from sparkmirror.config.keys import Definition
-from sparkmirror.config.name_patterns import Matcher
-from sparkmirror.config.regexes import compile_patterns
+from sparkmirror.config.mirror_configs import CheckpointConfig, SourceConfig
+from sparkmirror.config.patterns.java_regex import compile_patterns
+from sparkmirror.config.patterns.name_patterns import Matcher
 from sparkmirror.errors import ConfigError
 from sparkmirror.mirror.user_classes import load_user_class, no_exit
 

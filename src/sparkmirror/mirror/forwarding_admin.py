@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, Self
 
 from sparkmirror.errors import BrokerError
-from sparkmirror.wire.admin_types import AclRule, ConfigChange, NewTopic
+from sparkmirror.mirror.admin_types import AclRule, ConfigChange, NewTopic
 
 __all__ = ["AclRule", "Cluster", "ConfigChange", "ForwardingAdmin", "NewTopic", "Outcome"]
 

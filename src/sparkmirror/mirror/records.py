@@ -23,8 +23,8 @@ import struct
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sparkmirror.config.foreign_json import parse_json
 from sparkmirror.errors import MirrorError
+from sparkmirror.foreign_json import parse_json
 
 _VERSION = 0
 _MAX_STRING_BYTES = 0x7FFF

@@ -13,10 +13,10 @@ import anyio
 import anyio.to_thread
 from starlette.requests import Request
 
-from sparkmirror.rest.calls import Answer, RestOptions
-from sparkmirror.rest.headers import CrossOrigin
-from sparkmirror.rest.limits import RateLimit, client_of
-from sparkmirror.rest.users import User, Users
+from sparkmirror.rest.request import Answer, RestOptions
+from sparkmirror.rest.security.users import User, Users
+from sparkmirror.rest.transport.headers import CrossOrigin
+from sparkmirror.rest.transport.rate_limit import RateLimit, client_of
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from sparkmirror import __version__
-from sparkmirror.rest.calls import RestOptions
+from sparkmirror.rest.request import RestOptions
 from sparkmirror.rest.routes import Route, served_routes
 
 Schema = dict[str, Any]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from html import escape
 
-from sparkmirror.rest.calls import Answer
-from sparkmirror.rest.errors import BadUri
+from sparkmirror.rest.exception_mapper import BadUri
+from sparkmirror.rest.request import Answer
 
 _PAGE = """\
 <html>

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from sparkmirror.rest import connector_calls as connectors
-from sparkmirror.rest import worker_calls as worker
-from sparkmirror.rest.calls import Handler, RestOptions
-from sparkmirror.rest.errors import Unmatched
-from sparkmirror.rest.uris import java_set_order, match_path, split_path
+from sparkmirror.rest import connectors_resource as connectors
+from sparkmirror.rest import worker_resource as worker
+from sparkmirror.rest.exception_mapper import Unmatched
+from sparkmirror.rest.request import Handler, RestOptions
+from sparkmirror.rest.transport.uris import java_set_order, match_path, split_path
 
 _ONE = "/connectors/{connector}"
 _TASK = "/connectors/{connector}/tasks/{task}"

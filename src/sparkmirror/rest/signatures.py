@@ -13,9 +13,9 @@ import hmac
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from sparkmirror.config.inter_worker import MACS, InterWorkerConfig
-from sparkmirror.connect.answers import RequestError
-from sparkmirror.connect.session_keys import SessionKey, accepted_keys
+from sparkmirror.config.worker.inter_worker import MACS, InterWorkerConfig
+from sparkmirror.connect.entities import RequestError
+from sparkmirror.connect.group.session_keys import SessionKey, accepted_keys
 
 SIGNATURE = "x-connect-authorization"
 ALGORITHM = "x-connect-request-signature-algorithm"

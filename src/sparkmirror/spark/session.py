@@ -27,7 +27,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from sparkmirror.errors import ConfigError, MirrorError, MissingPart, TransportError
-from sparkmirror.spark.copy_task import run_copy_task
+from sparkmirror.spark.copy.copy_task import run_copy_task
+from sparkmirror.spark.link.task_token import Ticket
 from sparkmirror.spark.spark_security import (
     SECRET,
     STANDALONE,
@@ -38,7 +39,6 @@ from sparkmirror.spark.spark_security import (
     redaction,
     secure_defaults,
 )
-from sparkmirror.spark.ticket import Ticket
 
 log = logging.getLogger(__name__)
 

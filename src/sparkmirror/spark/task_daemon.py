@@ -19,7 +19,7 @@ from pathlib import Path
 def main() -> None:
     """Import everything, then do what pyspark's daemon does."""
     sys.path[:] = without_zips(sys.path, Path(os.environ["SPARK_HOME"]))
-    for module in ("sparkmirror.spark.copy_task", sys.argv[1]):
+    for module in ("sparkmirror.spark.copy.copy_task", sys.argv[1]):
         import_module(module)
     # The collector would write to every object it looks at, and so to every page that is shared.
     gc.collect()

@@ -17,9 +17,9 @@ from typing import Any
 
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import KafkaError, MirrorError
-from sparkmirror.spark.lease import Lender
-from sparkmirror.spark.link_frames import Message
-from sparkmirror.spark.link_server import Link, LinkServer
+from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.lease import Lender
+from sparkmirror.spark.link.server import Link, LinkServer
 from sparkmirror.spark.session import SparkEngine
 
 log = logging.getLogger(__name__)

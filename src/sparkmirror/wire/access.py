@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, DeniedError
-from sparkmirror.wire.error_codes import (
+from sparkmirror.wire.principal import principal_of
+from sparkmirror.wire.protocol.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     GROUP_AUTHORIZATION_FAILED,
     TOPIC_AUTHORIZATION_FAILED,
@@ -20,7 +21,6 @@ from sparkmirror.wire.error_codes import (
     broker_error,
     error_code,
 )
-from sparkmirror.wire.principal import principal_of
 
 # The only resource of its kind, as Kafka calls it.
 CLUSTER_NAME = "kafka-cluster"

@@ -11,16 +11,22 @@ from dataclasses import dataclass
 
 from sparkmirror.errors import KafkaError
 from sparkmirror.wire.access import Operation, answer_error, group_right
-from sparkmirror.wire.api_versions import HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, Api
-from sparkmirror.wire.calls import Call, Calls
-from sparkmirror.wire.error_codes import (
+from sparkmirror.wire.client.blocking_client import Call, Calls
+from sparkmirror.wire.protocol.api_versions import (
+    HEARTBEAT,
+    JOIN_GROUP,
+    LEAVE_GROUP,
+    SYNC_GROUP,
+    Api,
+)
+from sparkmirror.wire.protocol.error_codes import (
     ILLEGAL_GENERATION,
     MEMBER_ID_REQUIRED,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
     error_code,
 )
-from sparkmirror.wire.group_messages import (
+from sparkmirror.wire.protocol.group_messages import (
     GROUP,
     Joined,
     decode_code,

@@ -10,11 +10,11 @@ from __future__ import annotations
 from cryptography import x509
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.jaas import LoginModule, parse_jaas
-from sparkmirror.config.keys import BadValue, Secret
-from sparkmirror.config.security_keys import SECURITY_PROTOCOL
+from sparkmirror.config.config_def import BadValue, Secret
+from sparkmirror.config.keys.security_keys import SECURITY_PROTOCOL
+from sparkmirror.config.security.jaas import LoginModule, parse_jaas
 from sparkmirror.errors import ConfigError
-from sparkmirror.wire.tls_context import TlsSettings
+from sparkmirror.wire.tls.tls_context import TlsSettings
 
 ANONYMOUS = "User:ANONYMOUS"
 JAAS = "sasl.jaas.config"

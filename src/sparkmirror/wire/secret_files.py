@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from threading import Lock
 
-from sparkmirror.config.regular_files import read_regular_file
+from sparkmirror.config.files.regular_files import read_regular_file
 
 _provided: dict[str, bytes] = {}
 # By content: what libraries read in the place of a file, and how to get rid of it.

@@ -14,14 +14,14 @@ from threading import Lock
 from typing import Any
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
-from sparkmirror.wire.connection import Connection
+from sparkmirror.config.keys.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
+from sparkmirror.wire.net.connection import Connection
+from sparkmirror.wire.net.stream import PlainStream, Stream
 from sparkmirror.wire.sasl import kafka_python
 from sparkmirror.wire.sasl.authenticator import Authenticator
 from sparkmirror.wire.sasl.logins import LoginMaker
-from sparkmirror.wire.stream import PlainStream, Stream
-from sparkmirror.wire.tls_context import ContextSource, TlsSettings
-from sparkmirror.wire.tls_stream import TlsStream
+from sparkmirror.wire.tls.tls_context import ContextSource, TlsSettings
+from sparkmirror.wire.tls.tls_stream import TlsStream
 
 
 class Security:

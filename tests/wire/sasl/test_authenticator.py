@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from sparkmirror.config.keys import Secret
+from sparkmirror.config.config_def import Secret
 from sparkmirror.errors import AuthenticationError
-from sparkmirror.wire.cluster import Cluster
-from sparkmirror.wire.reaching import check_reachable
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.reachability import check_reachable
 from sparkmirror.wire.sasl import authenticator
 from tests.wire.fake_broker import FETCH, PRODUCE, FakeCluster
 from tests.wire.fake_login import Door, Refused

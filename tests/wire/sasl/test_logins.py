@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.keys import Secret
-from sparkmirror.config.security_keys import SECURITY_KEYS
+from sparkmirror.config.config_def import Secret
+from sparkmirror.config.keys.security_keys import SECURITY_KEYS
 from sparkmirror.errors import AuthenticationError, ConfigError, MissingPart
 from sparkmirror.wire.sasl import gss_library
 from sparkmirror.wire.sasl.gssapi import GssapiLogin

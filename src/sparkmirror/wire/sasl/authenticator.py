@@ -14,10 +14,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from sparkmirror.errors import AuthenticationError, KafkaError, MirrorError
-from sparkmirror.wire.api_versions import SASL_AUTHENTICATE, SASL_HANDSHAKE
-from sparkmirror.wire.buffers import Lease
-from sparkmirror.wire.connection import Connection
-from sparkmirror.wire.error_codes import error_code
+from sparkmirror.wire.net.buffer_pool import Lease
+from sparkmirror.wire.net.connection import Connection
+from sparkmirror.wire.protocol.api_versions import SASL_AUTHENTICATE, SASL_HANDSHAKE
+from sparkmirror.wire.protocol.error_codes import error_code
 from sparkmirror.wire.sasl import messages
 from sparkmirror.wire.sasl.mechanism import Login, Mechanism
 

@@ -20,11 +20,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sparkmirror.config.foreign_json import parse_json
-from sparkmirror.config.sasl import AWS_REGION, STS_REGION
+from sparkmirror.config.security.sasl import AWS_REGION, STS_REGION
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
-from sparkmirror.wire.sasl import web
+from sparkmirror.foreign_json import parse_json
 from sparkmirror.wire.sasl.aws_signing import Keys, Scope, Signable, authorization
+from sparkmirror.wire.sasl.oauth import web
 from sparkmirror.wire.secret_files import read_file
 
 CONTAINER_SERVER = "http://169.254.170.2"

@@ -13,7 +13,7 @@ import kafka.errors
 from kafka.net import sasl
 from kafka.net.sasl.abc import SaslMechanism
 
-from sparkmirror.config.sasl import MECHANISMS
+from sparkmirror.config.security.sasl import MECHANISMS
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.sasl.mechanism import Login, Mechanism
 

@@ -12,26 +12,26 @@ import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sparkmirror.config import sasl
-from sparkmirror.config.jaas import LoginModule
+from sparkmirror.config.security import sasl
+from sparkmirror.config.security.jaas import LoginModule
 from sparkmirror.errors import AuthenticationError, ConfigError
-from sparkmirror.wire.sasl.assertions import assertion_files, assertion_form
 from sparkmirror.wire.sasl.aws_credentials import Chain
 from sparkmirror.wire.sasl.gssapi import GssapiLogin
 from sparkmirror.wire.sasl.mechanism import Login
 from sparkmirror.wire.sasl.msk_iam import IamLogin, MskIamLogin, MskTokenLogin
-from sparkmirror.wire.sasl.oauthbearer import OAuthLogin, check_extensions
-from sparkmirror.wire.sasl.plain import PlainLogin
-from sparkmirror.wire.sasl.renewing import Renewing, Schedule
-from sparkmirror.wire.sasl.scram import ScramLogin
-from sparkmirror.wire.sasl.tokens import (
+from sparkmirror.wire.sasl.oauth.assertions import assertion_files, assertion_form
+from sparkmirror.wire.sasl.oauth.oauthbearer import OAuthLogin, check_extensions
+from sparkmirror.wire.sasl.oauth.tokens import (
     UNSECURED,
     EndpointTokens,
     FileTokens,
     UnsecuredTokens,
     client_credentials,
 )
-from sparkmirror.wire.sasl.web import TIMEOUT_SECONDS, address
+from sparkmirror.wire.sasl.oauth.web import TIMEOUT_SECONDS, address
+from sparkmirror.wire.sasl.plain import PlainLogin
+from sparkmirror.wire.sasl.renewing import Renewing, Schedule
+from sparkmirror.wire.sasl.scram import ScramLogin
 
 MakeContext = Callable[[Mapping[str, str]], ssl.SSLContext]
 """A TLS context for `ssl.*` options of a login module."""

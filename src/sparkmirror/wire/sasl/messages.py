@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from sparkmirror.wire.messages import encode_string, parsing
+from sparkmirror.wire.protocol.messages import encode_string, parsing
 
 # The first version of SaslAuthenticate that tells how long the session lasts (KIP-368).
 WITH_LIFETIME = 1

@@ -16,9 +16,9 @@ from concurrent.futures import Future
 
 from sparkmirror.errors import AuthenticationError
 from sparkmirror.wire.sasl.aws_signing import Keys, Scope, Signable, encode_query, presigned_query
-from sparkmirror.wire.sasl.jwt import Token
 from sparkmirror.wire.sasl.mechanism import Login, Mechanism
-from sparkmirror.wire.sasl.oauthbearer import OAuthBearer
+from sparkmirror.wire.sasl.oauth.jwt import Token
+from sparkmirror.wire.sasl.oauth.oauthbearer import OAuthBearer
 from sparkmirror.wire.sasl.renewing import Renewing, then
 
 VERSION = "2020_10_22"

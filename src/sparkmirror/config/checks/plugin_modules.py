@@ -1,0 +1,39 @@
+"""Which Python modules connectors may name, as `module:Class`.
+
+To import a module is to run it, and its import may be all that somebody wants. So connectors that
+come through the REST API name only modules that the worker's file lists; an mm2 file is its
+operator's, and may name any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sparkmirror.config.config_def import Definition, Key, Type
+from sparkmirror.config.findings import Settings
+
+PLUGIN_MODULES = "sparkmirror.plugin.modules"
+NOT_LISTED = f"{PLUGIN_MODULES} does not list its module"
+
+PLUGIN_KEYS = Definition(
+    Key(
+        name=PLUGIN_MODULES,
+        type=Type.LIST,
+        default=(),
+        doc="Python modules, with all below them, whose classes connectors may name as "
+        "`module:Class`: policies and filters of your own.",
+    )
+)
+
+
+def check_modules(settings: Settings, listed: Collection[str]) -> None:
+    """Note every class whose module is not among those `listed`, nor below one of them."""
+    for key, value in settings.values.items():
+        module, colon, _ = value.strip().partition(":")
+        if key.endswith(".class") and colon and not _is_listed(module, listed):
+            remedy = f"add {module} to {PLUGIN_MODULES} in the worker's file"
+            settings.findings.error(key, value, NOT_LISTED, remedy)
+
+
+def _is_listed(module: str, listed: Collection[str]) -> bool:
+    return any(module == each or module.startswith(f"{each}.") for each in listed)

@@ -1,0 +1,85 @@
+"""Settings of a JVM that say how its Kafka clients log in, where a file of ours says nothing.
+
+    KAFKA_OPTS="-Djava.security.auth.login.config=/etc/kafka/jaas.conf"
+
+    KafkaClient {
+        org.apache.kafka.common.security.plain.PlainLoginModule required
+        username="alice" password="...";
+    };
+
+Whoever starts the program hands KAFKA_OPTS over: `use_java_options`. Mirrors: Java's rule that
+`sasl.jaas.config` wins.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from sparkmirror.config.config_def import BadValue, Secret
+
+LOGIN_CONFIG = "java.security.auth.login.config"
+KRB5_CONF = "java.security.krb5.conf"
+CLIENT_SECTION = "KafkaClient"
+# Quoted texts and comments may hold braces that mean nothing.
+_PART = re.compile(
+    r"""(?P<skip>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|//[^\n]*|/\*.*?\*/)|(?P<brace>[{}])""",
+    re.DOTALL,
+)
+
+_in_use = [""]
+
+
+def use_java_options(kafka_opts: str) -> None:
+    """From now on, clients without a login of their own take the one that is in there."""
+    _in_use[0] = kafka_opts
+
+
+def java_property(kafka_opts: str, name: str) -> str | None:
+    """The value of -Dname=value; of several, Java takes the last."""
+    try:
+        words = shlex.split(kafka_opts)
+    except ValueError:  # a quote that is not closed
+        words = kafka_opts.split()
+    option = f"-D{name}="
+    found = [word.removeprefix(option) for word in words if word.startswith(option)]
+    # With two equals signs the file counts alone, as it does here.
+    return found[-1].removeprefix("=") if found else None
+
+
+def option_in_use(name: str) -> str | None:
+    """The value of -Dname=value in the KAFKA_OPTS that were handed over."""
+    return java_property(_in_use[0], name)
+
+
+def client_login() -> Secret | None:
+    """The login module of clients, as `sasl.jaas.config` has it; None if no file is named.
+
+    Raises:
+        BadValue: there is a file, but no login module of clients in it.
+    """
+    path = option_in_use(LOGIN_CONFIG)
+    if path is None:
+        return None
+    try:
+        return Secret(section_of(Path(path).read_text(encoding="utf-8"), CLIENT_SECTION))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadValue(f"is not set, and {LOGIN_CONFIG}={path} cannot be read: {error}") from error
+    except BadValue as bad:
+        reason = f"is not set, and the section {CLIENT_SECTION} of {path} {bad.reason}"
+        raise BadValue(reason, bad.remedy) from bad
+
+
+def section_of(text: str, name: str) -> str:
+    """What is between the braces of a section. Raises BadValue if there is no such section."""
+    start, begin, header = 0, 0, ""
+    for found in _PART.finditer(text):
+        if found["brace"] == "{":
+            header = _PART.sub("", text[start : found.start()]).replace(";", " ").strip()
+            begin = found.end()
+        elif found["brace"] == "}":
+            if header == name:
+                return text[begin : found.start()]
+            start, header = found.end(), ""
+    raise BadValue("is missing", f"write it as: {name} {{ ... }};")

@@ -1,0 +1,42 @@
+"""Families of keys that Kafka Connect knows and that do nothing here: each is explained when set.
+
+A family is everything under a prefix, such as `topic.creation.default.partitions`; its names are
+the user's own, so that no table of keys can have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sparkmirror.config.config_def import Definition
+from sparkmirror.config.findings import Settings
+
+NO_CONVERSION = "records are forwarded byte for byte, as with ByteArrayConverter"
+NO_CREATION = (
+    "remote topics are created like their source topics before anything is written to them"
+)
+NO_TRANSFORMS = "transforms does not name it"
+NO_PREDICATES = "there are no transformations for them to choose"
+NO_JMX = "there is no JMX here"
+CONVERTERS = dict.fromkeys(
+    (f"{part}.converter." for part in ("key", "value", "header")), NO_CONVERSION
+)
+OF_CONNECTORS = {
+    "topic.creation.": NO_CREATION,
+    "transforms.": NO_TRANSFORMS,
+    "predicates.": NO_PREDICATES,
+    **CONVERTERS,
+}
+OF_WORKERS = {"metrics.context.": NO_JMX, "topic.creation.": NO_CREATION, **CONVERTERS}
+
+
+def explain_families(
+    settings: Settings, families: Mapping[str, str], known: Definition | None = None
+) -> None:
+    """Say of each key under one of these prefixes why it does nothing; `known` ones say it."""
+    for name in settings.values:
+        if known is not None and name in known:
+            continue
+        for prefix, reason in families.items():
+            if name.startswith(prefix):
+                settings.findings.warn_key(name, f"has no effect: {reason}")

@@ -1,0 +1,55 @@
+"""The group that processes of one flow, or workers of one cluster, join: its name and its times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkmirror.config.config_def import Definition, Key, Type
+from sparkmirror.config.findings import Findings
+
+SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "session.timeout.ms", "heartbeat.interval.ms"
+
+GROUP_KEYS = Definition(
+    Key(
+        name=SESSION_TIMEOUT,
+        type=Type.INT,
+        default=10000,
+        at_least=1,
+        doc="A worker that is silent for so long is lost; if it led, another takes over.",
+    ),
+    Key(
+        name=HEARTBEAT_INTERVAL,
+        type=Type.INT,
+        default=3000,
+        at_least=1,
+        doc="How often a worker says that it is there; less than a third of the session timeout.",
+    ),
+    Key(
+        name="rebalance.timeout.ms",
+        type=Type.INT,
+        default=60000,
+        at_least=1,
+        doc="How long workers may take to join again when the group changes.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfig:
+    """The group of workers, and how they find out who is there."""
+
+    group_id: str
+    session_timeout_ms: int = 10000
+    heartbeat_interval_ms: int = 3000
+    rebalance_timeout_ms: int = 60000
+
+
+def check_group(group: GroupConfig, findings: Findings) -> None:
+    """A member has to be heard of at least once per session."""
+    if group.heartbeat_interval_ms >= group.session_timeout_ms:
+        findings.error(
+            HEARTBEAT_INTERVAL,
+            group.heartbeat_interval_ms,
+            f"not less than {SESSION_TIMEOUT} ({group.session_timeout_ms})",
+            "use a third of that",
+        )

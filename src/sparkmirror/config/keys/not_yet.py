@@ -1,0 +1,121 @@
+"""What MirrorMaker 2 and Connect can do and this version cannot: one table of features, and one of
+settings that ask for them.
+
+Nothing that is asked for is ignored in silence. A row that would leave other data on the target
+refuses the configuration; a row that leaves something out warns. A version that learns one of
+these deletes the row, and documentation and checks follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkmirror.config.config_def import Key, Status
+from sparkmirror.config.findings import Findings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """A setting, the values of it that ask for the feature, and what happens instead."""
+
+    key: str
+    asks: Callable[[Any], bool]
+    reason: str
+    remedy: str
+    refused: bool = False
+
+
+def _is(*values: object) -> Callable[[Any], bool]:
+    return lambda value: value in values
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A feature under the name that all documents use, and what there is instead."""
+
+    name: str
+    instead: str
+
+
+ABSENT = (
+    Absent("exactly once", "records are copied at least once; retries are idempotent"),
+    Absent("transformations and predicates", "records are copied unchanged"),
+    Absent(
+        "metrics over JMX or Prometheus",
+        "a line of the log per flow and minute, the status of connectors, `GET /health`",
+    ),
+    Absent(
+        "clusters of dedicated nodes",
+        "one `sparkmirror run` process works; a cluster of Connect workers takes over by itself",
+    ),
+    Absent(
+        "connectors spread over several workers",
+        "the leader runs all of them; a Spark cluster spreads their tasks over machines",
+    ),
+    Absent("standalone Connect workers", "`sparkmirror worker` with a distributed worker's file"),
+    Absent(
+        "Java plugins",
+        "replication policies, filters and forwarding admins are Python classes; the config "
+        "providers for files, directories and the environment, and basic authentication of the "
+        "REST API, are built in",
+    ),
+    Absent("connectors other than MirrorMaker 2's three", "Kafka Connect"),
+)
+
+NOT_YET = (
+    Lacking(
+        key="exactly.once.source.support",
+        asks=_is("enabled"),
+        reason="exactly once is not in this version yet; records are copied at least once",
+        remedy="set it to disabled",
+        refused=True,
+    ),
+    Lacking(
+        key="exactly.once.source.support",
+        asks=_is("preparing"),
+        reason="exactly once is not in this version yet, so there is nothing to prepare; records "
+        "are copied at least once",
+        remedy="set it to disabled to say that you know",
+    ),
+    Lacking(
+        key="exactly.once.support",
+        asks=_is("required"),
+        reason="exactly once is not in this version yet; records are copied at least once",
+        remedy="set it to requested",
+        refused=True,
+    ),
+    Lacking(
+        key="transforms",
+        asks=bool,
+        reason="transformations are not in this version yet; records are copied unchanged",
+        remedy="take it away",
+        refused=True,
+    ),
+    Lacking(
+        key="dedicated.mode.enable.internal.rest",
+        asks=_is(True),
+        reason="processes do not share a flow in this version yet: one copies, others stand by",
+        remedy="set it to false to say that you know",
+    ),
+)
+
+
+def check_not_yet(values: Mapping[str, Any], findings: Findings) -> None:
+    """Note every parsed value that asks for something this version lacks."""
+    for row in NOT_YET:
+        if row.key not in values or not row.asks(values[row.key]):
+            continue
+        if row.refused:
+            findings.error(row.key, values[row.key], row.reason, row.remedy)
+        else:
+            findings.warn_key(row.key, f"{row.reason}; {row.remedy}")
+
+
+def status_of(key: Key) -> tuple[Status, str]:
+    """What setting `key` does in this version, and the reason when that is not everything."""
+    reasons = [row.reason for row in NOT_YET if row.key == key.name]
+    if reasons:
+        return Status.NOT_YET, reasons[0]
+    return key.status, key.reason

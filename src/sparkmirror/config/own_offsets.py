@@ -1,0 +1,37 @@
+"""A connector's own offsets topic: `offsets.storage.topic` of a source connector (KIP-618).
+
+Runs on: worker and executor. Pure. The topic is on the cluster that the connector's records go to,
+and has the settings of the worker's own (`offset.storage.*`). What a connector stored before it had
+one is in the worker's topic, which is read too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from sparkmirror.config.clients import ProducerConfig
+from sparkmirror.config.worker_config import WorkerConfig
+
+
+class OffsetsSettings(Protocol):
+    """The part of a connector's settings that is needed here."""
+
+    @property
+    def offsets_storage_topic(self) -> str | None: ...
+    @property
+    def producer(self) -> ProducerConfig: ...
+
+
+def with_own_offsets(worker: WorkerConfig, connector: OffsetsSettings) -> WorkerConfig:
+    """The worker as it stores the positions of `connector`; itself if that has no topic of its own.
+
+    Only the offsets topic, `client` and `producer` differ: for positions, and for nothing else.
+    """
+    topic, producer = connector.offsets_storage_topic, connector.producer
+    is_same = topic == worker.offset_storage_topic and worker.client.is_same_cluster(
+        producer.client
+    )
+    if topic is None or is_same:
+        return worker
+    return replace(worker, offset_storage_topic=topic, client=producer.client, producer=producer)

@@ -1,0 +1,5 @@
+"""Java regular expressions in Python, matched in linear time.
+
+May import: errors.
+Start reading: java_regex.
+"""

@@ -1,0 +1,5 @@
+"""What the TLS and SASL settings of one client must say together.
+
+May import: config.keys, config.files.
+Start reading: sasl, tls_checks.
+"""

@@ -1,0 +1,154 @@
+"""The checkpoints topic of a flow: what it says of each group, and what is added to it.
+
+Runs on: worker, in the checkpoint connector's thread; the writer reports from its own.
+Mirrors: org.apache.kafka.connect.mirror.CheckpointStore (4.4), and what Connect does with the
+records of a checkpoint task.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from sparkmirror.batches.records import Record
+from sparkmirror.connect.storage.record_producer import KeyValueTime, OnDone
+from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.checkpoints import CheckpointStore
+from sparkmirror.mirror.records import (
+    Checkpoint,
+    RecordError,
+    UnsupportedVersionError,
+    encode_checkpoint_offset_key,
+)
+from sparkmirror.types import TopicPartition
+
+log = logging.getLogger(__name__)
+
+# Of one record batch: well below what any broker accepts.
+BATCH_BYTES = 256 << 10
+
+
+class Writer(Protocol):
+    """What a `RecordWriter` does for a checkpoint log."""
+
+    def send(
+        self,
+        topic: str,
+        partition: int,
+        records: Sequence[KeyValueTime],
+        on_done: OnDone | None = None,
+    ) -> None:
+        """Write records as one batch; returns at once."""
+
+
+class Offsets(Protocol):
+    """What `SourceOffsets` does for a checkpoint log."""
+
+    def note(self, key: bytes) -> None:
+        """A record of this key was stored."""
+
+
+class CheckpointLog:
+    """The last checkpoint of every group, as the topic has it or will have it.
+
+    Groups of other workers, and groups that are not followed any more, are remembered too: they may
+    be followed later. `malformed` counts records that could not be read.
+    """
+
+    def __init__(self, topic: str, connector: str, writer: Writer, offsets: Offsets) -> None:
+        self.topic = topic
+        self.malformed = 0
+        self._connector = connector
+        self._writer = writer
+        self._offsets = offsets
+        self._store = CheckpointStore()
+        self._lost = threading.Event()
+
+    @property
+    def has_lost_some(self) -> bool:
+        """Whether checkpoints that are remembered were refused: the topic must be loaded again."""
+        return self._lost.is_set()
+
+    def load(self, records: Iterable[Record]) -> None:
+        """Take over all records of the topic, and nothing else.
+
+        Raises:
+            UnsupportedVersionError: a later MirrorMaker wrote one; then nothing is known.
+        """
+        self.forget()
+        found = [checkpoint for record in records for checkpoint in self._read(record)]
+        for checkpoint in found:
+            self._store.add(checkpoint)
+
+    def forget(self) -> None:
+        """Start without any checkpoint."""
+        self._lost.clear()
+        self._store = CheckpointStore()
+
+    def of_group(self, group: str) -> Mapping[TopicPartition, Checkpoint]:
+        """The last checkpoints of a group, by downstream partition."""
+        return self._store.of_group(group)
+
+    def by_group(self) -> Mapping[str, Mapping[TopicPartition, Checkpoint]]:
+        """The last checkpoints of all groups that have any."""
+        return self._store.by_group()
+
+    def append(self, checkpoints: Sequence[Checkpoint], timestamp_ms: int) -> None:
+        """Remember checkpoints, then write them."""
+        for checkpoint in checkpoints:
+            self._store.add(checkpoint)
+        for chunk in _chunks(checkpoints):
+            rows = [(c.encode_key(), c.encode_value(), timestamp_ms) for c in chunk]
+            self._writer.send(self.topic, 0, rows, self._reporter(chunk))
+
+    def _reporter(self, checkpoints: Sequence[Checkpoint]) -> OnDone:
+        keys = [
+            encode_checkpoint_offset_key(self._connector, c.group, c.topic, c.partition)
+            for c in checkpoints
+        ]
+
+        def on_done(error: KafkaError | None) -> None:
+            if error is not None:
+                self._lost.set()
+                return
+            for key in keys:
+                self._offsets.note(key)
+
+        return on_done
+
+    def _read(self, record: Record) -> Iterator[Checkpoint]:
+        if record.value is None:
+            return
+        try:
+            yield Checkpoint.decode(record.key or b"", record.value)
+        except UnsupportedVersionError:
+            raise
+        except RecordError as error:
+            if not self.malformed:
+                log.warning(
+                    "offset %d of '%s' cannot be read and is skipped, as all later ones like it: "
+                    "%s",
+                    record.offset,
+                    self.topic,
+                    error,
+                )
+            self.malformed += 1
+
+
+def _chunks(checkpoints: Sequence[Checkpoint]) -> Iterator[list[Checkpoint]]:
+    """Pieces that fit into a batch each."""
+    chunk: list[Checkpoint] = []
+    room = BATCH_BYTES
+    for checkpoint in checkpoints:
+        # Names and metadata vary; offsets, version and the record's own overhead do not.
+        text = f"{checkpoint.group}{checkpoint.topic}{checkpoint.metadata}"
+        size = 64 + len(text.encode())
+        if chunk and size > room:
+            yield chunk
+            chunk, room = [], BATCH_BYTES
+        chunk.append(checkpoint)
+        room -= size
+    if chunk:
+        yield chunk

@@ -1,0 +1,137 @@
+"""Which groups of the source a flow follows, and what they committed there.
+
+Runs on: worker, in the checkpoint connector's thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
+
+from sparkmirror.config.mirror_configs import CheckpointConfig
+from sparkmirror.connect.denied_topics import plain_names
+from sparkmirror.connect.naming import some_names
+from sparkmirror.errors import KafkaError, told_if_denied
+from sparkmirror.mirror.checkpoints import CommittedOffset
+from sparkmirror.mirror.filters import (
+    GroupFilter,
+    TopicFilter,
+    describe_group_filter,
+    describe_topic_filter,
+    make_group_filter,
+)
+from sparkmirror.mirror.group_offsets import GroupListing, select_consuming, select_groups
+from sparkmirror.mirror.permissions import DESCRIBE, Feature, Place, meanwhile
+from sparkmirror.types import FlowName, TopicPartition
+from sparkmirror.wire.admin import group_admin
+from sparkmirror.wire.principal import principal_of
+
+log = logging.getLogger(__name__)
+
+Committed = dict[str, dict[TopicPartition, CommittedOffset]]
+
+
+class SourceGroups(Protocol):
+    """What is asked of the source's `GroupAdmin`."""
+
+    def list_groups(self) -> list[group_admin.GroupListing]:
+        """All groups that are shown to us."""
+
+    def committed_offsets(
+        self, group_ids: Iterable[str]
+    ) -> Mapping[str, dict[TopicPartition, group_admin.GroupOffset] | KafkaError]:
+        """All that each group committed."""
+
+
+class FollowedGroups:
+    """The groups of one flow. Owned by one thread."""
+
+    def __init__(self, flow: FlowName, config: CheckpointConfig, topic_filter: TopicFilter) -> None:
+        self.names: tuple[str, ...] = ()
+        self.is_known = False
+        self._flow = flow
+        self._config = config
+        self._group_filter: GroupFilter = make_group_filter(config)
+        self._topic_filter = topic_filter
+        self._said_of_left_out = ""
+        self._said_of_none = ""
+
+    def refresh(self, source: SourceGroups) -> None:
+        """Find the groups that are followed: those with offsets in topics of the flow.
+
+        Raises:
+            KafkaError: the source does not tell its groups.
+        """
+        listings = [
+            GroupListing(found.group_id, found.protocol_type, found.type)
+            for found in source.list_groups()
+        ]
+        wanted = select_groups(listings, self._group_filter).groups
+        # A group that may not be described is not listed; asked for by its name, the cluster tells.
+        listed = {listing.group for listing in listings}
+        hidden = [name for name in plain_names(self._config.groups) if name not in listed]
+        committed, errors = self.committed(source, (*wanted, *hidden))
+        consuming = select_consuming(committed, self._topic_filter)
+        # Of a group that cannot be asked now, the last answer holds.
+        kept = [group for group in self.names if group in errors]
+        self._say_none(None if consuming.groups or errors else self._why_none(listed, wanted))
+        self._follow((*consuming.groups, *kept))
+
+    def committed(
+        self, source: SourceGroups, groups: tuple[str, ...] | None = None
+    ) -> tuple[Committed, dict[str, KafkaError]]:
+        """What each group committed on the source, and of which groups it cannot be read."""
+        committed: Committed = {}
+        errors: dict[str, KafkaError] = {}
+        asked = self.names if groups is None else groups
+        for group, found in source.committed_offsets(asked).items():
+            if isinstance(found, KafkaError):
+                errors[group] = found
+            else:
+                committed[group] = {tp: CommittedOffset(*offset) for tp, offset in found.items()}
+        self._say_left_out(errors)
+        return committed, errors
+
+    def _follow(self, groups: tuple[str, ...]) -> None:
+        new, gone = set(groups) - set(self.names), set(self.names) - set(groups)
+        if new:
+            log.info("[%s] follows %d more groups: %s", self._flow, len(new), some_names(new))
+        if gone:
+            log.info("[%s] %d groups are gone: %s", self._flow, len(gone), some_names(gone))
+        self.names = groups
+        self.is_known = True
+
+    def _say_left_out(self, errors: Mapping[str, KafkaError]) -> None:
+        text = f"{some_names(set(errors))}: {_why(next(iter(errors.values())))}" if errors else ""
+        if text and text != self._said_of_left_out:
+            log.warning("[%s] %d groups are left out, %s", self._flow, len(errors), text)
+        self._said_of_left_out = text
+
+    def _why_none(self, listed: Collection[str], wanted: Collection[str]) -> str:
+        """Why no group is followed although no broker denied anything.
+
+        A group that we may not describe is not listed. Still no command is suggested: the first ACL
+        of a group takes access away from all others where `allow.everyone.if.no.acl.found` is true.
+        """
+        client, config = self._config.source_client, self._config
+        who = principal_of(client)
+        if not listed:
+            return f"'{client.alias}' lists no groups for {who}"
+        lists = f"of the groups that '{client.alias}' lists for {who}"
+        if not wanted:
+            return f"{lists}, the group filter accepts none ({describe_group_filter(config)})"
+        return (
+            f"{lists} and the group filter accepts, none has committed an offset in a topic that "
+            f"the topic filter accepts ({describe_topic_filter(config)})"
+        )
+
+    def _say_none(self, why: str | None) -> None:
+        if why is not None and why != self._said_of_none:
+            log.info("[%s] no groups to follow: %s", self._flow, why)
+        self._said_of_none = why or ""
+
+
+def _why(error: KafkaError) -> str:
+    """Why a group cannot be asked; if a right is missing, what goes on."""
+    return told_if_denied(error, meanwhile(Feature.CHECKPOINTS, Place.GROUPS, DESCRIBE))

@@ -1,0 +1,147 @@
+"""Gives consumer groups their translated offsets on the target: `sync.group.offsets.enabled`.
+
+Runs on: worker, in the checkpoint connector's thread. The rules are in `mirror.group_offsets`: a
+group in use on the target is not touched, and no offset goes back. Why a group was not written is
+logged once, and again when the reason changes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sparkmirror.connect.checkpoint.group_plans import TargetGroups, is_in_use, plan_on_target
+from sparkmirror.connect.naming import some_names
+from sparkmirror.errors import DeniedError, KafkaError, told
+from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
+from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
+from sparkmirror.mirror.records import Checkpoint
+from sparkmirror.types import FlowName, TopicPartition
+from sparkmirror.wire.access import DENIALS, Resource, needing
+
+log = logging.getLogger(__name__)
+
+# Nothing is wrong, and nobody can do anything about it.
+QUIET = frozenset({NotWritten.NO_CHECKPOINT, NotWritten.UNCHANGED})
+
+
+Outcomes = Mapping[TopicPartition, KafkaError | None]
+
+
+class SyncedGroups(TargetGroups, Protocol):
+    """What is asked of the target's `GroupAdmin`, of which one round may write thousands."""
+
+    def alter_many(
+        self,
+        wanted: Mapping[str, Mapping[TopicPartition, tuple[int, str]]],
+        is_stopping: Callable[[], bool],
+    ) -> Mapping[str, Outcomes]:
+        """Commit for groups without members."""
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """One round: partitions written of each group, and why the other groups were left alone."""
+
+    written: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, NotWritten] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> Counter[NotWritten]:
+        """How many groups were left alone for each reason."""
+        return Counter(self.reasons.values())
+
+
+class GroupSync:
+    """Writes the offsets of one flow's groups. Owned by one thread."""
+
+    def __init__(self, flow: FlowName, target: SyncedGroups) -> None:
+        self._flow = flow
+        self._target = target
+        # What was last said of each group.
+        self._said: dict[str, str] = {}
+
+    def run(
+        self,
+        groups: Collection[str],
+        checkpoints: Mapping[str, Mapping[TopicPartition, Checkpoint]],
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> SyncReport:
+        """One round over `groups`; those without checkpoints cost nothing.
+
+        Never raises for a single group: its error is in the report, and it is tried again. Asked
+        between two writes, `is_stopping` ends the round: each group's is a request of its own.
+        """
+        planned = plan_on_target(groups, checkpoints, self._target)
+        plans = planned.plans
+        report = SyncReport(errors={group: _told(error) for group, error in planned.errors.items()})
+        wanted = {group: plan.write for group, plan in plans.items() if plan.write}
+        self._say_reset(plans)
+        for group, outcome in self._target.alter_many(wanted, is_stopping).items():
+            self._note_written(group, outcome, report)
+        for group, plan in plans.items():
+            if not plan.write:
+                self._note_kept(group, plan, report)
+        self._said = {group: said for group, said in self._said.items() if group in plans}
+        return report
+
+    # -- one group ---------------------------------------------------------------------------------
+
+    def _say_reset(self, plans: Mapping[str, GroupPlan]) -> None:
+        for group, plan in plans.items():
+            if plan.reset_by_others:
+                log.warning(
+                    "[%s] group '%s' has no offset any more on the target in %s: written again",
+                    self._flow,
+                    group,
+                    some_names(plan.reset_by_others),
+                )
+
+    def _note_kept(self, group: str, plan: GroupPlan, report: SyncReport) -> None:
+        kept = plan.kept.values()
+        told = (why for why in (NotWritten.BEYOND_END, NotWritten.ALREADY_AHEAD) if why in kept)
+        reason = plan.reason or next(told, NotWritten.UNCHANGED)
+        where = [tp for tp, why in plan.kept.items() if why is reason and why not in QUIET]
+        report.reasons[group] = reason
+        self._explain(group, reason, report.errors.get(group) or some_names(where))
+
+    def _note_written(self, group: str, outcome: Outcomes, report: SyncReport) -> None:
+        failed = {tp: error for tp, error in outcome.items() if error is not None}
+        if any(is_in_use(error) for error in failed.values()):
+            # Its first member came between the look and the write.
+            report.reasons[group] = NotWritten.ACTIVE
+            self._explain(group, NotWritten.ACTIVE, "")
+            return
+        if failed:
+            report.errors[group] = _told(next(iter(failed.values())))
+            text = f"{some_names(failed)} not written: {report.errors[group]}"
+            self._say(group, text, logging.WARNING)
+        else:
+            self._said.pop(group, None)
+        if len(failed) < len(outcome):
+            report.written[group] = len(outcome) - len(failed)
+
+    def _explain(self, group: str, reason: NotWritten, detail: str) -> None:
+        level = logging.DEBUG if reason in QUIET else logging.INFO
+        if reason in (NotWritten.NOT_DESCRIBED, NotWritten.OFFSETS_UNREAD):
+            level = logging.WARNING
+        more = f" ({detail})" if detail else ""
+        self._say(group, f"not written: {reason.value}{more}", level)
+
+    def _say(self, group: str, text: str, level: int) -> None:
+        if self._said.get(group) != text:
+            self._said[group] = text
+            log.log(level, "[%s] offsets of group '%s' on the target: %s", self._flow, group, text)
+
+
+def _told(error: KafkaError) -> str:
+    """The error; of a denial also what goes on."""
+    if not isinstance(error, DeniedError):
+        return str(error)
+    is_group = DENIALS[error.code] is Resource.GROUP
+    place = Place.GROUPS if is_group else Place.REMOTE
+    return told(needing(error, READ), meanwhile(Feature.GROUP_OFFSETS, place, READ))

@@ -1,0 +1,81 @@
+"""Topics that are to be copied and that the source does not show: which of them may not be seen.
+
+Runs on: worker, on the connector's thread. A cluster leaves out of its list what may not be
+described, so such a topic looks as if it were not there; asked for by its name, the cluster tells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+
+from sparkmirror.config.mirror_configs import SourceConfig
+from sparkmirror.connect.naming import some_names
+from sparkmirror.connect.warn_once import Complaints
+from sparkmirror.errors import DeniedError, told
+from sparkmirror.mirror.filters import describe_topic_filter
+from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
+from sparkmirror.wire.access import needing
+from sparkmirror.wire.admin.admin import Admin
+from sparkmirror.wire.principal import principal_of
+
+PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)
+
+
+class HiddenTopics:
+    """Says which topics of one flow cannot be copied for lack of rights; one round is `look`."""
+
+    def __init__(self, config: SourceConfig, wants: Callable[[str], bool], source: Admin) -> None:
+        self._config = config
+        self._wants = wants
+        self._source = source
+        self._complaints = Complaints(str(config.flow))
+
+    def look(
+        self,
+        seen: Collection[str],
+        gone: Iterable[str],
+        shown: Collection[str] = (),
+        cycles: Collection[str] = (),
+    ) -> set[str]:
+        """Of the topics to copy some are `seen`; those that are `gone` were until now.
+
+        `shown` are all topics that the source lists, also those that are not to be copied; the
+        topic filter accepts `cycles`, but they come from the target.
+
+        Returns:
+            Those that may not be seen (any more).
+        """
+        named = filter(self._wants, plain_names(self._config.topics))
+        missing = {*gone, *named} - set(seen)
+        errors = self._source.find_topics(sorted(missing)) if missing else {}
+        without = meanwhile(Feature.COPY, Place.COPIED, READ)
+        wrong = {
+            topic: told(needing(error, READ), without)
+            for topic, error in errors.items()
+            if isinstance(error, DeniedError)
+        }
+        nothing = {} if seen or wrong else {"": self._nothing(bool(shown), cycles)}
+        self._complaints.report(wrong | nothing)
+        return set(wrong)
+
+    def _nothing(self, has_any: bool, cycles: Collection[str]) -> str:
+        """No broker denied anything, so no command is suggested: the first ACL of a topic takes
+        access away from all others where `allow.everyone.if.no.acl.found` is true.
+        """
+        client = self._config.source_client
+        who = principal_of(client)
+        if not has_any:
+            return f"nothing to copy: '{client.alias}' lists no topics for {who}"
+        lists = f"nothing to copy: of the topics that '{client.alias}' lists for {who}, the topic"
+        if cycles:
+            return (
+                f"{lists} filter only accepts copies, which are not copied back in a circle: "
+                f"{some_names(cycles)}"
+            )
+        return f"{lists} filter accepts none ({describe_topic_filter(self._config)})"
+
+
+def plain_names(patterns: Iterable[str]) -> list[str]:
+    """Those that are, or could be, the name of one topic or group."""
+    return [pattern for pattern in patterns if PLAIN_NAME.fullmatch(pattern)]

@@ -1,0 +1,157 @@
+"""What the REST API asks of a worker, and what it is answered; the words are Kafka Connect's.
+
+Runs on: worker. Pure: types only. `Herder` is implemented by connect/runtime/herder.py.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sparkmirror.errors import MirrorError
+
+Json = dict[str, Any]
+# One row of a connector's offsets: the source partition, and the offset or None (no offset).
+OffsetRow = tuple[Json, Json | None]
+
+# How the trace of what runs begins when a part of its work is not done; `status` looks for it.
+DEGRADED = "DEGRADED: "
+
+
+class State(enum.StrEnum):
+    """States of connectors and of tasks."""
+
+    UNASSIGNED = "UNASSIGNED"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    FAILED = "FAILED"
+    RESTARTING = "RESTARTING"
+    STOPPED = "STOPPED"
+
+
+class TargetState(enum.StrEnum):
+    """What a connector shall be, by the user's will."""
+
+    STARTED = "STARTED"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorInfo:
+    """A connector's settings as they were sent, and how many tasks it has."""
+
+    name: str
+    config: Mapping[str, str | None]
+    tasks: int
+    type: str = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """One task. `trace` and `version` are left out of answers when empty."""
+
+    id: int
+    state: State
+    worker_id: str
+    trace: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorStatus:
+    """A connector and its tasks, by number."""
+
+    name: str
+    state: State
+    worker_id: str
+    tasks: Sequence[TaskStatus] = ()
+    trace: str = ""
+    version: str = ""
+    type: str = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggerLevel:
+    """`last_modified` is in milliseconds; None when nobody has changed it."""
+
+    level: str
+    last_modified: int | None = None
+
+
+class RequestError(MirrorError):
+    """A request that is answered with an error: `status` is HTTP's, the text is Connect's."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(status, text)
+        self.status = status
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class NotLeader(MirrorError):
+    """Only the leader may do it. `leader_url` is empty while there is none."""
+
+    def __init__(self, leader_url: str) -> None:
+        super().__init__(leader_url)
+        self.leader_url = leader_url
+
+
+class Herder(Protocol):
+    """A worker, as its REST API sees it. For any thread; methods block.
+
+    Each may raise RequestError; those that change something may raise NotLeader.
+    """
+
+    def root(self) -> Json:
+        """Version, commit, kafka_cluster_id."""
+
+    def health(self) -> tuple[str, str]:
+        """'healthy', 'starting' or 'unhealthy', and the message."""
+
+    def connectors(self) -> Sequence[str]: ...
+    def connector_info(self, name: str) -> ConnectorInfo: ...
+    def connector_status(self, name: str) -> ConnectorStatus: ...
+    def task_configs(self, name: str) -> Sequence[Mapping[str, str]]: ...
+    def task_status(self, name: str, task: int) -> TaskStatus: ...
+
+    def create(
+        self, name: str, config: Mapping[str, str | None], initial_state: TargetState | None
+    ) -> ConnectorInfo:
+        """A new connector; 409 when there is one of that name."""
+
+    def put_config(self, name: str, config: Mapping[str, str | None]) -> tuple[bool, ConnectorInfo]:
+        """Replace the settings; whether the connector is new, and what it is now."""
+
+    def patch_config(self, name: str, patch: Mapping[str, str | None]) -> ConnectorInfo:
+        """Change some settings; None deletes one."""
+
+    def delete(self, name: str) -> None: ...
+    def set_target_state(self, name: str, state: TargetState) -> None: ...
+
+    def restart_connector(
+        self, name: str, *, include_tasks: bool, only_failed: bool
+    ) -> ConnectorStatus | None:
+        """None for the connector alone (done when it returns); else the states to expect."""
+
+    def restart_task(self, name: str, task: int) -> None: ...
+    def active_topics(self, name: str) -> Sequence[str]: ...
+    def reset_active_topics(self, name: str) -> None: ...
+    def offsets(self, name: str) -> Sequence[OffsetRow]: ...
+    def alter_offsets(self, name: str, rows: Sequence[OffsetRow]) -> str:
+        """What was done, as Connect says it."""
+
+    def reset_offsets(self, name: str) -> str: ...
+
+    def plugins(self, *, connectors_only: bool) -> Sequence[Json]: ...
+    def plugin_definitions(self, plugin: str, version: str | None) -> Sequence[Json]: ...
+    def validate(self, plugin: str, config: Mapping[str, str | None]) -> Json: ...
+
+    def loggers(self) -> Mapping[str, LoggerLevel]: ...
+    def logger(self, name: str) -> LoggerLevel | None: ...
+    def set_logger(self, name: str, level: str, *, cluster: bool) -> Sequence[str] | None:
+        """The loggers that changed; None when the whole cluster is told."""

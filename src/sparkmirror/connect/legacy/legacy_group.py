@@ -1,0 +1,341 @@
+"""MirrorMaker 1's consumer group on the source: where the copy begins, and what it commits.
+
+Runs on: worker, beside the source connector of the flow. The tasks store their positions in the
+flow's offsets topic as always. Before they start, the group's offsets are put there where they
+are the newer ones; from then on, and at the end, what is stored there is committed for the group.
+So the group is never ahead of what the target has confirmed. Positions of a topic that was deleted
+are not committed for the one that has its name now (by topic ids, so with 2.8 or later).
+A group has no members while sparkmirror copies: if it has some, MirrorMaker 1 runs, and this
+process ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from sparkmirror.config.clients import ProducerConfig
+from sparkmirror.config.mm2 import FlowConfig
+from sparkmirror.connect.checkpoint.group_plans import is_in_use
+from sparkmirror.connect.legacy.legacy_topics import fewer_partitions
+from sparkmirror.connect.naming import some_names
+from sparkmirror.connect.runtime.flow_group import raise_together
+from sparkmirror.connect.scheduler import Ticker
+from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.storage.kafka_based_log import now_ms
+from sparkmirror.connect.storage.offset_backing_store import OffsetStore, StoredPosition
+from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.errors import BrokerError, KafkaError, MirrorError, TransportError
+from sparkmirror.mirror.positions.group_positions import (
+    IDLE,
+    changed_by_others,
+    commit_mark,
+    only_stored,
+    plan_commit,
+    plan_corrections,
+    plan_seeds,
+)
+from sparkmirror.mirror.positions.partitioner import partition_for_key
+from sparkmirror.mirror.positions.provenance import Provenance
+from sparkmirror.mirror.records import encode_offset_key, encode_offset_value
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.admin.admin import Admin
+from sparkmirror.wire.admin.group_admin import GroupAdmin, GroupOffset
+from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+
+log = logging.getLogger(__name__)
+
+WATCH_SECONDS = 5.0
+# The first commit after a start, or after new partitions: a crash right then loses no position.
+FIRST_COMMIT_SECONDS = 1.0
+# Each commit reads the offsets topic.
+LEAST_SECONDS = 0.5
+# Brokers forget offsets of a group without members a week (offsets.retention.minutes) after their
+# last commit, also of partitions that have nothing new.
+RENEW_SECONDS = 3600.0
+WRITE_SECONDS = 30.0
+LAST_REQUEST_SECONDS = 3.0
+
+NOT_YET = "nothing is copied before that"
+IN_USE = (
+    "group '{group}' has active members on '{alias}' ({state}): MirrorMaker 1 runs; stop all of "
+    "its processes first, or both would copy every record"
+)
+
+
+class LegacyGroup:
+    """The group of one flow. `failure` is what the process has to end for."""
+
+    def __init__(
+        self, flow: FlowConfig, source: SourceConnector, group: str, interval_ms: int
+    ) -> None:
+        self.name = f"group {group}"
+        self.failure: MirrorError | None = None
+        self.is_committed = True
+        self._flow = flow
+        self._group = group
+        self._source = source
+        self._interval = max(interval_ms / 1000, LEAST_SECONDS)
+        self._store = OffsetStore.of(flow.worker, flow.source)
+        self._target_id = ""
+        self._ours: set[TopicPartition] = set()
+        self._seen: set[TopicPartition] = set()
+        self._next_commit = 0.0
+        self._pause = FIRST_COMMIT_SECONDS
+        self._next_renewal = 0.0
+        self._admins: list[Admin] = []
+        self._ticker = Ticker(str(flow.name))
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def connect(self) -> None:
+        """Look at both clusters; nothing is changed.
+
+        Raises:
+            KafkaError: the group is in use, or a cluster cannot be reached.
+        """
+        config = self._flow.source
+        self._groups = GroupAdmin(config.source_client, config.admin_timeout_ms)
+        self._admins.append(self._groups)
+        self._target = Admin(config.target_client, config.admin_timeout_ms)
+        self._admins.append(self._target)
+        self._target_id = self._target.cluster_id()
+        raise_together([*self._members(), *fewer_partitions(config, self._groups, self._target)])
+
+    def disconnect(self) -> None:
+        """Close what `connect` opened."""
+        for admin in self._admins:
+            admin.close()
+
+    def start(self) -> None:
+        """Put the group's offsets where the tasks look for them; before any of them starts.
+
+        Raises:
+            KafkaError: MirrorMaker 1 has been started, or offsets cannot be read or written.
+        """
+        self.refuse_members()
+        self._store.prepare(self._target, self._flow.source.target_client)
+        # Before the offsets: those of a topic that is replaced right now get the old one's id.
+        topic_ids = self._topic_ids()
+        stored = {tp: at.next_offset for tp, at in self._stored(topic_ids).items()}
+        committed = self._committed()
+        seeds = plan_seeds(stored, committed, commit_mark(self._target_id), topic_ids)
+        self._write(seeds, topic_ids)
+        self._say_begin(len(seeds), stored, committed)
+        self._next_renewal = time.monotonic()
+        self._ticker.repeat("looking at the group", WATCH_SECONDS, self._watch, delayed=True)
+        tick = min(self._interval, FIRST_COMMIT_SECONDS)
+        self._ticker.repeat("committing for the group", tick, self._commit_if_due, delayed=True)
+        self._ticker.start()
+
+    def stop(self) -> None:
+        """Begin nothing new; the last commit comes with `join`."""
+        self._ticker.stop()
+
+    def join(self, seconds: float) -> bool:
+        """The tasks have ended: commit what they have stored last; tells whether that worked."""
+        try:
+            if not self._ticker.join(max(seconds, LAST_REQUEST_SECONDS)):
+                raise TransportError("an earlier commit is still under way")
+            self.commit(everything=True)
+        except MirrorError as error:
+            self.is_committed = False
+            log.warning(
+                "[%s] the last offsets are not committed for group '%s': %s; MirrorMaker 1 would "
+                "copy again what came after its last commit",
+                self._flow.name,
+                self._group,
+                error,
+            )
+        self.disconnect()
+        return self.is_committed
+
+    @property
+    def last_error(self) -> str:
+        """Why the last commit failed; empty when it went well."""
+        return self._ticker.last_error
+
+    # -- the group ---------------------------------------------------------------------------------
+
+    def refuse_members(self) -> None:
+        """Raise KafkaError if the group has members."""
+        for error in self._members():
+            raise error
+
+    def _members(self) -> list[MirrorError]:
+        """What is wrong with the group: that it is in use, or that nobody tells."""
+        state, error = self._groups.describe_groups([self._group])[self._group]
+        if error is not None:
+            return [error]
+        return [] if state in IDLE else [self._in_use(state)]
+
+    def commit(self, *, everything: bool) -> None:
+        """Commit what is stored of the partitions that are copied.
+
+        Raises:
+            KafkaError: the group is in use, or a partition's offset was refused.
+        """
+        partitions = {tp for task in self._source.assignment for tp in task}
+        if not partitions:
+            return
+        topic_ids = self._topic_ids()
+        wanted = self._wanted(sorted(partitions), topic_ids)
+        committed = self._committed()
+        corrected = plan_corrections(committed, self._target_id, topic_ids, partitions)
+        mark = commit_mark(self._target_id)
+        self._say_changed(changed_by_others(self._ours, committed, mark, wanted))
+        changes = plan_commit(corrected | wanted, committed, everything=everything)
+        outcomes = self._groups.alter_offsets(self._group, changes)
+        for error in outcomes.values():
+            if is_in_use(error):
+                raise self._in_use("its commit was refused")
+            # Of a topic that was just deleted, the group's offsets are gone, too.
+            if error is not None and not _is_gone(error):
+                raise error
+        self._ours |= {tp for tp, error in outcomes.items() if error is None}
+
+    def _wanted(
+        self, partitions: Iterable[TopicPartition], topic_ids: Mapping[str, bytes]
+    ) -> dict[TopicPartition, tuple[int, str]]:
+        """What the group should have, marked with the topic that the position is of."""
+        stored = self._stored(topic_ids)
+        wanted = {}
+        for tp in partitions:
+            if (position := stored.get(tp)) is not None:
+                topic_id = position.provenance.topic_id or topic_ids.get(tp.topic, b"")
+                mark = commit_mark(self._target_id, topic_id)
+                wanted[tp] = (position.next_offset, mark)
+        return wanted
+
+    def _commit_if_due(self) -> None:
+        """Soon after the assignment has changed, then less and less often, at last as asked."""
+        now = time.monotonic()
+        partitions = {tp for task in self._source.assignment for tp in task}
+        if not partitions <= self._seen:
+            self._seen |= partitions
+            self._pause = min(FIRST_COMMIT_SECONDS, self._interval)
+            self._next_commit = now + self._pause
+        if not partitions or now < self._next_commit:
+            return
+        self._pause = min(self._pause * 2, self._interval)
+        self._next_commit = now + self._pause
+        renews = now >= self._next_renewal
+        self._failing(lambda: self.commit(everything=renews))
+        if renews:
+            self._next_renewal = now + RENEW_SECONDS
+
+    def _watch(self) -> None:
+        self._failing(self.refuse_members)
+
+    def _failing(self, do: Callable[[], None]) -> None:
+        """What only a person can put right ends the process; the rest is tried again."""
+        try:
+            do()
+        except _InUse as error:
+            self.failure = error
+            raise
+
+    def _in_use(self, state: str) -> _InUse:
+        alias = self._flow.source.source_alias
+        return _InUse(IN_USE.format(group=self._group, alias=alias, state=state))
+
+    # -- positions ---------------------------------------------------------------------------------
+
+    def _stored(self, topic_ids: Mapping[str, bytes]) -> dict[TopicPartition, StoredPosition]:
+        """Without those of topics that were deleted and created again."""
+        return {
+            tp: position
+            for tp, position in self._store.load().items()
+            if position.is_of(topic_ids.get(tp.topic, b""))
+        }
+
+    def _committed(self) -> Mapping[TopicPartition, GroupOffset]:
+        found = self._groups.committed_offsets([self._group])[self._group]
+        if isinstance(found, KafkaError):
+            raise found
+        return found
+
+    def _topic_ids(self) -> dict[str, bytes]:
+        """The ids of the source's topics; empty where brokers (before 2.8) have none."""
+        return {name: view.topic_id for name, view in self._groups.list_topics().items()}
+
+    def _write(self, seeds: Mapping[TopicPartition, int], topic_ids: Mapping[str, bytes]) -> None:
+        """Store positions as the tasks do; the header tells that -1 is meant: begin at offset 0."""
+        if not seeds:
+            return
+        worker, config = self._flow.worker, self._flow.source
+        # The id is a header of a whole batch.
+        rows: dict[tuple[int, bytes], list[tuple[bytes | None, bytes | None, int]]] = {}
+        for tp, offset in seeds.items():
+            key = encode_offset_key(config.name, config.source_alias, tp.topic, tp.partition)
+            at = partition_for_key(key, self._store.partitions)
+            row = (key, encode_offset_value(offset - 1), now_ms())
+            rows.setdefault((at, topic_ids.get(tp.topic, b"")), []).append(row)
+        topic = self._store.topic
+        errors: list[KafkaError | None] = []
+        producer = ProducerConfig(worker.client)
+        writer = RecordWriter(producer, f"'{topic}'", {topic: NOT_YET})
+        writer.start()
+        try:
+            for (at, topic_id), batch in rows.items():
+                headers = Provenance(topic_id or None).encode()
+                writer.send(topic, at, batch, errors.append, headers)
+            is_written = writer.flush(WRITE_SECONDS)
+        finally:
+            writer.close()
+        failures = [error for error in errors if error is not None]
+        if failures or not is_written:
+            why = failures[0] if failures else writer.last_error or "no answer"
+            raise TransportError(f"write the group's offsets to '{topic}': {why}")
+
+    # -- words -------------------------------------------------------------------------------------
+
+    def _say_begin(
+        self,
+        seeds: int,
+        stored: Mapping[TopicPartition, int],
+        committed: Mapping[TopicPartition, GroupOffset],
+    ) -> None:
+        log.info(
+            "[%s] group '%s' has offsets of %d partitions; %d of them are newer than those in '%s'",
+            self._flow.name,
+            self._group,
+            len(committed),
+            seeds,
+            self._store.topic,
+        )
+        if not committed:
+            log.warning(
+                "[%s] group '%s' has committed nothing on '%s': if MirrorMaker 1 has copied with "
+                "it, check group.id and bootstrap.servers",
+                self._flow.name,
+                self._group,
+                self._flow.source.source_alias,
+            )
+        if lost := only_stored(stored, committed):
+            log.warning(
+                "[%s] group '%s' has no offset any more of %s; they resume at what sparkmirror has "
+                "stored. To begin elsewhere, stop it and set offsets with kafka-consumer-groups.sh",
+                self._flow.name,
+                self._group,
+                some_names(map(str, lost)),
+            )
+
+    def _say_changed(self, partitions: list[TopicPartition]) -> None:
+        if partitions:
+            log.warning(
+                "[%s] somebody else has committed for group '%s', in %s; that has no effect while "
+                "sparkmirror runs, and its own offsets are committed again. Stop it first",
+                self._flow.name,
+                self._group,
+                some_names(map(str, partitions)),
+            )
+
+
+def _is_gone(error: KafkaError) -> bool:
+    return isinstance(error, BrokerError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
+
+
+class _InUse(KafkaError):
+    """The group has members."""

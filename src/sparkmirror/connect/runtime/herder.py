@@ -1,0 +1,400 @@
+"""Answers what the REST API asks of a worker, from the config, status and offsets topics.
+
+Runs on: worker, on threads of the REST API. Reads come from what this worker has read of the
+topics; writes are the leader's, go to the config topic, and the crew does what they say.
+Mirrors: org.apache.kafka.connect.runtime.distributed.DistributedHerder.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sparkmirror.config.connector_spec import KINDS
+from sparkmirror.config.keys.plugins import (
+    CONNECT_VERSION,
+    UnknownConnectorClass,
+    UnknownPlugin,
+    UnusableConnector,
+    WrongPlugin,
+    plugins,
+    require_class,
+)
+from sparkmirror.config.validation.connector_validation import error_summary, validate_connector
+from sparkmirror.config.validation.definitions import plugin_definitions
+from sparkmirror.config.worker.worker_file import WorkerFile
+from sparkmirror.connect.entities import (
+    ConnectorInfo,
+    ConnectorStatus,
+    Json,
+    LoggerLevel,
+    NotLeader,
+    OffsetRow,
+    RequestError,
+    State,
+    TargetState,
+    TaskStatus,
+)
+from sparkmirror.connect.runtime.connector_offsets import check_offsets
+from sparkmirror.connect.runtime.herder_loop import Crew
+from sparkmirror.connect.runtime.loggers import WorkerLoggers
+from sparkmirror.connect.runtime.restart_plan import RestartPlan
+from sparkmirror.connect.runtime.worker_connector import Restart
+from sparkmirror.connect.start_checks import validate_on_worker
+from sparkmirror.connect.storage.backing_stores import Settings, Stored, Stores
+from sparkmirror.wire.produce.transactional_writer import FencedError
+
+log = logging.getLogger(__name__)
+
+COMMIT = "26b251a451ce941d"
+HEALTHY = "Worker has completed startup and is ready to handle requests."
+STARTING = "Worker is still starting up."
+UNHEALTHY = "Worker was unable to handle this request and may be unable to handle other requests."
+# Connect's own words, where they tell which of its classes refused.
+BAD_REQUEST = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException"
+CONNECT_EXCEPTION = "org.apache.kafka.connect.errors.ConnectException"
+CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
+# What a connector may take to do as it is told, before a request that waits for it gives up.
+WAIT_SECONDS = 60.0
+KEEPER_SECONDS = 5.0
+LOOK_SECONDS = 0.05
+# The thread that looks after the connectors has its turn five times a second.
+LATE_SECONDS = 30.0
+
+
+class WorkerHerder:
+    """One worker of a cluster; for any thread. It is `Herder` of answers.py."""
+
+    def __init__(
+        self,
+        worker: WorkerFile,
+        stores: Stores,
+        crew: Crew,
+        cluster_id: str = "",
+    ) -> None:
+        self._worker = worker
+        self._configs = stores.configs
+        self._statuses = stores.statuses
+        self._offsets = stores.offsets
+        self._group = stores.group
+        self._crew = crew
+        self._cluster_id = cluster_id
+        self._loggers = WorkerLoggers()
+        self._told_loggers: Mapping[str, Any] = {}
+        self._is_started = False
+        self._has_joined = False
+        # Whether a connector exists is looked at and decided by one request at a time.
+        self._writing = threading.Lock()
+
+    def start(self) -> None:
+        """The topics are read, the group is joined: requests may come."""
+        self._told_loggers = dict(self._configs.snapshot().loggers)
+        self._configs.on_change(self._follow_loggers)
+        self._configs.on_restart(self._follow_restart)
+        self._is_started = True
+
+    # -- the worker --------------------------------------------------------------------------------
+
+    def root(self) -> Json:
+        version, cluster = CONNECT_VERSION, self._cluster_id
+        return {"version": version, "commit": COMMIT, "kafka_cluster_id": cluster}
+
+    def health(self) -> tuple[str, str]:
+        self._has_joined = self._has_joined or bool(self._group.leader_url)
+        if not self._is_started or not self._has_joined:
+            return "starting", STARTING
+        if self._crew.problem or time.monotonic() - self._crew.last_turn > LATE_SECONDS:
+            return "unhealthy", UNHEALTHY
+        return "healthy", HEALTHY
+
+    def plugins(self, *, connectors_only: bool) -> Sequence[Json]:
+        return plugins(connectors_only=connectors_only)
+
+    def plugin_definitions(self, plugin: str, version: str | None) -> Sequence[Json]:
+        try:
+            return plugin_definitions(plugin, version)
+        except UnknownPlugin as error:
+            raise RequestError(404, str(error)) from error
+
+    def validate(self, plugin: str, config: Settings) -> Json:
+        try:
+            return validate_on_worker(plugin, config, self._worker, self._configs)
+        except WrongPlugin as error:
+            raise RequestError(400, str(error)) from error
+        except UnusableConnector as error:
+            raise RequestError(500, f"{BAD_REQUEST}: {error}") from error
+
+    # -- reads -------------------------------------------------------------------------------------
+
+    def connectors(self) -> Sequence[str]:
+        return list(self._configs.snapshot().connectors)
+
+    def connector_info(self, name: str) -> ConnectorInfo:
+        snapshot = self._configs.snapshot()
+        config = snapshot.connectors.get(name)
+        if config is None:
+            raise _not_found(name)
+        return ConnectorInfo(name, config, len(snapshot.tasks.get(name, ())))
+
+    def connector_status(self, name: str) -> ConnectorStatus:
+        stored = self._statuses.connector(name)
+        if stored is None:
+            raise RequestError(404, f"No status found for connector {name}")
+        tasks = [_task(at, each) for at, each in sorted(self._statuses.tasks(name).items())]
+        return ConnectorStatus(
+            name,
+            State(stored.state),
+            stored.worker_id,
+            tasks,
+            stored.trace or "",
+            stored.version or "",
+        )
+
+    def task_configs(self, name: str) -> Sequence[Mapping[str, str]]:
+        snapshot = self._configs.snapshot()
+        if name not in snapshot.connectors:
+            raise _not_found(name)
+        return snapshot.tasks.get(name, ())
+
+    def task_status(self, name: str, task: int) -> TaskStatus:
+        stored = self._statuses.tasks(name).get(task)
+        if stored is None:
+            raise RequestError(404, f"No status found for task {name}-{task}")
+        return _task(task, stored)
+
+    def active_topics(self, name: str) -> Sequence[str]:
+        return sorted(self._statuses.topics(name))
+
+    def offsets(self, name: str) -> Sequence[OffsetRow]:
+        if name not in self._configs.snapshot().connectors:
+            raise _not_found(name)
+        return list(self._offsets.list(name))
+
+    # -- settings ----------------------------------------------------------------------------------
+
+    def create(
+        self, name: str, config: Settings, initial_state: TargetState | None
+    ) -> ConnectorInfo:
+        self._check_config(config)
+        with self._writing, self._leading():
+            if name in self._configs.snapshot().connectors:
+                raise RequestError(409, f"Connector {name} already exists")
+            return self._put(name, config, initial_state)
+
+    def put_config(self, name: str, config: Settings) -> tuple[bool, ConnectorInfo]:
+        self._check_config(config)
+        with self._writing, self._leading():
+            is_new = name not in self._configs.snapshot().connectors
+            return is_new, self._put(name, config)
+
+    def patch_config(self, name: str, patch: Settings) -> ConnectorInfo:
+        with self._writing, self._leading():
+            config = {**self.connector_info(name).config, **patch}
+            left = {key: value for key, value in config.items() if value is not None}
+            self._check_config(left)
+            return self._put(name, left)
+
+    def delete(self, name: str) -> None:
+        with self._writing, self._leading():
+            if name not in self._configs.snapshot().connectors:
+                raise _not_found(name)
+            self._configs.delete_connector(name)
+        self._crew.wake()
+
+    def _put(self, name: str, config: Settings, state: TargetState | None = None) -> ConnectorInfo:
+        """What is answered has the tasks that there are now; new ones come later."""
+        tasks = self._configs.snapshot().tasks.get(name, ())
+        self._configs.put_connector(name, config, state)
+        self._crew.wake()
+        return ConnectorInfo(name, config, len(tasks))
+
+    def _check_config(self, config: Settings) -> None:
+        try:
+            infos = validate_connector(None, config, self._worker)
+        except UnknownConnectorClass as error:
+            raise RequestError(400, f"{CONNECT_EXCEPTION}: {error}") from error
+        except UnusableConnector as error:
+            raise RequestError(400, str(error)) from error
+        if (refused := error_summary(infos)) is not None:
+            raise RequestError(400, refused)
+
+    # -- states ------------------------------------------------------------------------------------
+
+    def set_target_state(self, name: str, state: TargetState) -> None:
+        with self._writing, self._leading():
+            self._check_known(name, f"Unknown connector {name}")
+            self._configs.put_target_state(name, state)
+            if state is TargetState.STOPPED:
+                self._configs.put_tasks(name, [])
+        self._crew.wake()
+
+    def restart_connector(
+        self, name: str, *, include_tasks: bool, only_failed: bool
+    ) -> ConnectorStatus | None:
+        self._check_leads()
+        self._check_known(name, f"Unknown connector: {name}")
+        if not include_tasks and not only_failed:
+            self._restart_now(name, Restart(connector=True))
+            return None
+        plan = self._plan(name, include_tasks, only_failed)
+        if plan is None:
+            raise RequestError(404, f"Status for connector {name} not found")
+        with self._leading():
+            self._configs.put_restart(name, include_tasks, only_failed)
+        return plan.expected
+
+    def restart_task(self, name: str, task: int) -> None:
+        self._check_leads()
+        self._check_known(name, f"Unknown connector: {name}")
+        if task >= len(self._configs.snapshot().tasks.get(name, ())):
+            raise RequestError(404, f"Unknown task: {name}-{task}")
+        self._restart_now(name, Restart(connector=False, tasks=frozenset({task})))
+
+    def _restart_now(self, name: str, restart: Restart) -> None:
+        """Nobody may look after it yet: it was created a moment ago, maybe in place of another."""
+        if not _becomes_true(lambda: self._is_tried(name, restart), KEEPER_SECONDS):
+            raise RequestError(409, CONFLICT)
+        if restart.error:
+            raise RequestError(500, f"Failed to start connector: {name}: {restart.error}")
+
+    def _is_tried(self, name: str, restart: Restart) -> bool:
+        restart.is_missed = False
+        restart.done.clear()
+        if not self._crew.restart(name, restart):
+            return False
+        if not restart.done.wait(WAIT_SECONDS):
+            raise RequestError(409, CONFLICT)
+        if restart.is_missed:
+            self._check_known(name, f"Unknown connector: {name}")
+        return not restart.is_missed
+
+    def _plan(self, name: str, include_tasks: bool, only_failed: bool) -> RestartPlan | None:
+        try:
+            status = self.connector_status(name)
+        except RequestError:
+            return None
+        return RestartPlan(status, include_tasks=include_tasks, only_failed=only_failed)
+
+    def _follow_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
+        """Somebody's request to restart came by the config topic."""
+        plan = self._plan(name, include_tasks, only_failed)
+        if plan is not None and self._crew.leads():
+            self._crew.restart(name, Restart(plan.has_connector, plan.tasks))
+
+    # -- topics and offsets ------------------------------------------------------------------------
+
+    def reset_active_topics(self, name: str) -> None:
+        self._check_leads()
+        self._statuses.reset_topics(name)
+
+    def alter_offsets(self, name: str, rows: Sequence[OffsetRow]) -> str:
+        self._check_leads()
+        self._check_stopped(name)
+        config = self._configs.snapshot().connectors[name]
+        check_offsets(_kind(config), rows)
+        self._offsets.write(name, rows)
+        log.info("connector %s: offsets of %d partitions altered", name, len(rows))
+        return "The offsets for this connector have been altered successfully"
+
+    def reset_offsets(self, name: str) -> str:
+        self._check_leads()
+        self._check_stopped(name)
+        self._offsets.write(name, [(partition, None) for partition, _ in self._offsets.list(name)])
+        log.info("connector %s: offsets reset", name)
+        return "The offsets for this connector have been reset successfully"
+
+    def _check_stopped(self, name: str) -> None:
+        snapshot = self._configs.snapshot()
+        if name not in snapshot.connectors:
+            raise _not_found(name)
+        state = snapshot.target_states.get(name)
+        if state != TargetState.STOPPED or snapshot.tasks.get(name):
+            raise RequestError(
+                400,
+                "Connectors must be in the STOPPED state before their offsets can be modified. "
+                "This can be done for the specified connector by issuing a 'PUT' request to the "
+                f"'/connectors/{name}/stop' endpoint",
+            )
+        if not _becomes_true(lambda: self._is_idle(name), WAIT_SECONDS):
+            raise RequestError(409, f"The tasks of connector {name} are still ending; try again")
+
+    def _is_idle(self, name: str) -> bool:
+        """Tasks that are ending still write their last positions."""
+        keeper = self._crew.keeper(name)
+        return keeper is None or keeper.is_idle
+
+    # -- loggers -----------------------------------------------------------------------------------
+
+    def loggers(self) -> Mapping[str, LoggerLevel]:
+        return self._loggers.all()
+
+    def logger(self, name: str) -> LoggerLevel | None:
+        return self._loggers.get(name)
+
+    def set_logger(self, name: str, level: str, *, cluster: bool) -> Sequence[str] | None:
+        if not cluster:
+            return self._loggers.change(name, level)
+        with self._leading():
+            self._configs.put_logger(name, level)
+        self._follow_loggers()
+        return None
+
+    def _follow_loggers(self) -> None:
+        loggers = dict(self._configs.snapshot().loggers)
+        told, self._told_loggers = self._told_loggers, loggers
+        for name, level in loggers.items():
+            if told.get(name) != level:
+                self._loggers.change(name, level)
+
+    # -- checks ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _leading(self) -> Iterator[None]:
+        """Writes to the config topic, by the leader.
+
+        It alone knows which connectors there are: others may not have read of the newest yet.
+        """
+        self._check_leads()
+        try:
+            yield
+        except FencedError as error:  # another worker leads by now
+            raise RequestError(409, CONFLICT) from error
+
+    def _check_leads(self) -> None:
+        if not self._crew.leads():
+            raise NotLeader("" if self._group.is_leader else self._group.leader_url)
+
+    def _check_known(self, name: str, text: str) -> None:
+        if name not in self._configs.snapshot().connectors:
+            raise RequestError(404, text)
+
+
+def _not_found(name: str) -> RequestError:
+    return RequestError(404, f"Connector {name} not found")
+
+
+def _task(at: int, stored: Stored) -> TaskStatus:
+    return TaskStatus(
+        at, State(stored.state), stored.worker_id, stored.trace or "", stored.version or ""
+    )
+
+
+def _kind(config: Settings) -> str:
+    """Of connectors that genuine workers have left in the topic, some are none of ours."""
+    try:
+        return KINDS[require_class(config).rpartition(".")[2]]
+    except UnusableConnector as error:
+        raise RequestError(500, str(error)) from error
+
+
+def _becomes_true(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_SECONDS)
+    return True

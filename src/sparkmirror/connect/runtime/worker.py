@@ -1,0 +1,161 @@
+"""The worker's Spark: started when the first source connector needs it, kept while it leads.
+
+Runs on: worker. Spark starts on a thread of its own, so that a stop need not wait for it: what
+still starts when the process ends, ends with it (its JVM reads the end of its input).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+from sparkmirror.errors import MirrorError
+from sparkmirror.spark.link.lease import Lender, for_ever
+from sparkmirror.spark.link.server import LinkServer
+from sparkmirror.spark.session import SparkEngine
+
+log = logging.getLogger(__name__)
+
+# Nobody knows how many tasks users will ask for; in local mode a slot is but a thread that waits.
+SLOTS = 256
+
+Started = tuple[SparkEngine, LinkServer]
+
+
+class SparkHost:
+    """Spark and the control link of its tasks; for any thread."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, str],
+        lend: Callable[[], Lender] = lambda: for_ever,
+        slots: int = SLOTS,
+    ) -> None:
+        """`lend` gives each task what tells how many seconds it may go on writing."""
+        self._settings = settings
+        self._lend = lend
+        self._slots = slots
+        self._lock = threading.Lock()
+        self._start: _Start | None = None
+        # The last start that was given up: one JVM has one session at a time.
+        self._abandoned: _Start | None = None
+
+    def get(self) -> Started:
+        """Start Spark, or wait until it is up; MirrorError says why it cannot start."""
+        start = self.begin()
+        try:
+            return start.wait()
+        except MirrorError:
+            with self._lock:
+                if self._start is start:  # the next caller tries again
+                    self._start = None
+            raise
+
+    def begin(self) -> _Start:
+        """Start Spark unless that has begun; does not wait."""
+        with self._lock:
+            if self._start is None:
+                self._start = _Start(self._make, self._abandoned)
+                self._start.thread.start()
+            return self._start
+
+    def raise_failure(self) -> None:
+        """Raise why Spark could not start, though nobody waits for it yet."""
+        start = self._start
+        if start is not None:
+            start.raise_failure()
+
+    def give_up_start(self) -> None:
+        """Let those who wait for Spark go on without it; one that is up stays."""
+        start = self._start
+        if start is not None and start.started is None:
+            self.close()
+
+    def close_if_elsewhere(self) -> None:
+        """End Spark if it is up and holds executors of a cluster."""
+        start = self._start
+        if start is not None and start.started is not None and not start.started[0].is_local:
+            self.close()
+
+    def check_alive(self) -> None:
+        """MirrorError when Spark was started and has ended by itself."""
+        start = self._start
+        if start is not None and start.started is not None:
+            start.started[0].check_alive()
+
+    def close(self) -> None:
+        """End Spark; all tasks must have ended. One that is starting is given up."""
+        with self._lock:
+            start, self._start = self._start, None
+            if start is not None:
+                self._abandoned = start
+        if start is not None:
+            start.give_up()
+
+    def _make(self) -> Started:
+        began = time.monotonic()
+        engine = SparkEngine(self._settings, self._slots)
+        links = LinkServer(*engine.link_address, self._lend)
+        log.info("Spark %s is up after %.1f s", engine.master, time.monotonic() - began)
+        return engine, links
+
+
+class _Start:
+    """One start of Spark, up to its end."""
+
+    def __init__(self, make: Callable[[], Started], earlier: _Start | None) -> None:
+        self.started: Started | None = None
+        self._make = make
+        self._earlier = earlier
+        self._error: Exception | None = None
+        self._lock = threading.Lock()
+        self._is_given_up = False
+        self._done = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="spark-start", daemon=True)
+
+    def wait(self) -> Started:
+        """Until it is up; MirrorError when it cannot start or is not wanted any more."""
+        self._done.wait()
+        self.raise_failure()
+        if self.started is None or self._is_given_up:
+            raise MirrorError("Spark is not started: this process stops")
+        return self.started
+
+    def raise_failure(self) -> None:
+        """Raise what ended it; nothing while it starts or is up."""
+        if self._error is not None:
+            raise self._error
+
+    def give_up(self) -> None:
+        """End it; what still starts ends as soon as it is up."""
+        with self._lock:
+            self._is_given_up = True
+            started, self.started = self.started, None
+        self._done.set()
+        _close(started)
+
+    def _run(self) -> None:
+        if self._earlier is not None:
+            self._earlier.thread.join()
+            self._earlier = None
+        try:
+            started = None if self._is_given_up else self._make()
+        # Whatever it is, whoever waits for Spark raises it on a thread that reports it.
+        except Exception as error:  # noqa: BLE001
+            self._error = error
+        else:
+            with self._lock:
+                wanted = not self._is_given_up
+                self.started = started if wanted else None
+            if not wanted:
+                _close(started)
+        self._done.set()
+
+
+def _close(started: Started | None) -> None:
+    if started is not None:
+        engine, links = started
+        links.close()
+        engine.stop()

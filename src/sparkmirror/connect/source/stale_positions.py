@@ -1,0 +1,45 @@
+"""Positions of topics that were deleted and created anew, where only the worker can tell.
+
+Runs on: worker. A position that names its topic's id is judged by the copy task, which sees the
+same ids: it may be of the new topic already. One without, as MirrorMaker 2 and REST write it, is
+stale if it was there when the worker saw another id, until a task stores others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sparkmirror.connect.storage.offset_backing_store import StoredPosition
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.admin.admin import TopicView
+
+Stored = Mapping[TopicPartition, StoredPosition]
+
+
+class StalePositions:
+    """What the worker knows of the source's topics, from round to round."""
+
+    def __init__(self) -> None:
+        self._topic_ids: dict[str, bytes] = {}
+        self._stale: dict[TopicPartition, StoredPosition] = {}
+
+    def note_ids(self, source: Mapping[str, TopicView], load: Callable[[], Stored]) -> None:
+        """Look for topics that came back under another id; then `load` tells all positions."""
+        known = self._topic_ids
+        recreated = {
+            name
+            for name, view in source.items()
+            if view.topic_id and known.get(name, view.topic_id) != view.topic_id
+        }
+        if recreated:
+            self._stale |= {
+                tp: position
+                for tp, position in load().items()
+                if tp.topic in recreated and position.provenance.topic_id is None
+            }
+        # Brokers before 2.8, and some that have just been restarted, do not tell ids.
+        known.update({name: view.topic_id for name, view in source.items() if view.topic_id})
+
+    def hold(self, tp: TopicPartition, position: StoredPosition | None) -> bool:
+        """Whether this position is of a topic that is gone."""
+        return position is not None and position == self._stale.get(tp)

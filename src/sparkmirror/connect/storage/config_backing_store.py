@@ -1,0 +1,219 @@
+"""Connect's config topic: connectors, their tasks, what they shall be. Shared by all workers.
+
+Runs on: worker. Every worker follows the topic; only the leader writes, in transactions under the
+transactional id of a Connect leader, so that a new leader fences the one before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from sparkmirror.batches.forward import stamp
+from sparkmirror.batches.header import ATTRIBUTES, ATTRIBUTES_AT, CRC, CRC_AT, TRANSACTIONAL
+from sparkmirror.batches.records import Record, encode
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.connect.group.session_keys import SessionKey
+from sparkmirror.connect.storage.config_records import (
+    ConfigSnapshot,
+    ConfigState,
+    KeyValue,
+    Restart,
+    Settings,
+    connector_records,
+    deletion_records,
+    logger_record,
+    restart_record,
+    session_key_record,
+    target_state_record,
+    task_records,
+)
+from sparkmirror.connect.storage.kafka_based_log import FollowedTopic, now_ms
+from sparkmirror.connect.storage.storage_topics import StorageTopic, prepare_storage_topic
+from sparkmirror.errors import DeniedError, LocalProtocolError
+from sparkmirror.mirror.permissions import NO_CHANGES, NO_CONNECTORS
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.produce.transactional_writer import FencedWriter
+
+WRITE_SECONDS = 30.0
+
+OnRestart = Callable[[str, bool, bool], None]
+
+
+class ConfigStore:
+    """The config topic of one group of workers. For any thread.
+
+    `term` is a number that stands for this worker's leadership, None when it does not lead:
+    `Membership.term`. The first write of a term claims the topic; `claim` does so at once.
+
+    Callbacks run on the following thread: they must neither block nor write.
+    All writes raise FencedError (we do not lead, or another worker has claimed: nothing was
+    written), BrokerError (refused) or TransportError (not done in time: it may be written).
+    """
+
+    def __init__(
+        self,
+        client: ClientConfig,
+        topic: StorageTopic,
+        *,
+        group_id: str,
+        term: Callable[[], int | None] = lambda: 0,
+    ) -> None:
+        self.topic = topic.name
+        self._wanted = topic
+        self._tp = TopicPartition(topic.name, 0)
+        self._client = client
+        self._term = term
+        # The last term in which we claimed. Whoever was fenced in it must see that it still leads,
+        # and call `claim`, before it writes again.
+        self._claimed: int | None = None
+        self._claiming = threading.RLock()
+        self._state = ConfigState()
+        self._snapshot = self._state.snapshot()
+        self._announced: tuple[SessionKey, ...] = ()
+        self._callbacks: list[Callable[[], None]] = []
+        self._restart_callbacks: list[OnRestart] = []
+        self._started = False
+        self._followed: FollowedTopic | None = None
+        self._writer = FencedWriter(
+            client, f"connect-cluster-{group_id}", stamp, lambda: term() is not None
+        )
+
+    def start(self) -> None:
+        """Create or check the topic, read it to its end, and follow it.
+
+        Raises:
+            ConfigError: the topic cannot be used.
+            KafkaError: it can neither be created nor read.
+        """
+        prepare_storage_topic(self._client, self._wanted)
+        self._followed = FollowedTopic(self._client, self.topic, 1, self)
+        self._followed.start()
+        self._started = True
+
+    def stop(self) -> None:
+        """End the following; a write that is under way fails."""
+        self._writer.close()
+        if self._followed is not None:
+            self._followed.stop()
+
+    @property
+    def last_error(self) -> str:
+        """What keeps the topic from being read; empty while it is."""
+        return "" if self._followed is None else self._followed.last_error
+
+    def snapshot(self) -> ConfigSnapshot:
+        """The topic as far as it was read."""
+        return self._snapshot
+
+    def session_keys(self) -> Sequence[SessionKey]:
+        """The newest session key, and those whose signatures may still be met.
+
+        One that this worker is writing is among them: others may read it before we do.
+        """
+        read = self._snapshot.session_keys
+        return (*read, *(key for key in self._announced if key not in read))
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Call after every change of the snapshot."""
+        self._callbacks.append(callback)
+
+    def on_restart(self, callback: OnRestart) -> None:
+        """Call with (connector, include_tasks, only_failed) when a restart is asked for."""
+        self._restart_callbacks.append(callback)
+
+    def refresh(self, seconds: float = WRITE_SECONDS) -> None:
+        """Return when all was read that is in the topic now; TransportError if not in time."""
+        self._running().refresh(seconds)
+
+    # -- the leader's part -------------------------------------------------------------------------
+
+    def claim(self) -> None:
+        """Fence whoever wrote before us, and read what it has written."""
+        with self._claiming:
+            term = self._term()
+            self._claimed = None
+            try:
+                self._writer.claim(WRITE_SECONDS)
+            except DeniedError as error:
+                raise error.during(NO_CONNECTORS) from error
+            self._claimed = term
+        self.refresh()
+
+    def put_connector(self, name: str, config: Settings, target_state: str | None = None) -> None:
+        """Create the connector or replace its settings."""
+        self._write(connector_records(name, config, target_state))
+
+    def delete_connector(self, name: str) -> None:
+        """Delete the connector, its tasks and what it shall be."""
+        self._write(deletion_records(name))
+
+    def put_target_state(self, name: str, state: str) -> None:
+        """STARTED, PAUSED or STOPPED."""
+        self._write([target_state_record(name, state)])
+
+    def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
+        """Replace all tasks of the connector."""
+        self._write(task_records(name, configs))
+
+    def put_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
+        """Ask whoever runs the connector to restart it."""
+        self._write([restart_record(Restart(name, include_tasks, only_failed))])
+
+    def put_logger(self, name: str, level: str) -> None:
+        """Set a logger's level on all workers."""
+        self._write([logger_record(name, level)])
+
+    def put_session_key(self, key: SessionKey) -> None:
+        """Give all workers the key to sign with."""
+        self._announced = (key,)
+        self._write([session_key_record(key)])
+
+    def _write(self, rows: Sequence[KeyValue]) -> None:
+        """Return when the records were read back."""
+        with self._claiming:
+            term = self._term()
+            if term is not None and (term != self._claimed or self._writer.must_claim):
+                self.claim()
+            try:
+                offset = self._writer.write(self._tp, _batch(rows), len(rows), WRITE_SECONDS)
+            except DeniedError as error:
+                raise error.during(NO_CHANGES) from error
+        end = offset + len(rows)
+        self._running().wait_for(lambda: self._snapshot.end_offset >= end, WRITE_SECONDS)
+
+    def _running(self) -> FollowedTopic:
+        if self._followed is None:
+            raise LocalProtocolError(f"use '{self.topic}': the store was not started")
+        return self._followed
+
+    # -- from the following thread -----------------------------------------------------------------
+
+    def on_records(self, records: Sequence[Record], *, rewound: bool) -> None:
+        """Take in what came."""
+        if rewound:
+            self._state = ConfigState()
+        restarts = [self._state.apply(record.key, record.value) for record in records]
+        if records:
+            self._state.end_offset = records[-1].offset + 1
+        if not self._started or rewound:
+            self._state.forget_loggers()
+        self._snapshot = self._state.snapshot()
+        if self._started:
+            self._tell([restart for restart in restarts if restart is not None and not rewound])
+
+    def _tell(self, restarts: Sequence[Restart]) -> None:
+        for changed in self._callbacks:
+            changed()
+        for restart in restarts:
+            for restarted in self._restart_callbacks:
+                restarted(restart.connector, restart.include_tasks, restart.only_failed)
+
+
+def _batch(rows: Sequence[KeyValue]) -> bytearray:
+    """The records as one batch of a transaction; its CRC is made when it is stamped."""
+    time_ms = now_ms()
+    batch = encode([Record(at, time_ms, key, value) for at, (key, value) in enumerate(rows)])
+    ATTRIBUTES.pack_into(batch, ATTRIBUTES_AT, TRANSACTIONAL)
+    CRC.pack_into(batch, CRC_AT, 0)
+    return batch

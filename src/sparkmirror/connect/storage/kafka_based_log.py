@@ -1,0 +1,166 @@
+"""A topic that a thread follows: its records are handed over in order as they come.
+
+Runs on: worker, on a thread of its own. For Connect's config and status topics: small, compacted,
+written by whoever leads and read by all workers.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from sparkmirror.batches.records import Record
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.connect.storage.log_reader import TopicFollower
+from sparkmirror.errors import DeniedError, KafkaError, MirrorError, TransportError, told
+from sparkmirror.mirror.permissions import NO_WORKER
+
+log = logging.getLogger(__name__)
+
+# How late workers see what another one wrote, at most.
+POLL_SECONDS = 0.5
+READ_SECONDS = 60.0
+# How long a read that a caller waits for may lie dormant between two looks.
+LOOK_SECONDS = 0.02
+RETRY_SECONDS = 1.0
+STOP_SECONDS = 5.0
+
+
+class Reader(Protocol):
+    """What is told of the records; on the following thread."""
+
+    def on_records(self, records: Sequence[Record], *, rewound: bool) -> None:
+        """Records that came; `rewound`: the topic begins anew, forget all earlier ones."""
+
+
+class FollowedTopic:
+    """Follows one topic. `last_error` says what keeps it from being read; empty while it is."""
+
+    def __init__(self, config: ClientConfig, topic: str, partitions: int, reader: Reader) -> None:
+        self.topic = topic
+        self.last_error = ""
+        self._reader = reader
+        self._follower = TopicFollower(config, topic, partitions, must_exist=True)
+        self._changed = threading.Condition()
+        # Passes over the topic that were begun, and the last one that came to the end.
+        self._begun = 0
+        self._completed = 0
+        self._waiters = 0
+        self._nudged = False
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"follow {topic}", daemon=True)
+
+    def start(self) -> None:
+        """Read the topic to its end, then go on in the background.
+
+        Raises:
+            KafkaError: it cannot be read.
+        """
+        try:
+            self._read()
+        except DeniedError as error:
+            self._follower.close()
+            raise KafkaError(told(error, NO_WORKER)) from error
+        except BaseException:  # also Ctrl-C: nobody stops what has not started
+            self._follower.close()
+            raise
+        self._thread.start()
+
+    def refresh(self, seconds: float) -> None:
+        """Return when all was read that was in the topic at the time of the call.
+
+        Raises:
+            TransportError: it takes too long.
+        """
+        with self._changed:
+            wanted = self._begun + 1
+        self.wait_for(lambda: self._completed >= wanted, seconds)
+
+    def wait_for(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Return when records that were read have made `condition` true; looks again at once.
+
+        Raises:
+            TransportError: it takes too long.
+        """
+        with self._changed:
+            self._waiters += 1
+            self._changed.notify_all()
+            try:
+                came = self._changed.wait_for(
+                    lambda: condition() or self._stopping.is_set(), seconds
+                )
+            finally:
+                self._waiters -= 1
+        if not came or self._stopping.is_set():
+            why = self.last_error or "what was written has not come"
+            raise TransportError(f"read '{self.topic}': not done in {seconds:g} s: {why}")
+
+    def nudge(self) -> None:
+        """Look soon: something was written."""
+        with self._changed:
+            self._nudged = True
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """End the thread and close the connections; whoever waits hears that it was in vain."""
+        self._stopping.set()
+        self._follower.give_up()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(STOP_SECONDS)
+
+    # -- the thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                self._pause()
+                self._read_safely()
+        finally:
+            self._follower.close()
+
+    def _pause(self) -> None:
+        with self._changed:
+            if self._waiters:
+                self._changed.wait_for(self._stopping.is_set, LOOK_SECONDS)
+            else:
+                self._changed.wait_for(self._is_called, POLL_SECONDS)
+            self._nudged = False
+
+    def _is_called(self) -> bool:
+        return bool(self._waiters) or self._nudged or self._stopping.is_set()
+
+    def _read_safely(self) -> None:
+        try:
+            self._read()
+        except MirrorError as error:
+            self._complain(str(error))
+        except Exception as error:  # a record that cannot be handled must not end the following
+            log.exception("[%s] reading failed", self.topic)
+            self._complain(f"{type(error).__name__}: {error}")
+
+    def _complain(self, text: str) -> None:
+        if text != self.last_error and not self._stopping.is_set():
+            self.last_error = text
+            log.warning("[%s] %s; trying again", self.topic, text)
+        self._stopping.wait(RETRY_SECONDS)
+
+    def _read(self) -> None:
+        with self._changed:
+            self._begun += 1
+            number = self._begun
+        records = self._follower.catch_up(READ_SECONDS)
+        if records or self._follower.rewound:
+            self._reader.on_records(records, rewound=self._follower.rewound)
+        with self._changed:
+            self.last_error = ""
+            self._completed = number
+            self._changed.notify_all()
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000

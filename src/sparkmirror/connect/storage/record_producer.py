@@ -1,0 +1,313 @@
+"""Writes small records to the internal topics of one cluster, from a thread of its own.
+
+Runs on: worker. Heartbeats and checkpoints go this way; the copy tasks have their own producers.
+
+    send() -> inbox -> (wake) -> Producer -> on_done(None), or on_done(why it was refused)
+
+Invariant A: every batch that `send` took is reported exactly once, whatever happens to the thread.
+Invariant B: what waits for its cluster waits as long as it takes; only `close` gives it up.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sparkmirror.batches.forward import stamp
+from sparkmirror.batches.records import Record, RecordHeaders, encode
+from sparkmirror.config.clients import ProducerConfig
+from sparkmirror.errors import (
+    BrokerError,
+    DeniedError,
+    KafkaError,
+    MirrorError,
+    TransportError,
+    told_if_denied,
+)
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.net.buffer_pool import BufferPool
+from sparkmirror.wire.net.event_loop import READ, Loop
+from sparkmirror.wire.produce.producer import Parcel, Producer
+from sparkmirror.wire.protocol.error_codes import error_code
+
+log = logging.getLogger(__name__)
+
+# A topic just created has no leader for a moment, a restarted broker is away for a few seconds.
+STUCK_SECONDS = 5.0
+# The whole producer was refused (no right to write idempotently): asked again this often.
+RESTART_SECONDS = 5.0
+CLOSE_SECONDS = 5.0
+MISSING = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
+
+OnDone = Callable[[KafkaError | None], None]
+KeyValueTime = tuple[bytes | None, bytes | None, int]
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """What one `send` brought."""
+
+    tp: TopicPartition
+    data: bytearray
+    count: int
+    on_done: OnDone | None
+
+    def report(self, error: KafkaError | None) -> None:
+        if self.on_done is not None:
+            self.on_done(error)
+
+
+class RecordWriter:
+    """One producer for several threads; every partition's records keep the order of the calls.
+
+    `last_error` says what keeps records from being stored; it is empty while they are.
+    `missing` has the topics that records wait for because the cluster does not know them.
+    """
+
+    def __init__(
+        self, config: ProducerConfig, name: str, without: Mapping[str, str] | None = None
+    ) -> None:
+        """`without` says of topics what happens as long as the right to write them is missing."""
+        self.last_error = ""
+        self._without = without or {}
+        self.missing: frozenset[str] = frozenset()
+        self._config = config
+        self._name = name
+        self._changed = threading.Condition()
+        self._inbox: list[_Batch] = []
+        # In the order in which they came.
+        self._waiting: dict[_Batch, None] = {}
+        self._ended: KafkaError | None = None
+        self._closing = threading.Event()
+        self._waker: socket.socket | None = None
+        self._thread = threading.Thread(target=self._run, name=f"writer {name}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread, which connects when there is something to write."""
+        self._waker, woken = socket.socketpair()
+        self._waker.setblocking(False)
+        woken.setblocking(False)
+        self._woken = woken
+        self._thread.start()
+
+    def send(
+        self,
+        topic: str,
+        partition: int,
+        records: Sequence[KeyValueTime],
+        on_done: OnDone | None = None,
+        headers: RecordHeaders = (),
+    ) -> None:
+        """Write records (key, value, timestamp in ms) as one batch; returns at once.
+
+        Each of them gets these headers.
+
+        `on_done` is called on the writer's thread, with None when the records are stored, else with
+        the reason why they never will be. It must not block nor raise.
+
+        Raises:
+            KafkaError: the writer is closed, or died; `on_done` is not called.
+            BatchError: there are no records.
+        """
+        rows = [
+            Record(at, time_ms, key, value, headers)
+            for at, (key, value, time_ms) in enumerate(records)
+        ]
+        batch = _Batch(TopicPartition(topic, partition), encode(rows), len(rows), on_done)
+        with self._changed:
+            if self._ended is not None:
+                raise KafkaError(f"write to {batch.tp}: {self._ended}") from self._ended
+            self._waiting[batch] = None
+            self._inbox.append(batch)
+            self._wake()
+
+    @property
+    def waiting(self) -> int:
+        """Batches that are neither stored nor refused."""
+        return len(self._waiting)
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until all that was sent before is stored or refused; tells whether it is.
+
+        Not to be called on the writer's thread.
+        """
+        with self._changed:
+            sent = list(self._waiting)
+            settled = self._changed.wait_for(lambda: self._waiting.keys().isdisjoint(sent), seconds)
+            return settled and self._ended is None
+
+    def close(self) -> None:
+        """End the thread; what still waits is reported as not written."""
+        self._closing.set()
+        with self._changed:
+            self._wake()
+        if self._thread.is_alive():
+            self._thread.join(CLOSE_SECONDS)
+        elif self._ended is None:
+            self._end(self._closed())
+
+    # -- the thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        why = self._closed()
+        try:
+            while not self._closing.is_set():
+                self._write()
+                self._closing.wait(RESTART_SECONDS)
+        except Exception as error:  # whoever waits for a record must hear of it (invariant A)
+            log.exception("[%s] the writer of internal topics died", self._name)
+            why = KafkaError(f"the writer of {self._name} died: {type(error).__name__}: {error}")
+        self._end(why)
+
+    def _write(self) -> None:
+        """Write until closed, or until the producer as a whole is refused."""
+        session = _Session(self, self._config, self._woken)
+        try:
+            while not self._closing.is_set():
+                session.loop.run_once(1.0)
+        except MirrorError as error:
+            self.say(str(error))
+            self._fail_all(error if isinstance(error, KafkaError) else KafkaError(str(error)))
+        finally:
+            session.close()
+
+    # -- from the session --------------------------------------------------------------------------
+
+    def take(self) -> list[_Batch]:
+        """What came since the last call."""
+        with self._changed:
+            taken, self._inbox = self._inbox, []
+        return taken
+
+    def settle(self, batch: _Batch, error: KafkaError | None) -> None:
+        """The fate of one batch is known. Whoever waits in `flush` sees what `on_done` has done."""
+        try:
+            batch.report(error)
+        finally:
+            with self._changed:
+                del self._waiting[batch]
+                self._changed.notify_all()
+
+    def say_of(self, topic: str, error: KafkaError) -> None:
+        """Log an answer of the cluster; of a denial also what happens meanwhile."""
+        without = self._without.get(topic, "trying again")
+        self.say(told_if_denied(error, without))
+
+    def say(self, error: str) -> None:
+        """Log what is in the way, once until something else is or records are stored again."""
+        if error != self.last_error and not self._closing.is_set():
+            self.last_error = error
+            log.warning("[%s] %s", self._name, error)
+
+    def note_missing(self, topic: str, error: KafkaError | None) -> None:
+        """Why records of `topic` wait, None when they do not."""
+        code = error.code if isinstance(error, BrokerError) else 0
+        if error_code(code).name in MISSING:
+            self.missing |= {topic}
+        elif topic in self.missing:
+            self.missing -= {topic}
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _fail_all(self, error: KafkaError) -> None:
+        self.missing = frozenset()
+        with self._changed:
+            left = list(self._waiting)
+            self._inbox.clear()
+        for batch in left:
+            self.settle(batch, error)
+
+    def _end(self, error: KafkaError) -> None:
+        with self._changed:
+            self._ended = error
+            if self._waker is not None:
+                self._waker.close()
+                self._woken.close()
+                self._waker = None
+        self._fail_all(error)
+
+    def _wake(self) -> None:
+        if self._waker is not None:
+            with suppress(BlockingIOError):  # full: the thread has not noticed yet, but will
+                self._waker.send(b"\0")
+
+    def _closed(self) -> KafkaError:
+        return TransportError(f"the writer of {self._name} is closed")
+
+
+class _Session:
+    """The connections of a writer and their producer, on its thread."""
+
+    def __init__(self, writer: RecordWriter, config: ProducerConfig, woken: socket.socket) -> None:
+        self._writer = writer
+        self._woken = woken
+        self._stuck_since: dict[TopicPartition, float] = {}
+        self.loop = Loop()
+        self._cluster = Cluster(self.loop, config.client, BufferPool(keep_bytes=0))
+        self._producer = Producer(
+            self._cluster,
+            self,
+            stamp,
+            acks=config.acks,
+            request_timeout_ms=config.request_timeout_ms,
+            max_in_flight=config.max_in_flight,
+        )
+        self.loop.watch(self, READ)
+        self._offer()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._cluster.close()
+        self.loop.close()
+
+    # -- from the loop -----------------------------------------------------------------------------
+
+    def fileno(self) -> int:
+        """The socket through which other threads wake this one."""
+        return self._woken.fileno()
+
+    def on_ready(self, events: int) -> None:
+        """Somebody has sent something, or closes."""
+        self._woken.recv(4096)
+        self._offer()
+
+    def _offer(self) -> None:
+        for batch in self._writer.take():
+            self._producer.offer(batch.tp, [Parcel(batch.data, batch.count, None, batch)])
+        self._producer.pump()
+
+    # -- from the producer -------------------------------------------------------------------------
+
+    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
+        """Stored."""
+        self._writer.last_error = ""
+        self._settle(parcel, None)
+
+    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
+        """Will never be stored: whoever sent it is told, the others go on."""
+        self._writer.say_of(tp.topic, error)
+        self._settle(parcel, error)
+        return []
+
+    def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
+        """Waiting is no news, waiting for long is."""
+        if error is None:
+            self._stuck_since.pop(tp, None)
+            self._writer.note_missing(tp.topic, None)
+            return
+        if isinstance(error, DeniedError):
+            self._writer.say_of(tp.topic, error)
+            return
+        now = self.loop.clock()
+        if now - self._stuck_since.setdefault(tp, now) >= STUCK_SECONDS:
+            self._writer.note_missing(tp.topic, error)
+            self._writer.say(f"{error}; trying again")
+
+    def _settle(self, parcel: Parcel, error: KafkaError | None) -> None:
+        assert isinstance(parcel.owner, _Batch)
+        self._writer.settle(parcel.owner, error)

@@ -1,0 +1,78 @@
+"""What Connect stores after heartbeats and checkpoints were written: an offset that is always 0.
+
+Runs on: worker. Nobody reads it; it is there so that the offsets topic holds what MirrorMaker 2
+leaves in it. The positions of the copy are written by the copy tasks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from sparkmirror.config.clients import ProducerConfig
+from sparkmirror.config.worker_config import WorkerConfig
+from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.mirror.permissions import NO_TRACE
+from sparkmirror.mirror.positions.partitioner import partition_for_key
+from sparkmirror.mirror.records import encode_offset_value
+
+OFFSET = encode_offset_value(0)
+
+
+class SourceOffsets:
+    """Keys whose records were stored since the last `store`; for any thread.
+
+    `noted` is how many records were stored in all. `own` writes them when `writer`, which writes
+    the records, does so to another cluster than the worker's.
+    """
+
+    def __init__(self, writer: RecordWriter, topic: str, own: RecordWriter | None = None) -> None:
+        self._writer = writer
+        self._own = own
+        self._topic = topic
+        self._lock = threading.Lock()
+        self._keys: dict[bytes, None] = {}
+        self.noted = 0
+
+    def note(self, key: bytes) -> None:
+        """A record of this key was stored."""
+        with self._lock:
+            self._keys[key] = None
+            self.noted += 1
+
+    def store(self, partitions: int) -> None:
+        """Write what was noted to the offsets topic, which has so many partitions.
+
+        Raises:
+            KafkaError: the writer is closed, or died.
+        """
+        with self._lock:
+            keys, self._keys = self._keys, {}
+        now_ms = time.time_ns() // 1_000_000
+        by_partition: dict[int, list[tuple[bytes, bytes, int]]] = {}
+        for key in keys:
+            rows = by_partition.setdefault(partition_for_key(key, partitions), [])
+            rows.append((key, OFFSET, now_ms))
+        for partition, rows in by_partition.items():
+            (self._own or self._writer).send(self._topic, partition, rows)
+
+    def start(self) -> None:
+        """Start the writer, if there is one for offsets."""
+        if self._own is not None:
+            self._own.start()
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until what was written is stored; tells whether it is."""
+        return (self._own or self._writer).flush(seconds)
+
+    def close(self) -> None:
+        """Close the writer, if there is one for offsets."""
+        if self._own is not None:
+            self._own.close()
+
+
+def own_writer(worker: WorkerConfig, producer: ProducerConfig, name: str) -> RecordWriter | None:
+    """A writer for the worker's cluster, when the producer of the records is for another one."""
+    if worker.client.is_same_cluster(producer.client):
+        return None
+    return RecordWriter(worker.producer, f"{name} offsets", {worker.offset_storage_topic: NO_TRACE})

@@ -1,0 +1,256 @@
+"""Connect's status topic: the states of connectors and tasks, and the topics they have used.
+
+Runs on: worker. Every worker follows the topic and answers from it; the one that leads writes it.
+Mirrors: org.apache.kafka.connect.storage.KafkaStatusBackingStore (4.3).
+
+    status-connector-<name>                  {"state","trace","worker_id","generation","version"}
+    status-task-<name>-<number>              the same
+    status-topic-<topic>:connector-<name>    {"topic":{"name","connector","task",
+                                                       "discoverTimestamp"}}
+A null value deletes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sparkmirror.batches.records import Record
+from sparkmirror.config.clients import ClientConfig, ProducerConfig
+from sparkmirror.connect.storage.kafka_based_log import FollowedTopic, now_ms
+from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.connect.storage.storage_topics import StorageTopic, prepare_storage_topic
+from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.permissions import WRITE, Feature, Place, meanwhile
+from sparkmirror.mirror.positions.partitioner import partition_for_key
+
+log = logging.getLogger(__name__)
+
+CONNECTOR, TASK, TOPIC = "status-connector-", "status-task-", "status-topic-"
+OF_CONNECTOR = ":connector-"
+# Of digits: Java's tasks are numbered by ints.
+LONGEST_NUMBER = 10
+# What comes of a record that is no status.
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+K = TypeVar("K")
+FLUSH_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStatus:
+    """A state, who wrote it, and in which generation of the group of workers."""
+
+    state: str
+    worker_id: str
+    generation: int
+    trace: str | None = None
+    version: str | None = None
+
+
+class StatusStore:
+    """The status topic. For any thread; writes do not wait."""
+
+    def __init__(self, client: ClientConfig, topic: StorageTopic) -> None:
+        self.topic = topic.name
+        self._client = client
+        self._wanted = topic
+        self._partitions = topic.partitions
+        self._lock = threading.Lock()
+        self._connectors: dict[str, StoredStatus] = {}
+        self._tasks: dict[str, dict[int, StoredStatus]] = {}
+        self._topics: dict[str, set[str]] = {}
+        # Written from here, and maybe not read back yet.
+        self._put_topics: dict[str, set[str]] = {}
+        self._followed: FollowedTopic | None = None
+        without = {topic.name: meanwhile(Feature.WORKER, Place.STATUS, WRITE)}
+        self._writer = RecordWriter(ProducerConfig(client), f"'{topic.name}'", without)
+
+    def start(self) -> None:
+        """Create or check the topic, read it to its end, and follow it.
+
+        Raises:
+            ConfigError: the topic cannot be used.
+            KafkaError: it can neither be created nor read.
+        """
+        self._partitions = prepare_storage_topic(self._client, self._wanted)
+        self._followed = FollowedTopic(self._client, self.topic, self._partitions, self)
+        self._followed.start()
+        self._writer.start()
+
+    def stop(self) -> None:
+        """Write what was put, as far as that goes quickly, and end the following."""
+        if self._writer.waiting:
+            self._writer.flush(FLUSH_SECONDS)
+        self._writer.close()
+        if self._followed is not None:
+            self._followed.stop()
+
+    @property
+    def last_error(self) -> str:
+        """What keeps the topic from being read or written; empty while it is."""
+        reading = "" if self._followed is None else self._followed.last_error
+        return reading or self._writer.last_error
+
+    def flush(self, seconds: float) -> None:
+        """Return when all that was put was read back; TransportError if not in time."""
+        self._writer.flush(seconds)
+        if self._followed is not None:
+            self._followed.refresh(seconds)
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def connector(self, name: str) -> StoredStatus | None:
+        with self._lock:
+            return self._connectors.get(name)
+
+    def tasks(self, name: str) -> dict[int, StoredStatus]:
+        """By task number, in order."""
+        with self._lock:
+            return dict(sorted(self._tasks.get(name, {}).items()))
+
+    def topics(self, name: str) -> set[str]:
+        """Topics that the connector has used since they were reset."""
+        with self._lock:
+            return set(self._topics.get(name, ()))
+
+    # -- telling -----------------------------------------------------------------------------------
+
+    def put_connector(  # noqa: PLR0917
+        self,
+        name: str,
+        state: str,
+        worker_id: str,
+        generation: int,
+        trace: str = "",
+        version: str = "",
+    ) -> None:
+        """Write the connector's state."""
+        status = StoredStatus(state, worker_id, generation, trace or None, version or None)
+        self._put(CONNECTOR + name, _status_value(status))
+
+    def put_task(  # noqa: PLR0917
+        self,
+        name: str,
+        task: int,
+        state: str,
+        worker_id: str,
+        generation: int,
+        trace: str = "",
+        version: str = "",
+    ) -> None:
+        """Write a task's state."""
+        status = StoredStatus(state, worker_id, generation, trace or None, version or None)
+        self._put(f"{TASK}{name}-{task}", _status_value(status))
+
+    def forget_task(self, name: str, task: int) -> None:
+        """Delete a task's state."""
+        self._put(f"{TASK}{name}-{task}", None)
+
+    def forget(self, name: str) -> None:
+        """Delete all that is known of the connector, after it was deleted."""
+        for task in self.tasks(name):
+            self.forget_task(name, task)
+        self._put(CONNECTOR + name, None)
+        self.reset_topics(name)
+
+    def put_topic(self, topic: str, name: str, task: int, now_ms: int) -> None:
+        """The connector uses the topic."""
+        fields = {"name": topic, "connector": name, "task": task, "discoverTimestamp": now_ms}
+        with self._lock:
+            self._put_topics.setdefault(name, set()).add(topic)
+        self._put(_topic_key(topic, name), {"topic": fields})
+
+    def reset_topics(self, name: str) -> None:
+        """Forget which topics the connector has used."""
+        with self._lock:
+            topics = self._topics.get(name, set()) | self._put_topics.pop(name, set())
+        for topic in sorted(topics):
+            self._put(_topic_key(topic, name), None)
+
+    def _put(self, key: str, value: Mapping[str, Any] | None) -> None:
+        data = None if value is None else json.dumps(value, separators=(",", ":")).encode()
+        name = key.encode(errors="replace")
+        partition = partition_for_key(name, self._partitions)
+        self._writer.send(self.topic, partition, [(name, data, now_ms())], self._on_written)
+
+    def _on_written(self, error: KafkaError | None) -> None:
+        """On the writer's thread."""
+        if error is not None:
+            log.warning("[%s] a status was not written: %s", self.topic, error)
+        elif self._followed is not None:
+            self._followed.nudge()
+
+    # -- from the following thread -----------------------------------------------------------------
+
+    def on_records(self, records: Sequence[Record], *, rewound: bool) -> None:
+        """Take in what came."""
+        with self._lock:
+            if rewound:
+                for part in (self._connectors, self._tasks, self._topics):
+                    part.clear()
+            for record in records:
+                self._apply((record.key or b"").decode(errors="replace"), record.value)
+
+    def _apply(self, key: str, value: bytes | None) -> None:
+        if key.startswith(CONNECTOR):
+            _store(self._connectors, key.removeprefix(CONNECTOR), _read_status(key, value))
+        elif key.startswith(TASK):
+            name, _, number = key.removeprefix(TASK).rpartition("-")
+            if number.isdecimal() and len(number) <= LONGEST_NUMBER:
+                tasks = self._tasks.setdefault(name, {})
+                _store(tasks, int(number), _read_status(key, value))
+        elif key.startswith(TOPIC):
+            # No topic's name has a colon.
+            topic, _, name = key.removeprefix(TOPIC).partition(OF_CONNECTOR)
+            topics = self._topics.setdefault(name, set())
+            if value is None:
+                topics.discard(topic)
+            else:
+                topics.add(topic)
+
+
+def _store(statuses: dict[K, StoredStatus], key: K, status: StoredStatus | None) -> None:
+    if status is None:
+        statuses.pop(key, None)
+    else:
+        statuses[key] = status
+
+
+def _topic_key(topic: str, name: str) -> str:
+    return f"{TOPIC}{topic}{OF_CONNECTOR}{name}"
+
+
+def _status_value(status: StoredStatus) -> dict[str, Any]:
+    return {
+        "state": status.state,
+        "trace": status.trace,
+        "worker_id": status.worker_id,
+        "generation": status.generation,
+        "version": status.version,
+    }
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _read_status(key: str, value: bytes | None) -> StoredStatus | None:
+    """None when it was deleted, or cannot be read, which is told."""
+    if value is None:
+        return None
+    try:
+        document = json.loads(value)
+        return StoredStatus(
+            str(document["state"]),
+            str(document["worker_id"]),
+            int(document["generation"]),
+            _text(document.get("trace")),
+            _text(document.get("version")),
+        )
+    except UNREADABLE as error:
+        log.warning("record '%s' of the status topic is passed over: %r", key, error)
+        return None

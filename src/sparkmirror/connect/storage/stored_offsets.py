@@ -1,0 +1,158 @@
+"""Connect's offsets topic as the REST API shows it: what each connector has stored, by partition.
+
+Runs on: worker, blocking, on whichever thread asks. The copy's own positions are read by
+`OffsetStore` and written by the copy tasks; this is for looking at them, and for changing them
+while the connector is stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sparkmirror.config.clients import ClientConfig, ProducerConfig
+from sparkmirror.connect.storage.kafka_based_log import now_ms
+from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.connect.storage.topic_reader import TopicReader
+from sparkmirror.errors import DeniedError, KafkaError, TransportError
+from sparkmirror.foreign_json import parse_json
+from sparkmirror.mirror.permissions import NO_ALTERING, NO_LIST
+from sparkmirror.mirror.positions.partitioner import partition_for_key
+from sparkmirror.mirror.records import jackson_string
+
+READ_SECONDS = 60.0
+WRITE_SECONDS = 30.0
+# Of Java's HashMap: the first table, and how full it may be.
+TABLE_SIZE = 16
+LOAD = 0.75
+
+Json = dict[str, Any]
+
+
+class ConnectorOffsets:
+    """The offsets topic, which exists and has so many partitions."""
+
+    def __init__(self, client: ClientConfig, topic: str, partitions: int) -> None:
+        self.topic = topic
+        self._client = client
+        self._partitions = partitions
+
+    def list(self, connector: str) -> list[tuple[Json, Json]]:
+        """All (partition, offset) that the connector has stored.
+
+        Raises:
+            KafkaError: the topic cannot be read.
+        """
+        return merge_rows(self.rows(connector))
+
+    def rows(self, connector: str) -> Sequence[tuple[Json, Json | None]]:
+        """Everything that was stored and deleted (None), in that order. Raises KafkaError."""
+        return [(partition, offset) for _, partition, offset in self._rows(connector)]
+
+    def write(self, connector: str, rows: Sequence[tuple[Json, Json | None]]) -> None:
+        """Store an offset for each partition, or delete it (None).
+
+        Connect looks keys up by their bytes: a key that is in the topic is written as it is there.
+
+        Raises:
+            KafkaError: it was not written, or not all of it.
+        """
+        known: dict[str, dict[bytes, None]] = {}
+        for key, partition, _ in self._rows(connector):
+            known.setdefault(_canonical(partition), {})[key] = None
+        # Of rows about the same partition the last one counts.
+        wanted: dict[bytes, bytes | None] = {}
+        for partition, offset in rows:
+            made = encode_connector_key(connector, partition)
+            value = None if offset is None else encode_json(offset).encode()
+            wanted |= dict.fromkeys(known.get(_canonical(partition), [made]), value)
+        self._send(wanted)
+
+    def _rows(self, connector: str) -> Iterable[tuple[bytes, Json, Json | None]]:
+        try:
+            records = TopicReader(self._client, self.topic, self._partitions).read(READ_SECONDS)
+        except DeniedError as error:
+            raise error.during(NO_LIST) from error
+        for record in records:
+            match _parse(record.key):
+                case [str(name), dict(partition)] if name == connector and record.key is not None:
+                    offset = _parse(record.value)
+                    yield record.key, partition, offset if isinstance(offset, dict) else None
+
+    def _send(self, wanted: Mapping[bytes, bytes | None]) -> None:
+        errors: list[KafkaError | None] = []
+        by_partition: dict[int, list[tuple[bytes | None, bytes | None, int]]] = {}
+        for key, value in wanted.items():
+            rows = by_partition.setdefault(partition_for_key(key, self._partitions), [])
+            rows.append((key, value, now_ms()))
+        without = {self.topic: NO_ALTERING}
+        writer = RecordWriter(ProducerConfig(self._client), f"'{self.topic}'", without)
+        writer.start()
+        try:
+            for partition, rows in by_partition.items():
+                writer.send(self.topic, partition, rows, errors.append)
+            written = writer.flush(WRITE_SECONDS)
+        finally:
+            writer.close()
+        failures = [error for error in errors if error is not None]
+        if not written or failures:
+            why = writer.last_error or (failures[0] if failures else "no answer")
+            raise TransportError(f"write offsets to '{self.topic}': {why}")
+
+
+def merge_rows(rows: Iterable[tuple[Json, Json | None]]) -> list[tuple[Json, Json]]:
+    """What is left: of rows about the same partition the last one counts."""
+    found: dict[str, tuple[Json, Json]] = {}
+    for partition, offset in rows:
+        if offset is None:
+            found.pop(_canonical(partition), None)
+        else:
+            found[_canonical(partition)] = (partition, offset)
+    return [*found.values()]
+
+
+def encode_connector_key(connector: str, partition: Mapping[str, Any]) -> bytes:
+    """Return the key of a source partition, with the bytes that Connect would write."""
+    return f"[{jackson_string(connector)},{encode_json(partition)}]".encode()
+
+
+def encode_json(value: Any) -> str:
+    """Return JSON as Connect writes what it has read: maps in the order of a HashMap."""
+    if isinstance(value, str):
+        return jackson_string(value)
+    if isinstance(value, Mapping):
+        members = [f"{jackson_string(k)}:{encode_json(value[k])}" for k in java_order(value)]
+        return f"{{{','.join(members)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(encode_json, value))}]"
+    return json.dumps(value)
+
+
+def java_order(keys: Iterable[str]) -> list[str]:
+    """Return the keys in the order in which a java.util.HashMap that grew with them gives them."""
+    names = list(keys)
+    size = TABLE_SIZE
+    while len(names) > size * LOAD:
+        size *= 2
+    return sorted(names, key=lambda name: _spread_hash(name) % size)
+
+
+def _spread_hash(text: str) -> int:
+    code = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for at in range(0, len(units), 2):
+        code = (31 * code + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
+    return code ^ (code >> 16)
+
+
+def _canonical(partition: Mapping[str, Any]) -> str:
+    return json.dumps(partition, sort_keys=True)
+
+
+def _parse(data: bytes | None) -> Any:
+    """The JSON; None for anything else: connectors of all kinds share the topic."""
+    try:
+        return None if data is None else parse_json(data)
+    except ValueError:
+        return None

@@ -1,0 +1,164 @@
+"""Creates MirrorMaker 2's internal topics: heartbeats, checkpoints, offset-syncs, offset maps.
+
+Runs on: worker. Connect's own offsets topic has more partitions and stricter checks: `OffsetStore`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
+
+from sparkmirror.connect.storage.compaction import CLEANUP, COMPACT, repair_cleanup
+from sparkmirror.errors import (
+    BrokerError,
+    DeniedError,
+    KafkaError,
+    MirrorError,
+    TransportError,
+    told,
+)
+from sparkmirror.wire.admin.admin import Admin, NewTopic
+from sparkmirror.wire.protocol.error_codes import error_code
+
+log = logging.getLogger(__name__)
+
+CONFIGS = {CLEANUP: COMPACT}
+
+
+class InternalTopic(NamedTuple):
+    """A topic that should be there; `setting` is the key that gave `replication_factor`.
+
+    `without` says what happens while it is neither there nor may be created. `is_chosen`: the user
+    has set the number of replicas.
+    """
+
+    admin: Admin
+    name: str
+    replication_factor: int
+    setting: str
+    without: str = ""
+    is_chosen: bool = False
+
+
+def ensure_internal_topics(topics: Iterable[InternalTopic]) -> None:
+    """Create all of them, also those that come after one that is refused.
+
+    Raises:
+        KafkaError: of each topic that was refused, why; TransportError if none was.
+    """
+    errors: list[KafkaError] = []
+    for topic in topics:
+        try:
+            ensure_internal_topic(*topic[:-1], is_chosen=topic.is_chosen)
+        except KafkaError as error:
+            errors.append(error)
+    if errors:
+        is_passing = all(isinstance(error, TransportError) for error in errors)
+        kind = TransportError if is_passing else KafkaError
+        raise kind("; ".join(map(str, errors)))
+
+
+def ensure_internal_topic(
+    admin: Admin,
+    topic: str,
+    replication_factor: int,
+    setting: str = "its replication.factor",
+    without: str = "",
+    *,
+    is_chosen: bool = False,
+    is_missing: bool = False,
+) -> None:
+    """Create `topic`, compacted, with one partition; one that exists is compacted if it is ours.
+
+    Whoever may not create goes on if it is there, unless it is known that it `is_missing`. Brokers
+    are not asked to create what they refuse: they would make topics that lose state in time.
+
+    Raises:
+        KafkaError: the cluster refuses; names `setting`, the key that gave `replication_factor`.
+    """
+    error = _create(admin, topic, replication_factor, setting, is_chosen=is_chosen)
+    if error is None:
+        if wrong := repair_cleanup(admin, topic):
+            log.warning("%s", wrong)
+    elif isinstance(error, DeniedError) and not is_missing and _is_there(admin, topic):
+        log.debug("%s; it is there", error)
+    elif error_code(error.code).name == "UNSUPPORTED_VERSION" and not is_missing:
+        # Somebody else may have created it: whether it is there shows when it is written.
+        log.info("%s; going on as if it were there", error)
+    else:
+        advice = _advice(error, replication_factor, setting)
+        is_denied = isinstance(error, DeniedError) and without
+        raise KafkaError(told(error, f"{without}; {advice}" if is_denied else advice)) from error
+
+
+def _create(
+    admin: Admin, topic: str, replication_factor: int, setting: str, *, is_chosen: bool
+) -> BrokerError | None:
+    """Create it; unless the user chose their number, with as many replicas as there are brokers.
+
+    The default is 3. On a smaller cluster MirrorMaker 2 leaves it to the brokers, which create it
+    with their own number of replicas, but not compacted, if they create topics at all.
+    """
+    error = admin.create_topics([NewTopic(topic, 1, replication_factor, CONFIGS)])[topic]
+    if error is None or is_chosen or not _is_too_many(error):
+        return error
+    brokers = admin.broker_count()
+    if not 0 < brokers < replication_factor:
+        return error
+    if (again := admin.create_topics([NewTopic(topic, 1, brokers, CONFIGS)])[topic]) is not None:
+        return again
+    log.warning(
+        "'%s' on '%s' has %d instead of %d replicas: there are no more brokers; set %s to at most "
+        "the number of brokers, or add replicas when there are more",
+        topic,
+        admin.alias,
+        brokers,
+        replication_factor,
+        setting,
+    )
+    return None
+
+
+def _is_too_many(error: BrokerError) -> bool:
+    return error_code(error.code).name == "INVALID_REPLICATION_FACTOR"
+
+
+def _is_there(admin: Admin, topic: str) -> bool:
+    return admin.find_topics([topic])[topic] is None
+
+
+class Blockable(Protocol):
+    """A connector that can do nothing without its topics; `refused` says why they are not there."""
+
+    refused: str
+
+
+@contextmanager
+def noting_refusal(connector: Blockable) -> Iterator[None]:
+    """Bring up a connector's topics; what is refused blocks it until it works.
+
+    A cluster that does not answer blocks nothing: what was there before is still there.
+    """
+    try:
+        yield
+    except TransportError:
+        raise
+    except MirrorError as error:
+        connector.refused = str(error)
+        raise
+    connector.refused = ""
+
+
+def about_missing(topics: Iterable[str], alias: str) -> dict[str, str]:
+    """Complaints about internal topics that somebody deleted while they were in use."""
+    return {topic: f"'{topic}' is missing on '{alias}': creating it again" for topic in topics}
+
+
+def _advice(error: BrokerError, replication_factor: int, setting: str) -> str:
+    if isinstance(error, DeniedError):
+        return "an administrator may create it too: 1 partition, cleanup.policy=compact"
+    if _is_too_many(error):
+        return f"set {setting} to at most the number of brokers"
+    return f"{replication_factor} replicas were asked for, see {setting}"

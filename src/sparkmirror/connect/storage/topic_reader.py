@@ -1,0 +1,29 @@
+"""Reads a whole internal topic to its end, once.
+
+Runs on: worker, blocking. The topics are compacted and small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sparkmirror.batches.records import Record
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.connect.storage.log_reader import TopicFollower
+
+
+class TopicReader:
+    """One pass over all partitions of a topic, read_committed, to the ends found at its start.
+
+    The topic must exist: one that cannot be found for a moment must not be taken for an empty one.
+    """
+
+    def __init__(self, config: ClientConfig, topic: str, partitions: int) -> None:
+        self._follower = TopicFollower(config, topic, partitions, must_exist=True)
+
+    def read(self, seconds: float) -> Sequence[Record]:
+        """All records, each partition's in order; TransportError when it takes too long."""
+        try:
+            return self._follower.catch_up(seconds)
+        finally:
+            self._follower.close()

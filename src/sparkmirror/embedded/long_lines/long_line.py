@@ -1,0 +1,160 @@
+"""A line to a broker that is as long as an ocean is wide, and fails on order.
+
+For tests and the benchmark. The broker needs a listener that is advertised as the line's port:
+
+    with LongLine(folder) as line:
+        with KafkaCluster("far", listeners={LINE: "PLAINTEXT"}, advertised_ports={LINE: line.port}):
+            line.connect(cluster)
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sparkmirror.embedded.kafka_cluster import KafkaCluster
+from sparkmirror.embedded.ports import HOST, ReservedPort
+from sparkmirror.embedded.process import Child, log_tail, start_child
+from sparkmirror.errors import LocalProtocolError, MissingPart
+from sparkmirror.waiting import wait_for
+
+LINE = "LINE"
+_START_SECONDS = 30.0
+_ORDER_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class LineStats:
+    """What has happened on a line; bytes are those delivered, up is towards the broker."""
+
+    accepted: int
+    refused: int
+    up: int
+    down: int
+    # The most bytes that one direction of one connection has had under way.
+    most_in_flight: int
+    open: int
+    frozen: int
+    cpu_seconds: float
+
+
+class LongLine:
+    """One line to one broker, in a `with` block; as it is made, it has no delay and no window."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """`folder` is where its process writes its log."""
+        self._folder = folder
+        self._reserved = ReservedPort()
+        self.port = self._reserved.number
+        self._child: Child | None = None
+        self._control: socket.socket | None = None
+
+    @property
+    def address(self) -> str:
+        """What clients get as bootstrap.servers."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        assert self._child is not None, "the line is not started"
+        return self._child.pid
+
+    def __enter__(self) -> Self:
+        folder = self._folder or Path(tempfile.mkdtemp(prefix="sparkmirror-line-"))
+        with ReservedPort() as control:
+            words = [sys.executable, "-m", "sparkmirror.embedded.long_lines.line_relay"]
+            ports = [str(self.port), str(control.number)]
+            self._child = start_child([*words, *ports], folder / f"line-{self.port}.log")
+            wait_for(
+                lambda: self._reach(control.number),
+                within=_START_SECONDS,
+                describe=lambda: f"the line's process answers\n{self._log()}",
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._control is not None:
+            self._control.close()
+        if self._child is not None:
+            self._child.kill()
+        self._reserved.close()
+
+    def connect(self, cluster: KafkaCluster) -> None:
+        """Lead to the broker of a cluster, to the listener that is advertised as this line."""
+        self.connect_port(cluster.brokers[0].other_ports[LINE])
+
+    def connect_port(self, port: int) -> None:
+        """Lead to a port of this machine."""
+        self._order(f"to {port}")
+
+    def stretch(self, *, delay_seconds: float, window_bytes: int = 0) -> None:
+        """Set how long one way takes, and what may be under way per connection; 0: anything."""
+        self._order(f"delay {delay_seconds}")
+        self._order(f"window {window_bytes}")
+
+    def stall(self) -> None:
+        """Nothing comes through; connections stay open, and attempts to connect get no answer."""
+        self._order("stall")
+
+    def resume(self) -> None:
+        """End of the stall; what waited comes through."""
+        self._order("resume")
+
+    def cut(self) -> None:
+        """Reset all connections; new ones are refused."""
+        self._order("cut")
+
+    def mend(self) -> None:
+        """End of the cut: new connections are accepted."""
+        self._order("mend")
+
+    def freeze(self, after_bytes: int = 0) -> None:
+        """Silence the connections that are open now; those made later work.
+
+        Each delivers `after_bytes` more to its client first.
+        """
+        self._order(f"freeze {after_bytes}")
+
+    def thaw(self) -> None:
+        """End of the silence; what waited comes through."""
+        self._order("thaw")
+
+    def stats(self) -> LineStats:
+        """What has happened so far."""
+        return LineStats(**self._order("stats"))
+
+    def _order(self, text: str) -> Any:
+        assert self._control is not None, "the line is not started"
+        self._control.sendall(text.encode() + b"\n")
+        answer = bytearray()
+        while not answer.endswith(b"\n"):
+            part = self._control.recv(4096)
+            if not part:
+                raise LocalProtocolError(f"order '{text}': the line has ended\n{self._log()}")
+            answer += part
+        return json.loads(answer)
+
+    def _reach(self, port: int) -> bool:
+        assert self._child is not None
+        if self._child.exit_code is not None:
+            raise MissingPart(f"start a line: its process has ended\n{self._log()}")
+        try:
+            self._control = socket.create_connection((HOST, port), _ORDER_SECONDS)
+        except ConnectionRefusedError:
+            return False
+        return True
+
+    def _log(self) -> str:
+        return "" if self._child is None else log_tail(self._child.log_path)

@@ -1,0 +1,115 @@
+"""Positions that a consumer group on the source keeps, as MirrorMaker 1's does.
+
+Runs on: worker. Pure. The group is the truth, because MirrorMaker 1, or a person, may have
+committed to it since; what our tasks stored on the target is newer only while the group still has
+our own commit. Each of our commits is marked so in its metadata, which MirrorMaker 1 leaves empty:
+with the target, and with the id of the topic, since another one may have taken its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Container, Iterable, Mapping
+
+from sparkmirror.mirror.positions.provenance import decode_topic_id, encode_topic_id
+from sparkmirror.types import TopicPartition
+
+Committed = Mapping[TopicPartition, tuple[int, str]]
+Positions = Mapping[TopicPartition, int]
+
+_BAD_IN_NAME = re.compile(r"[^A-Za-z0-9._-]")
+# So that the topic named after the group and its cluster has at most 249 characters.
+_MOST_CHARACTERS = 180
+_MARK = "sparkmirror"
+IDLE = ("Empty", "Dead")
+
+
+def commit_mark(target_id: str, topic_id: bytes = b"") -> str:
+    """The metadata of our commits: another target has other positions, and so has another topic.
+
+    Without the id, which brokers before 2.8 do not have, what those of one target begin with.
+    """
+    words = [_MARK, target_id, *([encode_topic_id(topic_id)] if topic_id else [])]
+    return " ".join(words)
+
+
+def group_name(group: str, source_id: str) -> str:
+    """A name for this group of this cluster that a topic may have; no two share one."""
+    safe = _BAD_IN_NAME.sub("_", group)[:_MOST_CHARACTERS]
+    if safe != group:
+        safe += "-" + hashlib.sha256(group.encode()).hexdigest()[:12]
+    return f"{safe}.{source_id}"
+
+
+def plan_seeds(
+    stored: Positions, committed: Committed, mark: str, topic_ids: Mapping[str, bytes]
+) -> dict[TopicPartition, int]:
+    """The positions to begin at where those that are stored on the target do not hold.
+
+    `stored` has none of topics that are gone; `topic_ids` are those of the source as it is.
+    """
+    return {
+        tp: offset
+        for tp, (offset, metadata) in committed.items()
+        if offset >= 0
+        and not (_is_ours(metadata, mark) and tp in stored)
+        and not _is_of_other_topic(metadata, topic_ids.get(tp.topic, b""))
+        and stored.get(tp) != offset
+    }
+
+
+def only_stored(stored: Positions, committed: Committed) -> list[TopicPartition]:
+    """Partitions whose position the group has lost: brokers forget what nobody commits again."""
+    return sorted(tp for tp in stored if committed.get(tp, (-1, ""))[0] < 0)
+
+
+def plan_commit(
+    wanted: Committed, committed: Committed, *, everything: bool
+) -> dict[TopicPartition, tuple[int, str]]:
+    """What the group lacks of `wanted`; or all of it, so that brokers do not forget it."""
+    return {tp: row for tp, row in wanted.items() if everything or committed.get(tp) != row}
+
+
+def plan_corrections(
+    committed: Committed,
+    target_id: str,
+    topic_ids: Mapping[str, bytes],
+    partitions: Iterable[TopicPartition],
+) -> dict[TopicPartition, tuple[int, str]]:
+    """The start for what was committed too late, when another topic had taken the name already.
+
+    Until the tasks store a position, MirrorMaker 1 would leave out what lies before such an offset.
+    """
+    return {
+        tp: (0, commit_mark(target_id, topic_ids[tp.topic]))
+        for tp in partitions
+        if tp in committed and _is_of_other_topic(committed[tp][1], topic_ids.get(tp.topic, b""))
+    }
+
+
+def changed_by_others(
+    ours: Container[TopicPartition],
+    committed: Committed,
+    mark: str,
+    partitions: Iterable[TopicPartition],
+) -> list[TopicPartition]:
+    """Partitions in which somebody else has committed since we did, in those that are `ours`."""
+    return sorted(
+        tp
+        for tp in partitions
+        if tp in ours and tp in committed and not _is_ours(committed[tp][1], mark)
+    )
+
+
+def _is_ours(metadata: str, mark: str) -> bool:
+    """Whether we have committed it, of whatever topic."""
+    return metadata == mark or metadata.startswith(f"{mark} ")
+
+
+def _is_of_other_topic(metadata: str, topic_id: bytes) -> bool:
+    """Whether it is marked with the id of a topic that had the name before this one."""
+    words = metadata.split(" ")
+    if words[0] != _MARK or len(words) != 3 or not topic_id:
+        return False
+    return decode_topic_id(words[2]) not in (None, topic_id)

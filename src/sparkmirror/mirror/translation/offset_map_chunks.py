@@ -1,0 +1,212 @@
+"""The bytes of an exact offset map (see offset_map) in a compacted topic.
+
+Runs on: executor, which writes chunks, and worker, which reads them. Pure.
+
+A map is stored in chunks, one record each. Where a chunk begins, on both sides, is part of its
+key; while it grows it is written again under that key, and when it is full the next one begins. A
+second copy begins elsewhere on the target, so compaction never lets it push out the first. Key,
+big-endian:
+
+    topic          uint16 byte length, UTF-8 (the upstream name)
+    partition      int32
+    upstream       int64, offset of the first record
+    downstream     int64, its offset on the target
+
+Value, with varints of seven bits a byte, lowest first, top bit set on all bytes but the last:
+
+    byte           version = 0
+    byte           how it starts: ChunkStart
+    for each run, counted from the ends of the run before, or from 0:
+        varint     upstream offsets skipped * 2, + 1 if downstream offsets are skipped too
+        varint     downstream offsets skipped, only if there are any
+        varint     how many records follow each other on both sides
+
+So a transaction marker on the source costs two bytes or three, a million records without one none.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple, Self
+
+from sparkmirror.mirror.records import RecordError, UnsupportedVersionError
+from sparkmirror.mirror.translation.offsets import OffsetPair
+
+_VERSION = 0
+_HEADER_BYTES = 2
+_MAX_OFFSET = (1 << 63) - 1
+_MAX_VARINT_BYTES = 10
+_KEY_AFTER_TOPIC = struct.Struct(">iqq")
+
+
+class Run(NamedTuple):
+    """Records that follow each other on both sides: upstream + n is at downstream + n.
+
+    A run of no records says only that the copy went on at `upstream`, when the target's end was
+    at `downstream`.
+    """
+
+    upstream: int
+    downstream: int
+    length: int
+
+    @property
+    def first(self) -> OffsetPair:
+        return OffsetPair(self.upstream, self.downstream)
+
+    @property
+    def end(self) -> OffsetPair:
+        """Where a record that follows on both sides would be."""
+        return OffsetPair(self.end_upstream, self.end_downstream)
+
+    @property
+    def end_upstream(self) -> int:
+        return self.upstream + self.length
+
+    @property
+    def end_downstream(self) -> int:
+        return self.downstream + self.length
+
+
+class ChunkStart(IntEnum):
+    """What the first record of a chunk has to do with the chunks before it."""
+
+    CONTINUES = 0
+    """It was copied next, by the same task; or in transactions, so that nothing came between."""
+    SESSION = 1
+    """A task started: records may have been copied before that no chunk tells of."""
+    NEW_LOG = 2
+    """The source topic was created anew: earlier chunks are about other records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of the map: at least one run, rising on both sides."""
+
+    start: ChunkStart
+    runs: tuple[Run, ...]
+
+    @property
+    def first(self) -> OffsetPair:
+        """Where the chunk begins: part of its key."""
+        return self.runs[0].first
+
+    def encode(self) -> bytes:
+        """Return the record's value."""
+        value = bytearray(encode_header(self.start))
+        end = Run(0, 0, 0)
+        for run in self.runs:
+            value += encode_run(end, run)
+            end = run
+        return bytes(value)
+
+    @classmethod
+    def decode(cls, value: bytes) -> Self:
+        """Read a record's value. Raises: RecordError."""
+        if len(value) < _HEADER_BYTES:
+            raise _bad_value(value, "it is too short")
+        version, start = value[0], value[1]
+        if version != _VERSION:
+            raise UnsupportedVersionError(
+                f"read a chunk of an offset map: version {version} is not supported, "
+                f"only {_VERSION}"
+            )
+        if start not in ChunkStart.__members__.values():
+            raise _bad_value(value, f"it starts in an unknown way, {start}")
+        runs = tuple(_decode_runs(value))
+        if not runs:
+            raise _bad_value(value, "it is empty")
+        return cls(ChunkStart(start), runs)
+
+
+class ChunkKey(NamedTuple):
+    """Which partition's map a chunk belongs to, and where it begins."""
+
+    topic: str
+    partition: int
+    first: OffsetPair
+
+    def encode(self) -> bytes:
+        """Return the record's key."""
+        topic = self.topic.encode()
+        size = struct.pack(">H", len(topic))
+        return size + topic + _KEY_AFTER_TOPIC.pack(self.partition, *self.first)
+
+    @classmethod
+    def decode(cls, key: bytes) -> Self:
+        """Read a record's key. Raises: RecordError."""
+        try:
+            (size,) = struct.unpack_from(">H", key)
+            topic = key[2 : 2 + size].decode()
+            partition, *first = _KEY_AFTER_TOPIC.unpack(key[2 + size :])
+        except (struct.error, UnicodeDecodeError) as exc:
+            raise RecordError(f"read the key of an offset map's chunk {key!r}: {exc}") from exc
+        return cls(topic, partition, OffsetPair(*first))
+
+
+def offset_map_topic(source_alias: str) -> str:
+    """Name of the map's topic on the target; the default excludes keep it from being copied."""
+    return f"mm2-offset-map.{source_alias}.internal"
+
+
+def encode_header(start: ChunkStart) -> bytes:
+    """Return how the value of every chunk begins."""
+    return bytes((_VERSION, start))
+
+
+def encode_run(previous: Run, run: Run) -> bytes:
+    """Return one run as it is written after `previous`."""
+    skipped_upstream = run.upstream - previous.end_upstream
+    skipped_downstream = run.downstream - previous.end_downstream
+    if not skipped_downstream:
+        return _varint(skipped_upstream << 1) + _varint(run.length)
+    return _varint(skipped_upstream << 1 | 1) + _varint(skipped_downstream) + _varint(run.length)
+
+
+def _decode_runs(value: bytes) -> Iterator[Run]:
+    at = _HEADER_BYTES
+    upstream = downstream = 0
+    while at < len(value):
+        skipped, at = _read_varint(value, at)
+        upstream += skipped >> 1
+        if skipped & 1:
+            skipped_downstream, at = _read_varint(value, at)
+            downstream += skipped_downstream
+        length, at = _read_varint(value, at)
+        yield Run(upstream, downstream, length)
+        upstream += length
+        downstream += length
+        if upstream > _MAX_OFFSET or downstream > _MAX_OFFSET:
+            raise _bad_value(value, "its offsets are too large")
+
+
+def _varint(number: int) -> bytes:
+    if number < 128:
+        return bytes((number,))
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _read_varint(value: bytes, at: int) -> tuple[int, int]:
+    """Read a number: it and where the next byte is."""
+    number = shift = 0
+    for index in range(at, min(len(value), at + _MAX_VARINT_BYTES)):
+        byte = value[index]
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, index + 1
+        shift += 7
+    raise _bad_value(value, f"the number at byte {at} does not end")
+
+
+def _bad_value(value: bytes, why: str) -> RecordError:
+    return RecordError(
+        f"read a chunk of an offset map, {len(value)} bytes {value[:40].hex()}: {why}"
+    )

@@ -1,0 +1,127 @@
+"""Collects where records were copied to, as chunks of an exact offset map.
+
+Runs on: executor, in the copy loop, one per partition. Pure: the caller writes what
+`take_changed` gives. It knows the open chunk only, so its memory is bounded, and a new task needs
+to read nothing: what it says later replaces what was said before (see offset_map).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sparkmirror.mirror.translation.offset_map_chunks import (
+    ChunkStart,
+    Run,
+    encode_header,
+    encode_run,
+)
+from sparkmirror.mirror.translation.offsets import OffsetPair, Runs
+
+# A chunk is written again at every flush while it grows, so it must stay small; a topic without
+# holes needs one run, some ten bytes.
+MAX_CHUNK_RUNS = 4096
+MAX_CHUNK_BYTES = 32 << 10
+
+
+class EncodedChunk(NamedTuple):
+    """A record of the map's topic, but for topic and partition in its key."""
+
+    first: OffsetPair
+    value: bytes
+
+
+class OffsetMapWriter:
+    """The map of what one task copied of one partition.
+
+    `start` tells what the first record has to do with earlier ones: SESSION for a task that starts,
+    CONTINUES if positions, map and records are written in one transaction, NEW_LOG if the source
+    topic is not the one that was copied before.
+
+    Obligations: append batches in the order in which the target stored them, and only those it
+    has stored. Flush now and then; what was copied but not flushed before a crash costs
+    consumers some records read twice, never one missed.
+    """
+
+    def __init__(
+        self,
+        start: ChunkStart,
+        max_runs: int = MAX_CHUNK_RUNS,
+        max_bytes: int = MAX_CHUNK_BYTES,
+    ) -> None:
+        self._max_runs = max_runs
+        self._max_bytes = max_bytes
+        self._next_start = start
+        self._open: _OpenChunk | None = None
+        self._changed: dict[OffsetPair, _OpenChunk] = {}
+
+    def append(
+        self, first_upstream: int, runs: Runs | None, count: int, downstream_base: int
+    ) -> None:
+        """The target stored a batch of `count` records at `downstream_base`.
+
+        Without `runs` its upstream offsets have no holes, else they are (first, count) of each
+        run. With count 0 it says where a task begins: the first offset it will read, and the
+        target's end. Flushed before anything is copied, that makes up for a crash before the
+        first flush.
+        """
+        downstream = downstream_base
+        for upstream, length in runs or ((first_upstream, count),):
+            self._add(Run(upstream, downstream, length))
+            downstream += length
+
+    def start_new_log(self) -> None:
+        """What is appended from now on comes from another topic of the same name."""
+        self._open = None
+        self._next_start = ChunkStart.NEW_LOG
+
+    def take_changed(self) -> list[EncodedChunk]:
+        """Chunks to write, in this order, because they are new or have grown."""
+        changed, self._changed = self._changed, {}
+        return [EncodedChunk(first, chunk.encode()) for first, chunk in changed.items()]
+
+    def _add(self, run: Run) -> None:
+        chunk = self._open
+        if chunk is None or not chunk.can_take(run) or self._is_full(chunk):
+            chunk = self._open = _OpenChunk(self._next_start, run)
+            self._next_start = ChunkStart.CONTINUES
+            # Written last, also if an unwritten chunk began at the same place.
+            self._changed.pop(run.first, None)
+        else:
+            chunk.add(run)
+        self._changed[chunk.first] = chunk
+
+    def _is_full(self, chunk: _OpenChunk) -> bool:
+        return chunk.run_count >= self._max_runs or chunk.size_bytes >= self._max_bytes
+
+
+class _OpenChunk:
+    """A chunk whose last run may still grow; the others are encoded already."""
+
+    def __init__(self, start: ChunkStart, first: Run) -> None:
+        self.first = first.first
+        self.run_count = 1
+        self._encoded = bytearray(encode_header(start))
+        self._previous = Run(0, 0, 0)
+        self._last = first
+
+    @property
+    def size_bytes(self) -> int:
+        """Size without the last run."""
+        return len(self._encoded)
+
+    def can_take(self, run: Run) -> bool:
+        """Whether a run rises on both sides: a chunk cannot say that the copy went back."""
+        last = self._last
+        return run.upstream >= last.end_upstream and run.downstream >= last.end_downstream
+
+    def add(self, run: Run) -> None:
+        last = self._last
+        if run.first == last.end:
+            self._last = last._replace(length=last.length + run.length)
+            return
+        self._encoded += encode_run(self._previous, last)
+        self._previous, self._last = last, run
+        self.run_count += 1
+
+    def encode(self) -> bytes:
+        return bytes(self._encoded) + encode_run(self._previous, self._last)

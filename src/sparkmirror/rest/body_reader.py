@@ -1,0 +1,90 @@
+"""Takes in what a request brings: media types are checked, bodies read within limits.
+
+Runs on: worker, in the event loop of the REST server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
+
+import anyio
+from starlette.requests import Request
+
+from sparkmirror.connect.entities import RequestError
+from sparkmirror.rest.exception_mapper import BadUri, Unmatched
+from sparkmirror.rest.routes import Route
+
+# Bodies above this size are taken in a few at a time, so that many large ones at once do not
+# fill the memory. Settings of a connector are a few kilobytes.
+_LARGE_BYTES = 256 * 1024
+_LARGE_AT_ONCE = 2
+_DRAIN_SECONDS = 5.0
+_JSON = "application/json"
+_MATCHING_JSON = (_JSON, "application/*", "*/*", "")
+
+
+def check_media_types(headers: Mapping[str, str], route: Route, url: str) -> None:
+    """A body must be said to be JSON, and JSON must be welcome. Raises Unmatched or BadUri."""
+    content_type = _media_type(headers.get("content-type", ""))
+    if content_type and "/" not in content_type:
+        raise BadUri("Bad Request", url)
+    if route.consumes_json and content_type not in _MATCHING_JSON:
+        raise Unmatched(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    accepted = headers.get("accept", "").split(",")
+    if not any(_media_type(part) in _MATCHING_JSON for part in accepted):
+        raise Unmatched(HTTPStatus.NOT_ACCEPTABLE)
+
+
+def check_entity(headers: Mapping[str, str], route: Route, body: bytes) -> None:
+    """What matches JSON somehow is enough to find a method, but not to read a body."""
+    if route.body and body and _media_type(headers.get("content-type", "")) != _JSON:
+        raise RequestError(415, str(Unmatched(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)))
+
+
+def _media_type(text: str) -> str:
+    return text.partition(";")[0].strip().lower()
+
+
+class BodyReader:
+    """Reads bodies up to a limit; above it they are refused (413).
+
+    What is refused is taken in all the same, up to twice the limit, and forgotten: a client that
+    is still sending would not read its answer.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._large = anyio.CapacityLimiter(_LARGE_AT_ONCE)
+
+    @asynccontextmanager
+    async def read(self, request: Request) -> AsyncIterator[bytes]:
+        """The whole body. One that is large keeps its place until the block is left."""
+        async with AsyncExitStack() as stack:
+            chunks: list[bytes] = []
+            size = 0
+            async for chunk in request.stream():
+                if size <= _LARGE_BYTES < size + len(chunk):
+                    await stack.enter_async_context(self._large)
+                size += len(chunk)
+                if size <= self._limit_bytes:
+                    chunks.append(chunk)
+                elif size > 2 * self._limit_bytes:
+                    break
+            if size > self._limit_bytes:
+                raise RequestError(413, str(Unmatched(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)))
+            body = b"".join(chunks)
+            chunks.clear()
+            yield body
+
+    async def drain(self, request: Request) -> None:
+        """Take in a body nobody wants, so that the client gets to read its answer."""
+        if "expect" in request.headers:
+            return  # it waits to be asked for the body
+        size = 0
+        with anyio.move_on_after(_DRAIN_SECONDS):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > self._limit_bytes:
+                    return

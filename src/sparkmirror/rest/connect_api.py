@@ -1,0 +1,271 @@
+"""The REST API as an ASGI application: from a request to its answer.
+
+Runs on: worker. The event loop reads and writes; the herder, whose methods block, is asked on
+threads. Reads, writes and health checks have threads of their own, so that writes that wait for
+Kafka keep nobody from looking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+
+import anyio
+import anyio.to_thread
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from sparkmirror.connect.entities import Herder, NotLeader, RequestError
+from sparkmirror.rest.body_reader import BodyReader, check_entity, check_media_types
+from sparkmirror.rest.entities.request_bodies import encode_json
+from sparkmirror.rest.exception_mapper import TIMED_OUT, BadUri, Unmatched, error_of
+from sparkmirror.rest.guard import Guard
+from sparkmirror.rest.openapi import describe
+from sparkmirror.rest.pages import bad_uri_page
+from sparkmirror.rest.request import Answer, Call, RestOptions
+from sparkmirror.rest.request_forwarder import Forwarded, Outgoing, forward
+from sparkmirror.rest.routes import Match, Route, Router
+from sparkmirror.rest.signatures import SIGNATURE
+from sparkmirror.rest.transport.headers import CrossOrigin, apply_rules, safe_headers
+from sparkmirror.rest.transport.uris import check_path, parse_query, split_path
+from sparkmirror.rest.worker_resource import health_answer
+
+_THREADS = 32
+_HEALTH_THREADS = 4
+_UNHEALTHY = "Worker was unable to handle this request and may be unable to handle other requests."
+_LOOK_SECONDS = 0.05
+# What a worker that is still starting can tell.
+_EARLY_PATHS = ("/", "/health")
+
+
+def make_app(herder: Herder, options: RestOptions | None = None) -> ConnectApi:
+    """The application for RestServer."""
+    return ConnectApi(herder, options or RestOptions())
+
+
+class ConnectApi:
+    """An ASGI application. It may be called in one event loop only."""
+
+    def __init__(self, herder: Herder, options: RestOptions) -> None:
+        self._herder = herder
+        self._options = options
+        self._router = Router(options)
+        self._cors = CrossOrigin(options.allow_origin, options.allow_methods)
+        self._guard = Guard(options, self._cors)
+        self._reader = BodyReader(options.max_body_bytes)
+        self._description = encode_json(describe(options))
+        self._is_ready = False
+        self._lanes = {
+            "health": anyio.CapacityLimiter(_HEALTH_THREADS),
+            "read": anyio.CapacityLimiter(_THREADS),
+            "write": anyio.CapacityLimiter(_THREADS),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            answer = await self._answer(request)
+        except ClientDisconnect:
+            return
+        await self._response(request, answer)(scope, receive, send)
+
+    def _response(self, request: Request, answer: Answer) -> Response:
+        content = _encoded(answer).raw
+        headers = list(answer.headers.items())
+        headers += safe_headers(request.scope["scheme"], self._options.users is not None)
+        if content and answer.content_type:
+            headers.append(("Content-Type", answer.content_type))
+        headers += self._cors.headers(request.method, request.headers)
+        response = Response(content, answer.status)
+        for name, value in apply_rules(self._options.response_headers, headers):
+            response.headers.append(name, value)
+        return response
+
+    async def _answer(self, request: Request) -> Answer:
+        """Every failure becomes an answer here: this is the boundary of the REST API."""
+        try:
+            check_path(_raw_path(request))
+            refusal = await self._guard.refusal(request)
+            if refusal is None:
+                return await self._route(request)
+        except BadUri as error:
+            await self._reader.drain(request)
+            return bad_uri_page(error)
+        except Unmatched as error:
+            await self._reader.drain(request)
+            return _error_answer(error.status, str(error), content_type="")
+        except ClientDisconnect:
+            raise
+        except Exception as error:  # noqa: BLE001  the boundary
+            return _failure(error, request.scope["path"])
+        await self._reader.drain(request)
+        return refusal
+
+    async def _route(self, request: Request) -> Answer:
+        segments = split_path(_raw_path(request))
+        if segments == ("openapi.json",) and request.method in ("GET", "HEAD"):
+            return Answer(raw=self._description)
+        match = self._router.match(segments)
+        if request.method == "OPTIONS" and "OPTIONS" not in match.routes:
+            return _allowed_answer(match, request.headers.get("accept", ""))
+        route = match.route(request.method)
+        check_media_types(request.headers, route, _base_url(request) + _raw_path(request))
+        return await self._within_time(request, route, match.params)
+
+    async def _within_time(
+        self, request: Request, route: Route, params: Mapping[str, str]
+    ) -> Answer:
+        health = route.path == "/health"
+        limit = (
+            self._options.health_timeout_seconds
+            if health
+            else self._options.request_timeout_seconds
+        )
+        try:
+            async with asyncio.timeout(limit), self._reader.read(request) as body:
+                check_entity(request.headers, route, body)
+                return await self._ask(request, route, self._call(request, params, body))
+        except TimeoutError as error:
+            if health:
+                return health_answer("unhealthy", _UNHEALTHY)
+            raise RequestError(500, TIMED_OUT) from error
+
+    def _call(self, request: Request, params: Mapping[str, str], body: bytes) -> Call:
+        return Call(
+            self._herder,
+            self._options,
+            params,
+            parse_query(_query(request)),
+            body,
+            _base_url(request),
+            "x-connect-authorization" in request.headers,
+        )
+
+    async def _ask(self, request: Request, route: Route, call: Call) -> Answer:
+        lane = "health" if route.path == "/health" else "read" if route.reads else "write"
+        answer = await anyio.to_thread.run_sync(
+            functools.partial(self._work, request, route, call),
+            abandon_on_cancel=True,
+            limiter=self._lanes[lane],
+        )
+        if isinstance(answer, Answer):
+            return answer
+        limit = self._options.request_timeout_seconds
+        outgoing = _outgoing(request, call.body)
+        forwarded = await forward(
+            outgoing,
+            answer.leader_url,
+            limit,
+            self._options.client_tls,
+            self._options.signer,
+        )
+        return _forwarded_answer(forwarded, call)
+
+    def _work(self, request: Request, route: Route, call: Call) -> Answer | NotLeader:
+        """What is done on a thread: large answers are encoded there, and errors end there.
+
+        An error that crossed to the event loop would keep the body in a cycle of references.
+        """
+        try:
+            if not self._is_ready and route.path not in _EARLY_PATHS:
+                self._wait_ready()
+            self._check_sender(request, route, call.body)
+            return _encoded(route.handler(call))
+        except NotLeader as error:
+            return NotLeader(error.leader_url)
+        except Exception as error:  # noqa: BLE001  the boundary
+            return _failure(error, route.path)
+
+    def _check_sender(self, request: Request, route: Route, body: bytes) -> None:
+        """What claims to come from another worker must be signed by one.
+
+        `forward=false` alone is not such a claim: as in Connect, users may ask this worker only.
+        The internal endpoints look at their signatures themselves.
+        """
+        signer = self._options.signer
+        if signer is None or route.reads or route.is_internal:
+            return
+        hops = parse_query(_query(request)).get("forward", [""])
+        if hops[0].lower() == "true" or SIGNATURE in request.headers:
+            signer.check(request.method, _target(request), body, request.headers)
+
+    def _wait_ready(self) -> None:
+        """A worker that has not read its topics yet does not know which connectors there are."""
+        deadline = time.monotonic() + self._options.request_timeout_seconds
+        while self._herder.health()[0] == "starting":
+            if time.monotonic() > deadline:
+                raise RequestError(500, TIMED_OUT)
+            time.sleep(_LOOK_SECONDS)
+        self._is_ready = True
+
+
+def _encoded(answer: Answer) -> Answer:
+    if answer.body is None:
+        return answer
+    return replace(answer, body=None, raw=encode_json(answer.body))
+
+
+def _raw_path(request: Request) -> str:
+    raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    return raw.decode("latin-1").partition("?")[0].partition("#")[0]
+
+
+def _query(request: Request) -> str:
+    raw: bytes = request.scope["query_string"]
+    return raw.decode("latin-1")
+
+
+def _target(request: Request) -> bytes:
+    """Path and query as they were sent."""
+    return f"{_raw_path(request)}?{_query(request)}".encode("latin-1")
+
+
+def _base_url(request: Request) -> str:
+    """As the client spelled it. Not starlette's, which does not take every Host header."""
+    host, port = request.scope["server"]
+    return f"{request.scope['scheme']}://{request.headers.get('host', f'{host}:{port}')}"
+
+
+def _outgoing(request: Request, body: bytes) -> Outgoing:
+    return Outgoing(
+        request.method,
+        _raw_path(request),
+        _query(request),
+        request.headers,
+        body,
+        is_https=request.scope["scheme"] == "https",
+    )
+
+
+def _failure(error: Exception, what: str) -> Answer:
+    known = error_of(error, what)
+    return _error_answer(known.status, known.text)
+
+
+def _error_answer(status: int, message: str, content_type: str = "application/json") -> Answer:
+    body = {"error_code": int(status), "message": message}
+    return Answer(int(status), body, content_type=content_type)
+
+
+def _allowed_answer(match: Match, accept: str) -> Answer:
+    """The methods as a text, unless another type is asked for: then in the header only."""
+    methods = match.allowed
+    allow = {"Allow": ",".join(methods)}
+    wanted = accept.partition(",")[0].partition(";")[0].strip()
+    if wanted in ("", "*/*", "text/*", "text/plain"):
+        return Answer(raw=", ".join(methods).encode(), content_type="text/plain", headers=allow)
+    return Answer(headers={**allow, "Content-Type": wanted})
+
+
+def _forwarded_answer(forwarded: Forwarded, call: Call) -> Answer:
+    """The leader's answer; Location names the worker that the client knows."""
+    if forwarded.status == HTTPStatus.CREATED:
+        name = json.loads(forwarded.body)["name"]
+        return Answer(201, raw=forwarded.body, headers=call.location(name))
+    return Answer(forwarded.status, raw=forwarded.body)

@@ -1,0 +1,190 @@
+"""Answers requests about connectors: /connectors and all below it.
+
+Runs on: worker, on a thread of the REST server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sparkmirror.connect.entities import Json, RequestError, TargetState
+from sparkmirror.rest.entities.request_bodies import (
+    Config,
+    check_task_configs,
+    parse_config,
+    parse_create,
+    parse_offsets,
+    parse_patch,
+    refuse_null,
+)
+from sparkmirror.rest.entities.response_bodies import (
+    info_json,
+    offsets_json,
+    status_json,
+    task_status_json,
+    tasks_json,
+)
+from sparkmirror.rest.request import Answer, Call
+
+_EXPANSIONS = {
+    "status": lambda call, name: status_json(call.herder.connector_status(name)),
+    "info": lambda call, name: info_json(call.herder.connector_info(name)),
+}
+
+
+def list_connectors(call: Call) -> Answer:
+    names = call.herder.connectors()
+    wanted = call.query.get("expand")
+    if wanted is None:
+        return Answer(body=list(names))
+    known = [kind for kind in dict.fromkeys(wanted) if kind in _EXPANSIONS]
+    return Answer(body=dict(_expand_all(call, names, known)))
+
+
+def _expand_all(call: Call, names: Sequence[str], kinds: list[str]) -> Iterator[tuple[str, Json]]:
+    for name in names:
+        try:
+            yield name, {kind: _EXPANSIONS[kind](call, name) for kind in kinds}
+        except RequestError as error:
+            # It was deleted meanwhile, or has no status yet: it is left out.
+            if error.status != 404:
+                raise
+
+
+def create_connector(call: Call) -> Answer:
+    request = parse_create(call.body)
+    config = {"name": request.name, **_with_name(request.name, request.config)}
+    info = call.herder.create(request.name, config, request.initial_state)
+    return Answer(201, info_json(info), headers=call.location(request.name))
+
+
+def show_connector(call: Call) -> Answer:
+    return Answer(body=info_json(call.herder.connector_info(call.connector)))
+
+
+def show_config(call: Call) -> Answer:
+    return Answer(body=dict(call.herder.connector_info(call.connector).config))
+
+
+def put_config(call: Call) -> Answer:
+    config = _with_name(call.connector, parse_config(call.body))
+    created, info = call.herder.put_config(call.connector, config)
+    if created:
+        return Answer(201, info_json(info), headers=call.location(call.connector))
+    return Answer(body=info_json(info))
+
+
+def _with_name(name: str, config: Config) -> Config:
+    """Settings always say the connector's name; where they say another one it is refused."""
+    included = config.get("name")
+    if included is not None and included != name:
+        raise RequestError(
+            400,
+            f"Connector name configuration ({included}) doesn't match"
+            f" connector name in the URL ({name})",
+        )
+    return {**config, "name": name}
+
+
+def patch_config(call: Call) -> Answer:
+    patch = parse_patch(call.body)
+    if patch is None:
+        call.herder.connector_info(call.connector)  # an unknown connector is told first
+        refuse_null("java.util.Map.forEach(java.util.function.BiConsumer)", "patch")
+    return Answer(body=info_json(call.herder.patch_config(call.connector, patch)))
+
+
+def delete_connector(call: Call) -> Answer:
+    call.herder.delete(call.connector)
+    return Answer(204)
+
+
+def show_status(call: Call) -> Answer:
+    return Answer(body=status_json(call.herder.connector_status(call.connector)))
+
+
+def restart_connector(call: Call) -> Answer:
+    expected = call.herder.restart_connector(
+        call.connector,
+        include_tasks=call.flag("includeTasks"),
+        only_failed=call.flag("onlyFailed"),
+    )
+    return Answer(204) if expected is None else Answer(202, status_json(expected))
+
+
+def pause_connector(call: Call) -> Answer:
+    call.herder.set_target_state(call.connector, TargetState.PAUSED)
+    return Answer(202)
+
+
+def resume_connector(call: Call) -> Answer:
+    call.herder.set_target_state(call.connector, TargetState.STARTED)
+    return Answer(202)
+
+
+def stop_connector(call: Call) -> Answer:
+    call.herder.set_target_state(call.connector, TargetState.STOPPED)
+    return Answer(204)
+
+
+def list_tasks(call: Call) -> Answer:
+    configs = call.herder.task_configs(call.connector)
+    return Answer(body=tasks_json(call.connector, configs))
+
+
+def show_task_status(call: Call) -> Answer:
+    return Answer(body=task_status_json(call.herder.task_status(call.connector, call.task)))
+
+
+def restart_task(call: Call) -> Answer:
+    call.herder.restart_task(call.connector, call.task)
+    return Answer(204)
+
+
+def list_topics(call: Call) -> Answer:
+    _check_tracking(call)
+    topics = list(call.herder.active_topics(call.connector))
+    return Answer(body={call.connector: {"topics": topics}})
+
+
+def reset_topics(call: Call) -> Answer:
+    _check_tracking(call)
+    if not call.options.topic_tracking_reset:
+        raise RequestError(403, "Topic tracking reset is disabled.")
+    call.herder.reset_active_topics(call.connector)
+    return Answer(202)
+
+
+def _check_tracking(call: Call) -> None:
+    if not call.options.topic_tracking:
+        raise RequestError(403, "Topic tracking is disabled.")
+
+
+def show_offsets(call: Call) -> Answer:
+    return Answer(body=offsets_json(call.herder.offsets(call.connector)))
+
+
+def alter_offsets(call: Call) -> Answer:
+    rows = parse_offsets(call.body)
+    known = [(partition, offset) for partition, offset in rows if partition is not None]
+    if any(partition is None and offset is not None for partition, offset in rows):
+        call.herder.connector_info(call.connector)  # an unknown connector is told first
+        raise RequestError(500, "Source partitions may not be null")
+    return Answer(body={"message": call.herder.alter_offsets(call.connector, known)})
+
+
+def reset_offsets(call: Call) -> Answer:
+    return Answer(body={"message": call.herder.reset_offsets(call.connector)})
+
+
+def refuse_tasks(call: Call) -> Answer:
+    """Task configs from another genuine worker; among ours only the leader makes them."""
+    check_task_configs(call.body)
+    return refuse_fence(call)
+
+
+def refuse_fence(call: Call) -> Answer:
+    """Only genuine workers ask each other so; a signature cannot be ours."""
+    if call.is_signed:
+        raise RequestError(403, "Internal request contained invalid signature.")
+    raise RequestError(400, "Internal request missing required signature")

@@ -1,0 +1,113 @@
+"""One request as a handler sees it, and its answer.
+
+Runs on: worker. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from sparkmirror.config.worker.rest_keys import HeaderRule
+from sparkmirror.connect.entities import Herder, RequestError
+from sparkmirror.rest.exception_mapper import NOT_FOUND
+from sparkmirror.rest.request_forwarder import ClientTls
+from sparkmirror.rest.security.users import Users
+from sparkmirror.rest.signatures import RequestSigner
+
+# Characters that a path may hold as they are (RFC 3986), besides letters, digits and -._~.
+# A semicolon may, but would end the name.
+_PATH_CHARACTERS = "/!$&'()*+,=:@"
+_INT_LIMIT = 2**31
+_INT_DIGITS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RestOptions:
+    """What the worker's settings say about the REST API.
+
+    `admin`: whether /admin is served; `main`: whether all else is. `allow_origin` is a
+    comma-separated list of patterns, empty for no CORS. Times are in seconds. `users`: who may
+    come in; None: everybody. `client_tls` is for requests to other workers over https, `signer`
+    signs them and checks those of others; None: a worker without others.
+    """
+
+    main: bool = True
+    admin: bool = True
+    topic_tracking: bool = True
+    topic_tracking_reset: bool = True
+    allow_origin: str = ""
+    allow_methods: str = ""
+    response_headers: tuple[HeaderRule, ...] = ()
+    request_timeout_seconds: float = 90.0
+    health_timeout_seconds: float = 10.0
+    max_body_bytes: int = 32 * 1024 * 1024
+    max_requests_per_second: int = 0
+    users: Users | None = None
+    client_tls: ClientTls | None = None
+    signer: RequestSigner | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status and what to send: `body` is turned into JSON, `raw` is sent as it is."""
+
+    status: int = 200
+    body: object = None
+    raw: bytes = b""
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request whose path has matched; `base_url` is how the client spelled this worker.
+
+    `is_signed`: as requests between genuine workers are.
+    """
+
+    herder: Herder
+    options: RestOptions
+    params: Mapping[str, str]
+    query: Mapping[str, Sequence[str]]
+    body: bytes = b""
+    base_url: str = ""
+    is_signed: bool = False
+
+    @property
+    def connector(self) -> str:
+        return self.params["connector"]
+
+    @property
+    def task(self) -> int:
+        """The task's number; no such path if it is not an int of Java."""
+        return parse_java_int(self.params["task"])
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """A boolean as Java reads it: 'true' in any case is true, all else is not."""
+        values = self.query.get(name)
+        return values[0].lower() == "true" if values else default
+
+    def text(self, name: str) -> str | None:
+        values = self.query.get(name)
+        return values[0] if values else None
+
+    def location(self, connector: str) -> Mapping[str, str]:
+        """The Location header of a new connector."""
+        return {"Location": f"{self.base_url}/connectors/{quote(connector, _PATH_CHARACTERS)}"}
+
+
+Handler = Callable[[Call], Answer]
+
+
+def parse_java_int(text: str) -> int:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    # Without zeros before it, because Python does not read numbers of thousands of digits.
+    number = digits.lstrip("0") or "0"
+    if not (digits.isascii() and digits.isdigit()) or len(number) > _INT_DIGITS:
+        raise RequestError(404, NOT_FOUND)
+    value = -int(number) if text.startswith("-") else int(number)
+    if not -_INT_LIMIT <= value < _INT_LIMIT:
+        raise RequestError(404, NOT_FOUND)
+    return value

@@ -1,0 +1,166 @@
+"""Who may use the REST API: users and passwords of a file, as HTTP's basic scheme carries them.
+
+Runs on: worker. The file is read again when it changes. Mirrors: Connect's JaasBasicAuthFilter
+and PropertyFileLoginModule (4.3), but for a file without users, which lets everybody in there.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparkmirror.config.config_def import BadValue
+from sparkmirror.config.files.properties import load_properties
+from sparkmirror.config.masking import remember
+from sparkmirror.config.worker.rest_security import READ_ONLY_USERS
+from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
+from sparkmirror.rest.security.passwords import Password, parse_password
+from sparkmirror.wire.secret_files import stamp
+
+log = logging.getLogger(__name__)
+
+EVERYBODY = "*"
+_LOOK_SECONDS = 1.0
+# Logins that need no hashing the next time; a worker has a handful of users.
+_MOST_KNOWN = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody who has logged in."""
+
+    name: str
+    may_write: bool = True
+
+
+class Users:
+    """The users of a file; methods may be called by any thread.
+
+    Hashes are slow by design: a login that was good once is known by a keyed digest of it, until
+    the file changes.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        read_only: Collection[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Raises ConfigErrors if the file is not one of users."""
+        self._path = path
+        self._read_only = frozenset(read_only)
+        self._clock = clock
+        self._key = secrets.token_bytes(32)
+        self._lock = threading.Lock()
+        self._known: dict[bytes, User] = {}
+        self._stamp = stamp(str(path))
+        self._looked_at = clock()
+        self._passwords = load_users(path)
+        self._check_read_only()
+        self._nobody = _nobody(self._passwords)
+
+    def known(self, authorization: str) -> User | None:
+        """Who it was that logged in with this header before; never slow."""
+        self._look()
+        return self._known.get(self._digest(authorization))
+
+    def login(self, authorization: str) -> User | None:
+        """Whom this header stands for, None if it is nobody. Slow where passwords are hashed."""
+        credentials = parse_basic(authorization)
+        if credentials is None:
+            return None
+        name, password = credentials
+        passwords = self._passwords
+        fits = passwords.get(name, self._nobody).fits(password)
+        if not fits or name not in passwords:
+            return None
+        return self._remember(authorization, User(name, self._may_write(name)), passwords)
+
+    def _may_write(self, name: str) -> bool:
+        return self._read_only.isdisjoint((name, EVERYBODY))
+
+    def _remember(self, authorization: str, user: User, passwords: Mapping[str, Password]) -> User:
+        with self._lock:
+            # A file that has changed meanwhile may have another password.
+            if passwords is self._passwords and len(self._known) < _MOST_KNOWN:
+                self._known[self._digest(authorization)] = user
+        return user
+
+    def _digest(self, authorization: str) -> bytes:
+        return hmac.digest(self._key, authorization.encode(), hashlib.sha256)
+
+    def _look(self) -> None:
+        """Read the file again if it is another one; one that is no good changes nothing."""
+        with self._lock:
+            if self._clock() - self._looked_at < _LOOK_SECONDS:
+                return
+            self._looked_at = self._clock()
+            found = stamp(str(self._path))
+            if found != self._stamp:
+                self._stamp = found
+                self._reload(found)
+
+    def _reload(self, found: Hashable) -> None:
+        try:
+            passwords = load_users(self._path)
+        except MirrorError as error:
+            log.warning("%s; the users of before still count", error)
+            return
+        self._passwords = passwords
+        self._nobody = _nobody(passwords)
+        self._known = {}
+        log.info("users of the REST API were read again from %s: %d", self._path, len(passwords))
+
+    def _check_read_only(self) -> None:
+        unknown = sorted(self._read_only - self._passwords.keys() - {EVERYBODY})
+        if unknown:
+            log.warning("%s: %s not in %s", READ_ONLY_USERS, ", ".join(unknown), self._path)
+
+
+def load_users(path: Path) -> dict[str, Password]:
+    """Names and passwords. Raises ConfigErrors with everything that is wrong with the file."""
+    passwords: dict[str, Password] = {}
+    errors: list[ConfigError] = []
+    for name, text in load_properties(path).items():
+        try:
+            passwords[name] = _password(name, text)
+        except BadValue as bad:
+            errors.append(ConfigError(name, None, bad.reason, bad.remedy, str(path)))
+    if errors:
+        raise ConfigErrors(errors)
+    return passwords
+
+
+def _password(name: str, text: str) -> Password:
+    if not name or ":" in name:
+        raise BadValue("no name of a user", "names are not empty and have no colon")
+    if not text:
+        raise BadValue("the password is empty", "give the user one, or take the line away")
+    remember(text)
+    return parse_password(text)
+
+
+def _nobody(passwords: Mapping[str, Password]) -> Password:
+    """What a name that is unknown is checked against, to take as long as one that is known."""
+    return max(passwords.values(), key=lambda password: password.is_hashed)
+
+
+def parse_basic(authorization: str) -> tuple[str, str] | None:
+    """User and password of a header's value; None if it is no such header."""
+    scheme, _, encoded = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        text = base64.b64decode(encoded.strip(), validate=True).decode()
+    except ValueError:  # no base64, no ASCII, no UTF-8
+        return None
+    name, colon, password = text.partition(":")
+    return (name, password) if name and colon else None

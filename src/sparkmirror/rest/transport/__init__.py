@@ -1,0 +1,5 @@
+"""Below the routes: paths, headers, limits, connections.
+
+May import: config, errors.
+Start reading: headers, uris.
+"""

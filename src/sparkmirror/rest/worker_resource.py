@@ -1,0 +1,97 @@
+"""Answers requests about the worker itself: root, health, plugins, loggers.
+
+Runs on: worker, on a thread of the REST server.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from sparkmirror.connect.entities import RequestError
+from sparkmirror.rest.entities.request_bodies import parse_config, parse_level
+from sparkmirror.rest.entities.response_bodies import logger_json
+from sparkmirror.rest.request import Answer, Call
+
+log = logging.getLogger(__name__)
+
+_HEALTH_STATUSES = {"healthy": 200, "starting": 503, "unhealthy": 500}
+_SUFFIX = "Connector"
+_LEVELS = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL")
+
+
+def show_root(call: Call) -> Answer:
+    return Answer(body=call.herder.root())
+
+
+def show_health(call: Call) -> Answer:
+    status, message = call.herder.health()
+    return health_answer(status, message)
+
+
+def health_answer(status: str, message: str) -> Answer:
+    return Answer(_HEALTH_STATUSES[status], {"status": status, "message": message})
+
+
+def list_plugins(call: Call) -> Answer:
+    connectors_only = call.flag("connectorsOnly", default=True)
+    return Answer(body=list(call.herder.plugins(connectors_only=connectors_only)))
+
+
+def show_plugin(call: Call) -> Answer:
+    definitions = call.herder.plugin_definitions(call.params["plugin"], call.text("version"))
+    return Answer(body=list(definitions))
+
+
+def validate_config(call: Call) -> Answer:
+    plugin = call.params["plugin"]
+    config = parse_config(call.body)
+    included = config.get("connector.class")
+    if included is not None and not _alias(included).endswith(_alias(plugin)):
+        raise RequestError(
+            400, f"Included connector type {included} does not match request type {plugin}"
+        )
+    return Answer(body=call.herder.validate(plugin, config))
+
+
+def _alias(plugin: str) -> str:
+    return plugin.removesuffix(_SUFFIX) or plugin
+
+
+def list_loggers(call: Call) -> Answer:
+    loggers = call.herder.loggers()
+    return Answer(body={name: logger_json(loggers[name]) for name in sorted(loggers)})
+
+
+def show_logger(call: Call) -> Answer:
+    name = _logger_name(call)
+    logger = call.herder.logger(name)
+    if logger is None:
+        raise RequestError(404, f"Logger {name} not found.")
+    return Answer(body=logger_json(logger))
+
+
+def set_logger(call: Call) -> Answer:
+    level = parse_level(call.body)
+    if not level:
+        raise RequestError(500, "Illegal null or empty Level name.")
+    if level.upper() not in _LEVELS:
+        raise RequestError(404, f"invalid log level '{level}'.")
+    cluster = _is_cluster(call.text("scope"))
+    changed = call.herder.set_logger(_logger_name(call), level.upper(), cluster=cluster)
+    return Answer(204) if changed is None else Answer(body=sorted(changed))
+
+
+def _logger_name(call: Call) -> str:
+    name = call.params["logger"]
+    return "root" if name.lower() == "root" else name
+
+
+def _is_cluster(scope: str | None) -> bool:
+    known = scope is None or scope.lower() in ("worker", "cluster")
+    if not known:
+        log.warning(
+            "Received invalid scope '%s' in request to adjust logging level;"
+            " will default to worker",
+            scope,
+        )
+    return scope is not None and scope.lower() == "cluster"

@@ -1,0 +1,207 @@
+"""One partition being copied: its state, its rules, and where to go on when its position is gone.
+
+Runs on: executor. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from sparkmirror.batches.codecs import Codec
+from sparkmirror.batches.forward import ForwardRules, Outgoing
+from sparkmirror.config.clients import ConsumerConfig
+from sparkmirror.config.keys.client_keys import BY_DURATION
+from sparkmirror.config.mirror_configs import SourceConfig
+from sparkmirror.errors import DataLossError
+from sparkmirror.mirror.positions.provenance import Provenance
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.fetch.fetch_session import Partition
+from sparkmirror.wire.fetch.offset_fetcher import Range
+from sparkmirror.wire.net.buffer_pool import Lease
+from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.protocol.fetch_messages import Limits
+
+
+@dataclass(slots=True)
+class CopyPartition:
+    """A source partition and its target."""
+
+    source: TopicPartition
+    target: TopicPartition
+    rules: ForwardRules
+    pending_records: int = 0
+    # How many of them are of a topic that was deleted since: they make no position.
+    outdated_records: int = 0
+    copied_to: int | None = None
+    # What `copied_to` was when the worker was told last which topics are written.
+    told_to: int | None = None
+    # Attempts to read a damaged batch; 0: none is known.
+    damaged: int = 0
+    # Where the target has the last record of the position, if that is known.
+    target_offset: int | None = None
+    # Whether the offset map was told, or is being told, where this copy begins.
+    is_marked: bool = False
+    # What the fetcher knows of the source's log.
+    fetched: Partition | None = None
+
+    def provenance(self, last_offset: int) -> Provenance:
+        """What is stored with a position, beside it."""
+        if self.fetched is None:
+            return Provenance()
+        rows = self.fetched.epochs.before(last_offset + 1)
+        return Provenance(self.fetched.topic_id, rows, self.target_offset)
+
+    def disown_pending(self) -> None:
+        """What is under way comes from a log that is not there any more."""
+        self.outdated_records = self.pending_records
+        self.copied_to = self.target_offset = None
+
+    def limit_batches(self, most_bytes: int) -> None:
+        """The target takes no batch larger than this: split and merge accordingly from now on."""
+        rules = self.rules
+        self.rules = replace(
+            rules,
+            max_batch_bytes=min(rules.max_batch_bytes or most_bytes, most_bytes),
+            merge_into_bytes=min(rules.merge_into_bytes, most_bytes // 2),
+        )
+
+    def parcels(self, batches: Iterable[Outgoing], buffer: Lease) -> list[Parcel]:
+        """The batches as the producer takes them; those that lie in the receive buffer hold it."""
+        parcels = []
+        for batch in batches:
+            lease = None
+            if isinstance(batch.view, memoryview):
+                lease = buffer
+                lease.hold()
+            self.pending_records += batch.count
+            parcels.append(Parcel(batch.view, batch.count, lease, batch))
+        return parcels
+
+    def settle(self, batch: Outgoing) -> bool:
+        """The batch is stored or skipped; tells whether its offsets are of the topic as it is."""
+        self.pending_records -= batch.count
+        if self.outdated_records:
+            self.outdated_records -= batch.count
+            return False
+        return True
+
+
+def forward_rules(config: SourceConfig) -> ForwardRules:
+    """The rules that a connector's settings ask for."""
+    producer = config.producer
+    codec = None if producer.compression_type is None else Codec[producer.compression_type.upper()]
+    return ForwardRules(
+        read_committed=config.consumer.isolation_level == "read_committed",
+        codec=codec,
+        codec_level=producer.compression_level,
+        max_batch_bytes=producer.max_request_size,
+    )
+
+
+def fetch_limits(consumer: ConsumerConfig) -> Limits:
+    """How much one request asks for, and how long the broker may wait."""
+    return Limits(
+        max_wait_ms=consumer.fetch_max_wait_ms,
+        min_bytes=consumer.fetch_min_bytes,
+        max_bytes=consumer.fetch_max_bytes,
+        partition_max_bytes=consumer.max_partition_fetch_bytes,
+        read_committed=consumer.isolation_level == "read_committed",
+        rack=consumer.client_rack,
+        start_age_ms=consumer.start_age_ms,
+    )
+
+
+class Choice(NamedTuple):
+    """Where to go on, and what that means."""
+
+    next_offset: int
+    lost_records: int = 0
+    warning: str = ""
+    # Chosen by the clock: another time it would be another one.
+    is_of_now: bool = False
+
+
+def choose_offset(tp: TopicPartition, position: int | None, log: Range, reset: str) -> Choice:
+    """Where to go on in a log of this range.
+
+        position None    nothing was ever copied: as auto.offset.reset says
+        position < start retention was faster than we: what is in between is lost
+        position > end   the log is shorter than what was copied: truncated, or another topic
+        in between       the broker that refused it was behind: nothing is wrong
+
+    Raises:
+        DataLossError: auto.offset.reset=none, which forbids to choose.
+    """
+    start, end, _ = log
+    chosen, is_of_now = _reset(log, reset), reset not in ("earliest", "none")
+    if position is None:
+        if reset == "none":
+            raise DataLossError(
+                f"{tp} has no stored position and auto.offset.reset=none forbids to choose one; "
+                "set it to earliest or latest"
+            )
+        return Choice(chosen, is_of_now=is_of_now)
+    if start <= position <= end:
+        return Choice(position)
+    what = f"{tp}: position {position} is outside the log ({start} to {end}): "
+    if reset == "none":
+        raise DataLossError(
+            what + "auto.offset.reset=none forbids to go on; set it to earliest or latest, "
+            "or reset the connector's offsets"
+        )
+    if position < start:
+        lost = chosen - position
+        why = "were deleted by retention before they were copied"
+        if chosen > start:
+            why = f"are left out (auto.offset.reset={reset}), the first deleted by retention"
+        return Choice(
+            chosen,
+            lost,
+            f"{what}offsets {position} to {chosen - 1} {why} ({lost} offsets lost); "
+            f"going on at {chosen}",
+            is_of_now=is_of_now,
+        )
+    return Choice(
+        chosen,
+        0,
+        f"{what}the source was truncated or created anew; going on at {chosen} "
+        f"(auto.offset.reset={reset}), so the target may hold records twice",
+    )
+
+
+def _reset(log: Range, reset: str) -> int:
+    """Where auto.offset.reset begins; by_duration at the end if all records are older."""
+    if reset == "latest":
+        return log.end
+    if reset.startswith(BY_DURATION):
+        return log.end if log.timed is None else min(max(log.timed, log.start), log.end)
+    return log.start
+
+
+def take_active_topics(partitions: Iterable[CopyPartition]) -> list[str]:
+    """Target topics that got records since the last call."""
+    active = set()
+    for partition in partitions:
+        if partition.copied_to not in (None, partition.told_to):
+            partition.told_to = partition.copied_to
+            active.add(partition.target.topic)
+    return sorted(active)
+
+
+def records_behind(
+    partitions: Iterable[CopyPartition], leaving: Container[TopicPartition]
+) -> int | None:
+    """Records still to copy; None while the end of a log is not known.
+
+    Of partitions that are leaving nothing more is fetched.
+    """
+    total = 0
+    for partition in partitions:
+        total += partition.pending_records
+        if partition.source not in leaving and partition.fetched is not None:
+            if (unread := partition.fetched.unread_records) is None:
+                return None
+            total += unread
+    return total

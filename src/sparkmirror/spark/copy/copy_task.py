@@ -1,0 +1,186 @@
+"""A connector task as a Spark task: calls its worker, gets its orders, copies until told to stop.
+
+Runs on: executor, in a Python worker process of Spark. The Spark job carries only `Ticket`;
+positions and settings come over the control link, so a task that Spark runs again after its
+executor died starts where the offsets topic says, not where the job once began.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import resource
+import signal
+import time
+import traceback
+from collections.abc import Iterator
+
+from sparkmirror.config.masking import mask
+from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.spark.copy.copy_loop import CopyLoop
+from sparkmirror.spark.copy.heap import keep_freed_memory
+from sparkmirror.spark.link.client import LinkClient, open_link
+from sparkmirror.spark.link.files import FILES, provide_files
+from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.lease import LEASE, Lease
+from sparkmirror.spark.link.task_token import Ticket
+from sparkmirror.spark.task_config import decode_assigned, parse_start
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire import secret_files
+from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.outages import OUTAGES
+
+log = logging.getLogger(__name__)
+
+NUMBERS_SECONDS = 1.0
+LEASE_SECONDS = 0.25
+NO_WORD = "no word from the worker"
+MOST_PROBLEMS = 10
+
+
+class LinkLog(logging.Handler):
+    """Sends warnings to the worker, whose log is the one that operators read."""
+
+    def __init__(self, link: LinkClient) -> None:
+        super().__init__(logging.WARNING)
+        self._link = link
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Called by logging."""
+        text = mask(record.getMessage())
+        self._link.send({"type": "log", "level": record.levelno, "text": text})
+
+
+def run_copy_task(tickets: Iterator[Ticket]) -> Iterator[str]:
+    """What Spark calls, with the one ticket of the job; yields how it ended."""
+    # Ctrl-C in a terminal reaches every process of the group, SIGTERM of some supervisors every
+    # process of the service: the worker tells us when to stop.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # Batches make no reference cycles: looking for them often is wasted time.
+    gc.set_threshold(100_000, 50, 50)
+    # What is silent is told with the partitions that wait for it (problems).
+    OUTAGES.is_quiet = True
+    keep_freed_memory()
+    for ticket in tickets:
+        yield copy_until_stopped(ticket)
+
+
+def copy_until_stopped(ticket: Ticket) -> str:
+    """One attempt of one task."""
+    link = LinkClient(open_link(ticket))
+    handler = LinkLog(link)
+    logger = logging.getLogger("sparkmirror")
+    logger.addHandler(handler)
+    try:
+        return CopyTask(link).run()
+    # One of the places with a broad except: Spark shows errors on its page and in its event log.
+    except Exception as error:
+        text = "".join(traceback.format_exception(error))
+        if mask(text) == text:
+            raise
+        raise MirrorError(f"{type(error).__name__}: {mask(str(error))}") from None
+    finally:
+        logger.removeHandler(handler)
+        link.close()
+        # Spark keeps this process for other tasks, which may be of others.
+        secret_files.forget_provided()
+
+
+class CopyTask:
+    """Ties the copy loop to the control link."""
+
+    def __init__(self, link: LinkClient) -> None:
+        self._link = link
+        self._loop = Loop()
+        self._lease = Lease()
+        orders = link.wait_for_orders()
+        provide_files(orders)
+        self._lease.renew(link.ask(self._lease.question(), LEASE))
+        self._lease.check()
+        self._loop.guard = self._lease.check
+        self._copy = CopyLoop(parse_start(orders), self._loop)
+        self._ended = "stopped"
+        self._holding = False
+        link.attach(self._loop, self._on_message, self._on_lost)
+        self._report()
+        self._watch_lease()
+
+    def run(self) -> str:
+        """Copy; tells why it ended."""
+        try:
+            self._copy.run()
+            self._link.send(self._numbers() | {"clean": self._copy.is_clean})
+        finally:
+            self._copy.close()
+        return self._ended
+
+    def _on_message(self, message: Message) -> None:
+        kind = message.get("type")
+        if kind == "stop":
+            self._copy.stop()
+        elif kind == LEASE:
+            self._lease.renew(message)
+        elif kind == FILES:
+            provide_files(message)
+        elif kind == "assign":
+            self._copy.assign(decode_assigned(message["assigned"]))
+        elif kind == "revoke":
+            self._copy.revoke(TopicPartition(topic, at) for topic, at in message["partitions"])
+        else:
+            log.warning("the worker sent a message of unknown type %r", kind)
+
+    def _on_lost(self, error: KafkaError) -> None:
+        """Nobody watches any more, and another attempt may be starting: commit and end."""
+        log.warning("%s", error)
+        self._ended = "link lost"
+        self._copy.stop()
+
+    def _watch_lease(self) -> None:
+        """While the worker cannot say that it leads, another one may copy: hold still."""
+        if self._lease.is_silent:
+            self._lease.check()
+            log.warning("the worker does not answer: storing positions and ending")
+            self._ended = NO_WORD
+            self._copy.stop()
+        elif self._lease.is_ending:
+            self._hold()
+        elif self._holding:
+            self._holding = False
+            log.warning("the worker leads: copying again")
+            self._copy.go_on()
+        self._loop.call_later(LEASE_SECONDS, self._watch_lease)
+
+    def _hold(self) -> None:
+        if not self._holding:
+            self._holding = True
+            log.warning("the worker does not say that it still leads: holding still until it does")
+        self._copy.hold(may_store=not self._lease.is_over)
+
+    def _report(self) -> None:
+        self._copy.say_problems()
+        self._link.send(self._lease.question())
+        self._link.send(self._numbers())
+        self._loop.call_later(NUMBERS_SECONDS, self._report)
+
+    def _numbers(self) -> Message:
+        copy = self._copy
+        problems = list(copy.problems.items())[:MOST_PROBLEMS]
+        return {
+            "type": "numbers",
+            "pid": os.getpid(),
+            "partitions": copy.partitions,
+            "records": copy.records,
+            "bytes": copy.bytes,
+            "behind": copy.behind(),
+            "lost_records": copy.lost_records,
+            "skipped_records": copy.skipped_records,
+            "slow": {reason.value: count for reason, count in copy.slow.items()},
+            "waiting": len(copy.problems),
+            "problems": {str(tp): problem.text for tp, problem in problems},
+            "missing_topics": copy.missing.take(),
+            "active_topics": copy.take_active_topics(),
+            "cpu_seconds": time.process_time(),
+            "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }

@@ -1,0 +1,95 @@
+"""Puts batches together that wait for a far target, as long as that takes no more than its share.
+
+Runs on: executor. The producer asks when a partition has as many batches under way as may be and
+its broker is far: what waits then goes in fewer, larger batches. For small records, and for
+compressed ones even more, that may take longer than the line would: so joining gets a third of the
+time at most, and what comes beyond goes as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from sparkmirror.batches.merging.joining import count_joinable, join
+from sparkmirror.batches.outgoing import ForwardRules, Outgoing, Reason
+from sparkmirror.errors import BatchError
+from sparkmirror.spark.copy.copy_partition import CopyPartition
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.produce.record_accumulator import Parcel
+
+log = logging.getLogger(__name__)
+
+# Of the time, and how much of it may be saved up.
+SHARE = 0.3
+MOST_SECONDS = 0.25
+
+
+class Joiner:
+    """Joins the batches of the partitions that it knows."""
+
+    def __init__(
+        self,
+        partitions: Mapping[TopicPartition, CopyPartition],
+        clock: Callable[[], float],
+        slow: Counter[Reason],
+    ) -> None:
+        """What is joined is counted in `slow`."""
+        self._partitions = partitions
+        self._clock = clock
+        self._slow = slow
+        self._seconds = MOST_SECONDS
+        self._counted_at = clock()
+
+    def __call__(self, tp: TopicPartition, waiting: Sequence[Parcel]) -> tuple[int, Parcel] | None:
+        """One batch for so many of the first that wait; None: they go as they are."""
+        partition = self._partitions.get(tp)
+        # Records of a log that is gone are counted apart: they must not share a batch with others.
+        if partition is None or partition.outdated_records or not self._has_time():
+            return None
+        batches = _current_batches(waiting)
+        count = count_joinable(batches, partition.rules) if batches else 1
+        if count == 1:
+            return None
+        started_at = self._clock()
+        made = self._join(batches[:count], partition.rules)
+        self._seconds -= self._clock() - started_at
+        if made is None:
+            for each in waiting[:count]:
+                each.is_alone = True
+            return None
+        joined, parcel = made
+        self._slow[Reason.JOINED] += joined
+        return joined, parcel
+
+    def _join(self, batches: Sequence[Outgoing], rules: ForwardRules) -> tuple[int, Parcel] | None:
+        try:
+            joined = join(batches, rules)
+        except BatchError as error:
+            # Its CRC is right, so somebody produced it like that, and the target may take it.
+            log.debug("batches go as they are: %s", error)
+            return None
+        if joined.size > (rules.max_batch_bytes or joined.size):
+            return None
+        count = sum(batch.last_offset <= joined.last_offset for batch in batches)
+        return count, Parcel(joined.view, joined.count, None, joined)
+
+    def _has_time(self) -> bool:
+        now = self._clock()
+        earned = (now - self._counted_at) * SHARE
+        self._seconds = min(self._seconds + earned, MOST_SECONDS)
+        self._counted_at = now
+        return self._seconds > 0
+
+
+def _current_batches(waiting: Sequence[Parcel]) -> list[Outgoing]:
+    """The batches with the bytes that they have now: outside the receive buffer, perhaps."""
+    batches: list[Outgoing] = []
+    for parcel in waiting:
+        batch = parcel.owner
+        if not isinstance(batch, Outgoing):
+            break
+        batch.view = parcel.view
+        batches.append(batch)
+    return batches

@@ -1,0 +1,94 @@
+"""What happens to batches that the target refuses: split, skipped and counted, or the task's end.
+
+Runs on: executor.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from sparkmirror.batches.forward import Outgoing, split
+from sparkmirror.errors import BatchError, BrokerError, DeniedError, RefusedError
+from sparkmirror.spark.copy.copy_partition import CopyPartition
+from sparkmirror.wire.produce.record_accumulator import InPlace, Parcel
+from sparkmirror.wire.protocol.error_codes import (
+    INVALID_RECORD,
+    INVALID_TIMESTAMP,
+    MESSAGE_TOO_LARGE,
+    RECORD_LIST_TOO_LARGE,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
+)
+
+log = logging.getLogger(__name__)
+
+TOO_LARGE = (MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE)
+# Errors that are about the records: others get in, and errors.tolerance=all skips these.
+ABOUT_RECORDS = (*TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD)
+
+
+class Refusals:
+    """Decides by `errors.tolerance`; counts what it skipped."""
+
+    def __init__(self, tolerance: str) -> None:
+        self._skips = tolerance == "all"
+        self.skipped_records = 0
+
+    def replace(
+        self, partition: CopyPartition, batch: Outgoing, parcel: Parcel, error: BrokerError
+    ) -> InPlace:
+        """What to send in place of `parcel`: its halves, or nothing.
+
+        A right that is missing for one topic, or a topic in an old message format, is no reason to
+        stop the others: that one waits.
+
+        Raises:
+            RefusedError: when it must not be left out.
+        """
+        if isinstance(error, DeniedError) or error.code == UNSUPPORTED_FOR_MESSAGE_FORMAT:
+            return None
+        if error.code not in ABOUT_RECORDS:
+            raise RefusedError(str(error)) from error
+        half = len(parcel.view) // 2
+        if error.code in TOO_LARGE and batch.count > 1:
+            partition.limit_batches(half)
+        elif batch.count == 1 or not self._skips:
+            self._skip_or_fail(partition, batch, error)
+            return []
+        # Skipping: halved until the bad ones are alone.
+        batch.view = parcel.view  # it may have been moved out of the receive buffer
+        try:
+            halves = split(batch, half, partition.rules.codec_level)
+        except BatchError as unreadable:
+            # Its CRC is right, so somebody produced it like that: no half of it can be made.
+            self._skip_or_fail(partition, batch, error, f", and cannot be split: {unreadable}")
+            return []
+        return [Parcel(part.view, part.count, None, part) for part in halves]
+
+    def _skip_or_fail(
+        self, partition: CopyPartition, batch: Outgoing, error: BrokerError, why: str = ""
+    ) -> None:
+        text = (
+            f"offsets {batch.first_offset} to {batch.last_offset} of {partition.source} "
+            f"({batch.count} records, {batch.size} bytes): {error}{why}"
+        )
+        if not self._skips:
+            raise RefusedError(
+                f"{text}; raise the limit on the target topic, or set errors.tolerance=all to skip "
+                "and count such records"
+            ) from error
+        self.skipped_records += batch.count
+        partition.settle(batch)
+        log.warning("skipped, because errors.tolerance=all: %s", text)
+
+
+def refuse_positions(error: BrokerError) -> InPlace:
+    """What to do with positions that are not taken: end the task, for they would be lost.
+
+    But if a right is missing they wait for it: a task that ended would copy the same once more.
+
+    Raises:
+        RefusedError: they are refused for ever.
+    """
+    if isinstance(error, DeniedError):
+        return None
+    raise RefusedError(f"store positions: {error}") from error

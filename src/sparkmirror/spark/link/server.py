@@ -1,0 +1,237 @@
+"""The worker's end of the control links: tasks call in, say hello, and get their orders.
+
+Runs on: worker. One thread accepts, one thread per connected task reads. A task id has at most one
+live link: a newer attempt of the same task cuts off the older one, which then commits and ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from sparkmirror.errors import KafkaError, MirrorError, TransportError
+from sparkmirror.spark.link.callers import Caller, Callers
+from sparkmirror.spark.link.certificate import make_identity
+from sparkmirror.spark.link.frames import (
+    REFUSED,
+    Message,
+    greet_task,
+    new_secret,
+    receive_message,
+    send_message,
+    task_secret,
+)
+from sparkmirror.spark.link.lease import RENEW, Lender, answer_renewal, for_ever
+from sparkmirror.spark.link.task_token import Ticket
+from sparkmirror.spark.link.tls import TlsLine, answer_over_tls
+
+log = logging.getLogger(__name__)
+
+HELLO_SECONDS = 10.0
+# Tasks report every second. One that has not for so long hangs, or its machine is gone.
+SILENCE_SECONDS = 30.0
+# Accepting fails when the process has no descriptors left: others may be closed meanwhile.
+ACCEPT_PAUSE_SECONDS = 1.0
+
+
+# How many seconds a task may write for sure; None: as long as it likes.
+
+
+class TaskPeer(Protocol):
+    """Who answers for one task id; called on the link's reader thread."""
+
+    def on_hello(self, link: Link) -> None:
+        """The task runs and waits for its orders."""
+
+    def on_message(self, link: Link, message: Message) -> None:
+        """The task says something."""
+
+    def on_gone(self, link: Link) -> None:
+        """The link is closed, by whichever side."""
+
+
+class Link:
+    """One connected task."""
+
+    def __init__(self, line: TlsLine, peer: str) -> None:
+        self._line = line
+        self._lock = threading.Lock()
+        self.peer = peer
+        self.was_silent = False
+
+    def send(self, message: Message) -> None:
+        """Say something to the task; TransportError when it is gone."""
+        with self._lock:
+            send_message(self._line, message)
+
+    def receive(self) -> Message:
+        """Wait for what the task says next; TransportError when it is gone or silent."""
+        try:
+            return receive_message(self._line)
+        except TransportError as error:
+            self.was_silent = isinstance(error.__cause__, TimeoutError)
+            raise
+
+    def close(self) -> None:
+        """Cut it off; its reader thread notices."""
+        try:
+            self._line.hang_up()
+        except OSError:
+            log.debug("control link to %s was closed already", self.peer)
+        self._line.close()
+
+
+class LinkServer:
+    """Listens for tasks."""
+
+    def __init__(
+        self, bind: str, port: int = 0, lend: Callable[[], Lender] = lambda: for_ever
+    ) -> None:
+        """`lend` gives each task what tells how many seconds it may go on writing."""
+        self._secret = new_secret()
+        self._identity = make_identity()
+        self._lend = lend
+        self._listener = _listen_on(bind, port)
+        self.port: int = self._listener.getsockname()[1]
+        self._lock = threading.Lock()
+        self._peers: dict[str, TaskPeer] = {}
+        self._leases: dict[str, Lender] = {}
+        self._links: dict[str, Link] = {}
+        self._callers = Callers(lambda: len(self._peers))
+        self._closed = False
+        threading.Thread(target=self._accept, name="control-link", daemon=True).start()
+
+    def ticket(self, host: str, task: str) -> Ticket:
+        """With it, `task` finds this worker, which executors reach as `host`."""
+        secret = self._secret_of(task)
+        return Ticket(host, self.port, secret, self._identity.fingerprint, task)
+
+    def expect(self, task: str, peer: TaskPeer, lease: Lender | None = None) -> None:
+        """From now on `task` may call in; `lease` takes the place of the server's."""
+        with self._lock:
+            self._peers[task] = peer
+            self._leases[task] = lease or self._lend()
+
+    def forget(self, task: str) -> None:
+        """`task` may not call in any more; its link is cut."""
+        with self._lock:
+            self._peers.pop(task, None)
+            self._leases.pop(task, None)
+            link = self._links.pop(task, None)
+        if link is not None:
+            link.close()
+
+    def close(self) -> None:
+        """Cut all links."""
+        self._closed = True
+        with contextlib.suppress(OSError):  # wakes the thread in accept(); refused by some systems
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for task in list(self._links):
+            self.forget(task)
+
+    def _accept(self) -> None:
+        while not self._closed:
+            try:
+                sock, address = self._listener.accept()
+                caller = self._callers.add(sock, address[0])
+            except OSError as error:
+                if not self._closed:
+                    log.error("control link: no task can call in: %s", error)  # noqa: TRY400
+                    time.sleep(ACCEPT_PAUSE_SECONDS)
+                continue
+            peer = f"{address[0]}:{address[1]}"
+            threading.Thread(
+                target=self._serve,
+                args=(sock, peer, caller),
+                name=f"control-link-{peer}",
+                daemon=True,
+            ).start()
+
+    def _serve(self, sock: socket.socket, address: str, caller: Caller) -> None:
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            line, task = self._greet(sock)
+        except (KafkaError, OSError) as error:
+            sock.close()
+            self._callers.complain(address, error)
+            return
+        finally:
+            caller.close()
+        line.deadline, line.seconds = None, SILENCE_SECONDS
+        link = Link(line, address)
+        peer = self._admit(task, link)
+        if peer is None:
+            self._callers.complain(address, f"it asked for task {task}, which nobody runs")
+            link.close()
+            return
+        self._listen(task, link, peer)
+
+    def _greet(self, sock: socket.socket) -> tuple[TlsLine, str]:
+        """Find out who calls; nobody has for ever."""
+        line = answer_over_tls(sock, self._identity.context, HELLO_SECONDS)
+        try:
+            return line, greet_task(line, self._secret_of)
+        except KafkaError:
+            line.close()
+            raise
+
+    def _secret_of(self, task: str) -> str:
+        return task_secret(self._secret, task)
+
+    def _admit(self, task: str, link: Link) -> TaskPeer | None:
+        with self._lock:
+            peer = self._peers.get(task)
+            older = self._links.get(task)
+            if peer is not None:
+                self._links[task] = link
+        if peer is not None and older is not None:
+            log.warning("task %s runs anew on %s; the older attempt is cut off", task, link.peer)
+            older.close()
+        return peer
+
+    def _listen(self, task: str, link: Link, peer: TaskPeer) -> None:
+        try:
+            if self._greeted(task, link, peer):
+                while True:
+                    self._hear(task, link, peer, link.receive())
+        except KafkaError as error:
+            log.debug("control link of task %s ended: %s", task, error)
+        finally:
+            with self._lock:
+                if self._links.get(task) is link:
+                    del self._links[task]
+            link.close()
+            peer.on_gone(link)
+
+    def _hear(self, task: str, link: Link, peer: TaskPeer, message: Message) -> None:
+        if message.get("type") == RENEW:
+            with self._lock:
+                lease = self._leases.get(task, lambda: 0.0)
+            link.send(answer_renewal(message, lease()))
+        else:
+            peer.on_message(link, message)
+
+    @staticmethod
+    def _greeted(task: str, link: Link, peer: TaskPeer) -> bool:
+        """Let the task have its orders; when there are none, it hears why and fails with that."""
+        try:
+            peer.on_hello(link)
+        except MirrorError as error:
+            log.warning("[%s] gets no orders: %s", task, error)
+            link.send({"type": REFUSED, "reason": str(error)})
+            return False
+        return True
+
+
+def _listen_on(bind: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((bind, port), family=socket.AF_INET, backlog=128)
+    except OSError as error:
+        text = f"listen for tasks on {bind}:{port}: {error}; choose another address or port"
+        raise TransportError(text) from error

@@ -1,0 +1,84 @@
+"""Writes small records to internal topics from a copy task, without ever stopping the copy.
+
+Runs on: executor, on the copy loop's thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from sparkmirror.batches.forward import stamp
+from sparkmirror.batches.records import Record, encode
+from sparkmirror.config.clients import ProducerConfig
+from sparkmirror.errors import BrokerError, DeniedError, KafkaError, told_if_denied
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.produce.producer import Parcel, Producer
+
+log = logging.getLogger(__name__)
+
+KeyValue = tuple[bytes, bytes]
+MEANWHILE = "offsets of what is copied meanwhile are translated less well"
+
+
+class InternalWriter:
+    """One cluster's internal topics, all of which have one partition.
+
+    What the cluster refuses is logged and given up: these records help others to translate
+    offsets, and are no reason to stop copying.
+    """
+
+    def __init__(
+        self, cluster: Cluster, config: ProducerConfig, without: Mapping[str, str]
+    ) -> None:
+        """`without` says of each topic what happens as long as it may not be written."""
+        self._without = without
+        self._producer = Producer(
+            cluster, self, stamp, acks=-1, request_timeout_ms=config.request_timeout_ms
+        )
+        self._refused: set[str] = set()
+
+    @property
+    def idle(self) -> bool:
+        """True when everything was stored or given up."""
+        return self._producer.idle
+
+    def write(self, topic: str, rows: Sequence[KeyValue], on_done: Callable[[], None]) -> None:
+        """Write one batch; `on_done` is called when it is stored or given up."""
+        now_ms = int(time.time() * 1000)
+        records = [Record(at, now_ms, key, value) for at, (key, value) in enumerate(rows)]
+        parcel = Parcel(encode(records), len(records), None, on_done)
+        self._producer.offer(TopicPartition(topic, 0), [parcel])
+        self._producer.pump()
+
+    # -- from the producer -------------------------------------------------------------------------
+
+    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
+        """Stored."""
+        self._refused.discard(tp.topic)
+        self._done(parcel)
+
+    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
+        """Given up; said once until the topic takes something again."""
+        self._say(tp.topic, error)
+        self._done(parcel)
+        return []
+
+    def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
+        """It waits: the copy does not. A cluster that is gone is reported by the copy itself."""
+        if isinstance(error, DeniedError):
+            self._say(tp.topic, error)
+        elif error is not None:
+            log.debug("'%s' waits: %s", tp.topic, error)
+
+    def _say(self, topic: str, error: KafkaError) -> None:
+        if topic not in self._refused:
+            self._refused.add(topic)
+            log.warning("%s", told_if_denied(error, self._without[topic], MEANWHILE))
+
+    @staticmethod
+    def _done(parcel: Parcel) -> None:
+        assert callable(parcel.owner)
+        parcel.owner()

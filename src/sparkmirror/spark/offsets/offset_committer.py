@@ -1,0 +1,108 @@
+"""When positions are stored, and what is stored with them.
+
+Runs on: executor, on the copy loop's thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from sparkmirror.errors import MirrorError
+from sparkmirror.spark.offsets.offset_sync_emitter import Translations
+from sparkmirror.spark.offsets.positions import Positions
+from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.produce.producer import Parcel, Producer
+
+log = logging.getLogger(__name__)
+
+# A task that fails may take this long to store what it has copied, so that it is not copied twice.
+FAILING_SECONDS = 2.0
+# A clean stop waits so long for offset syncs: without the last ones groups re-read some records.
+SYNCS_SECONDS = 1.0
+# How soon a position that was decided is sent once more, while an earlier one is under way.
+DECIDED_SECONDS = 0.1
+
+
+class Committer:
+    """Stores positions every `offset.flush.interval.ms`, and at the end.
+
+    `records` and `producer`, which writes positions, are the same if their cluster is.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        records: Producer,
+        producer: Producer,
+        positions: Positions,
+        translations: Translations,
+        *,
+        interval_ms: int,
+        timeout_ms: int,
+    ) -> None:
+        self._loop = loop
+        self._records = records
+        self._producer = producer
+        self._positions = positions
+        self._translations = translations
+        self._interval = interval_ms / 1000
+        self._timeout = timeout_ms / 1000
+        self._stopped = False
+        self._loop.call_later(self._interval, self._again)
+
+    def commit(self) -> None:
+        """Send the positions that have changed, and what tells where their records went."""
+        self._translations.commit()
+        self._send()
+        if self._positions.has_decided:
+            self._loop.call_later(DECIDED_SECONDS, self._send_decided)
+
+    def _send(self) -> None:
+        for tp, batch, commit in self._positions.take_commit(int(time.time() * 1000)):
+            self._producer.offer(tp, [Parcel(batch, len(commit.last_offsets), None, commit)])
+        self._producer.pump()
+
+    def drain(self, seconds: float) -> None:
+        """Let what is under way arrive, then commit; no longer than `seconds` in all."""
+        self._stopped = True
+        deadline = self._loop.clock() + seconds
+        if not self._loop.run_until(lambda: self._records.idle, seconds * 0.7):
+            log.warning("stopping with %d bytes unanswered", self._records.waiting_bytes)
+        self.commit()
+        left = min(self._timeout, max(1.0, deadline - self._loop.clock()))
+        if not self._loop.run_until(self._is_stored, left):
+            log.warning("stopping before the positions were stored: the next start copies again")
+        # Where positions were waited for to the end, syncs were under way as long.
+        left = min(SYNCS_SECONDS, max(0.1, deadline - self._loop.clock()))
+        if not self._loop.run_until(lambda: self._translations.idle, left):
+            log.warning("stopping before all offset syncs were stored")
+
+    def _send_decided(self) -> None:
+        """What was decided behind a commit that was under way does not wait for the next flush."""
+        if self._positions.has_decided:
+            self._send()
+            self._loop.call_later(DECIDED_SECONDS, self._send_decided)
+
+    def _is_stored(self) -> bool:
+        """Also behind a commit that was under way, which had older positions."""
+        if not self._positions.is_committed:
+            self._send()
+        return self._positions.is_committed
+
+    def commit_failing(self) -> None:
+        """Store what was copied, so that each attempt does not copy it once more."""
+        self._stopped = True
+        for _ in range(2):  # a commit may be under way, with older positions
+            self.commit()
+            deadline = self._loop.clock() + FAILING_SECONDS
+            while self._positions.is_sending and self._loop.clock() < deadline:
+                try:
+                    self._loop.run_once(0.1)
+                except MirrorError as error:
+                    log.debug("while failing: %s", error)  # the first one is what ends the task
+
+    def _again(self) -> None:
+        if not self._stopped:
+            self.commit()
+            self._loop.call_later(self._interval, self._again)

@@ -1,0 +1,318 @@
+"""Tells where copied records went: offset syncs in MirrorMaker 2's format, and the exact map.
+
+Runs on: executor, on the copy loop's thread. The rules are in mirror/: offset_sync_writer decides
+which syncs are due, offset_map_writer codes the map. Written on acknowledgements and commits;
+nothing here is waited for, except that a clean stop flushes both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from sparkmirror.batches.forward import Outgoing
+from sparkmirror.mirror.permissions import WRITE, Feature, Place, meanwhile
+from sparkmirror.mirror.records import OffsetSync
+from sparkmirror.mirror.translation.offset_map_chunks import ChunkKey, ChunkStart
+from sparkmirror.mirror.translation.offset_map_writer import OffsetMapWriter
+from sparkmirror.mirror.translation.offset_sync_writer import OffsetSyncWriter
+from sparkmirror.spark.offsets.internal_topic_writer import InternalWriter, KeyValue
+from sparkmirror.spark.task_config import CopySettings
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.net.buffer_pool import BufferPool
+from sparkmirror.wire.net.event_loop import Loop
+
+# Acknowledgements are looked at together so often: a busy task has thousands of them a second, and
+# most continue the one before. Measured, a sync for each would nearly double the CPU of the copy.
+NOTE_SECONDS = 0.1
+# Syncs that may be unanswered; MirrorMaker 2 has ten, each in a request of its own.
+MOST_SYNCS = 1000
+# Chunks are small; a batch of them must stay below every broker's max.message.bytes.
+MAP_BATCH_BYTES = 256 << 10
+# How soon the map tells of a record; later where it has so many holes that it is large.
+MAP_SECONDS = 1.0
+MAP_BYTES_PER_SECOND = 256 << 10
+# Of at most 300 bytes each: a batch stays below MAP_BATCH_BYTES.
+MARKS_PER_BATCH = 500
+
+Marks = Mapping[TopicPartition, tuple[int, int]]
+"""By source partition: the offset that is read next, and the end of the target's log."""
+
+
+class Span:
+    """Records that follow each other on both sides."""
+
+    __slots__ = ("count", "downstream", "upstream")
+
+    def __init__(self, upstream: int, downstream: int, count: int) -> None:
+        self.upstream = upstream
+        self.downstream = downstream
+        self.count = count
+
+
+class Sender(Protocol):
+    """One of the two ways to tell."""
+
+    def note(self, tp: TopicPartition, span: Span) -> None:
+        """The target has these records of the source's `tp`."""
+
+    def send(self) -> None:
+        """All that is known now was noted."""
+
+    def commit(self) -> None:
+        """Positions are being committed: write what was put off."""
+
+    def restarted(self, tp: TopicPartition) -> None:
+        """Another topic has the name of `tp`'s."""
+
+    def forget(self, tp: TopicPartition) -> None:
+        """The partition is no longer ours."""
+
+
+class SyncSender:
+    """Offset syncs: which are due, and how many are unanswered."""
+
+    def __init__(self, writer: InternalWriter, topic: str, offset_lag_max: int) -> None:
+        self._writer = writer
+        self._topic = topic
+        self._due = OffsetSyncWriter(offset_lag_max, MOST_SYNCS)
+        self._ready: list[OffsetSync] = []
+
+    def note(self, tp: TopicPartition, span: Span) -> None:
+        """The target has these records; `send` follows."""
+        last = span.upstream + span.count - 1
+        self._ready += self._due.acked_batch(tp, span.upstream, last, span.downstream, None)
+
+    def commit(self) -> None:
+        """Positions are being committed: what was put off is due."""
+        self._ready += self._due.commit()
+        self.send()
+
+    def send(self) -> None:
+        """Write what is due, in one batch."""
+        if self._ready:
+            rows = [(sync.encode_key(), sync.encode_value()) for sync in self._ready]
+            self._ready = []
+            self._writer.write(self._topic, rows, lambda: self._answered(len(rows)))
+
+    def restarted(self, tp: TopicPartition) -> None:
+        """Another topic has the name of `tp`'s."""
+        self._due.forget(tp)
+
+    def forget(self, tp: TopicPartition) -> None:
+        """The partition is no longer ours."""
+        self._due.forget(tp)
+
+    def _answered(self, count: int) -> None:
+        self._ready += self._due.answered(count)
+        self.send()
+
+
+class MapSender:
+    """The exact offset map: one writer per partition, flushed about once a second."""
+
+    def __init__(self, loop: Loop, writer: InternalWriter, topic: str) -> None:
+        self._loop = loop
+        self._writer = writer
+        self._topic = topic
+        self._wait_seconds = MAP_SECONDS
+        self._is_scheduled = False
+        self._maps: dict[TopicPartition, OffsetMapWriter] = {}
+        self._changed: set[TopicPartition] = set()
+        self._under_way = 0
+
+    def note(self, tp: TopicPartition, span: Span) -> None:
+        """The target has these records."""
+        chunks = self._maps.get(tp)
+        if chunks is None:
+            chunks = self._maps[tp] = OffsetMapWriter(ChunkStart.SESSION)
+        chunks.append(span.upstream, None, span.count, span.downstream)
+        self._changed.add(tp)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_later(self._wait_seconds, self._flush_due)
+
+    def begin(self, marks: Marks, on_done: Callable[[], None]) -> None:
+        """Write where partitions begin, of which nothing was noted; `on_done`: stored or given up.
+
+        Batches are answered in order, so the last one answers for all.
+        """
+        rows: list[KeyValue] = []
+        for tp, (upstream, downstream) in marks.items():
+            chunks = self._maps.setdefault(tp, OffsetMapWriter(ChunkStart.SESSION))
+            chunks.append(upstream, None, 0, downstream)
+            rows += [
+                (ChunkKey(*tp, chunk.first).encode(), chunk.value)
+                for chunk in chunks.take_changed()
+            ]
+        for at in range(0, len(rows), MARKS_PER_BATCH):
+            is_last = at + MARKS_PER_BATCH >= len(rows)
+            self._write(rows[at : at + MARKS_PER_BATCH], on_done if is_last else None)
+
+    def send(self) -> None:
+        """Nothing yet: the map is written when its own time has come."""
+
+    def commit(self) -> None:
+        """Write what has changed; not while a flush is under way, or they would pile up."""
+        if not self._under_way:
+            changed, self._changed = self._changed, set()
+            size = self._flush(changed)
+            self._wait_seconds = max(MAP_SECONDS, size / MAP_BYTES_PER_SECOND)
+
+    def _flush_due(self) -> None:
+        self._is_scheduled = bool(self._under_way)
+        if self._is_scheduled:
+            self._loop.call_later(MAP_SECONDS, self._flush_due)
+        else:
+            self.commit()
+
+    def restarted(self, tp: TopicPartition) -> None:
+        """Another topic has the name of `tp`'s."""
+        chunks = self._maps.get(tp)
+        if chunks is None:
+            self._maps[tp] = OffsetMapWriter(ChunkStart.NEW_LOG)
+        else:
+            chunks.start_new_log()
+
+    def forget(self, tp: TopicPartition) -> None:
+        """The partition is no longer ours."""
+        if tp in self._changed:
+            self._changed.discard(tp)
+            self._flush([tp])
+        self._maps.pop(tp, None)
+
+    def _flush(self, partitions: Iterable[TopicPartition]) -> int:
+        """Write the chunks of these that have changed; how many bytes they are."""
+        rows: list[KeyValue] = []
+        size = total = 0
+        for tp in partitions:
+            for chunk in self._maps[tp].take_changed():
+                key = ChunkKey(tp.topic, tp.partition, chunk.first).encode()
+                rows.append((key, chunk.value))
+                size += len(key) + len(chunk.value)
+                if size >= MAP_BATCH_BYTES:
+                    self._write(rows)
+                    rows, size, total = [], 0, total + size
+        if rows:
+            self._write(rows)
+        return total + size
+
+    def _write(self, rows: list[KeyValue], on_done: Callable[[], None] | None = None) -> None:
+        def done() -> None:
+            self._under_way -= 1
+            if on_done is not None:
+                on_done()
+
+        self._under_way += 1
+        self._writer.write(self._topic, rows, done)
+
+
+class Translations:
+    """Both, each if it is wanted."""
+
+    def __init__(
+        self, settings: CopySettings, loop: Loop, pool: BufferPool, target: Cluster
+    ) -> None:
+        config = settings.connector
+        self._loop = loop
+        # What was acknowledged since the last look, by partition.
+        self._spans: dict[TopicPartition, list[Span]] = {}
+        self._is_scheduled = False
+        self._own: list[Cluster] = []
+        self._writers: list[InternalWriter] = []
+        self._senders: list[Sender] = []
+        self._map: MapSender | None = None
+        without = {
+            settings.offset_map_topic: meanwhile(Feature.COPY, Place.OFFSET_MAP, WRITE),
+            settings.offset_syncs_topic: meanwhile(Feature.COPY, Place.SYNCS, WRITE),
+        }
+        on_target = InternalWriter(target, config.producer, without)
+        if settings.offset_map_topic:
+            self._map = MapSender(loop, on_target, settings.offset_map_topic)
+            self._senders.append(self._map)
+        if settings.offset_syncs_topic:
+            writer = on_target
+            if config.offset_syncs_location == "source":
+                # A connection of its own: behind a long poll of the fetcher's it would wait.
+                self._own = [Cluster(loop, config.offset_syncs_producer.client, pool)]
+                writer = InternalWriter(self._own[0], config.offset_syncs_producer, without)
+            syncs = SyncSender(writer, settings.offset_syncs_topic, config.offset_lag_max)
+            self._senders.append(syncs)
+            self._writers.append(writer)
+        self._writers.append(on_target)
+
+    @property
+    def has_map(self) -> bool:
+        """Whether the exact map is written."""
+        return self._map is not None
+
+    def begin(self, marks: Marks, on_done: Callable[[], None]) -> None:
+        """Note in the map where partitions begin, before anything of them is copied."""
+        assert self._map is not None
+        self._map.begin(marks, on_done)
+
+    @property
+    def idle(self) -> bool:
+        """True when everything written was stored or given up."""
+        return all(writer.idle for writer in self._writers)
+
+    def acked(self, tp: TopicPartition, batch: Outgoing, offset: int) -> None:
+        """The target has a batch of the source's `tp`, at `offset`; -1: it forgot where.
+
+        Runs for every batch, so it only puts together what belongs together.
+        """
+        if offset < 0 or not self._senders:
+            return
+        spans = self._spans.get(tp)
+        if spans is None:
+            spans = self._spans[tp] = []
+        for upstream, count in batch.runs or ((batch.first_offset, batch.count),):
+            last = spans[-1] if spans else None
+            if (
+                last is not None
+                and upstream == last.upstream + last.count
+                and offset == last.downstream + last.count
+            ):
+                last.count += count
+            else:
+                spans.append(Span(upstream, offset, count))
+            offset += count
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_later(NOTE_SECONDS, self._note_due)
+
+    def commit(self) -> None:
+        """Positions are being committed."""
+        self._note_all()
+        for sender in self._senders:
+            sender.commit()
+
+    def restarted(self, tp: TopicPartition) -> None:
+        """Another topic has the name of `tp`'s."""
+        self._note_all()
+        for sender in self._senders:
+            sender.restarted(tp)
+
+    def forget(self, tp: TopicPartition) -> None:
+        """The partition is no longer ours; `commit` came before."""
+        self._note_all()
+        for sender in self._senders:
+            sender.forget(tp)
+
+    def _note_due(self) -> None:
+        self._is_scheduled = False
+        self._note_all()
+
+    def _note_all(self) -> None:
+        noted, self._spans = self._spans, {}
+        for sender in self._senders:
+            for tp, spans in noted.items():
+                for span in spans:
+                    sender.note(tp, span)
+            sender.send()
+
+    def close(self) -> None:
+        """Close what is not the copy's own."""
+        for cluster in self._own:
+            cluster.close()

@@ -1,0 +1,160 @@
+"""What `sparkmirror check` was given: an mm2 file, a worker's file, or a connector's settings.
+
+Runs on: wherever it is called. All three become the same: connectors, each with its worker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sparkmirror.config.clients import BOOTSTRAP_SERVERS, CLUSTER_KEYS
+from sparkmirror.config.connector_spec import ConnectorConfig, parse_connector
+from sparkmirror.config.expansion import CLUSTERS
+from sparkmirror.config.files.properties import load_properties
+from sparkmirror.config.keys.plugins import CONNECTOR_CLASS
+from sparkmirror.config.mm2 import load_mm2
+from sparkmirror.config.worker.worker_file import WorkerFile, load_worker, parse_worker_file
+from sparkmirror.config.worker_config import WorkerConfig
+from sparkmirror.connect.start_checks import POLICY_KEY, policy_problem
+from sparkmirror.errors import ConfigError, MirrorError
+from sparkmirror.foreign_json import read_json_object
+from sparkmirror.types import FlowName
+
+TARGET_CLUSTER = "target.cluster."
+NO_WORKER = (
+    "no worker's file was given: the worker is taken to be on the target cluster, with the login "
+    "for the target; give the real one with --worker"
+)
+# What stands for the topics of a worker that nobody has described.
+SOME_WORKER = {
+    "group.id": "connect-cluster",
+    "offset.storage.topic": "connect-offsets",
+    "config.storage.topic": "connect-configs",
+    "status.storage.topic": "connect-status",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedConnector:
+    """One connector, and the worker that runs it."""
+
+    flow: FlowName
+    config: ConnectorConfig
+    worker: WorkerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """`worker` is set when its own rights are to be checked too.
+
+    `groups` are the flows whose processes agree by a group on which of them copies.
+    """
+
+    kind: str
+    connectors: tuple[CheckedConnector, ...]
+    worker: WorkerConfig | None = None
+    warnings: tuple[str, ...] = ()
+    groups: tuple[tuple[FlowName, WorkerConfig], ...] = ()
+    # What cannot work, whatever the clusters are like.
+    problems: tuple[str, ...] = ()
+
+
+def load_checked(path: Path, worker: Path | None = None) -> CheckedFile:
+    """Read a file of any of the three kinds; `worker` is the file of a connector's worker.
+
+    Raises:
+        ConfigErrors, ConfigError: everything that is wrong with the file.
+    """
+    props = _load_json(path) if path.suffix == ".json" else load_properties(path)
+    if CONNECTOR_CLASS in props:
+        return _of_connector(props, worker, path)
+    if worker is not None:
+        reason = "only a connector's settings need a worker's file"
+        raise ConfigError("--worker", worker, reason, "take the option away")
+    if CLUSTERS in props:
+        return _of_mm2(path)
+    return _of_worker(load_worker(path))
+
+
+def _of_mm2(path: Path) -> CheckedFile:
+    file = load_mm2(path)
+    found = [
+        CheckedConnector(flow.name, config, flow.worker)
+        for flow in file.flows
+        for config in (flow.source, flow.checkpoint)
+    ]
+    found += [
+        CheckedConnector(pair.name, pair.heartbeat, pair.worker) for pair in file.heartbeat_pairs
+    ]
+    groups = {flow.name: flow.worker for flow in file.flows}
+    groups |= {pair.name: pair.worker for pair in file.heartbeat_pairs}
+    return CheckedFile("mm2 file", tuple(found), None, file.warnings, tuple(groups.items()))
+
+
+def _of_worker(file: WorkerFile) -> CheckedFile:
+    return CheckedFile("worker file", (), file.worker, file.warnings)
+
+
+def _of_connector(
+    props: Mapping[str, str | None], worker_path: Path | None, path: Path
+) -> CheckedFile:
+    if worker_path is not None:
+        worker, own = load_worker(worker_path), True
+    else:
+        worker, own = _some_worker(props), False
+    parsed = parse_connector(props, worker)
+    connector = CheckedConnector(parsed.flow, parsed.config, parsed.worker)
+    warnings = parsed.warnings if own else (NO_WORKER, *parsed.warnings)
+    problem = policy_problem(parsed.config, _beside(path, worker))
+    problems = (f"{POLICY_KEY}: {problem}",) if problem else ()
+    if own:
+        return CheckedFile("connector", (connector,), worker.worker, warnings, problems=problems)
+    # Its topic is not known, so that nothing can be said of it.
+    nameless = replace(connector.worker, offset_storage_topic="")
+    return CheckedFile(
+        "connector", (replace(connector, worker=nameless),), None, warnings, problems=problems
+    )
+
+
+def _beside(path: Path, worker: WorkerFile) -> Iterator[ConnectorConfig]:
+    """The connectors in the same folder, as `deploy` has them; others are not looked at."""
+    for other in sorted(path.parent.glob("*.json")):
+        if other == path:
+            continue
+        with suppress(MirrorError):
+            yield parse_connector(_load_json(other), worker).config
+
+
+def _some_worker(props: Mapping[str, str | None]) -> WorkerFile:
+    """On the target cluster, as it is with most users."""
+    own = {
+        name: value
+        for name in CLUSTER_KEYS
+        if (value := props.get(f"{TARGET_CLUSTER}{name}")) is not None
+    }
+    as_producer = {f"producer.{name}": value for name, value in own.items()}
+    policy = {"connector.client.config.override.policy": "All"}
+    settings = {BOOTSTRAP_SERVERS: "", **SOME_WORKER, **own, **as_producer, **policy}
+    return parse_worker_file(settings, Path("the worker"))
+
+
+def _load_json(path: Path) -> dict[str, str | None]:
+    """The settings, or the body of POST /connectors that has them inside."""
+    _, members = read_json_object(path)
+    if isinstance(members.get("config"), dict):
+        members = {"name": members.get("name"), **members["config"]}
+    if CONNECTOR_CLASS not in members:
+        remedy = "check takes mm2 files, workers' files and connectors' settings"
+        raise ConfigError(CONNECTOR_CLASS, None, "is missing", remedy, str(path))
+    return {key: _text(value) for key, value in members.items()}
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value)

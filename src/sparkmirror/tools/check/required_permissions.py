@@ -1,0 +1,188 @@
+"""The rights that one connector or worker needs, as `mirror.permissions` has them: on what, and as
+which client.
+
+Runs on: wherever `sparkmirror check` is called. Every client may have a login of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.config.mirror_configs import CheckpointConfig, HeartbeatConfig, SourceConfig
+from sparkmirror.config.own_offsets import with_own_offsets
+from sparkmirror.config.worker_config import WorkerConfig
+from sparkmirror.mirror.permissions import READ, WRITE, Feature, Need, Place, needs_of
+from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
+from sparkmirror.mirror.translation.offset_map_chunks import offset_map_topic
+from sparkmirror.wire.access import CLUSTER_NAME, Resource, Right
+
+RESOURCES = {
+    Place.GROUPS: Resource.GROUP,
+    Place.MEMBERS: Resource.GROUP,
+    Place.FLOW_GROUP: Resource.GROUP,
+    Place.CLUSTER: Resource.CLUSTER,
+    Place.TRANSACTIONAL_ID: Resource.TRANSACTIONAL_ID,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Who does what at one kind of resource; `admin` does all but reading and writing records."""
+
+    admin: ClientConfig
+    reader: ClientConfig
+    writer: ClientConfig
+    names: tuple[str, ...]
+
+    def of(self, need: Need) -> ClientConfig:
+        """The client that needs the right."""
+        return {READ: self.reader, WRITE: self.writer}.get(need.operation, self.admin)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One row of the table of rights, for one client and for these resources."""
+
+    client: ClientConfig
+    need: Need
+    names: tuple[str, ...]
+
+    @property
+    def rights(self) -> list[Right]:
+        kind = RESOURCES.get(self.need.place, Resource.TOPIC)
+        return [Right(kind, name, self.need.operation) for name in self.names]
+
+
+Places = Mapping[Place, Clients]
+
+
+def wanted_by_source(
+    config: SourceConfig, worker: WorkerConfig, topics: Sequence[str]
+) -> list[Wanted]:
+    """What copying these topics of the source needs."""
+    features = [Feature.COPY]
+    features += [Feature.CONFIGS] if config.sync_topic_configs_enabled else []
+    features += [Feature.ACLS] if config.sync_topic_acls_enabled else []
+    policy = flow_policy(config)
+    remotes = tuple(policy.format_remote_topic(config.source_alias, topic) for topic in topics)
+    source, target, writer = config.source_client, config.target_client, config.producer.client
+    on_source = config.offset_syncs_location == "source"
+    syncs_admin = source if on_source else target
+    syncs = flow_offset_syncs_topic(policy, config) if config.emit_offset_syncs_enabled else ""
+    is_elsewhere = not writer.is_same_cluster(target)
+    mapped = "" if is_elsewhere or not syncs else offset_map_topic(config.source_alias)
+    places = {
+        Place.COPIED: Clients(source, config.consumer.client, source, tuple(topics)),
+        Place.REMOTE: Clients(target, target, writer, remotes),
+        Place.SYNCS: Clients(
+            syncs_admin, syncs_admin, config.offset_syncs_producer.client, _named(syncs)
+        ),
+        Place.OFFSET_MAP: Clients(target, target, writer, _named(mapped)),
+        Place.OFFSETS: _offsets(with_own_offsets(worker, config)),
+    }
+    clusters = {"source": source, "target": target}
+    if on_source and syncs:
+        clusters["source writer"] = config.offset_syncs_producer.client
+    clusters["target writer"] = writer
+    return [*_rows(features, places), *_on_clusters(features, clusters)]
+
+
+def wanted_by_checkpoint(
+    config: CheckpointConfig, worker: WorkerConfig, groups: Sequence[str], topics: Sequence[str]
+) -> list[Wanted]:
+    """What checkpoints of these groups need, that have offsets in these topics."""
+    if not config.emit_checkpoints_enabled:
+        return []
+    policy = flow_policy(config)
+    source, target, writer = config.source_client, config.target_client, config.producer.client
+    reader = config.checkpoints_reader
+    places = {
+        Place.GROUPS: Clients(source, source, source, tuple(groups)),
+        Place.SYNCS: Clients(
+            source,
+            config.offset_syncs_reader,
+            writer,
+            _named(flow_offset_syncs_topic(policy, config)),
+        ),
+        Place.OFFSET_MAP: Clients(
+            target, reader, writer, _named(offset_map_topic(config.source_alias))
+        ),
+        Place.CHECKPOINTS: Clients(
+            target, reader, writer, _named(policy.checkpoints_topic(config.source_alias))
+        ),
+        Place.OFFSETS: _offsets(with_own_offsets(worker, config)),
+    }
+    found = list(_rows([Feature.CHECKPOINTS], places))
+    if config.sync_group_offsets_enabled:
+        remotes = [policy.format_remote_topic(config.source_alias, topic) for topic in topics]
+        on_target = {
+            Place.GROUPS: Clients(target, target, target, tuple(groups)),
+            Place.REMOTE: Clients(target, target, target, tuple(remotes)),
+        }
+        found += _rows([Feature.GROUP_OFFSETS], on_target)
+    return found
+
+
+def wanted_by_heartbeat(config: HeartbeatConfig, worker: WorkerConfig) -> list[Wanted]:
+    """What heartbeats need."""
+    if not config.emit_heartbeats_enabled:
+        return []
+    topic = flow_policy(config).heartbeats_topic()
+    target, writer = config.target_client, config.producer.client
+    places = {
+        Place.HEARTBEATS: Clients(target, target, writer, _named(topic)),
+        Place.OFFSETS: _offsets(with_own_offsets(worker, config)),
+    }
+    return list(_rows([Feature.HEARTBEATS], places))
+
+
+def wanted_by_worker(worker: WorkerConfig) -> list[Wanted]:
+    """What a Connect worker needs for itself, whatever its connectors are."""
+
+    def own(name: str) -> Clients:
+        return Clients(worker.client, worker.client, worker.client, _named(name))
+
+    places = {
+        Place.MEMBERS: own(worker.group_id),
+        Place.CONFIG: own(worker.config_storage_topic),
+        Place.STATUS: own(worker.status_storage_topic),
+        Place.OFFSETS: own(worker.offset_storage_topic),
+        Place.TRANSACTIONAL_ID: own(f"connect-cluster-{worker.group_id}"),
+    }
+    return list(_rows([Feature.WORKER], places))
+
+
+def wanted_by_group(worker: WorkerConfig) -> list[Wanted]:
+    """What the processes of one flow need to agree on which of them copies."""
+    own = Clients(worker.client, worker.client, worker.client, _named(worker.group_id))
+    return list(_rows([Feature.DEDICATED], {Place.FLOW_GROUP: own}))
+
+
+def _offsets(worker: WorkerConfig) -> Clients:
+    names = _named(worker.offset_storage_topic)
+    return Clients(worker.client, worker.client, worker.producer.client, names)
+
+
+def _named(name: str) -> tuple[str, ...]:
+    return (name,) if name else ()
+
+
+def _rows(features: Sequence[Feature], places: Places) -> Iterator[Wanted]:
+    for need in needs_of(*features):
+        clients = places.get(need.place)
+        if clients is not None and clients.names:
+            yield Wanted(clients.of(need), need, clients.names)
+
+
+def _on_clusters(
+    features: Sequence[Feature], clusters: Mapping[str, ClientConfig]
+) -> Iterator[Wanted]:
+    """Rights on clusters: writers need theirs as writers."""
+    for need in needs_of(*features):
+        if need.place is not Place.CLUSTER:
+            continue
+        role = f"{need.side.value} writer" if need.feature is Feature.COPY else need.side.value
+        if role in clusters:
+            yield Wanted(clusters[role], need, (CLUSTER_NAME,))

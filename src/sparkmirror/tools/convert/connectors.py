@@ -1,0 +1,134 @@
+"""The connectors of one mirror, each with the settings that Strimzi would give it.
+
+    config of the connector  <  tasksMax  <  topicsPattern and its like
+
+A connector that the resource pauses or stops is written, but switched off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparkmirror.tools.convert.ledger import Fate, Node, members_of
+from sparkmirror.tools.convert.settings import Setting, Settings, Values
+
+SOURCE, CHECKPOINT, HEARTBEAT = "source", "checkpoint", "heartbeat"
+KINDS = (SOURCE, CHECKPOINT, HEARTBEAT)
+TASKS_MAX = "tasks.max"
+# Field, setting, who reads it.
+PATTERNS = {
+    "topicsPattern": ("topics", (SOURCE, CHECKPOINT)),
+    "topicsExcludePattern": ("topics.exclude", (SOURCE, CHECKPOINT)),
+    "groupsPattern": ("groups", (CHECKPOINT,)),
+    "groupsExcludePattern": ("groups.exclude", (CHECKPOINT,)),
+}
+# Older names of fields; the newer one is stronger.
+OLD_PATTERNS = {
+    "topicsBlacklistPattern": "topicsExcludePattern",
+    "groupsBlacklistPattern": "groupsExcludePattern",
+}
+READERS = dict(PATTERNS.values())
+STATES = ("running", "paused", "stopped")
+# Strimzi does not take these from a connector's config.
+FORBIDDEN = {
+    "name": Fate("the connector keeps the name that Strimzi gives it", "nothing"),
+    "connector.class": Fate("there are the three Mirror connectors only", "nothing"),
+    TASKS_MAX: Fate("Strimzi does not take it from here", "write tasksMax"),
+}
+SWITCHED_OFF = Fate(
+    "the connector is written, but switched off", "switch it on in the written file when it may run"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """One connector; `is_on` is false if the resource pauses or stops it."""
+
+    kind: str
+    path: str
+    settings: Settings
+    is_on: bool
+
+
+def read_connectors(
+    mirror: Node, values: Values, alias: str, *, has_heartbeats: bool
+) -> dict[str, Connector]:
+    """The connectors that a mirror has, by their kinds; `alias` is that of its source."""
+    kinds = KINDS if has_heartbeats else (SOURCE, CHECKPOINT)
+    nodes = {kind: mirror.get(f"{kind}Connector") for kind in kinds}
+    present = {kind: node for kind, node in nodes.items() if node is not None}
+    patterns = _read_patterns(mirror, present)
+    return {
+        kind: _read_connector(node, kind, patterns, values, f"{alias}-{kind}")
+        for kind, node in present.items()
+    }
+
+
+def _read_patterns(mirror: Node, present: Mapping[str, Node]) -> Settings:
+    """The patterns of the mirror as settings, if anybody reads them."""
+    found: Settings = {}
+    for name, node in _named_patterns(mirror).items():
+        key, readers = PATTERNS[name]
+        setting = Setting(node.text(), node.path)
+        if any(kind in present for kind in readers):
+            found[key] = setting
+        else:
+            reason = f"the mirror has no {' or '.join(readers)} connector, which would read it"
+            mirror.ledger.note(node.path, reason, "nothing")
+    return found
+
+
+def _named_patterns(mirror: Node) -> dict[str, Node]:
+    """The fields under their newer names."""
+    members = mirror.members()
+    found = {name: members[name] for name in PATTERNS if name in members}
+    for old, name in OLD_PATTERNS.items():
+        if old in members and name in found:
+            members[old].use()
+            mirror.ledger.note(members[old].path, f"{name} is stronger", "nothing")
+        elif old in members:
+            found[name] = members[old]
+    return found
+
+
+def _read_connector(
+    node: Node, kind: str, patterns: Settings, values: Values, label: str
+) -> Connector:
+    members = node.members()
+    if not members:
+        node.use()
+    own = {key: setting for key, setting in patterns.items() if kind in READERS[key]}
+    settings = _read_config(members.get("config"), own, values, label)
+    if tasks := members.get("tasksMax"):
+        settings[TASKS_MAX] = Setting(str(tasks.number(least=1)), tasks.path)
+    return Connector(kind, node.path, settings | own, is_on=_is_on(members))
+
+
+def _read_config(config: Node | None, patterns: Settings, values: Values, label: str) -> Settings:
+    settings: Settings = {}
+    for key, member in members_of(config).items():
+        fate = FORBIDDEN.get(key)
+        if key in patterns:
+            fate = Fate(f"{patterns[key].path} is stronger", "nothing")
+        if fate is None:
+            settings[key] = values.setting(member, key, label)
+        else:
+            member.use()
+            member.ledger.note(member.path, fate.reason, fate.instead)
+    return settings
+
+
+def _is_on(members: Mapping[str, Node]) -> bool:
+    state, pause = members.get("state"), members.get("pause")
+    is_paused = pause is not None and pause.flag()
+    if pause is not None and state is not None:
+        pause.ledger.note(pause.path, "state is stronger", "nothing")
+    text = "running" if state is None else state.text()
+    if state is not None and text not in STATES:
+        state.wrong("is not a state", f"use one of {', '.join(STATES)}")
+    is_on = text == "running" if state is not None else not is_paused
+    told = state if state is not None else pause
+    if not is_on and told is not None:
+        told.ledger.note(told.path, SWITCHED_OFF.reason, SWITCHED_OFF.instead)
+    return is_on

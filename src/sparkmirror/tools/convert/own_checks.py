@@ -1,0 +1,108 @@
+"""What this program's own parsers say about the written settings, under the resource's paths.
+
+A value that they refuse, and a key that has no effect here, is no mistake of the resource: it is
+listed, with the path that it comes from. Config providers are left out, because the files that they
+read are in the pod; so nothing is said of values with placeholders in them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from sparkmirror.config.connector_spec import parse_connector
+from sparkmirror.config.files.providers import CONFIG_PROVIDERS
+from sparkmirror.config.keys.plugins import UnusableConnector
+from sparkmirror.config.masking import provisional
+from sparkmirror.config.mm2 import load_mm2
+from sparkmirror.config.worker.rest_keys import ADVERTISED_HOST
+from sparkmirror.config.worker.worker_file import WorkerFile, parse_worker_file
+from sparkmirror.errors import ConfigErrors
+from sparkmirror.tools.convert.connect_files import WORKER_FILE
+from sparkmirror.tools.convert.ledger import Ledger
+from sparkmirror.tools.convert.mm2_files import FILE as MM2_FILE
+from sparkmirror.tools.convert.settings import Settings, properties_text
+
+REFUSED = "sparkmirror refuses the written file because of it"
+
+
+def check_mm2(settings: Settings, ledger: Ledger) -> None:
+    """Judge an mm2 file."""
+    shown = _without_providers(settings)
+    with provisional(), tempfile.TemporaryDirectory(prefix="sparkmirror-") as folder:
+        path = Path(folder) / MM2_FILE
+        path.write_text(properties_text({"": shown}), "ascii")
+        try:
+            warnings = load_mm2(path).warnings
+        except ConfigErrors as errors:
+            _note_errors(errors, shown, ledger)
+        else:
+            _note_warnings(_without_place(warnings, str(path)), shown, ledger)
+
+
+def check_workers(worker: Settings, connectors: Iterable[Settings], ledger: Ledger) -> None:
+    """Judge a worker's file, and the connectors if the worker would run."""
+    shown = _without_providers(worker)
+    with provisional():
+        try:
+            file = parse_worker_file(_plain(shown), Path(WORKER_FILE))
+        except ConfigErrors as errors:
+            _note_errors(errors, shown, ledger)
+            return
+        _note_warnings(_without_place(file.warnings, WORKER_FILE), shown, ledger)
+        for connector in connectors:
+            _check_connector(connector, file, ledger)
+
+
+def _check_connector(settings: Settings, worker: WorkerFile, ledger: Ledger) -> None:
+    name = settings["name"].value
+    try:
+        warnings = parse_connector(_plain(settings), worker).warnings
+    except ConfigErrors as errors:
+        _note_errors(errors, settings, ledger)
+    except UnusableConnector as error:
+        ledger.note(settings["name"].path, str(error), "correct the written file")
+    else:
+        _note_warnings(_without_place(warnings, f"connector {name}"), settings, ledger)
+
+
+def _without_providers(settings: Settings) -> Settings:
+    """And without the pod's address, which a placeholder stands for."""
+    return {
+        key: setting
+        for key, setting in settings.items()
+        if not key.startswith(CONFIG_PROVIDERS) and key != ADVERTISED_HOST
+    }
+
+
+def _plain(settings: Settings) -> Mapping[str, str]:
+    return {key: setting.value for key, setting in settings.items()}
+
+
+def _without_place(warnings: Iterable[str], place: str) -> Iterator[str]:
+    for warning in warnings:
+        yield warning.removeprefix(f"{place}: ")
+
+
+def _note_errors(errors: ConfigErrors, settings: Settings, ledger: Ledger) -> None:
+    for error in errors.errors:
+        setting = settings.get(error.key)
+        if setting is None or "${" not in setting.value:
+            path = setting.path if setting is not None else ""
+            what = f"{error.key}: {error.reason}" if error.key else error.reason
+            remedy = error.remedy or "change it in the written file"
+            ledger.note(path or "spec", f"{REFUSED}: {what}", remedy)
+
+
+def _note_warnings(warnings: Iterable[str], settings: Settings, ledger: Ledger) -> None:
+    """A warning begins with the key that it is about, or is about the whole."""
+    for warning in warnings:
+        found = [key for key in settings if warning.startswith(f"{key}: ")]
+        key = max(found, key=len, default="")
+        setting = settings.get(key)
+        if setting is None:
+            ledger.note("spec", warning, "see docs/configuration.md")
+        elif setting.path and "${" not in setting.value:
+            text = warning.removeprefix(f"{key}: ")
+            ledger.note(setting.path, f"{key}: {text}", "nothing, or change the written file")

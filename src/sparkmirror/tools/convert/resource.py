@@ -1,0 +1,233 @@
+"""Reads a `KafkaMirrorMaker2` resource: which clusters, which mirrors, which settings for each.
+
+Two layouts say the same: `spec.clusters` with aliases (`v1beta2`), and `spec.target` with
+`spec.mirrors[].source` (`v1`, and `v1beta2` since Strimzi 0.48). Everything that is wrong is raised
+at once. What comes out does not depend on the format of the files to be written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sparkmirror.tools.convert.clusters import Cluster, Worker, read_source, read_target
+from sparkmirror.tools.convert.connectors import Connector, read_connectors
+from sparkmirror.tools.convert.ledger import Ledger, Node, members_of
+from sparkmirror.tools.convert.pods import Pods, read_pods
+from sparkmirror.tools.convert.settings import Values
+from sparkmirror.tools.convert.yaml_text import Json
+
+API = "kafka.strimzi.io"
+V1BETA2, V1 = f"{API}/v1beta2", f"{API}/v1"
+# As a Service may be called, with what the manifests add to it.
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?")
+NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+# Labels that say whose the objects are.
+FOREIGN_LABELS = ("app.kubernetes.io/", "strimzi.io/")
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """One source cluster, and the connectors that copy from it, by their kinds."""
+
+    path: str
+    source: Cluster
+    connectors: Mapping[str, Connector]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A whole resource; `values` knows which Secrets it needs, `labels` are for all objects."""
+
+    name: str
+    namespace: str
+    labels: Mapping[str, str]
+    target: Cluster
+    worker: Worker
+    mirrors: Sequence[Mirror]
+    pods: Pods
+    values: Values
+
+
+@dataclass(slots=True)
+class _Layout:
+    """Where the target is, each mirror with its source, and clusters that no mirror has.
+
+    What is None could not be found, which is an error that was noted.
+    """
+
+    target: Node | None
+    mirrors: list[tuple[Node, Node | None]]
+    idle: list[Node] = field(default_factory=list)
+
+
+def read_resource(value: Json, ledger: Ledger) -> Resource:
+    """The resource that `value` is.
+
+    Raises:
+        ConfigErrors: everything that is wrong with it.
+    """
+    root = Node(value, "", ledger)
+    version = _read_version(root)
+    metadata, spec = root.need("metadata", "add it"), root.need("spec", "add it")
+    values, labels = _read_values(metadata, ledger), _read_labels(metadata)
+    found = None if spec is None else _read_spec(spec, version, values)
+    ledger.raise_errors()
+    assert found is not None  # without a target there was an error
+    target, worker, mirrors, pods = found
+    return Resource(
+        name=values.name,
+        namespace=values.namespace,
+        labels=labels,
+        target=target,
+        worker=worker,
+        mirrors=mirrors,
+        pods=pods,
+        values=values,
+    )
+
+
+def _read_version(root: Node) -> str:
+    if kind := root.get("kind"):
+        kind.use()
+    version = root.need("apiVersion", f"write {V1BETA2} or {V1}")
+    text = "" if version is None else version.text()
+    if version is not None and text not in (V1BETA2, V1):
+        version.wrong("is not a version that is known here", f"convert it to {V1BETA2} or {V1}")
+    return text
+
+
+def _read_values(metadata: Node | None, ledger: Ledger) -> Values:
+    name = None if metadata is None else metadata.need("name", "name the resource")
+    namespace = None if metadata is None else metadata.get("namespace")
+    return Values(
+        "" if name is None else name.matching(NAME, "a name of up to 45 characters"),
+        "" if namespace is None else namespace.matching(NAMESPACE, "the name of a namespace"),
+        ledger,
+    )
+
+
+def _read_labels(metadata: Node | None) -> dict[str, str]:
+    found = members_of(None if metadata is None else metadata.get("labels"))
+    for key in [key for key in found if key.startswith(FOREIGN_LABELS)]:
+        node = found.pop(key)
+        node.use()
+        reason = "says whose the objects are, and these are sparkmirror's"
+        node.ledger.note(node.path, reason, "nothing")
+    return {key: node.text() for key, node in found.items()}
+
+
+def _read_spec(
+    spec: Node, version: str, values: Values
+) -> tuple[Cluster, Worker, list[Mirror], Pods] | None:
+    layout = _read_layout(spec, version)
+    pods = read_pods(spec, values)
+    is_new = spec.get("target") is not None
+    both = None
+    if layout.target is not None:
+        both = read_target(layout.target, values, has_fields=is_new)
+    mirrors = _read_mirrors(layout, values, "" if both is None else both[0].alias, version)
+    for cluster in layout.idle:
+        _read_idle(cluster, values)
+    return None if both is None else (*both, mirrors, pods)
+
+
+def _read_idle(cluster: Node, values: Values) -> None:
+    """It may be the one that a wrong alias means: then what is wrong with it is told too."""
+    if values.ledger.has_errors:
+        read_source(cluster, values)
+    else:
+        cluster.use()
+        cluster.ledger.note(cluster.path, "no mirror uses this cluster", "nothing")
+
+
+# -- layouts ---------------------------------------------------------------------------------------
+
+
+def _read_layout(spec: Node, version: str) -> _Layout:
+    target, clusters = spec.get("target"), spec.get("clusters")
+    mirrors = spec.need("mirrors", "list at least one mirror")
+    elements = [] if mirrors is None else mirrors.elements()
+    if mirrors is not None and mirrors.value == []:
+        mirrors.wrong("has no element", "list at least one mirror")
+    if target is not None or version == V1:
+        return _read_new(spec, elements)
+    if clusters is None:
+        spec.need("clusters", "list the clusters, or use spec.target and spec.mirrors[].source")
+    return _read_old(spec, [] if clusters is None else clusters.elements(), elements)
+
+
+def _read_new(spec: Node, mirrors: Sequence[Node]) -> _Layout:
+    target = spec.need("target", "apiVersion v1 has spec.target and spec.mirrors[].source")
+    _refuse(spec, ("clusters", "connectCluster"), "use one of the two layouts")
+    found = []
+    for mirror in mirrors:
+        _refuse(mirror, ("sourceCluster", "targetCluster"), "write source with its alias")
+        remedy = "write alias and bootstrapServers of the source cluster"
+        found.append((mirror, mirror.need("source", remedy)))
+    return _Layout(target, found)
+
+
+def _refuse(node: Node, names: Sequence[str], remedy: str) -> None:
+    for name in names:
+        if found := node.get(name):
+            found.use()
+            found.wrong("does not go with spec.target", remedy)
+
+
+def _read_old(spec: Node, clusters: Sequence[Node], mirrors: Sequence[Node]) -> _Layout:
+    known = _by_alias(clusters)
+    target = _look_up(spec, "connectCluster", known)
+    found = []
+    for mirror in mirrors:
+        found.append((mirror, _look_up(mirror, "sourceCluster", known)))
+        other = _look_up(mirror, "targetCluster", known)
+        if target is not None and other is not None and other.path != target.path:
+            mirror.members()["targetCluster"].wrong(
+                "is not the connectCluster, which Strimzi refuses",
+                "make a resource for each target cluster",
+            )
+    used = [target, *(source for _, source in found)]
+    paths = {node.path for node in used if node is not None}
+    return _Layout(target, found, [each for each in known.values() if each.path not in paths])
+
+
+def _by_alias(clusters: Sequence[Node]) -> dict[str, Node]:
+    found: dict[str, Node] = {}
+    for cluster in clusters:
+        alias = cluster.need("alias", "name the cluster")
+        if alias is not None and alias.text() in found:
+            alias.wrong("is the alias of another cluster too", "give each cluster its own")
+        elif alias is not None:
+            found[alias.text()] = cluster
+    return found
+
+
+def _look_up(node: Node, name: str, known: Mapping[str, Node]) -> Node | None:
+    """The cluster whose alias the member `name` is."""
+    alias = node.need(name, "write the alias of a cluster in spec.clusters")
+    found = None if alias is None else known.get(alias.text())
+    if alias is not None and found is None:
+        names = ", ".join(known) or "none"
+        alias.wrong("is no alias in spec.clusters", f"use one of: {names}")
+    return found
+
+
+# -- mirrors ---------------------------------------------------------------------------------------
+
+
+def _read_mirrors(layout: _Layout, values: Values, target: str, version: str) -> list[Mirror]:
+    found: dict[str, Mirror] = {}
+    for node, cluster in layout.mirrors:
+        source = None if cluster is None else read_source(cluster, values)
+        alias = "" if source is None else source.alias
+        connectors = read_connectors(node, values, alias, has_heartbeats=version != V1)
+        if source is None:
+            continue
+        if alias in found or alias == target:
+            other = "the target" if alias == target else "the source of another mirror"
+            reason = f"its source is {other} too"
+            values.ledger.error(f"{node.path} ({alias})", None, reason, "use another alias")
+        found[alias] = Mirror(node.path, source, connectors)
+    return list(found.values())

@@ -1,0 +1,238 @@
+"""Puts the connectors of one source cluster on a worker, all or none, and takes them away again.
+
+Runs on: anywhere, against the REST API of a worker. What happens is told line by line.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from sparkmirror.config.keys.plugins import CONNECTOR_CLASS, connector_class
+from sparkmirror.connect.entities import RequestError
+from sparkmirror.connect.start_checks import WARNING
+from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
+from sparkmirror.tools.deploy.connector_files import CLASSES, SOURCE_ALIAS, ConnectorFile
+from sparkmirror.tools.deploy.rest_client import (
+    RUNNING,
+    ConnectClient,
+    Part,
+    Status,
+    WorkerUnreachable,
+)
+
+Tell = Callable[[str], None]
+
+# No use to wait for: somebody has to do something.
+FINAL = ("FAILED", "PAUSED", "STOPPED")
+# A final state from before this deployment may be shown for so long.
+STALE_SECONDS = 5.0
+# Tasks appear after their connector; one without work never has any.
+NO_TASK_SECONDS = 10.0
+_POLL_SECONDS = 0.3
+
+
+class DeployError(MirrorError):
+    """Connectors that are not as they should be. Operator action: the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A connector that this deployment has created, or whose settings it replaced."""
+
+    name: str
+    former: Mapping[str, str | None] | None
+
+
+class Deployment:
+    """The connectors of one source cluster; `client`'s patience is for each step."""
+
+    def __init__(self, client: ConnectClient, tell: Tell, warn: Tell) -> None:
+        self._client = client
+        self._tell = tell
+        self._warn = warn
+        self._stale: frozenset[Part] = frozenset()
+
+    def validate(self, files: Iterable[ConnectorFile]) -> None:
+        """Let the worker judge the files. Raises ConfigErrors with what is wrong with any."""
+        self._client.check()
+        errors = [error for file in files for error in self._judge(file)]
+        if errors:
+            raise ConfigErrors(errors)
+
+    def deploy(self, files: Sequence[ConnectorFile]) -> None:
+        """Send those that are not RUNNING, and wait until all are."""
+        statuses = {file.name: self._client.status(file.name) for file in files}
+        self._stale = _final_parts(statuses.values())
+        sent: list[Sent] = []
+        for file in files:
+            if _state(statuses[file.name]) == RUNNING:
+                self._skip(file)
+            else:
+                sent.append(self._send(file, sent))
+        self._wait_running([file.name for file in files], {each.name for each in sent})
+
+    def undeploy(self, names: Iterable[str]) -> None:
+        """Delete them, and wait until they are gone: a trace of them would mislead `deploy`."""
+        deleted = [name for name in names if self._delete(name)]
+        while left := [name for name in deleted if self._is_there(name)]:
+            if not self._client.seconds_left:
+                raise DeployError(f"deleted, but still shown by the worker: {', '.join(left)}")
+            time.sleep(_POLL_SECONDS)
+
+    def warn_of_others(self, aliases: Container[str | None]) -> None:
+        """Name connectors of these source clusters that are still there: no file has their name."""
+        for name, config in self._client.configs().items():
+            kind = connector_class(config.get(CONNECTOR_CLASS) or "")
+            if kind in CLASSES.values() and config.get(SOURCE_ALIAS) in aliases:
+                self._warn(
+                    f"{name}: left on the worker, and mirrors from '{config[SOURCE_ALIAS]}' too: "
+                    "none of the files has this name"
+                )
+
+    def _judge(self, file: ConnectorFile) -> list[ConfigError]:
+        where = str(file.path)
+        try:
+            found = self._client.validate(file.plugin, file.body)
+        except RequestError as error:
+            return [ConfigError("", None, f"refused by the worker: {error}", where=where)]
+        for key, text in found:
+            if text.startswith(WARNING):
+                self._warn(f"{where}: {key}: {text.removeprefix(WARNING)}")
+        return [
+            ConfigError(key, None, text, where=where)
+            for key, text in found
+            if not text.startswith(WARNING)
+        ]
+
+    def _skip(self, file: ConnectorFile) -> None:
+        self._tell(f"{file.name}: already RUNNING, skipped")
+        running = self._client.config(file.name)
+        if running is not None and running != file.config:
+            keys = _differences(running, file.config)
+            self._warn(
+                f"{file.name} runs with other settings than {file.path} has ({keys}); "
+                "redeploy to use the file's"
+            )
+
+    def _send(self, file: ConnectorFile, before: Sequence[Sent]) -> Sent:
+        former = self._client.config(file.name)
+        try:
+            is_new = self._client.put_config(file.name, file.body)
+        except RequestError as error:
+            in_doubt = [Sent(file.name, former)] if error.status >= 500 else []
+            reason = f"{file.name}: refused by the worker: {error}"
+            raise self._undone(reason, before, in_doubt) from error
+        except WorkerUnreachable as error:
+            raise self._undone(str(error), before, [Sent(file.name, former)]) from error
+        self._tell(f"{file.name}: {'created' if is_new else 'settings replaced'}")
+        return Sent(file.name, former)
+
+    def _undone(self, reason: str, before: Sequence[Sent], in_doubt: Sequence[Sent]) -> DeployError:
+        """Undo what was sent; the error to raise."""
+        self._client.renew_patience()
+        lines = [reason]
+        for sent in (*in_doubt, *reversed(before)):
+            try:
+                lines.append(self._undo(sent))
+            except (RequestError, WorkerUnreachable) as error:
+                lines.append(f"{sent.name}: could not be undone: {error}")
+        return DeployError("\n".join([*lines, "nothing was deployed"]))
+
+    def _undo(self, sent: Sent) -> str:
+        if sent.former is None:
+            self._client.delete(sent.name)
+            return f"{sent.name}: deleted again"
+        self._client.put_config(sent.name, json.dumps(sent.former).encode())
+        return f"{sent.name}: has its former settings again"
+
+    def _delete(self, name: str) -> bool:
+        try:
+            was_there = self._client.delete(name)
+        except RequestError as error:
+            raise DeployError(f"{name}: the worker does not delete it: {error}") from error
+        if was_there:
+            self._tell(f"{name}: deleted")
+        else:
+            self._warn(f"{name}: not found, so not deleted")
+        return was_there
+
+    def _is_there(self, name: str) -> bool:
+        return self._client.config(name) is not None or self._client.status(name) is not None
+
+    def _wait_running(self, names: Sequence[str], new: Set[str]) -> None:
+        self._client.renew_patience()
+        began = time.monotonic()
+        told: list[str] = []
+        while True:
+            statuses = {name: self._client.status(name) for name in names}
+            seconds = time.monotonic() - began
+            told = self._tell_news(statuses, told)
+            if hopeless := self._hopeless(statuses, seconds):
+                raise DeployError("\n".join(hopeless))
+            awaited = list(_awaited(statuses, new if seconds < NO_TASK_SECONDS else ()))
+            if not awaited:
+                self._warn_of_notices(statuses.values())
+                self._tell(f"{len(names)} connectors RUNNING after {seconds:.1f} s")
+                return
+            if not self._client.seconds_left:
+                raise DeployError(f"not RUNNING after {seconds:.0f} s: {'; '.join(awaited)}")
+            time.sleep(_POLL_SECONDS)
+
+    def _tell_news(self, statuses: Mapping[str, Status | None], told: list[str]) -> list[str]:
+        lines = [f"{name}: {summary(status)}" for name, status in statuses.items()]
+        for line in lines:
+            if line not in told:
+                self._tell(line)
+        return lines
+
+    def _warn_of_notices(self, statuses: Iterable[Status | None]) -> None:
+        """What runs and has a trace all the same does not do what its user may think."""
+        for status in statuses:
+            if status and status.connector.reason:
+                self._warn(f"{status.connector.connector}: {status.connector.reason}")
+
+    def _hopeless(self, statuses: Mapping[str, Status | None], seconds: float) -> list[str]:
+        final = _final_parts(statuses.values())
+        if seconds < STALE_SECONDS:
+            final -= self._stale
+        lines = (f"{part}: {part.reason}" if part.reason else str(part) for part in final)
+        return sorted(lines)
+
+
+def summary(status: Status | None) -> str:
+    """The state of a connector and how many of its tasks run, in one line."""
+    if status is None:
+        return "no status yet"
+    if not status.tasks:
+        return f"{status.connector.state}, no tasks"
+    running = sum(task.state == RUNNING for task in status.tasks)
+    return f"{status.connector.state}, {running} of {len(status.tasks)} tasks RUNNING"
+
+
+def _awaited(statuses: Mapping[str, Status | None], new: Container[str]) -> Iterable[str]:
+    """What does not run yet; `new` connectors are still without tasks."""
+    for name, status in statuses.items():
+        if status is None:
+            yield f"{name} has no status"
+        elif not status.is_running:
+            yield from (str(part) for part in status.parts if part.state != RUNNING)
+        elif not status.tasks and name in new:
+            yield f"{name} has no tasks"
+
+
+def _final_parts(statuses: Iterable[Status | None]) -> frozenset[Part]:
+    found = [part for status in statuses if status for part in status.parts]
+    return frozenset(part for part in found if part.state in FINAL)
+
+
+def _state(status: Status | None) -> str | None:
+    return status.connector.state if status else None
+
+
+def _differences(running: Mapping[str, str | None], file: Mapping[str, str | None]) -> str:
+    """Names only: values may be secret."""
+    keys = running.keys() | file.keys()
+    return ", ".join(sorted(key for key in keys if running.get(key) != file.get(key)))

@@ -1,0 +1,337 @@
+"""A client of the REST API of a Connect worker, ours or a genuine one.
+
+Runs on: anywhere. Blocks. What a worker refuses because its group is just changing (409) is asked
+again for as long as the patience lasts.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import httpx
+
+from sparkmirror.config.masking import HIDDEN
+from sparkmirror.connect.entities import DEGRADED, Json, RequestError
+from sparkmirror.errors import ConfigError, MirrorError
+from sparkmirror.foreign_json import parse_json
+
+RUNNING = "RUNNING"
+_CONNECT_SECONDS = 5.0
+# A request that is sent shortly before the patience ends gets its answer.
+_LEAST_SECONDS = 5.0
+_RETRY_SECONDS = 0.25
+_NOT_FOUND, _CONFLICT, _CREATED, _UNAUTHORIZED = 404, 409, 201, 401
+_USER_INFO = re.compile(r"//[^/]*@")
+
+
+class WorkerUnreachable(MirrorError):
+    """No answer, or not that of a Connect worker. Operator action: the message names the URL."""
+
+
+class LoginRefused(MirrorError):
+    """A worker wants a user and a password, or others. Operator action: give them to it."""
+
+
+class Access(NamedTuple):
+    """How to get in: a login, and files in PEM with whom to trust and one's own certificate.
+
+    `user` is `name:password`.
+    """
+
+    user: str = ""
+    ca: Path | None = None
+    certificate: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The state of a connector itself (`task` is None), or of one of its tasks."""
+
+    connector: str
+    task: int | None
+    state: str
+    worker_id: str
+    trace: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The line of the trace that says most: the first of Java's, the last of Python's."""
+        lines = [line for line in self.trace.splitlines() if line.strip()] or [""]
+        return lines[-1 if lines[0].startswith("Traceback ") else 0]
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether it runs, but a part of its work is not done."""
+        return self.state == RUNNING and self.trace.startswith(DEGRADED)
+
+    def __str__(self) -> str:
+        task = "" if self.task is None else f" task {self.task}"
+        return f"{self.connector}{task} is {self.state}"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A connector and its tasks; `answer` is what the worker said, word for word."""
+
+    connector: Part
+    tasks: tuple[Part, ...]
+    answer: Json = field(compare=False, repr=False)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.connector, *self.tasks)
+
+    @property
+    def is_running(self) -> bool:
+        return all(part.state == RUNNING for part in self.parts)
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it runs, and does all of its work."""
+        return self.is_running and not any(part.is_degraded for part in self.parts)
+
+
+class ConnectClient:
+    """Talks to the worker at `url`; names are percent-encoded as they must be.
+
+    Every method raises WorkerUnreachable, LoginRefused, and RequestError for what the worker
+    refuses. A login in the URL counts too.
+    """
+
+    def __init__(self, url: str, patience_seconds: float, access: Access | None = None) -> None:
+        access = access or Access()
+        self._base = _parse_url(url)
+        self.url = str(self._base.copy_with(userinfo=b"")).rstrip("/")
+        self._patience_seconds = patience_seconds
+        self.renew_patience()
+        # Certificates take long to load; proxies are for the world outside.
+        is_https = self._base.scheme == "https"
+        self._http = httpx.Client(
+            auth=_basic(access.user) if access.user else None,
+            verify=_tls(access) if is_https else False,
+            trust_env=False,
+        )
+
+    def renew_patience(self) -> None:
+        """Another step begins: it may take as long as the first."""
+        self._give_up_at = time.monotonic() + self._patience_seconds
+
+    @property
+    def seconds_left(self) -> float:
+        return max(self._give_up_at - time.monotonic(), 0.0)
+
+    def __enter__(self) -> ConnectClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._http.close()
+
+    def check(self) -> None:
+        """Make sure that a Connect worker is there."""
+        try:
+            answer = self._call("GET", "/")
+        except RequestError as error:
+            raise self._no_worker(f"GET / is answered with HTTP {error.status}") from error
+        if not isinstance(answer, dict) or "kafka_cluster_id" not in answer:
+            raise self._no_worker("its answer to GET / is another one")
+
+    def validate(self, plugin: str, body: bytes) -> list[tuple[str, str]]:
+        """Key and error of everything that is wrong with the settings in `body`."""
+        answer = self._call("PUT", _path("connector-plugins", plugin, "config/validate"), body)
+        with self._shaped():
+            values = [row["value"] for row in answer["configs"]]
+            return [(str(value["name"]), str(text)) for value in values for text in value["errors"]]
+
+    def status(self, name: str) -> Status | None:
+        """None: there is no such connector, or it has no status yet."""
+        answer = self._find(_path("connectors", name, "status"))
+        with self._shaped():
+            return None if answer is None else _read_status(name, answer)
+
+    def config(self, name: str) -> dict[str, str | None] | None:
+        """The settings of a connector; None if there is none of that name."""
+        answer = self._find(_path("connectors", name, "config"))
+        with self._shaped():
+            return None if answer is None else {k: _text(v) for k, v in answer.items()}
+
+    def configs(self) -> dict[str, dict[str, str | None]]:
+        """The settings of every connector."""
+        answer = self._call("GET", "/connectors?expand=info")
+        with self._shaped():
+            return {
+                name: {k: _text(v) for k, v in row["info"]["config"].items()}
+                for name, row in answer.items()
+            }
+
+    def put_config(self, name: str, body: bytes) -> bool:
+        """Create a connector, or replace its settings; whether it is new."""
+        response = self._send("PUT", _path("connectors", name, "config"), body)
+        self._read(response)
+        return response.status_code == _CREATED
+
+    def delete(self, name: str) -> bool:
+        """Whether there was such a connector."""
+        try:
+            self._call("DELETE", _path("connectors", name))
+        except RequestError as error:
+            if error.status != _NOT_FOUND:
+                raise
+            return False
+        return True
+
+    def _find(self, path: str) -> Any:
+        try:
+            return self._call("GET", path)
+        except RequestError as error:
+            if error.status != _NOT_FOUND:
+                raise
+            return None
+
+    def _call(self, method: str, path: str, body: bytes | None = None) -> Any:
+        return self._read(self._send(method, path, body))
+
+    def _send(self, method: str, path: str, body: bytes | None = None) -> httpx.Response:
+        response = self._send_once(method, path, body)
+        while response.status_code == _CONFLICT and self.seconds_left:
+            time.sleep(min(_RETRY_SECONDS, self.seconds_left))
+            response = self._send_once(method, path, body)
+        return response
+
+    def _send_once(self, method: str, path: str, body: bytes | None) -> httpx.Response:
+        prefix = self._base.raw_path.rstrip(b"/")
+        url = self._base.copy_with(raw_path=prefix + path.encode("ascii"))
+        headers = {"accept": "application/json"}
+        if body is not None:
+            headers["content-type"] = "application/json"
+        seconds = max(self.seconds_left, _LEAST_SECONDS)
+        timeout = httpx.Timeout(seconds, connect=_CONNECT_SECONDS)
+        try:
+            with self._http.stream(
+                method, url, content=body, headers=headers, timeout=timeout
+            ) as response:
+                return _read_within(response, seconds)
+        except httpx.HTTPError as error:
+            reason = str(error) or type(error).__name__
+            raise WorkerUnreachable(
+                f"no answer from the Connect worker at {self.url} to {method} {path}: {reason}; "
+                f"{self._advice(error)}"
+            ) from error
+
+    def _read(self, response: httpx.Response) -> Any:
+        if response.status_code == _UNAUTHORIZED:
+            raise LoginRefused(
+                f"the worker at {self.url} refuses the login; "
+                "give it a user and a password that it knows"
+            )
+        if response.is_error:
+            raise RequestError(response.status_code, _message(response))
+        if not response.content:
+            return None
+        try:
+            return parse_json(response.content)
+        except ValueError as error:
+            raise self._no_worker(f"its answer is no JSON: {error}") from error
+
+    @contextmanager
+    def _shaped(self) -> Iterator[None]:
+        """Where an answer is taken apart that may be somebody else's."""
+        try:
+            yield
+        except (KeyError, TypeError, AttributeError) as error:
+            raise self._no_worker("its answer has another shape") from error
+
+    def _advice(self, error: httpx.HTTPError) -> str:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return "name the file with the certificate of its CA"
+        is_connected = isinstance(error, httpx.ReadError | httpx.RemoteProtocolError)
+        if self._base.scheme == "https" and is_connected:
+            return "it may want a certificate of yours"
+        return "is it running, and is that its URL?"
+
+    def _no_worker(self, why: str) -> WorkerUnreachable:
+        return WorkerUnreachable(f"what answers at {self.url} is no Connect worker: {why}")
+
+
+def _parse_url(url: str) -> httpx.URL:
+    shown = _USER_INFO.sub(f"//{HIDDEN}@", url)
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise ConfigError("url", shown, str(error), "use one such as http://host:8083") from error
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise ConfigError("url", shown, "no HTTP address", "use one such as http://host:8083")
+    return parsed
+
+
+def _basic(user: str) -> httpx.BasicAuth:
+    name, colon, password = user.partition(":")
+    if not name or not colon:
+        raise ConfigError("user", None, "no login", "write it as NAME:PASSWORD")
+    return httpx.BasicAuth(name, password)
+
+
+def _tls(access: Access) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=access.ca)
+        if access.certificate is not None:
+            # Without a password OpenSSL would ask on the terminal for one.
+            context.load_cert_chain(access.certificate, password="")
+    except OSError as error:
+        files = [str(path) for path in (access.ca, access.certificate) if path is not None]
+        raise ConfigError(
+            "TLS",
+            ", ".join(files),
+            f"cannot be used: {error.strerror or error}",
+            "name files in PEM: certificates to trust; one's certificate with its key, unencrypted",
+        ) from error
+    return context
+
+
+def _path(collection: str, name: str, rest: str = "") -> str:
+    return f"/{collection}/{quote(name, safe='')}" + (f"/{rest}" if rest else "")
+
+
+def _read_within(response: httpx.Response, seconds: float) -> httpx.Response:
+    """Read the body; httpx counts from read to read, so that a slow one would have no end."""
+    deadline = time.monotonic() + seconds
+    body = bytearray()
+    for piece in response.iter_bytes():
+        body += piece
+        if time.monotonic() > deadline:
+            raise httpx.ReadTimeout(f"the response did not end within {seconds:g} s")
+    return httpx.Response(response.status_code, content=bytes(body), extensions=response.extensions)
+
+
+def _message(response: httpx.Response) -> str:
+    try:
+        return str(parse_json(response.content)["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"HTTP {response.status_code} {response.reason_phrase}"
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _read_status(name: str, answer: Json) -> Status:
+    tasks = tuple(_part(name, task["id"], task) for task in answer["tasks"])
+    return Status(_part(name, None, answer["connector"]), tasks, answer)
+
+
+def _part(name: str, task: int | None, state: Mapping[str, Any]) -> Part:
+    trace = str(state.get("trace") or "")
+    return Part(name, task, str(state["state"]), str(state["worker_id"]), trace)

@@ -1,0 +1,175 @@
+"""Requests that somebody waits for: blocking calls over the event loop's connections.
+
+Runs on: worker, one thread at a time. Group members and fenced writers use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.wire.access import Operation, answer_error, group_right, transaction_right
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.net.buffer_pool import BufferPool
+from sparkmirror.wire.net.connection import Connection
+from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.stream import Buffer
+from sparkmirror.wire.protocol.api_versions import FIND_COORDINATOR, Api
+from sparkmirror.wire.protocol.group_messages import (
+    decode_find_coordinator,
+    encode_find_coordinator,
+)
+
+# How soon a call that is given up ends.
+SLICE_SECONDS = 0.1
+# A broker that is alive accepts sooner; the answer itself may take longer.
+CONNECT_SECONDS = 5.0
+
+
+class Call:
+    """One request under way. `sent_at` is the time before its first byte left."""
+
+    def __init__(self, sent_at: float, version: int = 0) -> None:
+        self.sent_at = sent_at
+        self.version = version
+        self.answer: bytes | None = None
+        self.error: KafkaError | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.answer is not None or self.error is not None
+
+    def result(self) -> memoryview:
+        """The answer; raises the KafkaError if there is none."""
+        if self.error is not None:
+            raise self.error
+        assert self.answer is not None
+        return memoryview(self.answer)
+
+
+class Calls:
+    """Calls to the brokers of one cluster; `clock` is for deadlines and for `Call.sent_at`."""
+
+    def __init__(
+        self, config: ClientConfig, clock: Callable[[], float], is_over: Callable[[], bool]
+    ) -> None:
+        """Every wait ends soon once `is_over` returns True."""
+        self.clock = clock
+        self.loop = Loop()
+        self.cluster = Cluster(self.loop, config, BufferPool(keep_bytes=0))
+        self.config = config
+        self._alias = config.alias
+        self._is_over = is_over
+
+    def notice_closed(self) -> None:
+        """After a pause: find out which connections were closed, before they are used."""
+        self.loop.run_once(0.0)
+
+    def close(self) -> None:
+        self.cluster.close()
+        self.loop.close()
+
+    def wait(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Let the connections work until `done`; tells whether it is."""
+        deadline = self.clock() + seconds
+        while not done():
+            left = deadline - self.clock()
+            if left <= 0 or self._is_over():
+                return False
+            self.loop.run_once(min(left, SLICE_SECONDS))
+        return True
+
+    def send(
+        self,
+        node: int | None,
+        api: Api,
+        body: Sequence[Buffer],
+        seconds: float,
+        line: int = 0,
+    ) -> Call:
+        """Send to `node`, or to any broker; waits for a connection, not for the answer.
+
+        The body must be the same in all versions of `api` that we speak.
+
+        Raises:
+            TransportError: no connection within `seconds`, or CONNECT_SECONDS.
+            UnsupportedVersionError: the broker does not speak the request.
+        """
+        connection = self._connect(node, line, min(seconds, CONNECT_SECONDS))
+        key, version = connection.choose(api)
+        call = Call(self.clock(), version)
+
+        def on_answer(answer: memoryview, _: object) -> None:
+            call.answer = bytes(answer)
+
+        def on_failure(error: KafkaError) -> None:
+            call.error = error
+
+        connection.send((key, version), body, on_answer, on_failure, seconds)
+        return call
+
+    def ask(
+        self,
+        what: str,
+        node: int | None,
+        api: Api,
+        body: Sequence[Buffer],
+        seconds: float,
+    ) -> memoryview:
+        """Send and wait for the answer; TransportError if none comes in time."""
+        return self.call(what, node, api, body, seconds).result()
+
+    def call(
+        self,
+        what: str,
+        node: int | None,
+        api: Api,
+        body: Sequence[Buffer],
+        seconds: float,
+    ) -> Call:
+        """The same, for callers that need the version to read the answer."""
+        call = self.send(node, api, body, seconds)
+        if not self.wait(lambda: call.is_over, seconds):
+            raise self.too_late(what, seconds)
+        return call
+
+    def find_coordinator(self, key: str, kind: int, seconds: float) -> int:
+        """The broker that answers for a group or a transactional id.
+
+        Raises:
+            TransportError: no broker tells it within `seconds`.
+            BrokerError: it has none now, or may not be known to us.
+        """
+        what = f"find the coordinator of '{key}' on '{self._alias}'"
+        body = [encode_find_coordinator(key, kind)]
+        found = decode_find_coordinator(self.ask(what, None, FIND_COORDINATOR, body, seconds))
+        if found.code:
+            # To find is to DESCRIBE, which is part of what whoever asks will need next.
+            needed = (
+                group_right(Operation.READ, key),
+                transaction_right(Operation.WRITE, key),
+            )
+            raise answer_error(self.config, what, found.code, *needed)
+        self.cluster.learn_address(found.node, found.host, found.port)
+        return found.node
+
+    def too_late(self, what: str, seconds: float) -> TransportError:
+        """The error that says so, and what is known of the reason."""
+        why = self.cluster.last_error or "no answer"
+        return TransportError(f"{what}: not done in {seconds:g} s: {why}")
+
+    def _connect(self, node: int | None, line: int, seconds: float) -> Connection:
+        found: list[Connection] = []
+
+        def is_connected() -> bool:
+            cluster = self.cluster
+            ready = cluster.any_connection() if node is None else cluster.connection(node, line)
+            if ready is not None:
+                found.append(ready)
+            return ready is not None
+
+        if not self.wait(is_connected, seconds):
+            name = "any broker" if node is None else f"broker {node}"
+            raise self.too_late(f"connect to {name} of '{self._alias}'", seconds)
+        return found[0]

@@ -1,0 +1,57 @@
+"""One broker as we reach it: the connection to it, or the wait before the next attempt.
+
+Runs on: executor and worker, on the event loop's thread. `cluster` decides when to connect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sparkmirror.wire.net.connection import Connection
+from sparkmirror.wire.net.outages import SilentError
+from sparkmirror.wire.protocol.api_versions import ApiVersions
+
+
+@dataclass(slots=True)
+class Link:
+    """Our connection to one broker. `failures` are attempts in a row; waits grow with them."""
+
+    connection: Connection | None = None
+    ready: bool = False
+    failures: int = 0
+    not_before: float = 0.0
+    # Of the last connection that got so far.
+    versions: ApiVersions = field(default_factory=ApiVersions)
+    _failures_before: int = 0
+    _answers_of_login: int = 0
+
+    @property
+    def has_served(self) -> bool:
+        """Whether the broker has answered a request on this connection after the login."""
+        connection = self.connection
+        return self.ready and connection is not None and connection.answers > self._answers_of_login
+
+    def open(self, connection: Connection) -> None:
+        """The login is over, and requests may leave."""
+        self.ready = True
+        self._failures_before, self.failures = self.failures, 0
+        self._answers_of_login = connection.answers
+
+    def close(self) -> Connection | None:
+        """Forget the connection, and return it.
+
+        A broker that lets us in and hangs up at the first request has not been reached: otherwise
+        we would come back at once, for ever.
+        """
+        connection = self.connection
+        if self.ready and not self.has_served:
+            self.failures = self._failures_before
+        self.connection, self.ready = None, False
+        return connection
+
+
+def check_open(connection: Connection, address: str, seconds: float) -> None:
+    """The time for a handshake is over."""
+    if not connection.is_open:
+        text = f"connect to {address}: no answer in time"
+        connection.fail(SilentError(text, seconds, address))

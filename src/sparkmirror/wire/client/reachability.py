@@ -1,0 +1,209 @@
+"""Whether a cluster can be reached, and if not, why: asked once before anything else is.
+
+Runs on: worker. kafka-python would try until its time is over and then say that nobody answered;
+the event loop's connections know whether it was the name, the port, TLS or the login.
+
+A bootstrap server only tells where the brokers are: each advertises an address of its own
+(advertised.listeners), which may be one that does not exist on this side of a firewall.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import repeat
+from typing import NamedTuple
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.config.keys.client_keys import COMMON_CLIENT_KEYS
+from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.wire.client.network_client import BOOTSTRAP, LASTING, Cluster
+from sparkmirror.wire.net.buffer_pool import BufferPool
+from sparkmirror.wire.net.connection import Connection
+from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.stream import connect_problem
+from sparkmirror.wire.protocol.api_versions import METADATA
+from sparkmirror.wire.protocol.messages import decode_metadata, encode_metadata
+
+# Enough to say whether somebody is there; Kafka's own default would keep a user waiting.
+REACH_SECONDS = 5.0
+SETUP_TIMEOUT = COMMON_CLIENT_KEYS["socket.connection.setup.timeout.ms"]
+# A login may wait for a token server or a KDC, which are asked again when they are not well.
+LOGIN_SECONDS = 20.0
+# A broker that is starting may drop the first connections.
+MOST_FAILURES = 3
+# Of brokers that are tried together, and of those that an error names.
+MOST_AT_ONCE = 16
+MOST_SHOWN = 5
+ADVERTISED_REMEDY = (
+    "set advertised.listeners of the brokers to addresses that this machine can reach and resolve"
+)
+
+
+class Answered(NamedTuple):
+    """The bootstrap server that answered, and the address of each broker, as it advertises it."""
+
+    server: str
+    brokers: Mapping[int, str]
+
+
+class AdvertisedError(TransportError):
+    """Brokers advertise addresses that cannot be reached from here.
+
+    Operator action: change advertised.listeners of these brokers, or this machine's name service.
+    """
+
+
+def check_reachable(config: ClientConfig) -> None:
+    """Return if some bootstrap server lets us in, or at least listens and says nothing.
+
+    Raises:
+        AuthenticationError: certificates or login; names cluster, address, cause and remedy.
+        AdvertisedError: a bootstrap server answers, but no broker can be reached where it told.
+        TransportError: names every address and what is wrong with it.
+    """
+    answered = ask_for_brokers(config)
+    problems = find_unreachable(answered.brokers, connect_seconds(config))
+    if problems and len(problems) == len(answered.brokers):
+        raise AdvertisedError(describe_unreachable(config, answered, problems))
+
+
+def ask_for_brokers(config: ClientConfig) -> Answered:
+    """The first bootstrap server that lets us in, and which brokers it names.
+
+    Raises:
+        AuthenticationError, TransportError: as `check_reachable` does.
+    """
+    unreachable, refused = [], []
+    for server in config.bootstrap_servers:
+        if problem := connect_to(server, connect_seconds(config)):
+            unreachable.append(f"{server}: {problem}")
+            continue
+        try:
+            return Answered(server, _ask(replace(config, bootstrap_servers=(server,))))
+        except KafkaError as error:
+            refused.append(error)
+    if refused:
+        raise refused[0]
+    raise TransportError(
+        f"cluster '{config.alias}' cannot be reached ({'; '.join(unreachable)}); check "
+        f"{config.servers_key} and that its brokers are up"
+    )
+
+
+def connect_seconds(config: ClientConfig) -> float:
+    """How long to try to connect: as long as the user says, if anything."""
+    is_set = config.socket_connection_setup_timeout_ms != SETUP_TIMEOUT.default
+    return config.socket_connection_setup_timeout_ms / 1000 if is_set else REACH_SECONDS
+
+
+def find_unreachable(brokers: Mapping[int, str], seconds: float) -> dict[int, str]:
+    """Why no connection can be made to these brokers; those that accept one are left out."""
+    if not brokers:
+        return {}
+    with ThreadPoolExecutor(min(len(brokers), MOST_AT_ONCE)) as pool:
+        found = pool.map(connect_to, brokers.values(), repeat(seconds))
+        problems = zip(brokers, found, strict=True)
+        return {node: problem for node, problem in problems if problem}
+
+
+def describe_unreachable(
+    config: ClientConfig, answered: Answered, problems: Mapping[int, str]
+) -> str:
+    """Which cluster, who told the addresses, which of them are wrong, and what to change."""
+    return (
+        f"cluster '{config.alias}': {answered.server} answers, but "
+        f"{_advertised(answered.brokers, problems)} cannot be reached from here; "
+        f"{ADVERTISED_REMEDY}"
+    )
+
+
+def _advertised(brokers: Mapping[int, str], problems: Mapping[int, str]) -> str:
+    def row(node: int) -> str:
+        return f"{brokers[node]} of broker {node} ({problems[node]})"
+
+    shown = [row(node) for node in sorted(problems)[:MOST_SHOWN]]
+    more = len(problems) - len(shown)
+    addresses = "address" if len(problems) == 1 else "addresses"
+    return f"the advertised {addresses} {', '.join(shown)}" + (f" and {more} more" if more else "")
+
+
+def connect_to(server: str, seconds: float) -> str:
+    """Why nobody listens there; empty if somebody does."""
+    host, _, port = server.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), seconds).close()
+    except OSError as error:
+        return connect_problem(error)
+    return ""
+
+
+def _ask(config: ClientConfig) -> dict[int, str]:
+    trial = _Trial(config)
+    try:
+        trial.run()
+    finally:
+        trial.close()
+    return trial.brokers
+
+
+class _Trial:
+    """Connects, logs in and asks which brokers there are.
+
+    The last is what a broker answers only to those that have logged in, if it wants that.
+    """
+
+    def __init__(self, config: ClientConfig) -> None:
+        self._loop = Loop()
+        self._cluster = Cluster(self._loop, config, BufferPool(keep_bytes=0), is_trial=True)
+        # Addresses by broker; empty while there is no answer.
+        self.brokers: dict[int, str] = {}
+        self._asked: Connection | None = None
+        self._is_answered = False
+        self._unanswered: list[KafkaError] = []
+
+    def run(self) -> None:
+        """Return when there is an answer, or no news; raise why there will be none."""
+        seconds = LOGIN_SECONDS if self._cluster.security.is_sasl else REACH_SECONDS
+        seconds = max(seconds, connect_seconds(self._cluster.config))
+        self._loop.run_until(self._is_decided, seconds)
+        error = self._cluster.last_error
+        if error is None and self._unanswered:
+            error = self._unanswered[-1]
+        if error is not None and not self._is_answered:
+            raise error
+
+    def close(self) -> None:
+        self._cluster.close()
+        self._loop.close()
+
+    def _is_decided(self) -> bool:
+        connection = self._cluster.any_connection()
+        if connection is not None and connection is not self._asked:
+            self._asked = connection
+            version = connection.versions.choose(METADATA)
+            connection.send(
+                (METADATA.key, version),
+                [encode_metadata([], version)],
+                lambda answer, _: self._answered(answer, version),
+                self._failed,
+                REACH_SECONDS,
+                flexible=version >= METADATA.first_flexible,
+            )
+        is_refused = isinstance(self._cluster.last_error, LASTING)
+        failures = self._cluster.failures(BOOTSTRAP) + len(self._unanswered)
+        return is_refused or failures >= MOST_FAILURES or self._is_answered
+
+    def _answered(self, answer: memoryview, version: int) -> None:
+        nodes = decode_metadata(answer, version).nodes
+        self.brokers = {node: _address(host, port) for node, (host, port) in nodes.items()}
+        self._is_answered = True
+
+    def _failed(self, error: KafkaError) -> None:
+        self._unanswered.append(self._cluster.last_error or error)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,228 @@
+"""Where each partition is fetched, and what becomes of it after an error.
+
+Runs on: executor and worker, on the event loop's thread. A partition is in the lane of the broker
+that leads it (or, with client.rack, follows), or is read ahead from there, or waits: for a leader,
+for its position, or for the end of a back-off.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.fetch.ahead_reader import AheadReader
+from sparkmirror.wire.fetch.fetch_session import (
+    Consumer,
+    Lane,
+    Partition,
+    backoff,
+    denial,
+    fetch_error,
+    serving_node,
+)
+from sparkmirror.wire.fetch.leader_epochs import EpochHistory, EpochRows
+from sparkmirror.wire.fetch.position_finder import PositionFinder
+from sparkmirror.wire.protocol import fetch_messages as fetch
+from sparkmirror.wire.protocol.error_codes import OFFSET_OUT_OF_RANGE, error_code
+
+# Errors that metadata does not cure (a missing permission, say) are tried again this often.
+SLOW_RETRY_SECONDS = 10.0
+
+
+class FetchPlaces(ABC):
+    """All partitions of a fetcher, each in its place."""
+
+    def __init__(
+        self, cluster: Cluster, limits: fetch.Limits, consumer: Consumer, timeout: float
+    ) -> None:
+        self._cluster = cluster
+        self._consumer = consumer
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._lanes: dict[int, Lane] = {}
+        self._finder = PositionFinder(cluster, limits, consumer, self._place, self._on_not_found)
+        self._ahead = AheadReader(
+            cluster,
+            limits,
+            consumer,
+            timeout,
+            on_end=self._place,
+            is_stopped=lambda: self.stopped,
+        )
+        # Partitions that cannot be fetched now, for whichever reason.
+        self.troubled: set[TopicPartition] = set()
+        self.stopped = False
+
+    @abstractmethod
+    def _pump(self, lane: Lane) -> None:
+        """Send the next request of a lane, if it may leave."""
+
+    # -- what the consumer asks ------------------------------------------------------------------
+
+    def add(
+        self,
+        tp: TopicPartition,
+        next_offset: int | None,
+        epochs: EpochRows = (),
+        topic_id: bytes | None = None,
+    ) -> Partition:
+        """Fetch `tp` from `next_offset` on; None: the consumer decides when both ends are known.
+
+        `epochs` and `topic_id` tell which log the position is of, if that is known.
+        """
+        partition = Partition(tp, next_offset, topic_id=topic_id, epochs=EpochHistory(epochs))
+        self._partitions[tp] = partition
+        if topic_id is not None:
+            self._cluster.topic_ids.setdefault(tp.topic, topic_id)
+        self._cluster.track([tp.topic])
+        self._place(partition)
+        return partition
+
+    def remove(self, *partitions: TopicPartition) -> None:
+        """Fetch these no more."""
+        for tp in partitions:
+            if (partition := self._partitions.pop(tp, None)) is not None:
+                self._leave(partition)
+                self._finder.forget(partition)
+            self.troubled.discard(tp)
+        left = {tp.topic for tp in self._partitions}
+        self._cluster.untrack({tp.topic for tp in partitions} - left)
+
+    def pause(self, tp: TopicPartition) -> None:
+        """Fetch nothing of `tp` until `resume`; the others go on."""
+        partition = self._partitions.get(tp)
+        if partition is not None and not partition.paused:
+            partition.paused = True
+            self._leave(partition)
+
+    def resume(self, tp: TopicPartition) -> None:
+        """Undo `pause`."""
+        partition = self._partitions.get(tp)
+        if partition is not None and partition.paused:
+            partition.paused = False
+            self._place(partition)
+
+    # -- placing partitions ----------------------------------------------------------------------
+
+    def _place(self, partition: Partition) -> None:
+        """Put the partition into the lane of the broker that should serve it."""
+        leader = self._cluster.leaders.get(partition.tp)
+        if leader is None or partition.paused or partition.asking:
+            self._leave(partition)
+            if leader is None:
+                self.troubled.add(partition.tp)
+                # One that was never looked up is being looked up: nothing is amiss yet.
+                if self._cluster.knows(partition.tp.topic):
+                    self._cluster.miss(partition.tp.topic)
+                    if denied := denial(self._cluster, partition.tp):
+                        self._consumer.on_partition_error(partition.tp, denied)
+            return
+        if not self._same_topic(partition):
+            return
+        partition.leader_epoch = leader.epoch
+        if self._cluster.loop.clock() < partition.not_before:
+            return
+        if self._finder.must_ask(partition, leader):
+            self._leave(partition)
+            return
+        self._join(partition, serving_node(self._cluster, partition, leader.node))
+
+    def _same_topic(self, partition: Partition) -> bool:
+        topic_id = self._cluster.topic_ids.get(partition.tp.topic)
+        returns = self._cluster.deleted_topics.returns[partition.tp.topic]
+        is_same = partition.is_of_topic(topic_id, returns)
+        partition.topic_id, partition.returns = topic_id, returns
+        if is_same:
+            if partition.lane is not None:
+                partition.lane.names = None
+            return True
+        self._finder.forget(partition)
+        partition.epochs.forget()
+        self._consumer.on_recreated(partition.tp, partition.next_offset or 0)
+        self._leave(partition)
+        partition.next_offset = None
+        self._place(partition)
+        return False
+
+    def _join(self, partition: Partition, node: int) -> None:
+        if partition.lane is not None and partition.lane.node == node:
+            return
+        ahead = partition.ahead
+        if ahead is not None and (ahead.node, ahead.leader_epoch) == (node, partition.leader_epoch):
+            return
+        self._leave(partition)
+        lane = self._lanes.get(node)
+        if lane is None:
+            lane = self._lanes[node] = Lane(node)
+        lane.join(partition)
+        self._pump(lane)
+
+    def _leave(self, partition: Partition) -> None:
+        if partition.lane is not None:
+            partition.lane.leave(partition)
+        if partition.ahead is not None:
+            self._ahead.drop(partition)
+
+    def _retry(self, partition: Partition, seconds: float) -> None:
+        """Take the partition out of its lane and place it again later."""
+        self._leave(partition)
+        partition.not_before = self._cluster.loop.clock() + seconds
+        self._cluster.loop.call_later(seconds, lambda: self._place_again(partition))
+
+    def _place_again(self, partition: Partition) -> None:
+        if self._partitions.get(partition.tp) is partition and partition.lane is None:
+            self._place(partition)
+
+    # -- finding the position --------------------------------------------------------------------
+
+    def _on_not_found(self, partition: Partition, error: KafkaError) -> None:
+        if isinstance(error, BrokerError):
+            self._on_error(partition, error.code)
+            return
+        self.troubled.add(partition.tp)
+        self._retry(partition, backoff(self._cluster, partition))
+
+    # -- errors ------------------------------------------------------------------------------------
+
+    def _on_diverging(self, lane: Lane, partition: Partition, epoch: int, end_offset: int) -> None:
+        """The log does not have what was read: go back to where it does."""
+        if partition.preferred is not None:
+            partition.preferred = None  # the follower may lag behind: ask the leader
+            self._retry(partition, 0.0)
+            return
+        self._finder.compare(partition, epoch, end_offset)
+        partition.stay += 1
+        if partition.lane is lane:
+            lane.changed.add(partition.tp)
+
+    def _follow(self, partition: Partition, replica: int) -> None:
+        """The leader names a replica in our rack: fetch from there for a while (KIP-392)."""
+        if self._cluster.is_failing(replica):
+            # The leader has not noticed, and gives nothing itself: see whether it comes back.
+            self._cluster.connection(replica)
+            self._retry(partition, backoff(self._cluster, partition))
+            return
+        partition.preferred = replica
+        age = self._cluster.config.metadata_max_age_ms / 1000
+        partition.preferred_until = self._cluster.loop.clock() + age
+        self._join(partition, replica)
+
+    def _on_error(self, partition: Partition, code: int) -> None:
+        row, tp = error_code(code), partition.tp
+        self.troubled.add(tp)
+        if partition.preferred is not None:
+            partition.preferred = None  # the follower may lag behind: ask the leader
+            self._retry(
+                partition, 0.0 if code == OFFSET_OUT_OF_RANGE else backoff(self._cluster, partition)
+            )
+            return
+        if code == OFFSET_OUT_OF_RANGE and partition.next_offset is not None:
+            self._finder.lose(partition)
+            self._retry(partition, 0.0)
+            return
+        if row.refresh:
+            self._cluster.refresh(tp.topic)
+        self._consumer.on_partition_error(tp, fetch_error(self._cluster, tp, code))
+        wait = backoff(self._cluster, partition) if row.retriable else SLOW_RETRY_SECONDS
+        self._retry(partition, wait)

@@ -1,0 +1,333 @@
+"""What the fetcher remembers of partitions and brokers, and what it tells its consumer.
+
+Runs on: executor and worker, on the event loop's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.access import DENIALS, Operation, answer_error, topic_right
+from sparkmirror.wire.client.backoff import retry_seconds
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.fetch.leader_epochs import EpochHistory
+from sparkmirror.wire.fetch.offset_fetcher import Range
+from sparkmirror.wire.fetch.poll_pace import PollPace
+from sparkmirror.wire.fetch.read_ahead import ReadAhead
+from sparkmirror.wire.net.buffer_pool import Lease
+from sparkmirror.wire.net.connection import Connection
+from sparkmirror.wire.protocol import fetch_messages as fetch
+
+# The answers of all brokers may come at once: together they shall not be larger than this.
+ANSWERS_BYTES = 64 << 20
+# The epochs of a session begin at 1, and again after this one.
+LAST_EPOCH = 0x7FFFFFFF
+
+
+class Records(NamedTuple):
+    """What one answer holds for one partition; `view` is writable and lies in `lease`.
+
+    `end_offset` is where the log ended for us when the broker answered.
+    """
+
+    tp: TopicPartition
+    next_offset: int
+    view: memoryview
+    lease: Lease
+    aborted: Sequence[tuple[int, int]]
+    end_offset: int
+
+
+class Taken(NamedTuple):
+    """What the consumer has taken: up to where, and the leader epoch of the last batch.
+
+    Epoch -1 is unknown: then a truncation of the source can only be noticed by its offsets.
+    """
+
+    next_offset: int
+    leader_epoch: int = -1
+
+
+class Consumer(Protocol):
+    """What the fetcher tells; every method runs on the loop's thread."""
+
+    def may_fetch(self) -> bool:
+        """False while too many bytes wait: no further request leaves until `pump` is called."""
+
+    def may_take(self) -> bool:
+        """False while too many bytes wait: what has come ahead is kept until `pump` is called."""
+
+    def on_records(self, records: Records) -> Taken:
+        """Take the records (hold the lease to keep them); returns the offset to fetch next."""
+
+    def on_round(self) -> None:
+        """All partitions of an answer were handed over."""
+
+    def on_out_of_range(self, tp: TopicPartition, position: int | None, found: Range) -> int:
+        """Where to go on. `position` None: no position is known. Raises to fail the task."""
+
+    def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:
+        """The log lost what was read from `next_offset` to `position`; other records follow.
+
+        Fetching goes on at `next_offset`. Raises to fail the task.
+        """
+
+    def on_recreated(self, tp: TopicPartition, position: int) -> None:
+        """The topic was deleted and created anew; `on_out_of_range` with position None follows."""
+
+    def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
+        """The partition cannot be fetched now; it will be tried again."""
+
+
+@dataclass(slots=True)
+class Partition:
+    """Where we are in one partition."""
+
+    tp: TopicPartition
+    next_offset: int | None
+    lane: Lane | None = None
+    # Counts its stays in lanes, and jumps to other offsets: what was told before is out of date.
+    stay: int = 0
+    topic_id: bytes | None = None
+    # How often the topic had come back from a deletion when the partition was first placed.
+    returns: int | None = None
+    leader_epoch: int = -1
+    # What was read, and the last leader that confirmed that its log has it.
+    epochs: EpochHistory = field(default_factory=EpochHistory)
+    validated_epoch: int = -1
+    preferred: int | None = None
+    preferred_until: float = 0.0
+    end_offset: int | None = None
+    paused: bool = False
+    asking: bool = False
+    not_before: float = 0.0
+    # In a row: the waits between attempts grow with them.
+    failures: int = 0
+    # Set while a backlog is read ahead: then it is in no session.
+    ahead: Ahead | None = None
+    # Until then only the session reads it.
+    alone_until: float = 0.0
+
+    def is_of_topic(self, topic_id: bytes | None, returns: int) -> bool:
+        """Whether this is the topic that was read: by its id or, without one, never deleted."""
+        if self.topic_id is None or topic_id is None:
+            return self.returns in (None, returns)
+        return topic_id == self.topic_id
+
+    @property
+    def unread_records(self) -> int | None:
+        """From the position to the end of the log as last seen; None while that is not known."""
+        if self.next_offset is None or self.end_offset is None:
+            return None
+        return max(0, self.end_offset - self.next_offset)
+
+    def as_wanted(self) -> fetch.Wanted:
+        """What a request says of it."""
+        assert self.next_offset is not None
+        return fetch.Wanted(self.tp, self.next_offset, self.leader_epoch, self.epochs.last)
+
+
+@dataclass(slots=True, eq=False)
+class Ahead:
+    """A partition that is read ahead from one broker, while one leader leads (`ahead_reader`)."""
+
+    partition: Partition
+    node: int
+    leader_epoch: int
+    reads: ReadAhead
+    is_over: bool = False
+
+
+class Told(NamedTuple):
+    """An offset that a broker was told, and which stay of the partition in its lane this is of."""
+
+    next_offset: int
+    stay: int
+
+    def is_of(self, partition: Partition) -> bool:
+        """Whether the partition is still there, and has not been added again further back."""
+        position = partition.next_offset
+        is_reached = position is not None and self.next_offset <= position
+        return is_reached and self.stay == partition.stay
+
+
+class Sent(NamedTuple):
+    """A request of a session that is under way: what it changes at the broker."""
+
+    connection: Connection
+    version: int
+    epoch: int
+    resets: int
+    departures: int
+    sent_at: float
+    told: dict[TopicPartition, Told]
+    forgotten: list[TopicPartition]
+
+
+@dataclass(slots=True)
+class Lane:
+    """The session with one broker."""
+
+    node: int
+    wanted: dict[TopicPartition, Partition] = field(default_factory=dict)
+    # What the broker's side of the session holds once it has read all requests, and what it held
+    # when it wrote the last response.
+    told: dict[TopicPartition, Told] = field(default_factory=dict)
+    answered: dict[TopicPartition, Told] = field(default_factory=dict)
+    # What the next request has to say: other offsets, and what is not wanted any more. Kept at
+    # hand, like the names: a request is about few of the partitions, and there may be thousands.
+    changed: set[TopicPartition] = field(default_factory=set)
+    left: set[TopicPartition] = field(default_factory=set)
+    names: dict[str | bytes | None, str] | None = None
+    session_id: int = 0
+    epoch: int = fetch.NEW_SESSION
+    in_flight: int = 0
+    # Whether the next request waits for a timer.
+    is_paced: bool = False
+    sent_at: float = 0.0
+    # The next request may not leave earlier.
+    not_before: float = 0.0
+    pace: PollPace = field(default_factory=PollPace)
+    version: int = fetch.BY_NAME
+    resets: int = 0
+    # How many partitions have left: requests before the last of them may bring something of it.
+    departures: int = 0
+
+    def join(self, partition: Partition) -> None:
+        """Fetch it with the next request."""
+        partition.lane, self.names = self, None
+        partition.stay += 1
+        self.wanted[partition.tp] = partition
+        self.changed.add(partition.tp)
+        self.left.discard(partition.tp)
+
+    def leave(self, partition: Partition) -> None:
+        """Fetch it no more."""
+        self.departures += 1
+        partition.lane, self.names = None, None
+        self.wanted.pop(partition.tp, None)
+        self.changed.discard(partition.tp)
+        if partition.tp in self.told:
+            self.left.add(partition.tp)
+
+    def reset(self) -> None:
+        """Start a new session with the next request; an answer under way is of the old one."""
+        self.resets += 1
+        self.session_id, self.epoch = 0, fetch.NEW_SESSION
+        self.told.clear()
+        self.answered.clear()
+        self.left.clear()
+        self.changed = set(self.wanted)
+        self.names = None  # the next session may be of the other kind
+
+    def choose_version(self, ids: Mapping[str, bytes], newest: int) -> None:
+        """Ids if the broker and all topics have them; a session is of one kind to its end."""
+        if self.epoch != fetch.NEW_SESSION:
+            can_name = self.version < fetch.BY_ID or all(tp.topic in ids for tp in self.changed)
+            # The broker may have come back with an older release.
+            if can_name and self.version <= newest:
+                return
+            self.reset()
+        has_ids = newest >= fetch.BY_ID and all(tp.topic in ids for tp in self.wanted)
+        self.version = fetch.BY_ID if has_ids else min(newest, fetch.BY_NAME)
+
+    def send(self, connection: Connection, now: float) -> tuple[Sent, list[fetch.Wanted]]:
+        """What the next request says; from now on it has been said."""
+        forgotten = self.take_left()
+        wanted, told = [], {}
+        for tp in self.changed:
+            partition = self.wanted[tp]
+            row = partition.as_wanted()
+            wanted.append(row)
+            told[tp] = Told(row.next_offset, partition.stay)
+        self.told.update(told)
+        self.changed.clear()
+        sent = Sent(
+            connection,
+            self.version,
+            self.epoch,
+            self.resets,
+            self.departures,
+            now,
+            told,
+            forgotten,
+        )
+        if self.epoch != fetch.NEW_SESSION:
+            self.epoch = self.epoch % LAST_EPOCH + 1
+        self.in_flight += 1
+        self.sent_at = now
+        return sent, wanted
+
+    def learn(self, sent: Sent, session_id: int) -> None:
+        """The broker has read this request, and goes on with this session."""
+        self.answered.update(sent.told)
+        for tp in sent.forgotten:
+            self.answered.pop(tp, None)
+        if sent.epoch == fetch.NEW_SESSION:
+            self.session_id = session_id
+            # Session id 0: the broker keeps none for us, so every request names all partitions.
+            self.epoch = 1 if session_id else fetch.NEW_SESSION
+
+    def take_left(self) -> list[TopicPartition]:
+        """What the broker is to forget; from now on it has."""
+        left = list(self.left)
+        self.left.clear()
+        for tp in left:
+            del self.told[tp]
+        return left
+
+    def topic_names(self) -> dict[str | bytes | None, str]:
+        """What an answer calls a topic (name or id), and its name."""
+        if self.names is None:
+            by_id = self.version >= fetch.BY_ID
+            self.names = {
+                partition.topic_id if by_id else tp.topic: tp.topic
+                for tp, partition in self.wanted.items()
+            }
+        return self.names
+
+
+def serving_node(cluster: Cluster, partition: Partition, leader: int) -> int:
+    """The follower that the leader named, while it can be reached; otherwise the leader."""
+    preferred = partition.preferred
+    if preferred is None:
+        return leader
+    is_fresh = cluster.loop.clock() < partition.preferred_until
+    if is_fresh and not cluster.is_failing(preferred):
+        return preferred
+    partition.preferred = None
+    return leader
+
+
+def in_the_news(cluster: Cluster, partitions: Iterable[Partition]) -> list[Partition]:
+    """Those that the metadata answer of this moment is about."""
+    news = cluster.news
+    return [each for each in partitions if news is None or each.tp.topic in news]
+
+
+def shared_limits(limits: fetch.Limits, lanes: Iterable[Lane]) -> fetch.Limits:
+    """What one broker of all these may answer with."""
+    most = ANSWERS_BYTES // max(1, sum(bool(lane.wanted) for lane in lanes))
+    return limits if limits.max_bytes <= most else limits._replace(max_bytes=most)
+
+
+def backoff(cluster: Cluster, partition: Partition) -> float:
+    """How long to wait after one more failure of `partition`."""
+    partition.failures += 1
+    return retry_seconds(cluster.config, partition.failures)
+
+
+def fetch_error(cluster: Cluster, tp: TopicPartition, code: int) -> BrokerError:
+    """Why the cluster does not give the records of `tp`."""
+    what = f"fetch {tp} on '{cluster.config.alias}'"
+    return answer_error(cluster.config, what, code, topic_right(Operation.READ, tp.topic))
+
+
+def denial(cluster: Cluster, tp: TopicPartition) -> BrokerError | None:
+    """Why `tp` has no leader that we may know of; other reasons for having none pass."""
+    code = cluster.topic_errors.get(tp.topic, 0)
+    return fetch_error(cluster, tp, code) if code in DENIALS else None

@@ -1,0 +1,92 @@
+"""Asks a cluster where the logs of many partitions start and end, once, within a time limit.
+
+Runs on: worker, blocking, on whichever thread asks; two requests per broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.fetch.fetch_session import denial
+from sparkmirror.wire.fetch.offset_fetcher import Range, RangeFinder
+from sparkmirror.wire.net.buffer_pool import BufferPool
+from sparkmirror.wire.net.event_loop import Loop
+
+KEEP_BYTES = 1 << 20
+
+Ranges = dict[TopicPartition, Range | KafkaError]
+
+
+def fetch_ranges(
+    config: ClientConfig, partitions: Iterable[TopicPartition], seconds: float
+) -> Ranges:
+    """The range of every partition, or why it could not be had in time."""
+    loop = Loop()
+    cluster = Cluster(loop, config, BufferPool(KEEP_BYTES), is_trial=True)
+    try:
+        question = _Question(cluster, partitions)
+        loop.run_until(question.is_answered, seconds)
+        return question.answers(seconds)
+    finally:
+        cluster.close()
+        loop.close()
+
+
+class _Question:
+    """Partitions that have no answer yet; asked again while an error may pass."""
+
+    def __init__(self, cluster: Cluster, partitions: Iterable[TopicPartition]) -> None:
+        self._cluster = cluster
+        # read_uncommitted: a position is valid up to the high watermark, also in a transaction.
+        self._finder = RangeFinder(cluster, read_committed=False, on_range=self._on_range)
+        self._open = dict.fromkeys(partitions)
+        self._asked: set[TopicPartition] = set()
+        self._errors: dict[TopicPartition, KafkaError] = {}
+        self._found: Ranges = {}
+        cluster.listeners.append(self)
+        cluster.track({tp.topic for tp in self._open})
+
+    def is_answered(self) -> bool:
+        return not self._open
+
+    def answers(self, seconds: float) -> Ranges:
+        """Also for those that were not answered."""
+        for tp in self._open:
+            why = self._errors.get(tp) or self._cluster.last_error or "no leader is known"
+            self._found[tp] = TransportError(
+                f"ask for the range of {tp} on '{self._cluster.config.alias}': "
+                f"no response within {seconds:g} s ({why})"
+            )
+        return self._found
+
+    def on_connected(self, node: int) -> None:
+        """A connection is ready."""
+        del node
+        self._finder.pump()
+
+    def on_metadata(self) -> None:
+        """Leaders are known."""
+        for tp in [tp for tp in self._open if tp not in self._asked]:
+            leader = self._cluster.leaders.get(tp)
+            if leader is not None:
+                self._asked.add(tp)
+                self._finder.ask(tp, leader.node)
+            elif refused := denial(self._cluster, tp):
+                self._on_range(tp, refused)
+            elif self._cluster.knows(tp.topic):
+                self._cluster.miss(tp.topic)
+
+    def _on_range(self, tp: TopicPartition, answer: Range | KafkaError) -> None:
+        if tp not in self._open:
+            return
+        if isinstance(answer, KafkaError) and answer.retriable:
+            self._errors[tp] = answer
+            self._asked.discard(tp)
+            self._cluster.miss(tp.topic)
+            return
+        del self._open[tp]
+        self._found[tp] = answer

@@ -1,0 +1,93 @@
+"""Finds where partitions' logs start and end, many partitions with a few requests per broker.
+
+Runs on: executor and worker, on the event loop's thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.access import Operation, answer_error, topic_right
+from sparkmirror.wire.client.broker_questions import BrokerQuestions
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.net.connection import Connection
+from sparkmirror.wire.protocol import messages
+from sparkmirror.wire.protocol.api_versions import LIST_OFFSETS
+
+
+class Range(NamedTuple):
+    """The first offset of a log and the one after its last.
+
+    `timed` is the first offset of the wanted age or younger; None: not asked for, or none is.
+    """
+
+    start: int
+    end: int
+    timed: int | None = None
+
+
+OnRange = Callable[[TopicPartition, Range | KafkaError], None]
+
+
+class RangeFinder(BrokerQuestions[TopicPartition]):
+    """Asks for both ends of partitions; the result, or the error, comes to `on_range`."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        read_committed: bool,
+        on_range: OnRange,
+        age_ms: int | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """With `age_ms` also for the first record of that age or younger."""
+        super().__init__(cluster)
+        self._age_ms = age_ms
+        self._now = now
+        self._read_committed = read_committed
+        self._on_range = on_range
+
+    def _send(self, node: int, connection: Connection, questions: list[TopicPartition]) -> None:
+        found: dict[TopicPartition, dict[int, int]] = {tp: {} for tp in questions}
+        timestamps = [messages.EARLIEST, messages.LATEST]
+        if self._age_ms is not None:
+            timestamps.append(max(0, int(self._now() * 1000) - self._age_ms))
+
+        def answered(answer: memoryview, timestamp: int) -> None:
+            offsets = messages.decode_list_offsets(answer)
+            if offsets.keys() != found.keys():
+                raise RemoteProtocolError(f"an answer about {list(offsets)}, asked for {questions}")
+            for tp, (code, offset) in offsets.items():
+                if code:
+                    self._on_range(tp, self._error(tp, code))
+                    continue
+                found[tp][timestamp] = offset
+                if len(found[tp]) == len(timestamps):
+                    start, end, *timed = (found[tp][each] for each in timestamps)
+                    self._on_range(tp, Range(start, end, *(at for at in timed if at >= 0)))
+
+        def failed(error: KafkaError) -> None:
+            for tp in questions:
+                self._failed(tp, error)
+
+        for timestamp in timestamps:
+            wanted = dict.fromkeys(questions, timestamp)
+            connection.send(
+                connection.choose(LIST_OFFSETS),
+                [messages.encode_list_offsets(wanted, self._read_committed)],
+                lambda answer, _, at=timestamp: answered(answer, at),  # type: ignore[misc]
+                failed,
+                self._cluster.config.request_timeout_ms / 1000,
+            )
+
+    def _failed(self, question: TopicPartition, error: KafkaError) -> None:
+        self._on_range(question, error)
+
+    def _error(self, tp: TopicPartition, code: int) -> BrokerError:
+        config = self._cluster.config
+        what = f"ask for the range of {tp} on '{config.alias}'"
+        return answer_error(config, what, code, topic_right(Operation.DESCRIBE, tp.topic))

@@ -1,0 +1,54 @@
+"""Brokers that owe a response and send nothing, named long before the deadline ends the wait.
+
+Runs on: executor, on the event loop's thread. A request may wait for request.timeout.ms without
+a byte of progress; operators should not have to wait as long to learn that it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sparkmirror.errors import KafkaError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.fetch.fetch_session import Lane
+from sparkmirror.wire.net.outages import SilentError, named
+
+# Slow disks, full request queues and elections keep a broker busy for a second or two.
+SILENT_SECONDS = 5.0
+
+
+def silence(cluster: Cluster, node: int, line: int = 0, allowed: float = 0.0) -> KafkaError | None:
+    """Say that `node` owes a response, once it has sent nothing for a while.
+
+    `allowed` is how long the request lets the broker wait on purpose.
+    """
+    connection = cluster.connection(node, line)
+    if connection is None:
+        return None
+    seconds = connection.silent_seconds(cluster.loop.clock())
+    if seconds <= SILENT_SECONDS + allowed:
+        return None
+    where = ", in the middle of a response" if connection.has_begun_response else ""
+    text = (
+        f"cluster '{cluster.config.alias}', broker {connection.address}: no byte for "
+        f"{seconds:.0f} s{where}; the connection is replaced when its deadline passes"
+    )
+    return SilentError(text, seconds, connection.address, named(cluster.config))
+
+
+def silent_partitions(
+    cluster: Cluster, lanes: Iterable[Lane], allowed: float
+) -> dict[TopicPartition, KafkaError]:
+    """Find the partitions whose broker is silent or cannot be connected, and say why."""
+    found: dict[TopicPartition, KafkaError] = {}
+    for lane in lanes:
+        if not lane.wanted:
+            continue
+        if lane.in_flight:
+            error = silence(cluster, lane.node, allowed=allowed)
+        else:
+            error = cluster.last_error if cluster.is_failing(lane.node) else None
+        if error is not None:
+            found.update(dict.fromkeys(lane.wanted, error))
+    return found

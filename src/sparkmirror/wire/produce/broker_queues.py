@@ -1,0 +1,221 @@
+"""Which broker, and over which of the connections to it, the batches of a partition go.
+
+Runs on: executor, on the event loop's thread.
+
+A broker reads the next request of a connection only after it has answered the last one, so one
+connection keeps one of its threads busy at most. With two, one request is read while another one is
+stored: measured, 430 MB/s instead of 330. A trickle goes over the first line alone, or what came
+with one answer of the source would leave in two requests. A partition changes its line only when
+nothing of it is under way, which keeps its order.
+
+A far broker needs more. A connection carries one window of TCP per round trip, some megabytes, and
+as many requests as may be under way: then partitions spread over up to sixteen lines, a trickle
+too, and more bytes have to wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from math import inf
+
+from sparkmirror.errors import BrokerError, DeniedError, KafkaError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.access import PRODUCING, Operation, answer_error, topic_right
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.fetch.silence import silence
+from sparkmirror.wire.net.connection import Connection
+from sparkmirror.wire.produce.record_accumulator import Partition
+from sparkmirror.wire.protocol.api_versions import PRODUCE
+from sparkmirror.wire.protocol.error_codes import LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED
+
+# The first version of Produce that brokers of 2.8 know.
+CONTENT_VERSION = 9
+# What waits for the target when a second connection begins to pay.
+TRICKLE_BYTES = 64 << 10
+# A broker is far from this round trip on. A busy one nearby takes 10 to 15 ms for what waits there,
+# though rarely for the fastest of several responses.
+FAR_SECONDS = 0.02
+FEWEST_RESPONSES = 8
+# Windows are 4 MB if nobody has tuned them, so this is good for 400 MB/s: 16 lines at 160 ms.
+LINES_PER_SECOND = 100
+MOST_LINES = 16
+# What must wait so that a far target is busy with 300 MB/s; bounded by the memory of a task.
+BYTES_PER_SECOND = 300_000_000
+MOST_WANTED_BYTES = 48 << 20
+
+
+@dataclass(slots=True)
+class Lane:
+    """The requests under way on one connection."""
+
+    node: int
+    line: int
+    ready: dict[TopicPartition, Partition] = field(default_factory=dict)
+    in_flight: int = 0
+    # The shortest time a response has taken on it, and whether its broker is far therefore.
+    fastest_seconds: float = inf
+    is_far: bool = False
+
+    def hold_ready(self) -> None:
+        """What still waits now has to: on a far line, it better goes in larger batches."""
+        if self.is_far:
+            for partition in self.ready.values():
+                partition.held = True
+
+
+NO_LEADER = "no broker leads the partition now: the topic is new, or its brokers are down"
+
+
+class Lanes:
+    """Puts partitions that have something to send into the lane of their leader."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        lines: int,
+        on_leaderless: Callable[[Partition, KafkaError], None],
+        on_moved: Callable[[], None],
+    ) -> None:
+        self._cluster = cluster
+        self._lines = lines
+        self._on_leaderless = on_leaderless
+        self._on_moved = on_moved
+        self._lanes: dict[tuple[int, int], Lane] = {}
+        self._next_line = 0
+        # How many lines lead to brokers that are far.
+        self._far_lines: dict[int, int] = {}
+        self.wanted_bytes = 0
+
+    def choose_line(self) -> int:
+        """The line of the next new partition, if there were enough: they take turns."""
+        self._next_line += 1
+        return self._next_line
+
+    def measure(self) -> None:
+        """See how far the brokers are; called once a second, and when that becomes known."""
+        farthest = 0.0
+        self._far_lines.clear()
+        for node in {lane.node for lane in self._lanes.values()}:
+            seconds = min(lane.fastest_seconds for lane in self.of_node(node))
+            if FAR_SECONDS <= seconds < inf:
+                farthest = max(farthest, seconds)
+                self._far_lines[node] = self._lines_for(seconds)
+        for lane in self._lanes.values():
+            lane.is_far = lane.node in self._far_lines
+        self.wanted_bytes = min(int(farthest * BYTES_PER_SECOND), MOST_WANTED_BYTES)
+
+    def _lines_for(self, seconds: float) -> int:
+        """Twice as many, and twice again: each change lets partitions wait for a round trip."""
+        lines = self._lines
+        while lines < min(seconds * LINES_PER_SECOND, MOST_LINES):
+            lines *= 2
+        return lines
+
+    def note_pace(self, lane: Lane, connection: Connection) -> None:
+        """Remember how fast the broker can be; one response alone does not tell."""
+        if connection.answers >= FEWEST_RESPONSES:
+            is_first = lane.fastest_seconds == inf
+            lane.fastest_seconds = connection.fastest_seconds
+            if is_first:
+                self.measure()
+
+    def of_node(self, node: int) -> list[Lane]:
+        """All lanes to one broker."""
+        return [lane for lane in self._lanes.values() if lane.node == node]
+
+    def with_work(self) -> list[Lane]:
+        """Those that have a partition with something to send."""
+        return [lane for lane in self._lanes.values() if lane.ready]
+
+    def under_way(self) -> list[Lane]:
+        """Those that wait for responses."""
+        return [lane for lane in self._lanes.values() if lane.in_flight]
+
+    def silent(self, partitions: Iterable[Partition]) -> Iterator[tuple[Partition, KafkaError]]:
+        """Find those of the partitions that wait for a broker that sends nothing."""
+        errors: dict[tuple[int, int], KafkaError] = {}
+        for lane in self.under_way():
+            error = silence(self._cluster, lane.node, lane.line)
+            if error is not None:
+                errors[lane.node, lane.line] = error
+        for partition in partitions if errors else ():
+            error = errors.get((partition.node, partition.line))
+            if error is not None and partition.in_flight:
+                yield partition, error
+
+    def schedule(self, partition: Partition, waiting_bytes: int) -> None:
+        """Put a partition with work into the lane of its leader; so much waits in all."""
+        if not partition.queue or partition.failed is not None or partition.resting:
+            return
+        leader = self._cluster.leaders.get(partition.tp)
+        if leader is None:
+            self.withdraw(partition)
+            self._wait_for_leader(partition)
+            return
+        line = self._line(partition, leader.node, waiting_bytes)
+        if (partition.node, partition.line) != (leader.node, line) and not self._move(
+            partition, leader.node, line
+        ):
+            return
+        self._lanes[partition.node, partition.line].ready[partition.tp] = partition
+        partition.scheduled = True
+
+    def withdraw(self, partition: Partition) -> None:
+        """Send nothing of it until it is scheduled again."""
+        partition.scheduled = False
+        lane = self._lanes.get((partition.node, partition.line))
+        if lane is not None:
+            lane.ready.pop(partition.tp, None)
+
+    def _line(self, partition: Partition, node: int, waiting_bytes: int) -> int:
+        """Its own line in a backlog; the first one for a trickle, once nothing is under way."""
+        if node in self._far_lines:
+            return partition.own_line % self._far_lines[node]
+        if waiting_bytes >= TRICKLE_BYTES:
+            return partition.own_line % self._lines
+        return partition.line if partition.in_flight else 0
+
+    def _move(self, partition: Partition, node: int, line: int) -> bool:
+        """Go elsewhere; not yet while there are answers to come from there (invariant D)."""
+        self.withdraw(partition)
+        if partition.in_flight:
+            return False
+        if partition.node != node:
+            partition.node, partition.known = node, False
+        partition.line = line
+        self._lanes.setdefault((node, line), Lane(node, line, is_far=node in self._far_lines))
+        self._on_moved()
+        return True
+
+    def _wait_for_leader(self, partition: Partition) -> None:
+        """Metadata tells sooner or later; when the cluster said why there is none, so do we."""
+        topic = partition.tp.topic
+        code = self._cluster.topic_errors.get(topic)
+        if code is None and self._cluster.knows(topic):
+            code = LEADER_NOT_AVAILABLE
+        if code is not None:
+            detail = NO_LEADER if code == LEADER_NOT_AVAILABLE else None
+            self._on_leaderless(partition, self.error(partition, code, detail))
+        elif self._cluster.last_error is not None:
+            self._on_leaderless(partition, self._cluster.last_error)
+        self._cluster.miss(topic)
+
+    def error(self, partition: Partition, code: int, detail: str | None = None) -> BrokerError:
+        """Why the cluster does not take what is to be written."""
+        needed = topic_right(Operation.WRITE, partition.tp.topic)
+        config, what = self._cluster.config, self.what(partition)
+        return answer_error(config, what, code, needed, PRODUCING, detail=detail)
+
+    def denial(self, partition: Partition, error: DeniedError) -> BrokerError:
+        """That there is no producer id for us, from brokers that are content with less.
+
+        Those of 2.8 and later give one to whoever may write any topic, so that this one may not be
+        written either.
+        """
+        is_content = self._cluster.newest(PRODUCE) >= CONTENT_VERSION
+        return self.error(partition, TOPIC_AUTHORIZATION_FAILED) if is_content else error
+
+    def what(self, partition: Partition) -> str:
+        """For error messages: what was being done."""
+        return f"produce to {partition.tp} on '{self._cluster.config.alias}'"

@@ -1,0 +1,127 @@
+"""Sequence numbers of idempotent batches: who gets which, and when numbering starts over.
+
+Runs on: executor, on the event loop's thread.
+
+A broker drops a batch that it has stored before by producer id, epoch and sequence number, and
+refuses one that leaves a gap. Both hold only while it remembers the producer. It forgets one whose
+last batch is older than producer.id.expiration.ms (a day), looking every ten minutes; and the age
+is that of the batch's records (ProducerStateManager.isProducerExpired compares max timestamps). A
+mirror that copies last week's records is forgotten at the next look. From a producer that it does
+not remember, a broker takes any number as the first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from sparkmirror.errors import DeniedError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.produce.record_accumulator import Batch, Parcel, Partition
+from sparkmirror.wire.produce.transaction_manager import IdentityAsker
+
+log = logging.getLogger(__name__)
+
+# Sequence numbers wrap around to 0 after this one.
+LAST_SEQUENCE = (1 << 31) - 1
+# A partition that had nothing under way for longer sends one batch and waits for its response. The
+# broker may have forgotten us after any pause (see above), so shorter would be safer still. But
+# shorter pauses are the rhythm of a partition that flows, where each would cost a round trip; after
+# a second without records, one round trip for the second batch and later is not noticed.
+QUIET_SECONDS = 1.0
+FORGOTTEN = (
+    "the broker lost track of our sequence numbers; the producer continues with a new producer id "
+    "(batches without a response may be there twice)"
+)
+SKIPPED = (
+    "a skipped batch was sent more than once, and an earlier copy may still be stored; the "
+    "producer continues with a new producer id, so that this copy cannot hide the next batch"
+)
+
+Stamp = Callable[[Batch, int, int, int], None]
+Numbers = tuple[int, int, int]
+"""Producer id, epoch and next sequence of a partition."""
+
+
+class Sequences:
+    """Numbers batches, under the producer id that their partition began with."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        stamp: Stamp,
+        timeout: float,
+        on_known: Callable[[], None],
+        on_denied: Callable[[DeniedError], None],
+        *,
+        idempotent: bool,
+    ) -> None:
+        self.idempotent = idempotent
+        self._stamp = stamp
+        self._identity = IdentityAsker(cluster, timeout, on_known, on_denied)
+        # Of removed partitions. To begin again at 0 would be to repeat batches that the broker
+        # has: it would acknowledge them and store nothing.
+        self._retired: dict[TopicPartition, Numbers] = {}
+
+    @property
+    def is_ready(self) -> bool:
+        """True when batches can be numbered; otherwise `ask`."""
+        return not self.idempotent or self._identity.current is not None
+
+    def ask(self) -> None:
+        """Ask for a producer id if one is needed."""
+        if self.idempotent:
+            self._identity.ask()
+
+    def retire(self, partition: Partition) -> None:
+        """Keep the numbers of a partition that is removed."""
+        numbers = (partition.producer_id, partition.epoch, partition.next_sequence)
+        self._retired[partition.tp] = numbers
+
+    def take_retired(self, tp: TopicPartition) -> Numbers | tuple[()]:
+        """The numbers of a partition that comes back; nothing for a new one."""
+        return self._retired.pop(tp, ())
+
+    def number(self, partition: Partition, parcel: Parcel) -> None:
+        """Stamp a batch that is about to leave."""
+        if parcel.sequence >= 0:
+            parcel.is_resent = True  # same bytes again
+            return
+        if not self.idempotent:
+            self._stamp(parcel.view, -1, -1, -1)
+            return
+        if partition.producer_id < 0:
+            assert self._identity.current is not None
+            partition.producer_id, partition.epoch = self._identity.current
+        parcel.sequence = partition.next_sequence
+        self._stamp(parcel.view, partition.producer_id, partition.epoch, parcel.sequence)
+        partition.next_sequence = (parcel.sequence + parcel.count) % (LAST_SEQUENCE + 1)
+
+    def free(self, partition: Partition, parcel: Parcel, replacements: list[Parcel]) -> None:
+        """A refused batch is replaced: those after it are numbered from its number on.
+
+        The broker cannot have taken any later one, because that would have left a gap. But an
+        earlier copy of a batch that was sent more than once may be stored, or be stored yet: its
+        response was lost, and limits change between two attempts. Its halves have the same numbers
+        together; a batch that moves up to a skipped one's number would be taken for that copy, and
+        be acknowledged without being stored.
+        """
+        moves_up = sum(part.count for part in replacements) != parcel.count
+        if parcel.is_resent and moves_up and self.idempotent:
+            partition.renew = SKIPPED
+        partition.renumber_from = max(parcel.sequence, 0)
+
+    def renumber(self, partition: Partition, what: str) -> None:
+        """Give new numbers: after a refusal, or under a producer id that no broker has seen."""
+        if partition.renew:
+            log.warning("%s: %s", what, partition.renew)
+            partition.renew = ""
+            partition.producer_id = -1
+            partition.renumber_from = 0
+            self._identity.renew()
+        if partition.renumber_from is not None:
+            partition.next_sequence = partition.renumber_from
+            partition.renumber_from = None
+            for parcel in partition.queue:
+                parcel.sequence = -1

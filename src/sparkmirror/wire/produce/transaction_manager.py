@@ -1,0 +1,94 @@
+"""The producer id under which batches are numbered: asked for once, and again when it is lost.
+
+Runs on: executor, on the event loop's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sparkmirror.errors import DeniedError, KafkaError, RefusedError
+from sparkmirror.wire.access import PRODUCING, answer_error
+from sparkmirror.wire.client.backoff import retry_seconds
+from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.protocol import messages
+from sparkmirror.wire.protocol.api_versions import INIT_PRODUCER_ID
+
+# How soon we ask again for what we may not have.
+DENIED_SECONDS = 2.0
+
+
+class Identity(NamedTuple):
+    """A producer id and its epoch."""
+
+    producer_id: int
+    epoch: int
+
+
+class IdentityAsker:
+    """Keeps one identity, and calls `on_known` whenever there is a new one."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        timeout: float,
+        on_known: Callable[[], None],
+        on_denied: Callable[[DeniedError], None],
+    ) -> None:
+        """`on_denied` is called again and again as long as we may have none."""
+        self._cluster = cluster
+        self._on_denied = on_denied
+        self._timeout = timeout
+        self._on_known = on_known
+        self._asking = False
+        self._failures = 0
+        self.current: Identity | None = None
+
+    def renew(self) -> None:
+        """Ask for one that no broker has seen."""
+        self.current = None
+        self.ask()
+
+    def ask(self) -> None:
+        """Ask, unless it is known or asked for; without a connection the next call tries again."""
+        if self._asking or self.current is not None:
+            return
+        connection = self._cluster.any_connection()
+        if connection is None:
+            return
+        self._asking = True
+        connection.send(
+            connection.choose(INIT_PRODUCER_ID),
+            [messages.encode_init_producer_id()],
+            lambda answer, _: self._on_answer(answer),
+            lambda _: self._retry(),
+            self._timeout,
+        )
+
+    def _on_answer(self, answer: memoryview) -> None:
+        code, producer_id, epoch = messages.decode_init_producer_id(answer)
+        if code:
+            config = self._cluster.config
+            what = f"ask '{config.alias}' for a producer id"
+            self._on_error(answer_error(config, what, code, PRODUCING))
+            return
+        self._asking = False
+        self._failures = 0
+        self.current = Identity(producer_id, epoch)
+        self._on_known()
+
+    def _on_error(self, error: KafkaError) -> None:
+        if isinstance(error, DeniedError):
+            self._on_denied(error)
+            self._cluster.loop.call_later(DENIED_SECONDS, self._retry)
+            return
+        if not error.retriable:
+            raise RefusedError(str(error)) from error
+        self._retry()
+
+    def _retry(self) -> None:
+        self._asking = False
+        self._failures += 1
+        wait = retry_seconds(self._cluster.config, self._failures)
+        self._cluster.loop.call_later(wait, self.ask)

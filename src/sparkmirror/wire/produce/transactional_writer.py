@@ -1,0 +1,297 @@
+"""Writes records that only one process at a time may write: the leader of a group of workers.
+
+Runs on: worker, blocking, on whichever thread asks. Every write is a transaction of its own, so
+that nothing of one that fails is ever read.
+
+    claim   InitProducerId         whoever claimed before is fenced, its open transaction aborted
+    write   AddPartitionsToTxn, Produce, EndTxn
+
+Invariant: a write is begun only after `may_write` was true later than the last claim. So a process
+that claims although another one leads (it was frozen in between) has fenced that one by mistake,
+but writes nothing; the other one claims again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NoReturn, TypeVar
+
+from sparkmirror.config.clients import ClientConfig
+from sparkmirror.errors import BrokerError, KafkaError, TransportError
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.access import (
+    Operation,
+    Right,
+    answer_error,
+    topic_right,
+    transaction_right,
+)
+from sparkmirror.wire.client.backoff import retry_seconds
+from sparkmirror.wire.client.blocking_client import Calls
+from sparkmirror.wire.client.leaders import Leader
+from sparkmirror.wire.produce.transaction_manager import Identity
+from sparkmirror.wire.protocol.api_versions import (
+    ADD_PARTITIONS_TO_TXN,
+    END_TXN,
+    INIT_PRODUCER_ID,
+    PRODUCE,
+    Api,
+)
+from sparkmirror.wire.protocol.error_codes import (
+    INVALID_PRODUCER_EPOCH,
+    INVALID_PRODUCER_ID_MAPPING,
+    PRODUCER_FENCED,
+    error_code,
+)
+from sparkmirror.wire.protocol.group_messages import (
+    TRANSACTION,
+    decode_add_partition,
+    decode_code,
+    encode_add_partition,
+    encode_end_transaction,
+    encode_init_transactions,
+    encode_transactional_produce,
+)
+from sparkmirror.wire.protocol.messages import decode_init_producer_id
+from sparkmirror.wire.protocol.produce_messages import decode_produce
+
+FENCING = frozenset((INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED))
+# A transaction that its process did not end keeps readers waiting for this long, or until the next
+# leader claims.
+TRANSACTION_TIMEOUT_MS = 10_000
+# One request, before it is sent again.
+REQUEST_SECONDS = 5.0
+
+Stamp = Callable[[bytearray, int, int, int], None]
+T = TypeVar("T")
+
+
+class FencedError(KafkaError):
+    """Another process has claimed the right to write, or may have: nothing was written.
+
+    Whoever still leads claims again; everybody else stops.
+    """
+
+
+class FencedWriter:
+    """One transactional id. For any thread; one write at a time."""
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        transactional_id: str,
+        stamp: Stamp,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`stamp(batch, producer id, epoch, sequence)` completes a batch of a transaction."""
+        self.transactional_id = transactional_id
+        # Connections to a frozen broker are given up as soon as requests are.
+        self._config = replace(
+            config, request_timeout_ms=min(config.request_timeout_ms, int(REQUEST_SECONDS * 1000))
+        )
+        self._stamp = stamp
+        self._may_write = may_write
+        self._lock = threading.Lock()
+        self._closed = False
+        self._calls: Calls | None = None
+        self._coordinator: int | None = None
+        self._identity: Identity | None = None
+        # By another one's claim, which is more than that we may not write for the time being.
+        self._is_fenced = False
+        self._sequences: dict[TopicPartition, int] = {}
+        self._needed: tuple[Right, ...] = (transaction_right(Operation.WRITE, transactional_id),)
+
+    @property
+    def must_claim(self) -> bool:
+        """Whether a write needs a claim first. Whoever is fenced is not asked: it has lost."""
+        return self._identity is None and not self._is_fenced
+
+    def claim(self, seconds: float) -> None:
+        """From now on nobody else can write who claimed before.
+
+        Raises:
+            FencedError: we may not write (any more).
+            TransportError: the cluster does not answer in time.
+            BrokerError: the cluster refuses, such as for a lack of rights.
+        """
+        with self._lock:
+            self._identity = None
+            self._identity = self._retry("claim", seconds, self._claim_once)
+            self._is_fenced = False
+            self._sequences.clear()
+            self._check_may_write()
+
+    def write(self, tp: TopicPartition, batch: bytearray, count: int, seconds: float) -> int:
+        """Write a batch of `count` records; the offset of its first record.
+
+        Raises:
+            FencedError: somebody else has claimed, or we may not write: nothing was written.
+            BrokerError: the cluster refuses the records or their commit: nothing was written.
+            TransportError: not done in time; it may be written. Claim before the next write.
+        """
+        with self._lock:
+            self._check_may_write()
+            identity = self._claimed()
+            sequence = self._sequences.get(tp, 0)
+            self._needed = (self._needed[0], topic_right(Operation.WRITE, tp.topic))
+            self._stamp(batch, identity.producer_id, identity.epoch, sequence)
+            try:
+                offset = self._transaction(identity, tp, batch, time.monotonic() + seconds)
+            except (FencedError, TransportError):
+                self._identity = None
+                raise
+            self._sequences[tp] = sequence + count
+            return offset
+
+    def close(self) -> None:
+        """Close the connections; a write that is under way fails."""
+        self._closed = True
+        with self._lock:
+            if self._calls is not None:
+                self._calls.close()
+                self._calls = None
+
+    # -- one transaction ---------------------------------------------------------------------------
+
+    def _transaction(
+        self, identity: Identity, tp: TopicPartition, batch: bytearray, deadline: float
+    ) -> int:
+        def left() -> float:
+            return deadline - time.monotonic()
+
+        self._retry("begin", left(), lambda: self._add_partition(identity, tp))
+        try:
+            offset = self._retry(f"write {tp}", left(), lambda: self._produce(tp, batch))
+        except BrokerError:
+            self._end_or_forget(identity, left(), commit=False)
+            raise
+        self._check_may_write()
+        self._end_or_forget(identity, left(), commit=True)
+        return offset
+
+    def _end_or_forget(self, identity: Identity, seconds: float, *, commit: bool) -> None:
+        """End the transaction. If that fails for whichever reason, a claim must come next.
+
+        The partition's leader may have the records, with their sequence number: the next batch
+        under that number would be taken for a repetition, acknowledged, and not stored.
+        """
+        what = "commit" if commit else "abort"
+        try:
+            self._retry(what, seconds, lambda: self._end(identity, commit=commit))
+        except KafkaError:
+            self._identity = None
+            raise
+
+    def _claim_once(self) -> Identity:
+        body = encode_init_transactions(self.transactional_id, TRANSACTION_TIMEOUT_MS)
+        answer = self._ask_coordinator("claim", INIT_PRODUCER_ID, body)
+        code, producer_id, epoch = decode_init_producer_id(answer)
+        self._check("claim", code)
+        return Identity(producer_id, epoch)
+
+    def _add_partition(self, identity: Identity, tp: TopicPartition) -> None:
+        body = encode_add_partition(self.transactional_id, *identity, tp)
+        answer = self._ask_coordinator("begin", ADD_PARTITIONS_TO_TXN, body)
+        self._check("begin", decode_add_partition(answer))
+
+    def _produce(self, tp: TopicPartition, batch: bytearray) -> int:
+        what = f"write {tp}"
+        node = self._leader(tp).node
+        timeout_ms = int(REQUEST_SECONDS * 1000)
+        body = encode_transactional_produce(self.transactional_id, tp, batch, timeout_ms)
+        try:
+            call = self._connected().call(self._name(what), node, PRODUCE, body, REQUEST_SECONDS)
+        except TransportError:
+            # A frozen broker is not reached; by now another one may lead.
+            self._connected().cluster.refresh()
+            raise
+        code, offset, detail = decode_produce(call.result(), call.version)[tp]
+        if error_code(code).refresh:
+            self._connected().cluster.refresh()
+        self._check(what, code, detail)
+        return offset
+
+    def _end(self, identity: Identity, *, commit: bool) -> None:
+        what = "commit" if commit else "abort"
+        body = encode_end_transaction(self.transactional_id, *identity, commit=commit)
+        self._check(what, decode_code(self._ask_coordinator(what, END_TXN, body)))
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def _retry(self, what: str, seconds: float, attempt: Callable[[], T]) -> T:
+        """Try until it is done, or refused, or out of time."""
+        deadline = time.monotonic() + seconds
+        calls = self._connected()
+        failures = 0
+        while True:
+            try:
+                return attempt()
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+                if time.monotonic() >= deadline or self._closed:
+                    raise TransportError(
+                        f"{self._name(what)}: not done in {seconds:g} s: {error}"
+                    ) from error
+            failures += 1
+            calls.wait(lambda: False, retry_seconds(self._config, failures))
+
+    def _ask_coordinator(self, what: str, api: Api, body: bytes) -> memoryview:
+        calls = self._connected()
+        if self._coordinator is None:
+            self._coordinator = calls.find_coordinator(
+                self.transactional_id, TRANSACTION, REQUEST_SECONDS
+            )
+        try:
+            return calls.ask(self._name(what), self._coordinator, api, [body], REQUEST_SECONDS)
+        except KafkaError:
+            self._coordinator = None
+            raise
+
+    def _check(self, what: str, code: int, detail: str | None = None) -> None:
+        if code in FENCING:
+            self._is_fenced = True
+            raise FencedError(
+                f"{self._name(what)}: {error_code(code).name}: another worker has claimed the "
+                "right to write"
+            )
+        if code:
+            if error_code(code).refresh:
+                self._coordinator = None
+            raise answer_error(self._config, self._name(what), code, *self._needed, detail=detail)
+
+    def _leader(self, tp: TopicPartition) -> Leader:
+        cluster = self._connected().cluster
+        cluster.track([tp.topic])
+        if not self._connected().wait(lambda: tp in cluster.leaders, REQUEST_SECONDS):
+            raise self._connected().too_late(
+                self._name(f"find the leader of {tp}"), REQUEST_SECONDS
+            )
+        return cluster.leaders[tp]
+
+    def _connected(self) -> Calls:
+        if self._closed:
+            raise KafkaError(f"{self._name('use it')}: it is closed")
+        if self._calls is None:
+            self._calls = Calls(self._config, time.monotonic, lambda: self._closed)
+        return self._calls
+
+    def _claimed(self) -> Identity:
+        self._connected().notice_closed()
+        if self._identity is None:
+            self._refuse("it is not claimed by us")
+        return self._identity
+
+    def _check_may_write(self) -> None:
+        if not self._may_write():
+            self._identity = None
+            self._refuse("we do not lead (any more)")
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise FencedError(f"{self._name('write')}: {why}")
+
+    def _name(self, what: str) -> str:
+        return f"{what} as '{self.transactional_id}' on '{self._config.alias}'"

@@ -1,0 +1,115 @@
+"""Which batches are joined for a far target, and how much time that may take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from sparkmirror.batches.forward import ForwardRules, Outgoing, Reason
+from sparkmirror.batches.merging import joining
+from sparkmirror.batches.records import Record, encode
+from sparkmirror.spark.copy import joiner
+from sparkmirror.spark.copy.copy_partition import CopyPartition
+from sparkmirror.spark.copy.joiner import Joiner
+from sparkmirror.types import TopicPartition
+from sparkmirror.wire.produce.record_accumulator import Parcel
+
+TP = TopicPartition("a.t", 0)
+
+
+class Clock:
+    """Stands still unless it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def waiting(count: int, first_offset: int = 0) -> list[Parcel]:
+    """Batches of one record each."""
+    parcels = []
+    for offset in range(first_offset, first_offset + count):
+        view = encode([Record(0, 1_700_000_000_000 + offset, None, b"%d" % offset)])
+        batch = Outgoing(view, offset, offset, 1, 1_700_000_000_000 + offset, 0, None, len(view))
+        parcels.append(Parcel(view, 1, None, batch))
+    return parcels
+
+
+def partition_of(rules: ForwardRules | None = None) -> CopyPartition:
+    return CopyPartition(TopicPartition("t", 0), TP, rules or ForwardRules())
+
+
+def test_what_waits_becomes_one_batch_with_all_its_offsets() -> None:
+    slow: Counter[Reason] = Counter()
+    joined = Joiner({TP: partition_of()}, Clock(), slow)(TP, waiting(5, first_offset=7))
+    assert joined is not None
+    count, parcel = joined
+    assert (count, parcel.count, slow) == (5, 5, {Reason.JOINED: 5})
+    batch = parcel.owner
+    assert isinstance(batch, Outgoing)
+    assert (batch.first_offset, batch.last_offset, batch.runs) == (7, 11, None)
+    assert batch.view is parcel.view
+
+
+def test_bytes_that_moved_out_of_the_receive_buffer_are_the_ones_that_are_joined() -> None:
+    parcels = waiting(2)
+    parcels[1].view = bytearray(parcels[1].view)
+    batch = parcels[1].owner
+    assert isinstance(batch, Outgoing)
+    batch.view = bytearray(len(parcels[1].view))  # used again for something else
+    assert Joiner({TP: partition_of()}, Clock(), Counter())(TP, parcels) is not None
+
+
+def test_positions_and_unknown_partitions_go_as_they_are() -> None:
+    join = Joiner({TP: partition_of()}, Clock(), Counter())
+    assert join(TopicPartition("offsets", 3), waiting(2)) is None
+    commit = Parcel(bytearray(100), 1, None, object())
+    assert join(TP, [commit, *waiting(2)]) is None
+    found = join(TP, [*waiting(2), commit])
+    assert found is not None
+    assert found[0] == 2
+
+
+def test_records_of_a_log_that_is_gone_are_not_joined_with_later_ones() -> None:
+    partition = partition_of()
+    partition.pending_records = 2
+    partition.disown_pending()
+    assert Joiner({TP: partition}, Clock(), Counter())(TP, waiting(4)) is None
+
+
+def test_batches_that_cannot_be_joined_are_not_tried_again() -> None:
+    parcels = waiting(3)
+    bad = parcels[1].owner
+    assert isinstance(bad, Outgoing)
+    bad.count = 2
+    assert Joiner({TP: partition_of()}, Clock(), Counter())(TP, parcels) is None
+    assert all(parcel.is_alone for parcel in parcels)
+
+
+def test_joining_gets_its_share_of_the_time_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, at_work = Clock(), joining.join
+
+    def join_slowly(batches: Sequence[Outgoing], rules: ForwardRules) -> Outgoing:
+        clock.now += 10 * joiner.MOST_SECONDS
+        return at_work(batches, rules)
+
+    monkeypatch.setattr(joiner, "join", join_slowly)
+    join = Joiner({TP: partition_of()}, clock, Counter())
+    assert join(TP, waiting(2)) is not None
+    assert join(TP, waiting(2)) is None
+    clock.now += 10 * joiner.MOST_SECONDS / joiner.SHARE
+    assert join(TP, waiting(2)) is not None
+
+
+@pytest.mark.parametrize("most", [150, 10_000])
+def test_no_batch_becomes_larger_than_the_target_takes(most: int) -> None:
+    join = Joiner({TP: partition_of(ForwardRules(max_batch_bytes=most))}, Clock(), Counter())
+    joined = join(TP, waiting(50))
+    assert joined is not None
+    count, parcel = joined
+    assert len(parcel.view) <= most
+    assert (count == 50) is (most == 10_000)
