@@ -11,8 +11,12 @@ from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "sparkmirror"
 PROJECT = ROOT / "pyproject.toml"
 MOST_LINES = 400
+MOST_FILES = 17  # with __init__: more names than one looks through
+# Each of these has one room, and a name for everything else in it.
+WITHOUT_CONTRACT = {SOURCE / "batches", SOURCE / "embedded", SOURCE / "wire" / "sasl"}
 
 
 def test_imports_keep_the_contracts_of_pyproject(
@@ -24,15 +28,41 @@ def test_imports_keep_the_contracts_of_pyproject(
 
 
 def test_the_contracts_name_every_package() -> None:
-    (layers,) = [
-        contract["layers"]
-        for contract in tomllib.loads(PROJECT.read_text())["tool"]["importlinter"]["contracts"]
-        if contract["type"] == "layers"
-    ]
-    source = ROOT / "src" / "sparkmirror"
-    modules = {path.name for path in source.iterdir() if (path / "__init__.py").is_file()}
-    modules |= {path.stem for path in source.glob("*.py") if path.stem != "__init__"}
-    assert {f"sparkmirror.{name}" for name in modules} == set(layers)
+    (layers,) = [contract["layers"] for contract in _layers() if "containers" not in contract]
+    assert {f"sparkmirror.{name}" for name in _modules_of(SOURCE)} == set(layers)
+
+
+def test_packages_with_rooms_have_a_contract_that_names_them_all() -> None:
+    found = {
+        container: _names(each) for each in _layers() for container in each.get("containers", ())
+    }
+    with_rooms = {path.parent.parent for path in SOURCE.rglob("*/__init__.py")} - {SOURCE}
+    for package in with_rooms - WITHOUT_CONTRACT:
+        name = ".".join(package.relative_to(SOURCE.parent).parts)
+        assert _modules_of(package) == found[name], name
+
+
+def test_no_folder_has_more_files_than_fit_on_a_page() -> None:
+    crowded = {
+        str(folder.relative_to(SOURCE)): count
+        for folder in SOURCE.rglob("*")
+        if folder.is_dir() and (count := len(set(folder.glob("*.py")))) > MOST_FILES
+    }
+    assert crowded == {}
+
+
+def _layers() -> list[dict[str, list[str]]]:
+    contracts = tomllib.loads(PROJECT.read_text())["tool"]["importlinter"]["contracts"]
+    return [contract for contract in contracts if contract["type"] == "layers"]
+
+
+def _names(contract: dict[str, list[str]]) -> set[str]:
+    return {name.strip() for layer in contract["layers"] for name in layer.split("|")}
+
+
+def _modules_of(folder: Path) -> set[str]:
+    packages = {path.name for path in folder.iterdir() if (path / "__init__.py").is_file()}
+    return packages | {path.stem for path in folder.glob("*.py") if path.stem != "__init__"}
 
 
 @pytest.mark.parametrize("folder", ["src", "tests", "bench"])

@@ -9,10 +9,10 @@ from typing import Any, cast
 from sparkmirror.connect.source.mirror_source_connector import SourceConnector
 from sparkmirror.connect.storage.offset_backing_store import OffsetStore, StoredPosition
 from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.mirror.permissions import Operation
 from sparkmirror.spark.link.frames import Message
 from sparkmirror.spark.task_runner import TaskRunner, TaskState
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import Operation
 from sparkmirror.wire.admin.admin import (
     AclRule,
     Admin,

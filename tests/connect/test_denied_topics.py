@@ -8,8 +8,9 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError
+from sparkmirror.mirror.permissions import Operation, group_right, topic_right
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import Operation, answer_error, group_right, topic_right
+from sparkmirror.wire.access import answer_error
 from tests.connect.fakes import Connector
 from tests.connect.group_fakes import Checkpoints
 

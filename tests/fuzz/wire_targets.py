@@ -11,12 +11,12 @@ from kafka.protocol.consumer import FetchResponse
 from kafka.protocol.metadata import MetadataResponse
 
 from sparkmirror.batches.forward import plan, stamp
+from sparkmirror.batches.header import Buffer
 from sparkmirror.errors import BatchError, KafkaError
 from sparkmirror.wire.fetch import leader_epochs
 from sparkmirror.wire.net.buffer_pool import BufferPool, Lease
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.net.event_loop import READ, WRITE, Loop, Timer
-from sparkmirror.wire.net.stream import Buffer
 from sparkmirror.wire.protocol import fetch_messages as fetch
 from sparkmirror.wire.protocol import group_messages, messages, produce_messages
 from sparkmirror.wire.protocol.api_versions import FETCH, METADATA, ApiVersions

@@ -15,7 +15,7 @@ from sparkmirror.batches.records import Record, encode
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.produce import producer as producer_module
-from sparkmirror.wire.produce.producer import Parcel
+from sparkmirror.wire.produce.record_accumulator import Parcel
 from sparkmirror.wire.produce.sequences import QUIET_SECONDS
 from tests.clusters import create_topic, start_cluster, wait_for
 from tests.kafka.records import values

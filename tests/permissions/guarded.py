@@ -21,9 +21,8 @@ from confluent_kafka.admin import (
 )
 
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.mirror.permissions import NEW_BROKERS
+from sparkmirror.mirror.permissions import NEW_BROKERS, Resource, Right
 from sparkmirror.tools.check.required_permissions import Wanted
-from sparkmirror.wire.access import Resource, Right
 from sparkmirror.wire.principal import principal_of
 from tests.clusters import start_cluster, wait_for
 

@@ -10,12 +10,11 @@ import pytest
 from sparkmirror.cli import main as cli
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.embedded.ports import ReservedPort
-from sparkmirror.mirror.permissions import EITHER, NEW_BROKERS
+from sparkmirror.mirror.permissions import EITHER, NEW_BROKERS, Operation
 from sparkmirror.tools.check.check_report import Report, State
 from sparkmirror.tools.check.checked_file import load_checked
 from sparkmirror.tools.check.cluster_check import check_file
 from sparkmirror.tools.check.required_permissions import Wanted, wanted_by_source, wanted_by_worker
-from sparkmirror.wire.access import Operation
 from sparkmirror.wire.principal import principal_of
 from tests.permissions.guarded import Grant, Guarded, grants_of
 from tests.permissions.worlds import World

@@ -17,6 +17,7 @@ import pytest
 from sparkmirror.mirror.permissions import (
     ALTER,
     ALTER_CONFIGS,
+    CLUSTER_NAME,
     CREATE,
     DESCRIBE,
     DESCRIBE_CONFIGS,
@@ -31,17 +32,13 @@ from sparkmirror.mirror.permissions import (
     WRITE,
     Feature,
     Need,
-    Place,
-    meanwhile,
-)
-from sparkmirror.wire.access import (
-    CLUSTER_NAME,
     Operation,
+    Place,
     Resource,
     Right,
-    describe_lack,
-    grant_command,
+    meanwhile,
 )
+from sparkmirror.wire.access import describe_lack, grant_command
 from sparkmirror.wire.principal import principal_of
 from tests.permissions.guarded import Grant, Guarded
 from tests.permissions.worlds import World, warnings_of

@@ -11,9 +11,17 @@ import pytest
 from sparkmirror.config.worker.worker_file import WorkerFile, load_worker
 from sparkmirror.connect.runtime.connect_distributed import DistributedWorker
 from sparkmirror.errors import MirrorError
-from sparkmirror.mirror.permissions import NOT_LOOKED, Feature, Need, Place, needs_of
+from sparkmirror.mirror.permissions import (
+    NOT_LOOKED,
+    Feature,
+    Need,
+    Operation,
+    Place,
+    Right,
+    needs_of,
+)
 from sparkmirror.tools.check.required_permissions import wanted_by_worker
-from sparkmirror.wire.access import Operation, Right, describe_lack, grant_command
+from sparkmirror.wire.access import describe_lack, grant_command
 from sparkmirror.wire.principal import principal_of
 from tests.clusters import Record, create_topic, produce, unique_name, wait_for
 from tests.group_offsets import committed_offsets

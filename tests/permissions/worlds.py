@@ -23,6 +23,7 @@ from sparkmirror.connect.runtime.flow_group import Connectors, FlowGroup, Phase
 from sparkmirror.connect.source.mirror_source_connector import SourceConnector
 from sparkmirror.connect.storage.record_producer import RecordWriter
 from sparkmirror.errors import MirrorError
+from sparkmirror.mirror.permissions import Operation, Right, topic_right
 from sparkmirror.spark.copy.copy_loop import CopyLoop
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_config import parse_start
@@ -35,7 +36,6 @@ from sparkmirror.tools.check.required_permissions import (
     wanted_by_source,
 )
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import Operation, Right, topic_right
 from sparkmirror.wire.net.event_loop import Loop
 from tests.clusters import Record, create_topic, end_offset, produce, unique_name, wait_for
 from tests.connect.fakes import FakeTask

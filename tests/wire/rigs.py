@@ -20,7 +20,8 @@ from sparkmirror.wire.fetch.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.event_loop import Loop
-from sparkmirror.wire.produce.producer import Parcel, Producer
+from sparkmirror.wire.produce.producer import Producer
+from sparkmirror.wire.produce.record_accumulator import Parcel
 from sparkmirror.wire.protocol.fetch_messages import Limits
 from tests.wire.fake_broker import FakeCluster
 

@@ -9,19 +9,16 @@ import pytest
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.config_def import Secret
 from sparkmirror.errors import BrokerError, DeniedError
-from sparkmirror.wire.access import (
-    PRODUCING,
+from sparkmirror.mirror.permissions import (
     Operation,
     Resource,
     Right,
-    answer_error,
     cluster_right,
-    grant_command,
     group_right,
-    needing,
     topic_right,
     transaction_right,
 )
+from sparkmirror.wire.access import PRODUCING, answer_error, grant_command, needing
 from sparkmirror.wire.principal import principal_of
 
 JAAS = 'x.PlainLoginModule required username="{}" password="p";'

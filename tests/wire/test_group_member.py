@@ -7,11 +7,11 @@ from typing import cast
 
 import pytest
 
+from sparkmirror.batches.header import Buffer
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, TransportError
 from sparkmirror.wire.client.blocking_client import Call, Calls
 from sparkmirror.wire.group_member import GroupMember, GroupTerms, RejoinError
-from sparkmirror.wire.net.stream import Buffer
 from sparkmirror.wire.protocol.error_codes import (
     ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,

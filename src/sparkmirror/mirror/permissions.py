@@ -14,8 +14,76 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from typing import NamedTuple
 
-from sparkmirror.wire.access import Operation
+# The only resource of its kind, as Kafka calls it.
+CLUSTER_NAME = "kafka-cluster"
+
+
+class Resource(StrEnum):
+    """What a right is about, as `kafka-acls` spells it."""
+
+    TOPIC = "topic"
+    GROUP = "group"
+    CLUSTER = "cluster"
+    TRANSACTIONAL_ID = "transactional-id"
+
+
+class Operation(StrEnum):
+    """What a right allows, as `kafka-acls` spells it."""
+
+    READ = "Read"
+    WRITE = "Write"
+    CREATE = "Create"
+    ALTER = "Alter"
+    DESCRIBE = "Describe"
+    DESCRIBE_CONFIGS = "DescribeConfigs"
+    ALTER_CONFIGS = "AlterConfigs"
+    IDEMPOTENT_WRITE = "IdempotentWrite"
+
+
+class Right(NamedTuple):
+    """One operation on one resource; `is_prefix`: on all whose names begin so."""
+
+    resource: Resource
+    name: str
+    operation: Operation
+    is_prefix: bool = False
+
+    def __str__(self) -> str:
+        """As in `READ on topic 'orders'`."""
+        return f"{self.operation.name} on {self.place}"
+
+    @property
+    def place(self) -> str:
+        """The resource in words."""
+        if self.resource is Resource.CLUSTER:
+            return "the cluster"
+        kind = "transactional id" if self.resource is Resource.TRANSACTIONAL_ID else self.resource
+        if self.name == "*":
+            return f"all {kind}s"
+        return f"{kind}s '{self.name}*'" if self.is_prefix else f"{kind} '{self.name}'"
+
+
+def topic_right(operation: Operation, topic: str) -> Right:
+    """A right on one topic."""
+    return Right(Resource.TOPIC, topic, operation)
+
+
+def group_right(operation: Operation, group: str) -> Right:
+    """A right on one group."""
+    return Right(Resource.GROUP, group, operation)
+
+
+def cluster_right(operation: Operation) -> Right:
+    """A right on the cluster itself."""
+    return Right(Resource.CLUSTER, CLUSTER_NAME, operation)
+
+
+def transaction_right(operation: Operation, transactional_id: str) -> Right:
+    """A right on one transactional id."""
+    return Right(Resource.TRANSACTIONAL_ID, transactional_id, operation)
+
 
 READ, WRITE, CREATE, ALTER = Operation.READ, Operation.WRITE, Operation.CREATE, Operation.ALTER
 DESCRIBE, DESCRIBE_CONFIGS = Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS

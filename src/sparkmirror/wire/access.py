@@ -1,4 +1,4 @@
-"""Rights on a cluster: which one a refused request lacked, for whom, and how to grant it.
+"""Permissions on a cluster: which one a denied request lacked, for whom, and how to grant it.
 
 Runs on: executor and worker. Kafka's brokers say only "authorization failed"; everything that turns
 such an answer into something that an administrator can act on is here.
@@ -7,11 +7,10 @@ such an answer into something that an administrator can act on is here.
 from __future__ import annotations
 
 import shlex
-from enum import StrEnum
-from typing import NamedTuple
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, DeniedError
+from sparkmirror.mirror.permissions import CLUSTER_NAME, Operation, Resource, Right
 from sparkmirror.wire.principal import principal_of
 from sparkmirror.wire.protocol.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -22,55 +21,6 @@ from sparkmirror.wire.protocol.error_codes import (
     error_code,
 )
 
-# The only resource of its kind, as Kafka calls it.
-CLUSTER_NAME = "kafka-cluster"
-
-
-class Resource(StrEnum):
-    """What a right is about, as `kafka-acls` spells it."""
-
-    TOPIC = "topic"
-    GROUP = "group"
-    CLUSTER = "cluster"
-    TRANSACTIONAL_ID = "transactional-id"
-
-
-class Operation(StrEnum):
-    """What a right allows, as `kafka-acls` spells it."""
-
-    READ = "Read"
-    WRITE = "Write"
-    CREATE = "Create"
-    ALTER = "Alter"
-    DESCRIBE = "Describe"
-    DESCRIBE_CONFIGS = "DescribeConfigs"
-    ALTER_CONFIGS = "AlterConfigs"
-    IDEMPOTENT_WRITE = "IdempotentWrite"
-
-
-class Right(NamedTuple):
-    """One operation on one resource; `is_prefix`: on all whose names begin so."""
-
-    resource: Resource
-    name: str
-    operation: Operation
-    is_prefix: bool = False
-
-    def __str__(self) -> str:
-        """As in `READ on topic 'orders'`."""
-        return f"{self.operation.name} on {self.place}"
-
-    @property
-    def place(self) -> str:
-        """The resource in words."""
-        if self.resource is Resource.CLUSTER:
-            return "the cluster"
-        kind = "transactional id" if self.resource is Resource.TRANSACTIONAL_ID else self.resource
-        if self.name == "*":
-            return f"all {kind}s"
-        return f"{kind}s '{self.name}*'" if self.is_prefix else f"{kind} '{self.name}'"
-
-
 DENIALS = {
     TOPIC_AUTHORIZATION_FAILED: Resource.TOPIC,
     GROUP_AUTHORIZATION_FAILED: Resource.GROUP,
@@ -80,26 +30,6 @@ DENIALS = {
 # Brokers from 2.8 on are content with a right to write any topic: none of the topics that were to
 # be written may be, then.
 PRODUCING = Right(Resource.CLUSTER, CLUSTER_NAME, Operation.IDEMPOTENT_WRITE)
-
-
-def topic_right(operation: Operation, topic: str) -> Right:
-    """A right on one topic."""
-    return Right(Resource.TOPIC, topic, operation)
-
-
-def group_right(operation: Operation, group: str) -> Right:
-    """A right on one group."""
-    return Right(Resource.GROUP, group, operation)
-
-
-def cluster_right(operation: Operation) -> Right:
-    """A right on the cluster itself."""
-    return Right(Resource.CLUSTER, CLUSTER_NAME, operation)
-
-
-def transaction_right(operation: Operation, transactional_id: str) -> Right:
-    """A right on one transactional id."""
-    return Right(Resource.TRANSACTIONAL_ID, transactional_id, operation)
 
 
 def answer_error(

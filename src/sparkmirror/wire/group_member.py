@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.wire.access import Operation, answer_error, group_right
+from sparkmirror.mirror.permissions import Operation, group_right
+from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.blocking_client import Call, Calls
 from sparkmirror.wire.protocol.api_versions import (
     HEARTBEAT,

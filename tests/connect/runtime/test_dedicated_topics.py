@@ -12,7 +12,8 @@ from sparkmirror.connect.runtime import dedicated_topics
 from sparkmirror.connect.runtime.dedicated_topics import NOT_NEEDED, DedicatedTopics
 from sparkmirror.connect.runtime.mirror_maker import DedicatedMirror
 from sparkmirror.errors import TransportError
-from sparkmirror.wire.access import Operation, answer_error, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_right
+from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.protocol.error_codes import TOPIC_AUTHORIZATION_FAILED
 from tests.connect.fakes import FakeAdmin
 

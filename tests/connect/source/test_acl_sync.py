@@ -10,13 +10,14 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.source.acl_sync import AclSync
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.acls import AclOperation, PatternType, Permission, ResourceType
+from sparkmirror.mirror.permissions import Operation, cluster_right
 from sparkmirror.mirror.policy import (
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
     ReplicationPolicy,
 )
 from sparkmirror.types import FlowName
-from sparkmirror.wire.access import Operation, answer_error, cluster_right
+from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.admin.admin import AclRule, Admin
 from sparkmirror.wire.protocol.error_codes import broker_error
 from tests.connect.fakes import FakeAdmin

@@ -13,8 +13,9 @@ from sparkmirror.connect.storage.topic_admin import (
     ensure_internal_topics,
 )
 from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import Operation, answer_error, topic_right
+from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.admin.admin import Admin, ConfigChange, NewTopic, TopicSetting
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.protocol.error_codes import broker_error

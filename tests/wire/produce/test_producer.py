@@ -11,7 +11,8 @@ from sparkmirror.errors import BrokerError, RefusedError, TransportError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import Cluster
 from sparkmirror.wire.produce import transaction_manager
-from sparkmirror.wire.produce.producer import LAST_SEQUENCE, Parcel
+from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.produce.sequences import LAST_SEQUENCE
 from tests.wire.fake_broker import INIT_PRODUCER_ID, PRODUCE, Do, FakeCluster, Request, once
 from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, batch, flat, numbered
 

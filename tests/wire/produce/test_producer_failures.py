@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.errors import BrokerError, RefusedError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.producer import Parcel
+from sparkmirror.wire.produce.record_accumulator import Parcel
 from tests.wire.fake_broker import (
     INIT_PRODUCER_ID,
     PRODUCE,

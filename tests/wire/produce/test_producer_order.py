@@ -11,7 +11,7 @@ import pytest
 
 from sparkmirror.errors import BrokerError, RefusedError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.producer import Parcel
+from sparkmirror.wire.produce.record_accumulator import Parcel
 from sparkmirror.wire.produce.sequences import QUIET_SECONDS
 from tests.wire.fake_broker import INIT_PRODUCER_ID, PRODUCE, Do, FakeCluster, Request, once
 from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, batch, flat, numbered

@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
+from sparkmirror.batches.header import Buffer
 from sparkmirror.errors import RemoteProtocolError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.net.stream import Buffer
 from sparkmirror.wire.protocol.api_versions import PRODUCE
 from sparkmirror.wire.protocol.produce_messages import Produced, decode_produce, encode_produce
 from tests.wire.nonsense import read

@@ -17,19 +17,7 @@ from sparkmirror.config.config_def import (
     Type,
     positive_or_default,
 )
-from sparkmirror.config.keys.classes import (
-    BYTE_ARRAY_CONVERTER,
-    DEFAULT_CONFIG_PROPERTY_FILTER,
-    DEFAULT_GROUP_FILTER,
-    DEFAULT_POLICY,
-    DEFAULT_TOPIC_FILTER,
-    FORWARDING_ADMIN,
-    config_property_filter_class,
-    forwarding_admin_class,
-    group_filter_class,
-    policy_class,
-    topic_filter_class,
-)
+from sparkmirror.config.keys import classes
 from sparkmirror.config.keys.families import NO_CONVERSION, NO_CREATION, NO_JMX, NO_PREDICATES
 from sparkmirror.config.keys.security_keys import SECURITY_KEYS
 from sparkmirror.config.patterns.java_regex import compile_patterns
@@ -114,7 +102,13 @@ CONNECT_KEYS = Definition(
         key
         for part in ("key", "value", "header")
         for key in (
-            _unused(f"{part}.converter", CLASS, None, NO_CONVERSION, quiet=(BYTE_ARRAY_CONVERTER,)),
+            _unused(
+                f"{part}.converter",
+                CLASS,
+                None,
+                NO_CONVERSION,
+                quiet=(classes.BYTE_ARRAY_CONVERTER,),
+            ),
             _unused(f"{part}.converter.plugin.version", STRING, None, NO_PLUGINS),
         )
     ),
@@ -191,9 +185,9 @@ COMMON_KEYS = (
         Key(
             name="replication.policy.class",
             type=CLASS,
-            default=DEFAULT_POLICY,
-            convert=policy_class,
-            attribute="policy_class",
+            default=classes.DEFAULT_POLICY,
+            convert=classes.policy_class,
+            attribute="classes.policy_class",
             doc="How remote topics are named: `DefaultReplicationPolicy` puts the source alias in "
             "front, `IdentityReplicationPolicy` keeps the name; or a Python class "
             "`module:Class`.",
@@ -216,8 +210,8 @@ COMMON_KEYS = (
         Key(
             name="forwarding.admin.class",
             type=CLASS,
-            default=FORWARDING_ADMIN,
-            convert=forwarding_admin_class,
+            default=classes.FORWARDING_ADMIN,
+            convert=classes.forwarding_admin_class,
             doc="What creates topics, partitions and ACLs and alters topic configs: Kafka's own "
             "requests; or a Python class `module:Class`.",
         ),
@@ -261,8 +255,8 @@ _TOPICS_EXCLUDE = Key(
 _TOPIC_FILTER = Key(
     name="topic.filter.class",
     type=CLASS,
-    default=DEFAULT_TOPIC_FILTER,
-    convert=topic_filter_class,
+    default=classes.DEFAULT_TOPIC_FILTER,
+    convert=classes.topic_filter_class,
     doc="What reads `topics` and `topics.exclude`; or a Python class `module:Class`.",
 )
 _POLL_TIMEOUT = _unused(
@@ -289,8 +283,8 @@ SOURCE_KEYS = TOPIC_FILTER_KEYS + Definition(
     Key(
         name="config.property.filter.class",
         type=CLASS,
-        default=DEFAULT_CONFIG_PROPERTY_FILTER,
-        convert=config_property_filter_class,
+        default=classes.DEFAULT_CONFIG_PROPERTY_FILTER,
+        convert=classes.config_property_filter_class,
         doc="What reads `config.properties.exclude`; or a Python class `module:Class`.",
     ),
     _POLL_TIMEOUT,
@@ -344,8 +338,8 @@ CHECKPOINT_KEYS = Definition(
     Key(
         name="group.filter.class",
         type=CLASS,
-        default=DEFAULT_GROUP_FILTER,
-        convert=group_filter_class,
+        default=classes.DEFAULT_GROUP_FILTER,
+        convert=classes.group_filter_class,
         doc="What reads `groups` and `groups.exclude`; or a Python class `module:Class`.",
     ),
     _TOPIC_FILTER,

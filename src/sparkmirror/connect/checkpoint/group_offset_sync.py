@@ -17,10 +17,10 @@ from sparkmirror.connect.checkpoint.group_plans import TargetGroups, is_in_use, 
 from sparkmirror.connect.naming import some_names
 from sparkmirror.errors import DeniedError, KafkaError, told
 from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
-from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
+from sparkmirror.mirror.permissions import READ, Feature, Place, Resource, meanwhile
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import FlowName, TopicPartition
-from sparkmirror.wire.access import DENIALS, Resource, needing
+from sparkmirror.wire.access import DENIALS, needing
 
 log = logging.getLogger(__name__)
 

@@ -16,24 +16,25 @@ from sparkmirror.connect.entities import LoggerLevel
 ROOT = "root"
 OURS = "sparkmirror"
 CONNECT, MIRROR = "org.apache.kafka.connect.", "org.apache.kafka.connect.mirror."
-# Connect's loggers, and who does their work here.
+OWN = "sparkmirror.connect."
+# Connect's loggers, and what does their work here.
 ALIASES = {
     "org.apache.kafka.clients": "sparkmirror.wire",
-    f"{CONNECT}runtime.distributed.DistributedHerder": "sparkmirror.connect.runtime.herder_loop",
-    f"{CONNECT}runtime.distributed.WorkerCoordinator": "sparkmirror.connect.group.worker_group_member",
+    f"{CONNECT}runtime.distributed.DistributedHerder": f"{OWN}runtime.herder_loop",
+    f"{CONNECT}runtime.distributed.WorkerCoordinator": f"{OWN}group.worker_group_member",
     f"{CONNECT}runtime.rest.RestServer": "sparkmirror.rest",
-    f"{CONNECT}runtime.Worker": "sparkmirror.connect.runtime.worker_connector",
-    f"{CONNECT}storage.KafkaConfigBackingStore": "sparkmirror.connect.storage.config_backing_store",
-    f"{CONNECT}storage.KafkaOffsetBackingStore": "sparkmirror.connect.storage.offset_backing_store",
-    f"{CONNECT}storage.KafkaStatusBackingStore": "sparkmirror.connect.storage.status_backing_store",
-    f"{MIRROR}CheckpointStore": "sparkmirror.connect.checkpoint.checkpoint_topic",
-    f"{MIRROR}MirrorCheckpointConnector": "sparkmirror.connect.checkpoint.mirror_checkpoint_connector",
-    f"{MIRROR}MirrorCheckpointTask": "sparkmirror.connect.checkpoint.group_offset_sync",
-    f"{MIRROR}MirrorHeartbeatConnector": "sparkmirror.connect.heartbeat.mirror_heartbeat_connector",
-    f"{MIRROR}MirrorSourceConnector": "sparkmirror.connect.source.mirror_source_connector",
+    f"{CONNECT}runtime.Worker": f"{OWN}runtime.worker_connector",
+    f"{CONNECT}storage.KafkaConfigBackingStore": f"{OWN}storage.config_backing_store",
+    f"{CONNECT}storage.KafkaOffsetBackingStore": f"{OWN}storage.offset_backing_store",
+    f"{CONNECT}storage.KafkaStatusBackingStore": f"{OWN}storage.status_backing_store",
+    f"{MIRROR}CheckpointStore": f"{OWN}checkpoint.checkpoint_topic",
+    f"{MIRROR}MirrorCheckpointConnector": f"{OWN}checkpoint.mirror_checkpoint_connector",
+    f"{MIRROR}MirrorCheckpointTask": f"{OWN}checkpoint.group_offset_sync",
+    f"{MIRROR}MirrorHeartbeatConnector": f"{OWN}heartbeat.mirror_heartbeat_connector",
+    f"{MIRROR}MirrorSourceConnector": f"{OWN}source.mirror_source_connector",
     f"{MIRROR}MirrorSourceTask": "sparkmirror.spark",
-    f"{MIRROR}OffsetSyncStore": "sparkmirror.connect.checkpoint.offset_translator",
-    f"{MIRROR}Scheduler": "sparkmirror.connect.scheduler",
+    f"{MIRROR}OffsetSyncStore": f"{OWN}checkpoint.offset_translator",
+    f"{MIRROR}Scheduler": f"{OWN}scheduler",
 }
 LIBRARIES = frozenset(
     ("asyncio", "botocore", "httpcore", "httpx", "kafka", "py4j", "pyspark", "urllib3", "uvicorn")

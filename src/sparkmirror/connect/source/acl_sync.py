@@ -21,10 +21,9 @@ from sparkmirror.mirror.acls import (
     ResourceType,
     plan_acls,
 )
-from sparkmirror.mirror.permissions import ALTER, DESCRIBE, Feature, Place, meanwhile
+from sparkmirror.mirror.permissions import ALTER, DESCRIBE, Feature, Operation, Place, meanwhile
 from sparkmirror.mirror.policy import ReplicationPolicy
 from sparkmirror.types import FlowName
-from sparkmirror.wire.access import Operation
 from sparkmirror.wire.admin.admin import AclRule, Admin
 
 log = logging.getLogger(__name__)

@@ -22,12 +22,12 @@ from sparkmirror.mirror.permissions import (
     CREATE,
     DESCRIBE_CONFIGS,
     Feature,
+    Operation,
     Place,
     meanwhile,
 )
 from sparkmirror.mirror.policy import ReplicationPolicy
 from sparkmirror.mirror.topics import TopicPlan, creation_configs, plan_topics
-from sparkmirror.wire.access import Operation
 from sparkmirror.wire.admin.admin import Admin, ConfigChange, NewTopic
 from sparkmirror.wire.protocol.error_codes import INVALID_REPLICATION_FACTOR
 

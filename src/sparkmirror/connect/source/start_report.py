@@ -1,6 +1,6 @@
 """Tells at which positions the partitions of a flow begin, and refuses those that begin afresh.
 
-Runs on: worker. The copy tasks decide by the same facts when they start (spark/copy/copy_partition).
+Runs on: worker. The copy tasks decide by the same facts at their start (spark/copy/copy_partition).
 """
 
 from __future__ import annotations

@@ -22,8 +22,9 @@ from sparkmirror.batches.records import Record, decode
 from sparkmirror.batches.transactions import AbortedTransactions
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import DeniedError, KafkaError, TransportError
+from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import Operation, answer_error, topic_right
+from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.network_client import Cluster
 from sparkmirror.wire.fetch.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.fetch.leader_epochs import EpochRows

@@ -1,6 +1,6 @@
 """Connect's offsets topic: where each partition's position is kept, on the target cluster.
 
-Runs on: worker. The copy tasks write it (spark/offsets/positions); this creates it and reads it back.
+Runs on: worker. The copy tasks write it (spark/offsets/positions); this creates it and reads it.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import Cluster
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.event_loop import READ, Loop
-from sparkmirror.wire.produce.producer import Parcel, Producer
+from sparkmirror.wire.produce.producer import Producer
+from sparkmirror.wire.produce.record_accumulator import Parcel
 from sparkmirror.wire.protocol.error_codes import error_code
 
 log = logging.getLogger(__name__)

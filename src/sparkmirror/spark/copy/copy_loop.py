@@ -46,7 +46,8 @@ from sparkmirror.wire.fetch.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.event_loop import Loop
-from sparkmirror.wire.produce.producer import InPlace, Parcel, Producer
+from sparkmirror.wire.produce.producer import Producer
+from sparkmirror.wire.produce.record_accumulator import InPlace, Parcel
 
 log = logging.getLogger(__name__)
 

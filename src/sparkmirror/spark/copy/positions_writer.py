@@ -16,7 +16,8 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import Cluster
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.event_loop import Loop
-from sparkmirror.wire.produce.producer import InPlace, Parcel, Producer
+from sparkmirror.wire.produce.producer import Producer
+from sparkmirror.wire.produce.record_accumulator import InPlace, Parcel
 
 
 class PositionsWriter:

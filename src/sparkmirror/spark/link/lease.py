@@ -3,8 +3,8 @@
 Runs on: executor and worker. A worker that is frozen, or cut off from its cluster, loses the lead
 to another one, which copies the same partitions. Its tasks must hold still by then, and one that
 was frozen too must not send another byte when it wakes up. A task that is lent time again
-continues: the worker lends only to tasks of its own tenure (`connect/group/worker_group_member`), in which there
-was no other leader.
+continues: the worker lends only to tasks of its own tenure (`connect/group/worker_group_member`),
+in which there was no other leader.
 
     task                          worker
     renew, at=its clock  ------>  how long it leads for sure, counted from when it asked

@@ -15,7 +15,8 @@ from sparkmirror.config.clients import ProducerConfig
 from sparkmirror.errors import BrokerError, DeniedError, KafkaError, told_if_denied
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import Cluster
-from sparkmirror.wire.produce.producer import Parcel, Producer
+from sparkmirror.wire.produce.producer import Producer
+from sparkmirror.wire.produce.record_accumulator import Parcel
 
 log = logging.getLogger(__name__)
 

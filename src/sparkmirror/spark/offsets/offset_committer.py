@@ -12,7 +12,8 @@ from sparkmirror.errors import MirrorError
 from sparkmirror.spark.offsets.offset_sync_emitter import Translations
 from sparkmirror.spark.offsets.positions import Positions
 from sparkmirror.wire.net.event_loop import Loop
-from sparkmirror.wire.produce.producer import Parcel, Producer
+from sparkmirror.wire.produce.producer import Producer
+from sparkmirror.wire.produce.record_accumulator import Parcel
 
 log = logging.getLogger(__name__)
 

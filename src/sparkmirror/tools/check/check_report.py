@@ -11,8 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from sparkmirror.connect.naming import some_names
-from sparkmirror.mirror.permissions import Need
-from sparkmirror.wire.access import Resource, Right
+from sparkmirror.mirror.permissions import Need, Resource, Right
 
 # Why nothing is known of the rights on a cluster; its own checks say more.
 NO_CONNECTION = "no connection"

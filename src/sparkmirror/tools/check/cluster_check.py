@@ -24,7 +24,7 @@ from sparkmirror.connect.start_checks import (
 )
 from sparkmirror.errors import KafkaError, MirrorError, UnsupportedVersionError
 from sparkmirror.mirror.filters import make_topic_filter
-from sparkmirror.mirror.permissions import EITHER, EXISTS, NEW_BROKERS, REMOTE_EXISTS, Place
+from sparkmirror.mirror.permissions import EITHER, EXISTS, NEW_BROKERS, REMOTE_EXISTS, Place, Right
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.tools.check.check_report import (
@@ -44,7 +44,7 @@ from sparkmirror.tools.check.required_permissions import (
     wanted_by_source,
     wanted_by_worker,
 )
-from sparkmirror.wire.access import Right, grant_command
+from sparkmirror.wire.access import grant_command
 from sparkmirror.wire.admin.permission_probe import NotToldError, RightsProbe
 from sparkmirror.wire.client.reachability import (
     AdvertisedError,

@@ -13,10 +13,19 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.mirror_configs import CheckpointConfig, HeartbeatConfig, SourceConfig
 from sparkmirror.config.own_offsets import with_own_offsets
 from sparkmirror.config.worker_config import WorkerConfig
-from sparkmirror.mirror.permissions import READ, WRITE, Feature, Need, Place, needs_of
+from sparkmirror.mirror.permissions import (
+    CLUSTER_NAME,
+    READ,
+    WRITE,
+    Feature,
+    Need,
+    Place,
+    Resource,
+    Right,
+    needs_of,
+)
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
 from sparkmirror.mirror.translation.offset_map_chunks import offset_map_topic
-from sparkmirror.wire.access import CLUSTER_NAME, Resource, Right
 
 RESOURCES = {
     Place.GROUPS: Resource.GROUP,

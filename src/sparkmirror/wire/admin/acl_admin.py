@@ -13,7 +13,7 @@ from kafka.protocol.admin import CreateAclsRequest, DescribeAclsRequest
 
 from sparkmirror.errors import BrokerError
 from sparkmirror.mirror.admin_types import AclRule
-from sparkmirror.wire.access import Operation, cluster_right
+from sparkmirror.mirror.permissions import Operation, cluster_right
 from sparkmirror.wire.admin.admin_client import AdminClient, in_parts
 from sparkmirror.wire.protocol.error_codes import SECURITY_DISABLED
 

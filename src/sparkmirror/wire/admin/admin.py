@@ -15,8 +15,8 @@ from kafka.protocol.metadata import MetadataRequest
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.mirror.admin_types import AclRule, ConfigChange, NewTopic
+from sparkmirror.mirror.permissions import Operation, Right, topic_right
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import Operation, Right, topic_right
 from sparkmirror.wire.admin.acl_admin import AclAdmin
 from sparkmirror.wire.admin.admin_client import in_parts
 from sparkmirror.wire.admin.config_admin import ConfigAdmin, TopicSetting

@@ -18,7 +18,8 @@ from kafka.protocol.metadata import MetadataRequest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
-from sparkmirror.wire.access import Right, answer_error
+from sparkmirror.mirror.permissions import Right
+from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.reachability import (
     AdvertisedError,
     ask_for_brokers,

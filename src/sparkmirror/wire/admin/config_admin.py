@@ -16,7 +16,7 @@ from kafka.protocol.admin import (
 
 from sparkmirror.errors import BrokerError
 from sparkmirror.mirror.admin_types import ConfigChange
-from sparkmirror.wire.access import Operation, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.wire.admin.admin_client import AdminClient, in_parts
 
 TOPIC = 2

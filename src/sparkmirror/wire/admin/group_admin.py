@@ -17,8 +17,8 @@ from kafka.protocol.consumer import ListOffsetsRequest, OffsetCommitRequest, Off
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.permissions import Operation, group_right, topic_right
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import Operation, group_right, topic_right
 from sparkmirror.wire.admin.broker_routed_admin import OwnerAdmin, may_pass
 from sparkmirror.wire.protocol.error_codes import (
     GROUP_ID_NOT_FOUND,

@@ -25,7 +25,8 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest, ProduceRequest
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.wire.access import DENIALS, Operation, Resource, Right
+from sparkmirror.mirror.permissions import Operation, Resource, Right
+from sparkmirror.wire.access import DENIALS
 from sparkmirror.wire.admin.admin_client import in_parts
 from sparkmirror.wire.admin.group_admin import GroupAdmin
 

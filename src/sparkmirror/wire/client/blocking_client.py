@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sparkmirror.batches.header import Buffer
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import KafkaError, TransportError
-from sparkmirror.wire.access import Operation, answer_error, group_right, transaction_right
+from sparkmirror.mirror.permissions import Operation, group_right, transaction_right
+from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.network_client import Cluster
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.net.event_loop import Loop
-from sparkmirror.wire.net.stream import Buffer
 from sparkmirror.wire.protocol.api_versions import FIND_COORDINATOR, Api
 from sparkmirror.wire.protocol.group_messages import (
     decode_find_coordinator,

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import DENIALS, Operation, answer_error, topic_right
+from sparkmirror.wire.access import DENIALS, answer_error
 from sparkmirror.wire.client.backoff import retry_seconds
 from sparkmirror.wire.client.network_client import Cluster
 from sparkmirror.wire.fetch.leader_epochs import EpochHistory

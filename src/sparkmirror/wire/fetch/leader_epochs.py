@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from sparkmirror.errors import KafkaError, RemoteProtocolError
+from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import Operation, answer_error, topic_right
+from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.broker_questions import BrokerQuestions
 from sparkmirror.wire.client.network_client import Cluster
 from sparkmirror.wire.net.connection import Connection

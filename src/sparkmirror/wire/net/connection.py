@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from sparkmirror.batches.header import Buffer
 from sparkmirror.errors import KafkaError, MirrorError, RemoteProtocolError, TransportError
 from sparkmirror.wire.net.buffer_pool import BufferPool, Lease
 from sparkmirror.wire.net.event_loop import READ, WRITE, Loop, Timer
@@ -24,7 +25,7 @@ from sparkmirror.wire.net.frames import (
 from sparkmirror.wire.net.line_estimate import LONG_SECONDS
 from sparkmirror.wire.net.outages import SilentError
 from sparkmirror.wire.net.pending_requests import Held, OnAnswer, Waiting
-from sparkmirror.wire.net.stream import Buffer, Stream
+from sparkmirror.wire.net.stream import Stream
 from sparkmirror.wire.protocol.api_versions import Api, ApiVersions
 
 # A broker that has just accepted us, or is busy, takes its time: only the fastest of some counts.

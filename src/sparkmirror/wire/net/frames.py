@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from sparkmirror.wire.net.stream import Buffer
+from sparkmirror.batches.header import Buffer
 
 # An answer's size and correlation id.
 FRAME = struct.Struct(">ii")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from sparkmirror.batches.header import Buffer
 from sparkmirror.errors import KafkaError
 from sparkmirror.wire.net.buffer_pool import Lease
-from sparkmirror.wire.net.stream import Buffer
 
 OnAnswer = Callable[[memoryview, Lease | None], None]
 

@@ -10,10 +10,9 @@ import socket
 from collections.abc import Sequence
 from typing import Protocol
 
+from sparkmirror.batches.header import Buffer
 from sparkmirror.errors import TransportError
 from sparkmirror.wire.net.event_loop import WRITE
-
-Buffer = bytes | bytearray | memoryview
 
 # Linux takes at most 1024 pieces in one writev.
 MOST_PIECES = 1000

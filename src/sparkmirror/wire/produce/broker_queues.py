@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from math import inf
 
 from sparkmirror.errors import BrokerError, DeniedError, KafkaError
+from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import PRODUCING, Operation, answer_error, topic_right
+from sparkmirror.wire.access import PRODUCING, answer_error
 from sparkmirror.wire.client.network_client import Cluster
 from sparkmirror.wire.fetch.silence import silence
 from sparkmirror.wire.net.connection import Connection

@@ -35,38 +35,27 @@ from sparkmirror.wire.client.network_client import Cluster
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.produce.broker_queues import Lane, Lanes
 from sparkmirror.wire.produce.record_accumulator import (
-    InPlace,
     Join,
     Owner,
     Parcel,
     Partition,
     keep_apart,
 )
-from sparkmirror.wire.produce.sequences import (
-    FORGOTTEN,
-    LAST_SEQUENCE,
-    QUIET_SECONDS,
-    Sequences,
-    Stamp,
-)
+from sparkmirror.wire.produce.sequences import FORGOTTEN, QUIET_SECONDS, Sequences, Stamp
+from sparkmirror.wire.protocol import error_codes as codes
 from sparkmirror.wire.protocol import produce_messages
 from sparkmirror.wire.protocol.api_versions import PRODUCE
-from sparkmirror.wire.protocol.error_codes import (
-    DUPLICATE_SEQUENCE_NUMBER,
-    INVALID_PRODUCER_EPOCH,
-    OUT_OF_ORDER_SEQUENCE_NUMBER,
-    UNKNOWN_PRODUCER_ID,
-    error_code,
-)
-
-__all__ = ["LAST_SEQUENCE", "InPlace", "Owner", "Parcel", "Producer"]
 
 # A broker remembers the last five batches of a producer: more in flight could not be told apart.
 MOST_IN_FLIGHT = 5
 # Enough to keep a broker busy; a batch larger than this goes alone.
 REQUEST_BYTES = 1 << 20
-STORED = (0, DUPLICATE_SEQUENCE_NUMBER)
-LOST_STATE = (OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID, INVALID_PRODUCER_EPOCH)
+STORED = (0, codes.DUPLICATE_SEQUENCE_NUMBER)
+LOST_STATE = (
+    codes.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    codes.UNKNOWN_PRODUCER_ID,
+    codes.INVALID_PRODUCER_EPOCH,
+)
 
 Sent = list[tuple[Partition, Parcel]]
 
@@ -311,7 +300,7 @@ class Producer:
 
     def _mark_failed(self, partition: Partition, parcel: Parcel, error: BrokerError) -> bool:
         """Send nothing more of it; tells whether the owner has to decide about the batch."""
-        row = error_code(error.code)
+        row = codes.error_code(error.code)
         is_first = partition.failed is None and bool(partition.sent)
         is_oldest = is_first and partition.sent[0] is parcel
         if row.refresh:

@@ -21,14 +21,9 @@ from typing import NoReturn, TypeVar
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
+from sparkmirror.mirror.permissions import Operation, Right, topic_right, transaction_right
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import (
-    Operation,
-    Right,
-    answer_error,
-    topic_right,
-    transaction_right,
-)
+from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.backoff import retry_seconds
 from sparkmirror.wire.client.blocking_client import Calls
 from sparkmirror.wire.client.leaders import Leader

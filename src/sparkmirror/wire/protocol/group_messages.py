@@ -10,8 +10,8 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from sparkmirror.batches.header import Buffer
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.net.stream import Buffer
 from sparkmirror.wire.protocol.messages import encode_string, parsing
 
 GROUP, TRANSACTION = 0, 1

@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+from sparkmirror.batches.header import Buffer
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.net.stream import Buffer
 from sparkmirror.wire.protocol.messages import UNREADABLE, encode_string, unreadable
 
 WITH_DETAILS = 8

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Sequence
 
+from sparkmirror.batches.header import Buffer
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.wire.net.event_loop import READ, WRITE
-from sparkmirror.wire.net.stream import Buffer, HungUp, PlainStream
+from sparkmirror.wire.net.stream import HungUp, PlainStream
 from sparkmirror.wire.tls.tls_context import Context
 from sparkmirror.wire.tls.tls_failures import explain_handshake, explain_later, explain_silence
 from sparkmirror.wire.tls.tls_suites import SuiteRefused
