@@ -20,7 +20,7 @@ from sparkmirror.config.keys.not_yet import (
 from sparkmirror.config.mm2_keys import MM2_KEYS
 from sparkmirror.config.worker_config import WORKER_KEYS
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 KNOWN = MIRROR_KEYS + FRAMEWORK_KEYS + WORKER_KEYS + MM2_KEYS
 
 

@@ -187,7 +187,7 @@ COMMON_KEYS = (
             type=CLASS,
             default=classes.DEFAULT_POLICY,
             convert=classes.policy_class,
-            attribute="classes.policy_class",
+            attribute="policy_class",
             doc="How remote topics are named: `DefaultReplicationPolicy` puts the source alias in "
             "front, `IdentityReplicationPolicy` keeps the name; or a Python class "
             "`module:Class`.",

@@ -58,8 +58,7 @@ WAITING_BYTES = 8 << 20
 # each costs more, because what the kernel copies in between drives our own data out of the cache.
 BUSY_BYTES = 3 << 20
 REST_SECONDS = 0.002
-# Connections to every target broker: see wire/produce/broker_queues.
-TARGET_LINES = 2
+TARGET_LINES = 2  # to every target broker: see wire/produce/broker_queues
 # Receive buffers in use, whatever holds them: no fetch of a session leaves beyond this.
 LEASED_BYTES = 96 << 20
 STUCK_BYTES = 32 << 20  # of partitions that are stuck: so many do not count
