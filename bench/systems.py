@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.cases import MM2_TUNED, SPARKMIRROR
 from bench.process_tree import ProcessTree
-from sparkmirror.embedded import MirrorMaker
+from sparkmirror.embedded import GenuineMirrorMaker
 from sparkmirror.embedded.java import SERVER_JVM_ARGS, store_properties
 from sparkmirror.embedded.process import log_tail, start_child
 from sparkmirror.errors import MirrorError
@@ -121,5 +121,5 @@ def running_mirror(system: str, flow: Flow, folder: Path) -> Iterator[Mirror]:
         finally:
             child.stop(STOP_SECONDS)
     else:
-        with MirrorMaker(properties, folder, jvm_args=MM2_JVM_ARGS) as maker:
+        with GenuineMirrorMaker(properties, folder, jvm_args=MM2_JVM_ARGS) as maker:
             yield Mirror(maker.pid, maker.log_path, started_at, ProcessTree(maker.pid))

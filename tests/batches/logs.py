@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sparkmirror.batches.codecs import Codec
 from sparkmirror.batches.header import read_header
-from sparkmirror.batches.outgoing import ForwardRules, Outgoing, Plan
+from sparkmirror.batches.outgoing import ForwardRules, OutgoingBatch, Plan
 from sparkmirror.batches.records import Record, decode
 from tests.batches.sources import SourceBatch, marker, message, wrapper
 
@@ -154,7 +154,7 @@ class SourceLog:
         ]
 
 
-def upstream_offsets(batch: Outgoing) -> list[int]:
+def upstream_offsets(batch: OutgoingBatch) -> list[int]:
     """List the upstream offset of every record of a batch."""
     if batch.runs is None:
         return list(range(batch.first_offset, batch.last_offset + 1))
@@ -166,7 +166,7 @@ def mirrored(plan: Plan) -> list[Record]:
     return [record for batch in plan.batches for record in checked_records(batch)]
 
 
-def checked_records(batch: Outgoing) -> list[Record]:
+def checked_records(batch: OutgoingBatch) -> list[Record]:
     """Decode one stamped batch after checking everything that the target relies on."""
     header = read_header(batch.view)
     assert (header.base_offset, bytes(batch.view[12:16])) == (0, b"\xff\xff\xff\xff")

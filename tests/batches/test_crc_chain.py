@@ -16,7 +16,7 @@ from tests.batches.test_bounds import tiny
 COUNT = 40
 
 
-def run_of(data: bytearray) -> singles.Run:
+def run_of(data: bytearray) -> singles.SingleRun:
     view = memoryview(data)
     (run,) = singles.find_runs(view, find_batches(view)[0], ForwardRules())
     return run

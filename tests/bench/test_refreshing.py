@@ -87,7 +87,7 @@ class FakeMirror:
 
     def __init__(self, started_at: float) -> None:
         self.started_at = started_at
-        self.tree = cast(ProcessTree, FakeTree())
+        self.tree = cast("ProcessTree", FakeTree())
         self.log_path = Path("mm2.log")
 
     def require_running(self) -> None:
@@ -106,7 +106,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_chain_is_looked_at_link_by_link(clock: list[float]) -> None:
     looks = Looks()
     chains = [looks.chain("topics_s", "configs_s"), looks.chain("records_s")]
-    measures = watch(cast(Mirror, FakeMirror(99.0)), chains)
+    measures = watch(cast("Mirror", FakeMirror(99.0)), chains)
     assert [looks.log.count(name) for name in ("topics_s", "configs_s", "records_s")] == [3, 3, 3]
     assert looks.log.index("configs_s") > 2 * 2
     assert measures["topics_s"] == measures["records_s"] == pytest.approx(1.4)
@@ -116,7 +116,7 @@ def test_a_chain_is_looked_at_link_by_link(clock: list[float]) -> None:
 
 @pytest.mark.usefixtures("clock")
 def test_a_run_that_does_not_end_is_given_up_with_what_is_missing() -> None:
-    mirror = cast(Mirror, FakeMirror(started_at=-501.0))
+    mirror = cast("Mirror", FakeMirror(started_at=-501.0))
     with pytest.raises(TimeoutError, match=r"after 600 s: topics_s, records_s; see mm2\.log"):
         watch(mirror, [[("topics_s", lambda: False)], [("records_s", lambda: False)]])
 

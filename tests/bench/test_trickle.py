@@ -45,8 +45,8 @@ def test_all_systems_run_twice_and_one_that_fails_does_not_come_again(
         return [{"p99_ms": 9.0 - visit}]
 
     monkeypatch.setattr(latency, "run_latency", run)
-    case = cast(LatencyCase, CASES["latency-1000"])
-    with prepared_latency(cast(Stage, None), case, ["a", "b", "c"]) as tell:
+    case = cast("LatencyCase", CASES["latency-1000"])
+    with prepared_latency(cast("Stage", None), case, ["a", "b", "c"]) as tell:
         assert runs == [("a", 0), ("b", 0), ("c", 0), ("a", 1), ("c", 1)]
         assert tell("a") == tell("c") == [{"p99_ms": 9.0}, {"p99_ms": 8.0}]
         with pytest.raises(MirrorError, match="b failed"):

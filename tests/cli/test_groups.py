@@ -17,7 +17,7 @@ from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
 from sparkmirror.mirror.translation.offset_map_chunks import ChunkKey, ChunkStart, offset_map_topic
 from sparkmirror.mirror.translation.offset_map_writer import OffsetMapWriter
-from sparkmirror.tools.groups.offset_sync import Outcome, SyncRow
+from sparkmirror.tools.groups.offset_sync import SyncOutcome, SyncRow
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.group_admin import GroupAdmin
 from tests.clusters import Record, create_topic, produce, unique_name
@@ -176,12 +176,12 @@ class Scripted:
 @pytest.mark.parametrize(
     ("steps", "complete", "tables", "complaints"),
     [
-        ([[SyncRow("g", Outcome.KEPT)]] * 3, True, 1, 0),
-        ([[SyncRow("g", Outcome.WRITTEN)]] * 3, True, 3, 0),
-        ([[SyncRow("g", Outcome.NOT_WRITTEN, "a")]] * 3, False, 1, 0),
-        ([[SyncRow("g", Outcome.NOT_WRITTEN, why)] for why in "aab"], False, 2, 0),
+        ([[SyncRow("g", SyncOutcome.KEPT)]] * 3, True, 1, 0),
+        ([[SyncRow("g", SyncOutcome.WRITTEN)]] * 3, True, 3, 0),
+        ([[SyncRow("g", SyncOutcome.NOT_WRITTEN, "a")]] * 3, False, 1, 0),
+        ([[SyncRow("g", SyncOutcome.NOT_WRITTEN, why)] for why in "aab"], False, 2, 0),
         ([KafkaError("x"), KafkaError("x"), KafkaError("y")], False, 0, 2),
-        ([KafkaError("x"), [SyncRow("g", Outcome.WRITTEN)]], True, 1, 1),
+        ([KafkaError("x"), [SyncRow("g", SyncOutcome.WRITTEN)]], True, 1, 1),
     ],
     ids=["kept", "written", "same failure", "other failure", "errors", "recovered"],
 )

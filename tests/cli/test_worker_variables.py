@@ -13,7 +13,7 @@ import pytest
 
 from sparkmirror.cli import worker
 from sparkmirror.config.files.providers import JAVA_PACKAGE
-from sparkmirror.config.worker.log_variables import LoggerLevel
+from sparkmirror.config.worker.log_variables import LevelVariable
 from sparkmirror.config.worker.worker_file import load_worker_variables
 from tests.config.worker_files import SMALLEST
 
@@ -170,7 +170,7 @@ def test_levels_of_variables_are_set() -> None:
 @pytest.mark.usefixtures("levels")
 def test_option_is_stronger_than_the_roots_level() -> None:
     before = logging.getLogger("sparkmirror").level
-    levels = [LoggerLevel("root", "OFF"), LoggerLevel("sparkmirror.wire", "DEBUG")]
+    levels = [LevelVariable("root", "OFF"), LevelVariable("sparkmirror.wire", "DEBUG")]
     worker._set_levels(levels, but_root=True)
     assert logging.getLogger("sparkmirror").level == before
     assert logging.getLogger("sparkmirror.wire").level == logging.DEBUG

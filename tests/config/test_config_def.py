@@ -11,8 +11,8 @@ from sparkmirror.config.config_def import (
     BadValue,
     Definition,
     Key,
+    KeySupport,
     Secret,
-    Status,
     Type,
     parse_value,
 )
@@ -142,7 +142,7 @@ def test_default_stands_in_for_a_bad_value() -> None:
     ids=["set", "set-to-default", "set-to-a-quiet-value"],
 )
 def test_key_without_effect_is_explained_once_it_is_set(text: str, told: bool) -> None:
-    row = key("k", default="7", status=Status.EXPLAINED, reason="there is none", quiet=("9",))
+    row = key("k", default="7", status=KeySupport.EXPLAINED, reason="there is none", quiet=("9",))
     findings = Findings("file")
     Definition(row).parse({"k": text}, findings)
     assert findings.warnings == (("file: k: has no effect: there is none",) if told else ())

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
-from sparkmirror.connect.storage.offset_backing_store import OffsetStore, StoredPosition
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.mirror.permissions import Operation
-from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.task_runner import TaskRunner, TaskState
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.admin import (
@@ -182,14 +182,14 @@ class FakeTask:
         self.numbers: dict[str, Any] = {}
         self.records = 0
         self.bytes = 0
-        self.sent: list[Message] = []
+        self.sent: list[LinkMessage] = []
         self.started = 0
         self.stopped = False
 
     def start(self) -> None:
         self.started += 1
 
-    def send(self, message: Message) -> None:
+    def send(self, message: LinkMessage) -> None:
         self.sent.append(message)
 
     def restart(self) -> None:
@@ -227,20 +227,20 @@ class FakeStore:
         }
 
 
-class Connector(SourceConnector):
+class Connector(MirrorSourceConnector):
     """The real one over fakes."""
 
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(make_flow(folder, settings))
         self.source, self.target, self.store = FakeAdmin(), FakeAdmin(), FakeStore()
-        self._admins = [cast(Admin, self.source), cast(Admin, self.target)]
+        self._admins = [cast("Admin", self.source), cast("Admin", self.target)]
         self._use(*self._admins)
-        self._store = cast(OffsetStore, self.store)
+        self._store = cast("KafkaOffsetBackingStore", self.store)
 
     @property
     def fake_tasks(self) -> list[FakeTask]:
         """What `tasks` really holds."""
-        return cast(list[FakeTask], self.tasks)
+        return cast("list[FakeTask]", self.tasks)
 
     def _new_task(self, at: int) -> TaskRunner:
-        return cast(TaskRunner, FakeTask(f"a->b|MirrorSourceConnector-{at}"))
+        return cast("TaskRunner", FakeTask(f"a->b|MirrorSourceConnector-{at}"))

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import cast
 
 from sparkmirror.batches.records import Record
-from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointLog
-from sparkmirror.connect.checkpoint.group_offset_sync import GroupSync
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
-from sparkmirror.connect.checkpoint.offset_translator import Translator
+from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointTopic
+from sparkmirror.connect.checkpoint.group_offset_sync import GroupOffsetSync
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
+from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator
 from sparkmirror.connect.checkpoint.translation_reader import TranslationReader
-from sparkmirror.connect.storage.record_producer import KeyValueTime, OnDone, RecordWriter
+from sparkmirror.connect.storage.record_producer import KeyValueTime, OnDone, RecordProducer
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
 from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.admin.group_admin import GroupAdmin, GroupListing, GroupOffset, GroupState
+from sparkmirror.wire.admin.group_admin import DescribedGroup, GroupAdmin, GroupOffset, ListedGroup
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_MEMBER_ID, broker_error
 from tests.connect.fakes import FakeAdmin
 from tests.flows import make_flow
@@ -56,18 +56,18 @@ class FakeGroups(FakeAdmin):
     def remove(self, group: str) -> None:
         del self.states[group], self.offsets[group]
 
-    def list_groups(self) -> list[GroupListing]:
-        return [GroupListing(group, "consumer", state, "") for group, state in self.states.items()]
+    def list_groups(self) -> list[ListedGroup]:
+        return [ListedGroup(group, "consumer", state, "") for group, state in self.states.items()]
 
-    def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupState]:
+    def describe_groups(self, group_ids: Iterable[str]) -> dict[str, DescribedGroup]:
         groups = tuple(group_ids)
         self.asked.append(("states", groups))
         found = {group: self._describe(group) for group in groups}
         self.states |= dict.fromkeys(self.joining & self.states.keys(), "Stable")
         return found
 
-    def _describe(self, group: str) -> GroupState:
-        return GroupState(self.states.get(group, "Dead"), self.errors.get(group))
+    def _describe(self, group: str) -> DescribedGroup:
+        return DescribedGroup(self.states.get(group, "Dead"), self.errors.get(group))
 
     def committed_offsets(self, group_ids: Iterable[str]) -> dict[str, Offsets | KafkaError]:
         groups = tuple(group_ids)
@@ -187,7 +187,7 @@ class PassingTime:
         return self.now - before
 
 
-class Checkpoints(CheckpointConnector):
+class Checkpoints(MirrorCheckpointConnector):
     """The real connector of a flow a->b over fakes."""
 
     def __init__(
@@ -201,20 +201,20 @@ class Checkpoints(CheckpointConnector):
         super().__init__(flow, partner_problem=partner_problem)
         self.source, self.target, self.writer = FakeGroups(), FakeGroups(), FakeWriter()
         self.syncs, self.map = FakeFollower("syncs"), FakeFollower("map")
-        self._admins = [cast(GroupAdmin, self.source), cast(GroupAdmin, self.target)]
+        self._admins = [cast("GroupAdmin", self.source), cast("GroupAdmin", self.target)]
         self._source, self._target = self._admins
-        self._group_sync = GroupSync(self._flow, self.target)
+        self._group_sync = GroupOffsetSync(self._flow, self.target)
         self.time = PassingTime()
         self._reader = TranslationReader(self._flow, self.time.rest, lambda: self.time.now)
-        self._writer = cast(RecordWriter, self.writer)
+        self._writer = cast("RecordProducer", self.writer)
         self._offsets._writer = self._writer
-        self._log = CheckpointLog(
+        self._log = CheckpointTopic(
             self._log.topic, "MirrorCheckpointConnector", self.writer, self._offsets
         )
 
     def make_ready(self) -> None:
         """As after reading an empty checkpoints topic."""
-        self._translator = Translator(self.syncs, self.map, must_read_to_end=False)
+        self._translator = OffsetTranslator(self.syncs, self.map, must_read_to_end=False)
 
     def add_sync(self, tp: TopicPartition, upstream: int, downstream: int) -> None:
         """A record of the offset-syncs topic."""

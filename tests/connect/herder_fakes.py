@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import cast
 
 from sparkmirror.config.worker.worker_file import WorkerFile, parse_worker_file
-from sparkmirror.connect.entities import Json, State
-from sparkmirror.connect.runtime.herder import WorkerHerder
-from sparkmirror.connect.runtime.herder_loop import Crew
-from sparkmirror.connect.runtime.running import RUNNING, View
-from sparkmirror.connect.runtime.status_publisher import Identity
-from sparkmirror.connect.runtime.worker import SparkHost
-from sparkmirror.connect.storage.backing_stores import Settings, Stores
-from sparkmirror.connect.storage.status_backing_store import StoredStatus
+from sparkmirror.connect.entities import ConnectorProps, Json, State
+from sparkmirror.connect.runtime.herder import DistributedHerder
+from sparkmirror.connect.runtime.herder_loop import HerderLoop
+from sparkmirror.connect.runtime.running import RUNNING, StateAndTrace
+from sparkmirror.connect.runtime.status_publisher import WorkerIdentity
+from sparkmirror.connect.runtime.worker import Worker
+from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
+from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.errors import MirrorError
 from sparkmirror.waiting import wait_for
 
@@ -39,14 +39,14 @@ SECONDS = 20.0
 class FakeSnapshot:
     """The config topic at one moment."""
 
-    connectors: dict[str, Settings] = field(default_factory=dict)
+    connectors: dict[str, ConnectorProps] = field(default_factory=dict)
     tasks: dict[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
     target_states: dict[str, str] = field(default_factory=dict)
     loggers: dict[str, str] = field(default_factory=dict)
 
-    def copy(self) -> FakeSnapshot:
-        return FakeSnapshot(
-            dict(self.connectors), dict(self.tasks), dict(self.target_states), dict(self.loggers)
+    def copy(self) -> ConfigSnapshot:
+        return ConfigSnapshot(
+            dict(self.connectors), dict(self.tasks), dict(self.target_states), dict(self.loggers), 0
         )
 
 
@@ -62,7 +62,7 @@ class FakeConfigs:
         self._restarts: list[Callable[[str, bool, bool], None]] = []
         self._lock = threading.RLock()
 
-    def snapshot(self) -> FakeSnapshot:
+    def snapshot(self) -> ConfigSnapshot:
         with self._lock:
             return self.state.copy()
 
@@ -75,7 +75,9 @@ class FakeConfigs:
     def on_restart(self, callback: Callable[[str, bool, bool], None]) -> None:
         self._restarts.append(callback)
 
-    def put_connector(self, name: str, config: Settings, target_state: str | None = None) -> None:
+    def put_connector(
+        self, name: str, config: ConnectorProps, target_state: str | None = None
+    ) -> None:
         with self._lock:
             self.state.connectors[name] = dict(config)
             if target_state is not None:
@@ -226,10 +228,10 @@ class FakeRunning:
 
     task_class = "MirrorHeartbeatTask"
 
-    def __init__(self, config: Settings) -> None:
+    def __init__(self, config: ConnectorProps) -> None:
         self.config = config
         self.calls: list[str] = []
-        self.views: list[View] = [RUNNING]
+        self.views: list[StateAndTrace] = [RUNNING]
         self.topics: dict[str, int] = {}
         self.failures: dict[str, BaseException] = {}
         self.has_own_tasks = False
@@ -253,7 +255,7 @@ class FakeRunning:
     def tasks(self) -> list[dict[str, str]] | None:
         return [{"task.index": str(at)} for at in range(len(self.views))]
 
-    def view(self, task: int) -> View:
+    def view(self, task: int) -> StateAndTrace:
         return self.views[task]
 
     def restart(self) -> None:
@@ -301,15 +303,15 @@ class FakeWorker:
         self.prepare: Callable[[FakeRunning], None] = lambda running: None
         self._is_stopping = False
         stores = Stores(self.configs, self.statuses, self.offsets, self.group)
-        self.crew = Crew(
+        self.crew = HerderLoop(
             stores,
-            Identity(WORKER_ID, "4.3.1"),
+            WorkerIdentity(WORKER_ID, "4.3.1"),
             self._make,
-            cast(SparkHost, self.spark),
+            cast("Worker", self.spark),
             1.0,
         )
         self.file = worker_file(folder, **settings)
-        self.herder = WorkerHerder(self.file, stores, self.crew, "cluster-1")
+        self.herder = DistributedHerder(self.file, stores, self.crew, "cluster-1")
 
     def start(self) -> None:
         self.crew.start()
@@ -321,7 +323,7 @@ class FakeWorker:
             running.gate.set()
         assert self.crew.stop(SECONDS)
 
-    def _make(self, config: Settings) -> FakeRunning:
+    def _make(self, config: ConnectorProps) -> FakeRunning:
         running = FakeRunning(config)
         self.made.append(running)
         self.prepare(running)

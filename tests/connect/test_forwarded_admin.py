@@ -11,10 +11,10 @@ from unittest import mock
 import pytest
 
 from sparkmirror.config.mm2 import HeartbeatPair
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
 from sparkmirror.connect.forwarded_admin import ForwardedAdmin, forwarded
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.errors import BrokerError, ConfigError, KafkaError
 from sparkmirror.mirror.forwarding_admin import AclRule, ConfigChange, ForwardingAdmin, NewTopic
 from sparkmirror.wire.admin import admin_client
@@ -100,12 +100,12 @@ def through(folder: Path, name: str) -> ForwardedAdmin:
     config = make_flow(folder, settings(name)).source
     admin = FakeAdmin()
     admin.alias = "b"
-    made = forwarded(cast(Admin, admin), config)
-    return cast(ForwardedAdmin, made)
+    made = forwarded(cast("Admin", admin), config)
+    return cast("ForwardedAdmin", made)
 
 
 def test_kafkas_own_class_is_the_admin_itself(tmp_path: Path) -> None:
-    admin = cast(Admin, FakeAdmin())
+    admin = cast("Admin", FakeAdmin())
     assert forwarded(admin, make_flow(tmp_path).source) is admin
 
 
@@ -113,9 +113,9 @@ def test_every_change_goes_through_and_everything_else_does_not(
     tmp_path: Path, calls: list[tuple[str, str, object]]
 ) -> None:
     admin = through(tmp_path, "Noted")
-    fake = cast(FakeAdmin, admin._admin)
+    fake = cast("FakeAdmin", admin._admin)
     fake.acls = []
-    assert cast(Noted, admin._user).prefix == "p"
+    assert cast("Noted", admin._user).prefix == "p"
     assert admin.create_topics([NewTopic("t", 1, 1)]) == {"t": None}
     assert admin.create_partitions({"t": 3}) == {"t": None}
     assert admin.create_partitions({}) == {}
@@ -157,8 +157,8 @@ def test_a_class_that_is_no_forwarding_admin_is_refused(tmp_path: Path, name: st
 
 def test_every_connector_opens_its_admins_through_the_class(tmp_path: Path) -> None:
     flow = make_flow(tmp_path, settings("Noted"))
-    source, checkpoint = SourceConnector(flow), CheckpointConnector(flow)
-    heartbeat = HeartbeatConnector(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
+    source, checkpoint = MirrorSourceConnector(flow), MirrorCheckpointConnector(flow)
+    heartbeat = MirrorHeartbeatConnector(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
     with (
         mock.patch.object(admin_client, "check_reachable"),
         mock.patch.object(admin_client, "_Client"),

@@ -10,7 +10,7 @@ import pytest
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.group_offsets import NotWritten
 from sparkmirror.mirror.records import Checkpoint
-from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, Run
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, OffsetRun
 from sparkmirror.types import TopicPartition
 from tests.connect.group_fakes import Checkpoints
 
@@ -33,14 +33,14 @@ def copy_before_and_after(connector: Checkpoints, recopied: int) -> None:
     """1,000 records, then the remote topic is recreated, and `recopied` more follow from 1000."""
     connector.source.set("g", {T0: 1000})
     connector.refresh()
-    connector.add_chunk(T0, Chunk(ChunkStart.SESSION, (Run(0, 0, 1000),)))
+    connector.add_chunk(T0, Chunk(ChunkStart.SESSION, (OffsetRun(0, 0, 1000),)))
     connector.target.ends[REMOTE0] = 1000
     connector.emit()
     connector.sync()
     connector.target.remove("g")  # the broker deletes offsets with their topic
     connector.target.ends[REMOTE0] = recopied
     if recopied:
-        connector.add_chunk(T0, Chunk(ChunkStart.CONTINUES, (Run(1000, 0, recopied),)))
+        connector.add_chunk(T0, Chunk(ChunkStart.CONTINUES, (OffsetRun(1000, 0, recopied),)))
     connector.source.set("g", {T0: 1100})
 
 
@@ -107,10 +107,10 @@ def test_an_offset_on_the_target_beyond_its_end_is_replaced(connector: Checkpoin
 def test_a_partition_that_a_task_has_only_begun_gets_no_checkpoint(connector: Checkpoints) -> None:
     connector.source.set("g", {T0: 0})
     connector.refresh()
-    connector.add_chunk(T0, Chunk(ChunkStart.SESSION, (Run(0, 0, 0),)))
+    connector.add_chunk(T0, Chunk(ChunkStart.SESSION, (OffsetRun(0, 0, 0),)))
     connector.emit()
     assert connector.writer.checkpoints == []
-    connector.add_chunk(T0, Chunk(ChunkStart.SESSION, (Run(0, 0, 5),)))
+    connector.add_chunk(T0, Chunk(ChunkStart.SESSION, (OffsetRun(0, 0, 5),)))
     connector.source.set("g", {T0: 5})
     connector.emit()
     assert connector.writer.checkpoints == [checkpoint(5, 5)]

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from sparkmirror.connect.scheduler import Job, Ticker
+from sparkmirror.connect.scheduler import Job, Scheduler
 from sparkmirror.errors import KafkaError
 
 WAIT_SECONDS = 10.0
@@ -20,7 +20,7 @@ class Bench:
     def __init__(self) -> None:
         self.now = 100.0
         self.runs: list[tuple[str, float]] = []
-        self.ticker = Ticker("a->b", lambda: self.now)
+        self.ticker = Scheduler("a->b", lambda: self.now)
 
     def repeat(
         self, what: str, seconds: float, *, delayed: bool = False, enabled: bool = True
@@ -171,7 +171,7 @@ def test_the_same_error_is_warned_of_once(bench: Bench, caplog: pytest.LogCaptur
 
 
 def test_the_thread_runs_repeats_wakes_and_ends() -> None:
-    ticker = Ticker("a->b")
+    ticker = Scheduler("a->b")
     often, asked = threading.Semaphore(0), threading.Event()
     ticker.repeat("often", 0.02, often.release)
     job = ticker.repeat("rare", 1000.0, asked.set, delayed=True)
@@ -186,7 +186,7 @@ def test_the_thread_runs_repeats_wakes_and_ends() -> None:
 
 
 def test_stop_wakes_a_thread_that_has_nothing_to_do() -> None:
-    ticker = Ticker("a->b")
+    ticker = Scheduler("a->b")
     ticker.repeat("never", -1.0, lambda: None)
     ticker.start()
     began = time.monotonic()
@@ -196,7 +196,7 @@ def test_stop_wakes_a_thread_that_has_nothing_to_do() -> None:
 
 
 def test_join_tells_that_a_run_does_not_end() -> None:
-    ticker = Ticker("a->b")
+    ticker = Scheduler("a->b")
     begun, end = threading.Event(), threading.Event()
 
     def run() -> None:
@@ -213,7 +213,7 @@ def test_join_tells_that_a_run_does_not_end() -> None:
 
 
 def test_a_ticker_that_was_never_started_has_ended() -> None:
-    ticker = Ticker("a->b")
+    ticker = Scheduler("a->b")
     ticker.stop()
     assert ticker.join(0.0)
 

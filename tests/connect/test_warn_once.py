@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.connect.warn_once import Complaints
+from sparkmirror.connect.warn_once import WarnOnce
 
 
 def test_what_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints("a->b")
+    complaints = WarnOnce("a->b")
     rounds: list[tuple[dict[str, str], list[str]]] = [
         ({"t": "closed", "u": "gone"}, ["closed", "gone"]),
         ({"t": "closed", "u": "gone"}, []),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.demo.compare import TopicResult, compare_records
-from sparkmirror.demo.reading import Content, Partitions, ReadRecord, offset_holes
+from sparkmirror.demo.reading import Partitions, ReadRecord, RecordContent, offset_holes
 
 HEADERS = (("a", b"1"), ("a", None), ("b", b""))
 
@@ -23,8 +23,8 @@ def topic() -> Partitions:
     }
 
 
-def _content(number: int, index: int) -> Content:
-    return Content(b"k%d" % index, b"v%d-%d" % (number, index), HEADERS, 1000 + index)
+def _content(number: int, index: int) -> RecordContent:
+    return RecordContent(b"k%d" % index, b"v%d-%d" % (number, index), HEADERS, 1000 + index)
 
 
 def _replace(partitions: Partitions, index: int, **fields: Any) -> None:

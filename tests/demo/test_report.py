@@ -14,9 +14,9 @@ from sparkmirror.demo.live import Latency
 from sparkmirror.demo.report import (
     Backlog,
     DemoResult,
-    Kept,
+    KeptClusters,
     Narrator,
-    Restart,
+    RestartStep,
     describe_verdict,
     print_kept,
     print_result,
@@ -32,7 +32,7 @@ RESULT = DemoResult(
     late_topic_seconds=1.2,
     latency=Latency(800, 3.0, 20.0, 30.0),
     stop_seconds=[1.0, 2.0],
-    restart=Restart(38, 0),
+    restart=RestartStep(38, 0),
     steps=[],
 )
 CHANGED = dataclasses.replace(SAME, different=1, first_difference="partition 0: [x] became [y]")
@@ -82,7 +82,7 @@ def test_difference_is_shown_as_it_is() -> None:
             False,
             ", partitions differ",
         ),
-        ({"restart": Restart(38, 1)}, False, ", 1 copied a second time"),
+        ({"restart": RestartStep(38, 1)}, False, ", 1 copied a second time"),
     ],
     ids=["same", "extra", "order", "partitions", "copied twice"],
 )
@@ -123,7 +123,7 @@ def test_step_on_a_terminal_shows_progress() -> None:
 
 def test_kept_processes_come_with_commands() -> None:
     console = plain_console()
-    kept = Kept(
+    kept = KeptClusters(
         folder=Path("/tmp/x"),
         bootstrap_servers={"source": "h:1", "target": "h:2"},
         logs={"mirror": Path("/tmp/x/mirror.log")},

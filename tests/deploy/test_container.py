@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import sparkmirror
-from sparkmirror.demo.reading import Content, read_topic
+from sparkmirror.demo.reading import RecordContent, read_topic
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.ports import ReservedPort
 from tests.clusters import create_topic, produce, side_by_side, start_cluster, unique_name, wait_for
@@ -158,7 +158,7 @@ def wait_same(
     assert len(there) == sum(wanted)
 
 
-def contents(cluster: KafkaCluster, topic: str) -> list[Content]:
+def contents(cluster: KafkaCluster, topic: str) -> list[RecordContent]:
     records = read_topic(cluster.bootstrap_servers, topic, read_committed=True)
     return [each.content for each in records[0]]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.embedded import KafkaCluster, MirrorMaker, run_java_tool
+from sparkmirror.embedded import GenuineMirrorMaker, KafkaCluster, run_java_tool
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
 from sparkmirror.embedded.process import log_tail
 from tests.clusters import create_topic, end_offset, produce, read_partition, wait_for
@@ -36,7 +36,9 @@ def test_mirror_maker_copies_ten_records(
         "config.storage.replication.factor": "1",
     }
     create_topic(target_cluster, f"a.{topic}")
-    with MirrorMaker(properties, tmp_path, heap="512m", jvm_args=QUICK_JVM_ARGS) as mirror_maker:
+    with GenuineMirrorMaker(
+        properties, tmp_path, heap="512m", jvm_args=QUICK_JVM_ARGS
+    ) as mirror_maker:
         wait_for(
             lambda: end_offset(target_cluster, f"a.{topic}") == 10,
             within=60,

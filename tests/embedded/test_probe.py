@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from sparkmirror.embedded.ports import HOST, ReservedPort
-from sparkmirror.embedded.probe import Answer, ask, decode_answer
+from sparkmirror.embedded.probe import ProbeResponse, ask, decode_answer
 from sparkmirror.errors import RemoteProtocolError, TransportError
 
 
@@ -25,12 +25,14 @@ def answer_bytes(nodes: list[tuple[int, bytes | None]], controller_id: int) -> b
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        pytest.param(answer_bytes([(1, None)], 1), Answer((1,), 1), id="one"),
-        pytest.param(answer_bytes([(3, b"r"), (1, None)], 3), Answer((1, 3), 3), id="with rack"),
-        pytest.param(answer_bytes([], -1), Answer((), -1), id="not ready"),
+        pytest.param(answer_bytes([(1, None)], 1), ProbeResponse((1,), 1), id="one"),
+        pytest.param(
+            answer_bytes([(3, b"r"), (1, None)], 3), ProbeResponse((1, 3), 3), id="with rack"
+        ),
+        pytest.param(answer_bytes([], -1), ProbeResponse((), -1), id="not ready"),
     ],
 )
-def test_answer_is_decoded(body: bytes, expected: Answer) -> None:
+def test_answer_is_decoded(body: bytes, expected: ProbeResponse) -> None:
     assert decode_answer(body) == expected
 
 
@@ -42,8 +44,8 @@ def test_cut_off_answer_is_an_error(size: int) -> None:
 
 
 def test_missing_controller_is_told() -> None:
-    assert not Answer((1,), -1).has_controller
-    assert Answer((1,), 1).has_controller
+    assert not ProbeResponse((1,), -1).has_controller
+    assert ProbeResponse((1,), 1).has_controller
 
 
 def test_silence_is_a_transport_error() -> None:

@@ -16,22 +16,22 @@ from unittest import mock
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.connector_spec import ParsedConnector
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
 from sparkmirror.connect.heartbeat import mirror_heartbeat_connector
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.runtime import dedicated_topics
 from sparkmirror.connect.runtime.dedicated_topics import DedicatedTopics
 from sparkmirror.connect.runtime.flow_group import FlowGroup
 from sparkmirror.connect.runtime.running import make_running
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
-from sparkmirror.connect.storage.offset_backing_store import OffsetStore
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.errors import TransportError
 from sparkmirror.spark.copy.copy_loop import CopyLoop
 from sparkmirror.spark.task_config import parse_start, start_message
 from sparkmirror.wire.admin import admin_client
 from sparkmirror.wire.admin.admin import Admin
-from sparkmirror.wire.admin.broker_routed_admin import OwnerAdmin
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.admin.broker_routed_admin import BrokerRoutedAdmin
+from sparkmirror.wire.net.event_loop import EventLoop
 from tests.clusters import wait_for
 from tests.connect import fakes, group_fakes
 from tests.connect.fakes import Connector, FakeAdmin
@@ -110,7 +110,7 @@ def play_copy(
         offset_map_topic=OFFSET_MAP,
     )
     settings = parse_start(orders)
-    loop = Loop()
+    loop = EventLoop()
     source.intercept(FETCH, once(Do(drop=True)))
     target.intercept(PRODUCE, once(Do(drop=True)))
     source.write(T0, [b"0"])
@@ -132,7 +132,7 @@ def play_copy(
 def ask_in_vain(client: ClientConfig) -> None:
     """An admin request that nobody answers: it is tried again until its time is over."""
     gone = TransportError("its coordinator is away")
-    admin = OwnerAdmin(client, 1)
+    admin = BrokerRoutedAdmin(client, 1)
     answers = admin._settle(["g"], lambda keys: dict.fromkeys(keys, gone), lambda *_: {})
     assert answers == {"g": gone}
     admin.close()
@@ -141,7 +141,7 @@ def ask_in_vain(client: ClientConfig) -> None:
 def _source_connector(reads: Reads, folder: Path, flow: FlowConfig) -> None:
     """Topics, configs and ACLs; the tasks are fakes."""
     with no_admin_network():
-        real = SourceConnector(flow)
+        real = MirrorSourceConnector(flow)
         real.connect()
         real.stop()
     connector = Connector(folder, SHORT)
@@ -151,7 +151,7 @@ def _source_connector(reads: Reads, folder: Path, flow: FlowConfig) -> None:
     connector._schedule_internal_topics()
     connector._schedule()
     connector._orders(0)
-    OffsetStore(flow.worker, "c", "a").prepare(cast(Admin, FakeAdmin()))
+    KafkaOffsetBackingStore(flow.worker, "c", "a").prepare(cast("Admin", FakeAdmin()))
     reads.name(flow.source, ("source",))
     reads.name(flow.worker, ("worker",))
 
@@ -160,7 +160,7 @@ def _checkpoints(reads: Reads, folder: Path, flow: FlowConfig) -> None:
     with no_admin_network():
         for client in (flow.checkpoint.source_client, flow.checkpoint.target_client):
             ask_in_vain(client)
-        real = CheckpointConnector(flow)
+        real = MirrorCheckpointConnector(flow)
         real.connect()
         real._writer.start()
         real._writer.send(CHECKPOINTS, 0, [(b"", b"", 0)])
@@ -184,9 +184,9 @@ def _checkpoints(reads: Reads, folder: Path, flow: FlowConfig) -> None:
 def _heartbeats(reads: Reads, flow: FlowConfig) -> None:
     pair = HeartbeatPair(flow.name, flow.worker, flow.heartbeat)
     with no_admin_network():
-        HeartbeatConnector(pair).connect()
+        MirrorHeartbeatConnector(pair).connect()
     with mock.patch.object(mirror_heartbeat_connector, "Admin", return_value=FakeAdmin()):
-        connector = HeartbeatConnector(pair)
+        connector = MirrorHeartbeatConnector(pair)
         connector.connect()
         connector.start()
         wait_for(

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from sparkmirror import config
-from sparkmirror.config.config_def import Definition, Key, Status
+from sparkmirror.config.config_def import Definition, Key, KeySupport
 from sparkmirror.config.keys.converter_keys import CONVERTER_DEFINITIONS
 from sparkmirror.config.keys.not_yet import NOT_YET, status_of
 from sparkmirror.config.keys.security_keys import SECURITY_KEYS
@@ -43,7 +43,7 @@ EVERY_KEY = [
     for where in PLACES
     for key in where.keys
 ]
-HONOURED = [row for row in EVERY_KEY if status_of(row.values[1])[0] is Status.HONOURED]  # type: ignore[arg-type]
+HONOURED = [row for row in EVERY_KEY if status_of(row.values[1])[0] is KeySupport.HONOURED]  # type: ignore[arg-type]
 TOLD = [row for row in EVERY_KEY if row not in HONOURED]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.clients import parse_client
-from sparkmirror.config.config_def import Key, Status
+from sparkmirror.config.config_def import Key, KeySupport
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.keys.security_keys import SECURITY_KEYS, SECURITY_PROTOCOL
 from sparkmirror.config.security.sasl import JWT_BEARER
@@ -107,8 +107,8 @@ def reads(tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:
     return frozenset((*protocol.read, *tls_reads(folder), *login_reads()))
 
 
-HONOURED = [key for key in SECURITY_KEYS if key.status is Status.HONOURED]
-EXPLAINED = [key for key in SECURITY_KEYS if key.status is not Status.HONOURED]
+HONOURED = [key for key in SECURITY_KEYS if key.status is KeySupport.HONOURED]
+EXPLAINED = [key for key in SECURITY_KEYS if key.status is not KeySupport.HONOURED]
 
 
 @pytest.mark.parametrize("key", HONOURED, ids=lambda key: key.name)
@@ -137,7 +137,7 @@ def test_a_tls_key_of_the_rest_api_reaches_its_contexts(
     findings = Findings()
     name, value = f"{prefix}{key.name}", other_value(key)
     tls = rest_tls(Settings({name: value}, findings), TlsUse("listeners", prefix, is_https=False))
-    if key.status is not Status.HONOURED:
+    if key.status is not KeySupport.HONOURED:
         assert [text.split(": ")[0] for text in findings.warnings] == [name]
     elif key.name == "ssl.client.auth":
         assert tls.client_auth == value

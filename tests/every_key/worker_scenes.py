@@ -9,7 +9,7 @@ from sparkmirror.cli import worker as worker_command
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.group.session_keys import SessionKey, SessionKeyRotation
 from sparkmirror.connect.runtime import connect_distributed
-from sparkmirror.connect.storage.offset_backing_store import OffsetStore
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.rest.signatures import RequestSigner
 from tests.certificates import Certificates
 from tests.config.worker_files import worker_with
@@ -57,7 +57,7 @@ def _settings(folder: Path, target: FakeCluster) -> dict[str, str]:
 def _internal_topics(file: WorkerFile, target: FakeCluster) -> None:
     """Positions are read over a connection that breaks once; an admin request has no answer."""
     target.intercept(FETCH, once(Do(drop=True)))
-    store = OffsetStore(file.worker, "c", "a")
+    store = KafkaOffsetBackingStore(file.worker, "c", "a")
     store.partitions = 25
     store.load()
     with no_admin_network():
@@ -77,7 +77,7 @@ def _group(file: WorkerFile) -> None:
         mock.patch.object(connect_distributed, "prepare_storage_topic", return_value=25),
         mock.patch.object(connect_distributed, "_cluster_id", return_value="c"),
     ):
-        connect_distributed.DistributedWorker(file, "http://127.0.0.1:1/")
+        connect_distributed.ConnectDistributed(file, "http://127.0.0.1:1/")
 
 
 def _sessions(file: WorkerFile) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from confluent_kafka import Consumer
 
 from sparkmirror.demo.client import client_settings
-from sparkmirror.demo.reading import Content, EndOffsets, Partitions, partition_counts
+from sparkmirror.demo.reading import EndOffsets, Partitions, RecordContent, partition_counts
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.types import TopicPartition
 from tests.clusters import wait_for
@@ -123,11 +123,11 @@ def _count_below(partitions: Partitions, partition: int, offset: int) -> int:
 
 def read_on(
     cluster: KafkaCluster, group: str, topics: Iterable[str]
-) -> dict[TopicPartition, list[Content]]:
+) -> dict[TopicPartition, list[RecordContent]]:
     """Join the group and read every partition to its end; commits nothing."""
     names = list(topics)
     counts = partition_counts(cluster.bootstrap_servers, names)
-    found: dict[TopicPartition, list[Content]] = {
+    found: dict[TopicPartition, list[RecordContent]] = {
         TopicPartition(name, at): [] for name in names for at in range(counts[name])
     }
     unfinished = set(found)
@@ -152,14 +152,14 @@ def read_on(
 
 def _is_read(
     consumer: Consumer,
-    found: dict[TopicPartition, list[Content]],
+    found: dict[TopicPartition, list[RecordContent]],
     unfinished: set[TopicPartition],
 ) -> bool:
     for message in consumer.consume(10_000, timeout=0.1):
         where = TopicPartition(message.topic(), message.partition())
         if message.error() is None:
             headers = tuple((name, value) for name, value in message.headers() or ())
-            content = Content(message.key(), message.value(), headers, message.timestamp()[1])
+            content = RecordContent(message.key(), message.value(), headers, message.timestamp()[1])
             found[where].append(content)
         else:
             assert message.error().name() == _END_OF_PARTITION, message.error()

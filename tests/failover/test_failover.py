@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sparkmirror.demo.reading import Content
+from sparkmirror.demo.reading import RecordContent
 from sparkmirror.types import TopicPartition
 from tests.failover.figures import Figures
 from tests.failover.groups import GROUPS, Offsets, read_on
@@ -89,7 +89,9 @@ def test_consumers_go_on_with_the_record_they_would_have_read_next(worlds: World
         assert contents == _unread(worlds, worlds.offsets, group), group
 
 
-def _unread(worlds: Worlds, offsets: Offsets, group: str) -> dict[TopicPartition, list[Content]]:
+def _unread(
+    worlds: Worlds, offsets: Offsets, group: str
+) -> dict[TopicPartition, list[RecordContent]]:
     return {
         TopicPartition(remote(tp.topic), tp.partition): [
             record.content

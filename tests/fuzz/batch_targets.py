@@ -24,7 +24,7 @@ from sparkmirror.batches.forward import ForwardRules, plan, stamp
 from sparkmirror.batches.header import CONTROL, HEADER_BYTES, MAGIC_AT, WRITE_HEADER, read_header
 from sparkmirror.batches.merging.joining import count_joinable, join
 from sparkmirror.batches.message_set import decode_message
-from sparkmirror.batches.outgoing import Outgoing, Plan
+from sparkmirror.batches.outgoing import OutgoingBatch, Plan
 from sparkmirror.batches.records import Record, decode
 from sparkmirror.batches.transactions import AbortedTransactions
 from sparkmirror.errors import BatchError
@@ -100,7 +100,7 @@ def check_forwarding(
             assert [_comparable(r) for r in _mirrored(each)] == [_comparable(r) for r in expected]
 
 
-def _joined(batches: list[Outgoing], rules: ForwardRules) -> Iterator[Outgoing]:
+def _joined(batches: list[OutgoingBatch], rules: ForwardRules) -> Iterator[OutgoingBatch]:
     """Joined for a far target, as far as they can be."""
     while batches:
         count = count_joinable(batches, rules)
@@ -125,7 +125,7 @@ def check_plan(planned: Plan, position: int) -> None:
     assert planned.next_offset <= _LARGEST
 
 
-def _check_offsets(batch: Outgoing, expected: int) -> int:
+def _check_offsets(batch: OutgoingBatch, expected: int) -> int:
     runs = batch.runs or ((batch.first_offset, batch.count),)
     assert runs[0][0] == batch.first_offset
     assert sum(runs[-1]) == batch.last_offset + 1

@@ -9,7 +9,7 @@ from typing import Any, cast
 from sparkmirror.errors import KafkaError
 from sparkmirror.spark.link.client import LinkClient
 from sparkmirror.spark.link.frames import encode_message, greet_task, greet_worker, receive_message
-from sparkmirror.wire.net.event_loop import READ, Loop
+from sparkmirror.wire.net.event_loop import READ, EventLoop
 from tests.fuzz.target import Choices, Target
 
 SECRET = "secret"
@@ -63,7 +63,7 @@ def run_link(data: bytes) -> None:
     """Either side of the handshake, plain messages, and the task's side in its loop."""
     choices = Choices(data)
     which = choices.number() % 4
-    sock = cast(ssl.SSLSocket, _Socket(choices.rest()))
+    sock = cast("ssl.SSLSocket", _Socket(choices.rest()))
     try:
         if which == 0:
             greet_task(sock, lambda _: SECRET)
@@ -82,7 +82,7 @@ def _run_client(sock: ssl.SSLSocket) -> None:
     client = LinkClient(sock)
     got: list[dict[str, Any]] = []
     lost: list[KafkaError] = []
-    client.attach(cast(Loop, _Loop()), got.append, lost.append)
+    client.attach(cast("EventLoop", _Loop()), got.append, lost.append)
     while not client.lost:
         client.on_ready(READ)
     assert lost

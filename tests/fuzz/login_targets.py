@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.sasl import aws_credentials, messages
 from sparkmirror.wire.sasl.oauth import web
-from sparkmirror.wire.sasl.oauth.jwt import Token, read_token, unsecured_token
+from sparkmirror.wire.sasl.oauth.jwt import BearerToken, read_token, unsecured_token
 from sparkmirror.wire.sasl.oauth.tokens import EndpointTokens, _error_of
 from sparkmirror.wire.sasl.scram import Scram, ScramLogin
 from sparkmirror.wire.secret_files import forget_provided, provide
@@ -58,7 +58,7 @@ def _read_jwt(data: bytes) -> None:
     _check_token(read_token(f"e30.{part}.", NOW, "there"))
 
 
-def _check_token(token: Token) -> None:
+def _check_token(token: BearerToken) -> None:
     assert token.starts_at <= NOW < token.expires_at < float("inf")
     assert isinstance(token.subject, str)
 
@@ -66,7 +66,7 @@ def _check_token(token: Token) -> None:
 def _read_endpoint(data: bytes) -> None:
     tokens = EndpointTokens("https://server/token", dict, dict)
     assert isinstance(_error_of(data), str)
-    assert isinstance(tokens._token(web.Answer(200, data)), str)
+    assert isinstance(tokens._token(web.HttpResponse(200, data)), str)
 
 
 def _read_date(data: bytes) -> None:
@@ -105,7 +105,7 @@ READERS: tuple[Callable[[bytes], None], ...] = (
 
 def logins_seeds() -> Iterator[bytes]:
     token = unsecured_token({"sub": "me", "exp": NOW + 60, "iat": NOW})
-    keys = {"AccessKeyId": "A", "SecretAccessKey": "hunter2", "Token": "t"}
+    keys = {"AccessKeyId": "A", "SecretAccessKey": "hunter2", "BearerToken": "t"}
     dated = [{**keys, "Expiration": at} for at in ("2024-01-01T00:00:00Z", 1_800_000_000)]
     seeds: tuple[tuple[bytes, ...], ...] = (
         (b"\0\0\0\0\0\2\0\5PLAIN\0\15SCRAM-SHA-256",),

@@ -58,7 +58,7 @@ def run_stores(data: bytes) -> None:
     if which == 2:
         try:
             jks.decrypt_key(content, PASSWORD)
-        except (jks.Damaged, jks.WrongPassword):
+        except (jks.DamagedStore, jks.WrongPassword):
             return
     for password in (None, PASSWORD):
         try:

@@ -10,7 +10,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.group import worker_group_member
 from sparkmirror.connect.storage import config_records as configs
 from sparkmirror.connect.storage import stored_offsets
-from sparkmirror.connect.storage.status_backing_store import StatusStore
+from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
 from sparkmirror.connect.storage.storage_topics import StorageTopic
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.positions.provenance import (
@@ -30,7 +30,7 @@ from sparkmirror.mirror.records import (
     encode_offset_value,
 )
 from sparkmirror.mirror.translation.offset_map import OffsetMap
-from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, OffsetRun
 from sparkmirror.mirror.translation.offset_sync_store import OffsetSyncStore
 from sparkmirror.mirror.translation.offsets import OffsetPair
 from sparkmirror.types import TopicPartition
@@ -68,8 +68,10 @@ def _read_configs(records: Sequence[Record]) -> None:
 
 
 @functools.cache
-def _status_store() -> StatusStore:
-    return StatusStore(ClientConfig("t", ("none:9092",)), StorageTopic("status", "status", 1, 1))
+def _status_store() -> KafkaStatusBackingStore:
+    return KafkaStatusBackingStore(
+        ClientConfig("t", ("none:9092",)), StorageTopic("status", "status", 1, 1)
+    )
 
 
 def _read_statuses(records: Sequence[Record]) -> None:
@@ -168,7 +170,9 @@ READERS: tuple[Callable[[Sequence[Record]], None], ...] = (
 
 def topics_seeds() -> Iterator[bytes]:
     status = b'{"state":"RUNNING","trace":null,"worker_id":"w:1","generation":3,"version":"4"}'
-    chunk = Chunk(ChunkStart.SESSION, (Run(0, 0, 5), Run(7, 5, 2), Run(1 << 30, 900, 0)))
+    chunk = Chunk(
+        ChunkStart.SESSION, (OffsetRun(0, 0, 5), OffsetRun(7, 5, 2), OffsetRun(1 << 30, 900, 0))
+    )
     sync, point = OffsetSync("t", 0, 100, 90), Checkpoint("g", "a.t", 0, 100, 90, "m")
     beat = Heartbeat("a", "b", 1_700_000_000_000)
     rows: tuple[Sequence[tuple[bytes, bytes | None]], ...] = (
@@ -176,7 +180,7 @@ def topics_seeds() -> Iterator[bytes]:
             *configs.connector_records("c", {"name": "c", "x": None}, "STARTED"),
             *configs.task_records("c", [{"a": "b"}, {"a": "c"}]),
             configs.logger_record("root", "DEBUG"),
-            configs.restart_record(configs.Restart("c", True, False)),
+            configs.restart_record(configs.RestartRequest("c", True, False)),
             *configs.deletion_records("c"),
         ],
         [

@@ -14,9 +14,9 @@ from sparkmirror.batches.forward import plan, stamp
 from sparkmirror.batches.header import Buffer
 from sparkmirror.errors import BatchError, KafkaError
 from sparkmirror.wire.fetch import leader_epochs
-from sparkmirror.wire.net.buffer_pool import BufferPool, Lease
+from sparkmirror.wire.net.buffer_pool import BufferPool, PooledBuffer
 from sparkmirror.wire.net.connection import Connection
-from sparkmirror.wire.net.event_loop import READ, WRITE, Loop, Timer
+from sparkmirror.wire.net.event_loop import READ, WRITE, EventLoop, Timer
 from sparkmirror.wire.protocol import fetch_messages as fetch
 from sparkmirror.wire.protocol import group_messages, messages, produce_messages
 from sparkmirror.wire.protocol.api_versions import FETCH, METADATA, ApiVersions
@@ -236,7 +236,7 @@ def run_frames(data: bytes) -> None:
     stream = _Stream(choices)
     told: list[tuple[int, str]] = []
     connection = Connection(
-        cast(Loop, _Loop()), stream, "me", BufferPool(1 << 20), on_open=lambda: None,
+        cast("EventLoop", _Loop()), stream, "me", BufferPool(1 << 20), on_open=lambda: None,
         on_closed=lambda _: None,
     )  # fmt: skip
     connection.on_ready(WRITE)
@@ -249,7 +249,7 @@ def run_frames(data: bytes) -> None:
 
 
 def _noting(told: list[tuple[int, str]], number: int, keep: bool) -> tuple[Any, Any]:
-    def answered(view: memoryview, lease: Lease | None) -> None:
+    def answered(view: memoryview, lease: PooledBuffer | None) -> None:
         assert (lease is not None) == keep
         told.append((number, "answer"))
         if lease is not None:

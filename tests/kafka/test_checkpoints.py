@@ -19,11 +19,11 @@ from confluent_kafka.admin import AdminClient
 
 from sparkmirror.config.mm2 import FlowConfig, load_mm2
 from sparkmirror.connect.checkpoint import mirror_checkpoint_connector
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
 from sparkmirror.connect.storage import record_producer
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
-from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, OffsetRun
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.group_admin import GroupAdmin
 from tests.clusters import Record, create_topic, produce, read_partition, unique_name, wait_for
@@ -88,7 +88,7 @@ class Flow:
         record = Record(sync.encode_value(), sync.encode_key())
         produce(self.source, self.syncs_topic, [record])
 
-    def chunk(self, partition: int, *runs: Run) -> None:
+    def chunk(self, partition: int, *runs: OffsetRun) -> None:
         chunk = Chunk(ChunkStart.SESSION, runs)
         key = ChunkKey(self.topic, partition, chunk.first).encode()
         produce(self.target, self.map_topic, [Record(chunk.encode(), key)])
@@ -127,8 +127,8 @@ def flow(tmp_path: Path, source_cluster: KafkaCluster, target_cluster: KafkaClus
 
 
 @contextmanager
-def running(flow: Flow) -> Iterator[CheckpointConnector]:
-    connector = CheckpointConnector(flow.config)
+def running(flow: Flow) -> Iterator[MirrorCheckpointConnector]:
+    connector = MirrorCheckpointConnector(flow.config)
     connector.connect()
     connector.start()
     try:
@@ -162,7 +162,7 @@ def committed(cluster: KafkaCluster, group: str, topic: str) -> dict[int, int]:
 def test_checkpoints_are_exact_with_a_map_and_mirror_maker_2s_without(flow: Flow) -> None:
     group = flow.group()
     flow.sync(0, 0, 1000)
-    flow.chunk(0, Run(0, 1000, 30), Run(35, 1030, 20))
+    flow.chunk(0, OffsetRun(0, 1000, 30), OffsetRun(35, 1030, 20))
     flow.sync(1, 10, 510)
     # confluent-kafka would add a NUL to the metadata.
     admin = GroupAdmin(flow.config.checkpoint.source_client, 10_000)
@@ -202,7 +202,7 @@ def test_checkpoints_are_exact_with_a_map_and_mirror_maker_2s_without(flow: Flow
 
 def test_offsets_on_the_target_go_forward_with_the_group_and_never_back(flow: Flow) -> None:
     group, ahead = flow.group(), flow.group()
-    flow.chunk(0, Run(0, 0, 100))
+    flow.chunk(0, OffsetRun(0, 0, 100))
     commit(flow.source, group, flow.topic, {0: 10})
     commit(flow.source, ahead, flow.topic, {0: 20})
     commit(flow.target, ahead, flow.remote, {0: 50})
@@ -225,7 +225,7 @@ def test_a_group_in_use_on_the_target_is_left_alone_and_named_until_it_is_free(
 ) -> None:
     caplog.set_level(logging.INFO)
     group, gone = flow.group(), flow.group()
-    flow.chunk(0, Run(0, 0, 100))
+    flow.chunk(0, OffsetRun(0, 0, 100))
     commit(flow.source, group, flow.topic, {0: 10})
     commit(flow.source, gone, flow.topic, {0: 10})
     member = consumer(flow.target, group)
@@ -266,7 +266,7 @@ def test_a_restart_reads_its_checkpoints_past_malformed_ones_and_repeats_nothing
     flow: Flow, caplog: pytest.LogCaptureFixture
 ) -> None:
     group = flow.group()
-    flow.chunk(0, Run(0, 0, 100))
+    flow.chunk(0, OffsetRun(0, 0, 100))
     commit(flow.source, group, flow.topic, {0: 10})
     with running(flow):
         flow.wait_for_checkpoints(1)
@@ -294,7 +294,7 @@ def test_a_deleted_checkpoints_topic_is_created_and_filled_again(
     monkeypatch.setattr(mirror_checkpoint_connector, "PREPARE_SECONDS", 0.5)
     monkeypatch.setattr(record_producer, "STUCK_SECONDS", 1.0)
     resting, moving = flow.group(), flow.group()
-    flow.chunk(0, Run(0, 0, 100))
+    flow.chunk(0, OffsetRun(0, 0, 100))
     for group in (resting, moving):
         commit(flow.source, group, flow.topic, {0: 10})
     with running(flow) as connector:

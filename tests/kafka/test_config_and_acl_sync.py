@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 from confluent_kafka.admin import AclOperation
 
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.spark.link.server import LinkServer
 from sparkmirror.spark.session import SparkEngine
@@ -46,11 +46,11 @@ COMPACT = {"cleanup.policy": "compact"}
 SECONDS = 30.0
 
 
-class Mirror(SourceConnector):
+class Mirror(MirrorSourceConnector):
     """A connector whose tasks only note what they are told."""
 
     def _new_task(self, at: int) -> TaskRunner:
-        return cast(TaskRunner, FakeTask(f"a->b|MirrorSourceConnector-{at}"))
+        return cast("TaskRunner", FakeTask(f"a->b|MirrorSourceConnector-{at}"))
 
     def sync_configs(self) -> None:
         self._config_sync.sync(self._remotes)
@@ -120,7 +120,7 @@ def test_settings_of_a_running_flow_follow_the_source(
     mirror = Mirror(flow)
     mirror.connect()
     engine = SimpleNamespace(is_local=True)
-    mirror.start(cast(SparkEngine, engine), cast(LinkServer, None))
+    mirror.start(cast("SparkEngine", engine), cast("LinkServer", None))
     remote = f"a.{topic}"
     try:
         wait_for_remotes(mirror)

@@ -10,8 +10,9 @@ import pytest
 
 from sparkmirror.batches.forward import stamp
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.storage.config_backing_store import ConfigStore, _batch
-from sparkmirror.connect.storage.status_backing_store import StatusStore, StoredStatus
+from sparkmirror.connect.storage.backing_stores import StoredStatus
+from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingStore, _batch
+from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
 from sparkmirror.connect.storage.storage_topics import StorageTopic
 from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets
 from sparkmirror.connect.storage.topic_reader import TopicReader
@@ -19,7 +20,7 @@ from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import BrokerError, ConfigError
 from sparkmirror.mirror.records import encode_offset_key
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.transactional_writer import FencedError, FencedWriter
+from sparkmirror.wire.produce.transactional_writer import FencedError, TransactionalWriter
 from tests.clusters import Record as Produced
 from tests.clusters import create_topic, produce, read_partition, unique_name, wait_for
 
@@ -37,8 +38,8 @@ def config_store(
     topic: str,
     group: str = "g",
     term: Callable[[], int | None] = lambda: 0,
-) -> Iterator[ConfigStore]:
-    store = ConfigStore(
+) -> Iterator[KafkaConfigBackingStore]:
+    store = KafkaConfigBackingStore(
         client, StorageTopic("config", topic, 1, 1), group_id=f"{topic}-{group}", term=term
     )
     try:
@@ -49,8 +50,8 @@ def config_store(
 
 
 @contextmanager
-def status_store(client: ClientConfig, topic: str) -> Iterator[StatusStore]:
-    store = StatusStore(client, StorageTopic("status", topic, 3, 1))
+def status_store(client: ClientConfig, topic: str) -> Iterator[KafkaStatusBackingStore]:
+    store = KafkaStatusBackingStore(client, StorageTopic("status", topic, 3, 1))
     try:
         store.start()
         yield store
@@ -95,7 +96,7 @@ def test_restarts_and_levels_are_told_once(client: ClientConfig) -> None:
         leader.put_logger("org.x", "DEBUG")
         assert asked == [("c", True, False)]
         assert leader.snapshot().loggers == {"org.x": "DEBUG"}
-    later = ConfigStore(client, StorageTopic("config", topic, 1, 1), group_id="g")
+    later = KafkaConfigBackingStore(client, StorageTopic("config", topic, 1, 1), group_id="g")
     later.on_restart(lambda *restart: asked.append(restart))
     try:
         later.start()
@@ -117,7 +118,7 @@ def test_a_topic_that_would_lose_state_is_refused(
     topic = create_topic(target_cluster, partitions=partitions, config=config)
     # One with records may be somebody else's; an empty one is compacted (tests of compaction).
     produce(target_cluster, topic, [Produced(b"a record", b"key")])
-    store = ConfigStore(client, StorageTopic("config", topic, 1, 1), group_id="g")
+    store = KafkaConfigBackingStore(client, StorageTopic("config", topic, 1, 1), group_id="g")
     with pytest.raises(ConfigError, match=reason):
         store.start()
     store.stop()
@@ -166,8 +167,8 @@ def test_of_a_write_that_was_not_finished_nothing_is_read(
 ) -> None:
     topic = create_topic(target_cluster, config={"cleanup.policy": "compact"})
     tp, answers = TopicPartition(topic, 0), [True, True, False]
-    frozen = FencedWriter(client, topic, stamp, lambda: answers.pop(0))
-    with closing(frozen), closing(FencedWriter(client, topic, stamp)) as next_one:
+    frozen = TransactionalWriter(client, topic, stamp, lambda: answers.pop(0))
+    with closing(frozen), closing(TransactionalWriter(client, topic, stamp)) as next_one:
         frozen.claim(30)
         with pytest.raises(FencedError):  # between its records and the commit
             frozen.write(tp, _batch([(b"k", b"half")]), 1, 30)
@@ -182,7 +183,7 @@ def test_whoever_claims_without_leading_writes_nothing(
     target_cluster: KafkaCluster, client: ClientConfig
 ) -> None:
     topic = create_topic(target_cluster)
-    with closing(FencedWriter(client, topic, stamp, lambda: False)) as writer:
+    with closing(TransactionalWriter(client, topic, stamp, lambda: False)) as writer:
         with pytest.raises(FencedError):
             writer.claim(30)
         with pytest.raises(FencedError):
@@ -195,7 +196,7 @@ def test_refused_records_leave_the_writer_usable(
 ) -> None:
     topic = create_topic(target_cluster, config={"max.message.bytes": "1000"})
     tp = TopicPartition(topic, 0)
-    with closing(FencedWriter(client, topic, stamp)) as writer:
+    with closing(TransactionalWriter(client, topic, stamp)) as writer:
         writer.claim(30)
         with pytest.raises(BrokerError, match="MESSAGE_TOO_LARGE"):
             writer.write(tp, _batch([(b"k", b"x" * 2000)]), 1, 30)
@@ -217,7 +218,7 @@ def test_a_write_whose_commit_is_refused_is_not_taken_for_the_next_one(
             writer._end(writer._identity, commit=False)  # so the broker refuses to commit
         return True
 
-    with closing(FencedWriter(client, topic, stamp, may_write)) as writer:
+    with closing(TransactionalWriter(client, topic, stamp, may_write)) as writer:
         writer.claim(30)
         with pytest.raises(BrokerError, match="INVALID_TXN_STATE"):
             writer.write(tp, _batch([(b"k", b"refused")]), 1, 30)

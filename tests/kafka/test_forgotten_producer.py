@@ -15,7 +15,7 @@ from sparkmirror.batches.records import Record, encode
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.produce import producer as producer_module
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 from sparkmirror.wire.produce.sequences import QUIET_SECONDS
 from tests.clusters import create_topic, start_cluster, wait_for
 from tests.kafka.records import values
@@ -35,13 +35,13 @@ def rig_for(cluster: KafkaCluster) -> Iterator[ProducerRig]:
     class Servers:
         bootstrap_servers = tuple(cluster.bootstrap_servers.split(","))
 
-    with ProducerRig(cast(FakeCluster, Servers())) as rig:
+    with ProducerRig(cast("FakeCluster", Servers())) as rig:
         yield rig
 
 
-def parcel(timestamp_ms: int, *values: bytes) -> Parcel:
+def parcel(timestamp_ms: int, *values: bytes) -> ProducerBatch:
     records = [Record(at, timestamp_ms, None, value) for at, value in enumerate(values)]
-    return Parcel(encode(records), len(values), None, tuple(values))
+    return ProducerBatch(encode(records), len(values), None, tuple(values))
 
 
 def wait_until_forgotten(cluster: KafkaCluster, topic: str) -> None:

@@ -17,9 +17,9 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.group.session_keys import SessionKey
-from sparkmirror.connect.storage.config_backing_store import ConfigStore
+from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingStore
 from sparkmirror.connect.storage.config_records import session_key_record
-from sparkmirror.connect.storage.status_backing_store import StatusStore
+from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
 from sparkmirror.connect.storage.storage_topics import StorageTopic
 from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets
 from sparkmirror.embedded import KAFKA_VERSION, ConnectWorker, KafkaCluster
@@ -43,10 +43,12 @@ class World:
         self.config_topic, self.status_topic = unique_name("config"), unique_name("status")
         compacted = {"cleanup.policy": "compact"}
         self.offset_topic = create_topic(cluster, partitions=OFFSET_PARTITIONS, config=compacted)
-        self.configs = ConfigStore(
+        self.configs = KafkaConfigBackingStore(
             client, StorageTopic("config", self.config_topic, 1, 1), group_id=self.group
         )
-        self.statuses = StatusStore(client, StorageTopic("status", self.status_topic, 2, 1))
+        self.statuses = KafkaStatusBackingStore(
+            client, StorageTopic("status", self.status_topic, 2, 1)
+        )
         self.offsets = ConnectorOffsets(client, self.offset_topic, OFFSET_PARTITIONS)
         self.common = {
             "source.cluster.alias": "a",

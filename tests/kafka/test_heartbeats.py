@@ -13,7 +13,7 @@ import pytest
 
 from sparkmirror.config.mm2 import HeartbeatPair, load_mm2
 from sparkmirror.connect.heartbeat import mirror_heartbeat_connector
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.storage import record_producer
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.positions.partitioner import partition_for_key
@@ -34,7 +34,7 @@ class Beating:
     def __init__(self, folder: Path, target: KafkaCluster) -> None:
         self.target = target
         self.source = unique_name("s")
-        self.connector = HeartbeatConnector(self._pair(folder))
+        self.connector = MirrorHeartbeatConnector(self._pair(folder))
         self.connector.connect()
         self.connector.start()
 

@@ -10,8 +10,8 @@ import pytest
 
 from sparkmirror.config.worker.worker_file import parse_worker_file
 from sparkmirror.connect.entities import NotLeader, RequestError, State, TargetState
-from sparkmirror.connect.runtime.connect_distributed import DistributedWorker
-from sparkmirror.connect.runtime.herder import WorkerHerder
+from sparkmirror.connect.runtime.connect_distributed import ConnectDistributed
+from sparkmirror.connect.runtime.herder import DistributedHerder
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.records import OffsetSync
 from tests.clusters import Record, create_topic, produce, read_partition, unique_name, wait_for
@@ -51,9 +51,9 @@ class Cluster:
         }
 
     @contextmanager
-    def worker(self, number: int) -> Iterator[DistributedWorker]:
+    def worker(self, number: int) -> Iterator[ConnectDistributed]:
         file = parse_worker_file(self.settings(), self._folder / "worker.properties")
-        worker = DistributedWorker(file, f"http://localhost:{number}/")
+        worker = ConnectDistributed(file, f"http://localhost:{number}/")
         worker.start()
         try:
             wait_for(lambda: worker.herder.health()[0] == "healthy", within=SECONDS)
@@ -86,7 +86,7 @@ def cluster(tmp_path: Path, source_cluster: KafkaCluster, target_cluster: KafkaC
     return Cluster(tmp_path, source_cluster, target_cluster)
 
 
-def states(herder: WorkerHerder, name: str) -> list[str]:
+def states(herder: DistributedHerder, name: str) -> list[str]:
     try:
         status = herder.connector_status(name)
     except RequestError:
@@ -94,7 +94,7 @@ def states(herder: WorkerHerder, name: str) -> list[str]:
     return [status.state, *(task.state for task in status.tasks)]
 
 
-def wait_for_states(herder: WorkerHerder, name: str, *wanted: State) -> None:
+def wait_for_states(herder: DistributedHerder, name: str, *wanted: State) -> None:
     wait_for(
         lambda: states(herder, name) == list(wanted),
         within=SECONDS,

@@ -13,11 +13,11 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import AuthenticationError, KafkaError
 from sparkmirror.wire import secret_files
 from sparkmirror.wire.admin.admin_client import AdminClient
-from sparkmirror.wire.client.network_client import BOOTSTRAP, Cluster
+from sparkmirror.wire.client.network_client import BOOTSTRAP, NetworkClient
 from sparkmirror.wire.client.reachability import check_reachable
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.connection import Connection
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.protocol import messages
 from sparkmirror.wire.sasl import authenticator as authenticators
 from sparkmirror.wire.sasl import gss_library
@@ -184,8 +184,8 @@ class Asking:
     """Sends one request after the other over one connection, five at a time."""
 
     def __init__(self, config: ClientConfig) -> None:
-        self.loop = Loop()
-        self.cluster = Cluster(self.loop, config, BufferPool(keep_bytes=0))
+        self.loop = EventLoop()
+        self.cluster = NetworkClient(self.loop, config, BufferPool(keep_bytes=0))
         self.answers = 0
         self.errors: list[KafkaError] = []
 
@@ -281,9 +281,11 @@ def test_tickets_of_a_cache(logins: LoginCluster, tmp_path: Path) -> None:
     """What kinit leaves behind, also where the worker's file is not there but its bytes are."""
     cache = tmp_path / "cache"
     store = {"client_keytab": f"FILE:{logins.alice}", "ccache": f"FILE:{cache}"}
-    ticket = gss_library.Credentials(gss_library.Name("alice", gss_library.PRINCIPAL_NAME), store)
-    service = gss_library.Name("kafka@127.0.0.1", gss_library.HOST_BASED_SERVICE)
-    assert gss_library.Context(service, ticket).step(b"")
+    ticket = gss_library.Credentials(
+        gss_library.GssName("alice", gss_library.PRINCIPAL_NAME), store
+    )
+    service = gss_library.GssName("kafka@127.0.0.1", gss_library.HOST_BASED_SERVICE)
+    assert gss_library.GssContext(service, ticket).step(b"")
     line = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true "
     check_reachable(logins.config("kerberos", sasl_jaas_config=f'{line} ticketCache="{cache}";'))
     elsewhere = tmp_path / "elsewhere"

@@ -12,9 +12,9 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.group.worker_group_member import (
     LEASE_MARGIN_SECONDS,
     STOP_SECONDS,
-    Membership,
+    WorkerGroupMember,
 )
-from sparkmirror.connect.storage.config_backing_store import ConfigStore
+from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingStore
 from sparkmirror.connect.storage.storage_topics import StorageTopic
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.spark.link.lease import boot_clock
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.kafka
 SESSION_MS = 10_000
 
 
-class Worker(Membership):
+class Worker(WorkerGroupMember):
     """A member whose thread can be frozen, as SIGSTOP does it to a whole process."""
 
     def __init__(self, cluster: KafkaCluster, group: str, name: str) -> None:
@@ -153,7 +153,7 @@ def test_a_frozen_leader_has_lost_its_lease_before_another_leads(
         for worker in (one, two):
             # The first one's clock is wrong, so to say: it writes without looking at its lease.
             term = (lambda: 0) if worker is one else (lambda: two.term)
-            store = ConfigStore(
+            store = KafkaConfigBackingStore(
                 client, StorageTopic("config", topic, 1, 1), group_id=group, term=term
             )
             stack.callback(store.stop)

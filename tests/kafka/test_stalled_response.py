@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.files.properties import load_properties
-from sparkmirror.embedded import KafkaCluster, MirrorMaker
+from sparkmirror.embedded import GenuineMirrorMaker, KafkaCluster
 from tests.clusters import wait_for
 from tests.kafka.broker_failures import SHORT_TIMEOUTS
 from tests.kafka.long_lines import Far, far_cluster, over_lines
@@ -79,7 +79,7 @@ def genuine_beside(mirror: Mirror, folder: Path) -> Iterator[Mirror]:
     seen = Mirror(_new(folder / "genuine"), mirror.source, mirror.target, "none")
     text = mirror.file.read_text().replace(mirror.alias, seen.alias)
     seen.file.write_text(text)
-    with MirrorMaker(load_properties(seen.file), seen.file.parent, heap="512m"):
+    with GenuineMirrorMaker(load_properties(seen.file), seen.file.parent, heap="512m"):
         yield seen
 
 

@@ -13,10 +13,10 @@ from sparkmirror.config.clients import ClientConfig, parse_client
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.errors import AuthenticationError, ConfigError, KafkaError, TransportError
 from sparkmirror.wire.admin.admin_client import AdminClient
-from sparkmirror.wire.client.network_client import BOOTSTRAP, Cluster
+from sparkmirror.wire.client.network_client import BOOTSTRAP, NetworkClient
 from sparkmirror.wire.client.reachability import check_reachable
 from sparkmirror.wire.net.buffer_pool import BufferPool
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from tests.certificates import PASSWORD, Certificates
 from tests.clusters import create_topic, unique_name
 from tests.kafka.mirror_process import Mirror
@@ -291,19 +291,19 @@ def test_program_ends_with_one_line(
 
 
 @pytest.fixture
-def loop() -> Iterator[Loop]:
-    loop = Loop()
+def loop() -> Iterator[EventLoop]:
+    loop = EventLoop()
     yield loop
     loop.close()
 
 
 def test_certificate_that_is_replaced_is_used_without_a_restart(
-    secure_cluster: SecureCluster, tmp_path: Path, loop: Loop
+    secure_cluster: SecureCluster, tmp_path: Path, loop: EventLoop
 ) -> None:
     own = Certificates(tmp_path)
     key = own.write("key.p12", secure_cluster.certificates.stranger.pkcs12())
     settings = secure_cluster.client("MTLS") | {"ssl.keystore.location": str(key)}
-    cluster = Cluster(loop, client_config(settings), BufferPool(keep_bytes=0))
+    cluster = NetworkClient(loop, client_config(settings), BufferPool(keep_bytes=0))
     try:
         assert cluster.any_connection() is None
         assert loop.run_until(lambda: cluster.failures(BOOTSTRAP) > 0, WAIT_SECONDS)

@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.embedded.mirror_maker import MirrorMaker
+from sparkmirror.embedded.mirror_maker import GenuineMirrorMaker
 from tests.kafka.mirror_process import START_SECONDS, STOP_SECONDS, Mirror, assert_gone
 from tests.kafka.records import (
     Feeder,
@@ -89,7 +89,7 @@ def test_genuine_mirror_maker_in_the_group_is_waited_for(
     topic = new_topic(source_cluster)
     fill(source_cluster, topic, 100)
     mirror = Mirror(tmp_path, source_cluster, target_cluster, topic)
-    genuine = MirrorMaker(load_properties(mirror.file), tmp_path / "genuine", heap="512m")
+    genuine = GenuineMirrorMaker(load_properties(mirror.file), tmp_path / "genuine", heap="512m")
     with genuine, mirror.ending():
         wait_for_end(mirror, topic, 100)
         mirror.start(until="another MirrorMaker 2")

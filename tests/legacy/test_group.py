@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient
 from sparkmirror.config.legacy.mirror_maker_1 import LegacyOptions, load_legacy
 from sparkmirror.connect.legacy.legacy_group import LegacyGroup
 from sparkmirror.connect.legacy.legacy_mirror import identify
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
-from sparkmirror.connect.storage.offset_backing_store import OffsetStore, StoredPosition
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.positions.provenance import decode_topic_id
@@ -53,7 +53,7 @@ class World:
 
     def group(self) -> LegacyGroup:
         """As a process has it."""
-        source = cast(SourceConnector, self.tasks)
+        source = cast("MirrorSourceConnector", self.tasks)
         return LegacyGroup(self.flow, source, self.files.group, COMMIT_MS)
 
     def assign(self) -> None:
@@ -78,7 +78,7 @@ class World:
 
     def positions(self) -> dict[TopicPartition, StoredPosition]:
         """What tasks find."""
-        store = OffsetStore.of(self.flow.worker, self.flow.source)
+        store = KafkaOffsetBackingStore.of(self.flow.worker, self.flow.source)
         store.partitions = self.flow.worker.offset_storage_partitions
         return store.load()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import pairwise
 
+from sparkmirror.batches.outgoing import Runs
 from sparkmirror.mirror.translation.offset_map import OffsetMap
 from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart
 from sparkmirror.mirror.translation.offset_map_writer import OffsetMapWriter
-from sparkmirror.mirror.translation.offsets import OffsetPair, Runs
+from sparkmirror.mirror.translation.offsets import OffsetPair
 
 MAX_CHUNK_RUNS = 3
 """Small, so that maps have several chunks."""

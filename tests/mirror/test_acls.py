@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from sparkmirror.mirror.acls import (
     AclBinding,
     AclOperation,
+    AclPermission,
     AclPlan,
     NotCopied,
     PatternType,
-    Permission,
     ResourceType,
     plan_acls,
     target_binding,
@@ -25,7 +25,7 @@ IDENTITY = IdentityReplicationPolicy("A")
 
 
 def rule(
-    permission: Permission = Permission.ALLOW,
+    permission: AclPermission = AclPermission.ALLOW,
     operation: AclOperation = AclOperation.READ,
     topic: str = "orders",
     pattern: PatternType = PatternType.LITERAL,
@@ -41,20 +41,20 @@ def accept_all(_topic: str) -> bool:
 @pytest.mark.parametrize(
     ("permission", "operation", "expected"),
     [
-        (Permission.ALLOW, AclOperation.WRITE, None),
-        (Permission.ALLOW, AclOperation.ALL, AclOperation.READ),
-        (Permission.ALLOW, AclOperation.READ, AclOperation.READ),
-        (Permission.ALLOW, AclOperation.DESCRIBE, AclOperation.DESCRIBE),
-        (Permission.ALLOW, AclOperation.DELETE, AclOperation.DELETE),
-        (Permission.ALLOW, AclOperation.ALTER_CONFIGS, AclOperation.ALTER_CONFIGS),
-        (Permission.DENY, AclOperation.ALL, AclOperation.ALL),
-        (Permission.DENY, AclOperation.WRITE, AclOperation.WRITE),
-        (Permission.DENY, AclOperation.READ, AclOperation.READ),
+        (AclPermission.ALLOW, AclOperation.WRITE, None),
+        (AclPermission.ALLOW, AclOperation.ALL, AclOperation.READ),
+        (AclPermission.ALLOW, AclOperation.READ, AclOperation.READ),
+        (AclPermission.ALLOW, AclOperation.DESCRIBE, AclOperation.DESCRIBE),
+        (AclPermission.ALLOW, AclOperation.DELETE, AclOperation.DELETE),
+        (AclPermission.ALLOW, AclOperation.ALTER_CONFIGS, AclOperation.ALTER_CONFIGS),
+        (AclPermission.DENY, AclOperation.ALL, AclOperation.ALL),
+        (AclPermission.DENY, AclOperation.WRITE, AclOperation.WRITE),
+        (AclPermission.DENY, AclOperation.READ, AclOperation.READ),
     ],
     ids=lambda value: value.name if value else "dropped",
 )
 def test_operation_on_the_target(
-    permission: Permission, operation: AclOperation, expected: AclOperation | None
+    permission: AclPermission, operation: AclOperation, expected: AclOperation | None
 ) -> None:
     plan = plan_acls([rule(permission, operation)], accept_all, DEFAULT, "A")
     if expected is None:
@@ -75,7 +75,7 @@ def test_operation_on_the_target(
         (rule(pattern=PatternType.PREFIXED), NotCopied.NO_SINGLE_TOPIC),
         (rule(topic="secret"), NotCopied.TOPIC_NOT_COPIED),
         (rule(operation=AclOperation(99)), NotCopied.UNKNOWN_CODE),
-        (rule(permission=Permission(99)), NotCopied.UNKNOWN_CODE),
+        (rule(permission=AclPermission(99)), NotCopied.UNKNOWN_CODE),
     ],
     ids=lambda value: value.name if isinstance(value, NotCopied) else "",
 )
@@ -114,8 +114,8 @@ def test_rules_that_exist_on_the_target_are_left_out() -> None:
         (AclOperation.ALL, 2),
         (AclOperation.WRITE, 4),
         (AclOperation.DESCRIBE_CONFIGS, 10),
-        (Permission.DENY, 2),
-        (Permission.ALLOW, 3),
+        (AclPermission.DENY, 2),
+        (AclPermission.ALLOW, 3),
     ],
 )
 def test_codes_are_those_of_the_protocol(member: int, code: int) -> None:
@@ -135,7 +135,7 @@ bindings = st.builds(
     st.sampled_from(["User:a", "User:*"]),
     st.sampled_from(["*", "10.0.0.1"]),
     st.sampled_from(AclOperation),
-    st.sampled_from(Permission),
+    st.sampled_from(AclPermission),
 )
 
 
@@ -148,7 +148,7 @@ def test_no_rule_lets_anyone_write_and_every_rule_is_explained(
     assert not [
         acl
         for acl in plan.create
-        if acl.permission is Permission.ALLOW and acl.operation in may_write
+        if acl.permission is AclPermission.ALLOW and acl.operation in may_write
     ]
     skipped = {binding for binding, _ in plan.skipped}
     copied = {target_binding(b, policy, "A") for b in found if b not in skipped}

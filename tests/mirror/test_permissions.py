@@ -13,7 +13,7 @@ from sparkmirror.mirror.permissions import (
     SETTINGS,
     Feature,
     Need,
-    Place,
+    ResourceKind,
     meanwhile,
     needs_of,
     table_lines,
@@ -43,10 +43,12 @@ def test_every_right_says_what_it_is_for_and_what_happens_without(need: Need) ->
 
 def test_a_right_that_no_feature_needs_is_a_mistake() -> None:
     with pytest.raises(KeyError):
-        meanwhile(Feature.HEARTBEATS, Place.GROUPS, ALTER)
+        meanwhile(Feature.HEARTBEATS, ResourceKind.GROUPS, ALTER)
 
 
 def test_rights_that_can_be_done_without_say_when() -> None:
-    copied = next(need for need in NEEDS if (need.place, need.operation) == (Place.COPIED, READ))
+    copied = next(
+        need for need in NEEDS if (need.place, need.operation) == (ResourceKind.COPIED, READ)
+    )
     assert not copied.is_optional
     assert all(need.is_optional == bool(need.unless) for need in NEEDS)

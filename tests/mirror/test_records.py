@@ -14,7 +14,7 @@ from sparkmirror.mirror.records import (
     OffsetKey,
     OffsetSync,
     RecordError,
-    UnsupportedVersionError,
+    UnsupportedRecordError,
     decode_offset_key,
     decode_offset_value,
     encode_checkpoint_offset_key,
@@ -84,7 +84,7 @@ def test_bytes_after_the_last_field_are_ignored(record: Record, key: str, value:
 )
 def test_other_versions_are_refused(record: Record, key: str, value: str) -> None:
     later = b"\x00\x01" + bytes.fromhex(value)[2:]
-    with pytest.raises(UnsupportedVersionError, match="version 1 is not supported") as caught:
+    with pytest.raises(UnsupportedRecordError, match="version 1 is not supported") as caught:
         type(record).decode(bytes.fromhex(key), later)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 

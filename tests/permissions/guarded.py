@@ -21,8 +21,8 @@ from confluent_kafka.admin import (
 )
 
 from sparkmirror.embedded import KafkaCluster
-from sparkmirror.mirror.permissions import NEW_BROKERS, Resource, Right
-from sparkmirror.tools.check.required_permissions import Wanted
+from sparkmirror.mirror.permissions import NEW_BROKERS, Permission, Resource
+from sparkmirror.tools.check.required_permissions import RequiredPermission
 from sparkmirror.wire.principal import principal_of
 from tests.clusters import start_cluster, wait_for
 
@@ -60,7 +60,7 @@ class Grant(NamedTuple):
     """A right of one of the users."""
 
     principal: str
-    right: Right
+    right: Permission
 
 
 class Guarded:
@@ -109,7 +109,7 @@ def start_guarded() -> Iterator[Guarded]:
         yield Guarded(kafka)
 
 
-def grants_of(wanted: Iterable[Wanted]) -> set[Grant]:
+def grants_of(wanted: Iterable[RequiredPermission]) -> set[Grant]:
     """What the documentation says that these need; the broker is a new one."""
     return {
         Grant(principal_of(row.client), right)

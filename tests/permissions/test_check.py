@@ -11,10 +11,14 @@ from sparkmirror.cli import main as cli
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.embedded.ports import ReservedPort
 from sparkmirror.mirror.permissions import EITHER, NEW_BROKERS, Operation
-from sparkmirror.tools.check.check_report import Report, State
+from sparkmirror.tools.check.check_report import CheckResult, Report
 from sparkmirror.tools.check.checked_file import load_checked
 from sparkmirror.tools.check.cluster_check import check_file
-from sparkmirror.tools.check.required_permissions import Wanted, wanted_by_source, wanted_by_worker
+from sparkmirror.tools.check.required_permissions import (
+    RequiredPermission,
+    wanted_by_source,
+    wanted_by_worker,
+)
 from sparkmirror.wire.principal import principal_of
 from tests.permissions.guarded import Grant, Guarded, grants_of
 from tests.permissions.worlds import World
@@ -55,8 +59,8 @@ def test_it_finds_exactly_what_is_missing(world: World) -> None:
             is_needless = right.operation is Operation.CREATE and right.name == is_there
             assert denied(report) == (set() if is_needless else {missing}), right
             states = {each.state for each in report.rights if each.denied}
-            assert states <= {State.NO, State.WITHOUT}, right
-            assert report.is_ok == (State.NO not in states), right
+            assert states <= {CheckResult.NO, CheckResult.WITHOUT}, right
+            assert report.is_ok == (CheckResult.NO not in states), right
 
 
 def test_of_syncs_and_map_one_must_be_readable(world: World) -> None:
@@ -70,7 +74,7 @@ def test_of_syncs_and_map_one_must_be_readable(world: World) -> None:
     world.allow(either)
     report = check_file(load_checked(world.path), "mm2")
     assert not report.is_ok
-    assert {row.state for row in report.rights if row.denied} == {State.NO}
+    assert {row.state for row in report.rights if row.denied} == {CheckResult.NO}
 
 
 def test_an_mm2_file_that_may_do_everything(
@@ -125,7 +129,7 @@ def test_a_connector_and_its_worker(
     assert "(worker file): all is well" in out
 
 
-def _wanted_by(world: World, connector: Path, worker: Path) -> list[Wanted]:
+def _wanted_by(world: World, connector: Path, worker: Path) -> list[RequiredPermission]:
     file = load_checked(connector, worker)
     (found,) = file.connectors
     assert file.worker is not None
@@ -181,27 +185,27 @@ def test_a_wrong_password(guarded: Guarded, tmp_path: Path) -> None:
     jaas = login["sasl.jaas.config"].replace('password="r"', 'password="not-it"')
     report = _check_client(tmp_path, {**login, "sasl.jaas.config": jaas})
     check = report.clusters[0].checks[-1]
-    assert (check.what, check.state) == ("authenticated", State.NO)
+    assert (check.what, check.state) == ("authenticated", CheckResult.NO)
     assert "not-it" not in json.dumps(report.as_json())
 
 
 @pytest.mark.parametrize(
     ("listener", "state", "words"),
     [
-        pytest.param("SSL", State.YES, "chain and name are right; expires", id="good"),
-        pytest.param("EXPIRED", State.NO, "has expired", id="expired"),
-        pytest.param("WRONG_NAME", State.NO, "is for another host name", id="wrong-name"),
+        pytest.param("SSL", CheckResult.YES, "chain and name are right; expires", id="good"),
+        pytest.param("EXPIRED", CheckResult.NO, "has expired", id="expired"),
+        pytest.param("WRONG_NAME", CheckResult.NO, "is for another host name", id="wrong-name"),
     ],
 )
 def test_certificates(
-    listener: str, state: State, words: str, secure_cluster: SecureCluster, tmp_path: Path
+    listener: str, state: CheckResult, words: str, secure_cluster: SecureCluster, tmp_path: Path
 ) -> None:
     report = _check_client(tmp_path, secure_cluster.client(listener))
     check = next(each for each in report.clusters[0].checks if each.what.startswith("TLS "))
     assert check.state is state
     assert words in check.detail
     # A cluster without an authorizer lets everybody do everything.
-    assert report.is_ok == (state is State.YES)
+    assert report.is_ok == (state is CheckResult.YES)
 
 
 def test_a_client_certificate_is_a_name(secure_cluster: SecureCluster, tmp_path: Path) -> None:

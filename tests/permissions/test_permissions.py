@@ -33,9 +33,9 @@ from sparkmirror.mirror.permissions import (
     Feature,
     Need,
     Operation,
-    Place,
+    Permission,
     Resource,
-    Right,
+    ResourceKind,
     meanwhile,
 )
 from sparkmirror.wire.access import describe_lack, grant_command
@@ -49,26 +49,26 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "security.md"
 ALL = os.environ.get("SPARKMIRROR_RIGHTS") == "all"
 
 SOURCE = frozenset({"kept", "cut", "growth", "settings", "syncs", "map", "positions", "acls"})
-NO_GROUP = meanwhile(Feature.CHECKPOINTS, Place.GROUPS, DESCRIBE)
+NO_GROUP = meanwhile(Feature.CHECKPOINTS, ResourceKind.GROUPS, DESCRIBE)
 COPY, CHECKPOINTS, GROUP_OFFSETS = Feature.COPY, Feature.CHECKPOINTS, Feature.GROUP_OFFSETS
 # What is not done without a right; all else is.
-LOST: dict[tuple[Feature, Place, Operation], AbstractSet[str]] = {
-    (COPY, Place.COPIED, READ): {"cut", "growth", "settings"},
-    (COPY, Place.COPIED, DESCRIBE_CONFIGS): {"kept"},
-    (COPY, Place.SYNCS, CREATE): {"syncs"},
-    (COPY, Place.SYNCS, WRITE): {"syncs"},
-    (COPY, Place.REMOTE, CREATE): {"kept"},
-    (COPY, Place.REMOTE, WRITE): {"cut"},
-    (COPY, Place.REMOTE, ALTER): {"growth"},
-    (COPY, Place.OFFSET_MAP, CREATE): {"map"},
-    (COPY, Place.OFFSET_MAP, WRITE): {"map"},
-    (COPY, Place.OFFSETS, CREATE): SOURCE - {"acls"},
-    (COPY, Place.OFFSETS, READ): {"kept", "cut", "syncs", "map"},
-    (COPY, Place.OFFSETS, WRITE): {"positions"},
-    (Feature.CONFIGS, Place.COPIED, DESCRIBE_CONFIGS): {"settings"},
-    (Feature.CONFIGS, Place.REMOTE, ALTER_CONFIGS): {"settings"},
-    (Feature.ACLS, Place.CLUSTER, DESCRIBE): {"acls"},
-    (Feature.ACLS, Place.CLUSTER, ALTER): {"acls"},
+LOST: dict[tuple[Feature, ResourceKind, Operation], AbstractSet[str]] = {
+    (COPY, ResourceKind.COPIED, READ): {"cut", "growth", "settings"},
+    (COPY, ResourceKind.COPIED, DESCRIBE_CONFIGS): {"kept"},
+    (COPY, ResourceKind.SYNCS, CREATE): {"syncs"},
+    (COPY, ResourceKind.SYNCS, WRITE): {"syncs"},
+    (COPY, ResourceKind.REMOTE, CREATE): {"kept"},
+    (COPY, ResourceKind.REMOTE, WRITE): {"cut"},
+    (COPY, ResourceKind.REMOTE, ALTER): {"growth"},
+    (COPY, ResourceKind.OFFSET_MAP, CREATE): {"map"},
+    (COPY, ResourceKind.OFFSET_MAP, WRITE): {"map"},
+    (COPY, ResourceKind.OFFSETS, CREATE): SOURCE - {"acls"},
+    (COPY, ResourceKind.OFFSETS, READ): {"kept", "cut", "syncs", "map"},
+    (COPY, ResourceKind.OFFSETS, WRITE): {"positions"},
+    (Feature.CONFIGS, ResourceKind.COPIED, DESCRIBE_CONFIGS): {"settings"},
+    (Feature.CONFIGS, ResourceKind.REMOTE, ALTER_CONFIGS): {"settings"},
+    (Feature.ACLS, ResourceKind.CLUSTER, DESCRIBE): {"acls"},
+    (Feature.ACLS, ResourceKind.CLUSTER, ALTER): {"acls"},
 }
 IN_TURN = [
     need
@@ -76,9 +76,9 @@ IN_TURN = [
     if need.feature not in (Feature.WORKER, Feature.DEDICATED)
     and need.unless != NEW_BROKERS
     # The same topic as that of the copy.
-    and (need.feature, need.place) != (CHECKPOINTS, Place.OFFSETS)
+    and (need.feature, need.place) != (CHECKPOINTS, ResourceKind.OFFSETS)
     and (ALL or need.without != NOT_LOOKED)
-    and (ALL or (need.feature, need.place) != (Feature.HEARTBEATS, Place.OFFSETS))
+    and (ALL or (need.feature, need.place) != (Feature.HEARTBEATS, ResourceKind.OFFSETS))
 ]
 
 
@@ -156,7 +156,7 @@ def granted(words: list[str], world: World) -> Iterator[Grant]:
         own = {"a.": f"{world.source}.", "a-mm2": f"{world.source}-mm2"}.get(own, own)
         for option, operation in pairs:
             if option == "--operation":
-                right = Right(Resource(kind[2:]), own, Operation(operation), is_prefix)
+                right = Permission(Resource(kind[2:]), own, Operation(operation), is_prefix)
                 yield Grant(principal, right)
 
 
@@ -189,7 +189,7 @@ def test_a_missing_right_is_named_and_the_rest_goes_on(
     _check_the_rest(need, world, before)
 
 
-def _one_of(rights: list[Right], need: Need, world: World) -> Right:
+def _one_of(rights: list[Permission], need: Need, world: World) -> Permission:
     """Of topics the one called cut, whose remote topic is there: so it is not created."""
     is_for_creating = need.unless in (EXISTS, REMOTE_EXISTS)
     topic = world.kept if is_for_creating else world.cut
@@ -213,4 +213,4 @@ def _check_the_rest(need: Need, world: World, heartbeats_before: int) -> None:
         assert (world.checkpoints() > 1) == (need.without not in (NO_CHECKPOINTS, NO_GROUP))
     if need.feature is GROUP_OFFSETS:
         assert world.checkpoints() > 0
-        assert world.synced() == (set() if need.place is Place.GROUPS else {world.kept})
+        assert world.synced() == (set() if need.place is ResourceKind.GROUPS else {world.kept})

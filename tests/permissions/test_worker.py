@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.worker.worker_file import WorkerFile, load_worker
-from sparkmirror.connect.runtime.connect_distributed import DistributedWorker
+from sparkmirror.connect.runtime.connect_distributed import ConnectDistributed
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.permissions import (
     NOT_LOOKED,
     Feature,
     Need,
     Operation,
-    Place,
-    Right,
+    Permission,
+    ResourceKind,
     needs_of,
 )
 from sparkmirror.tools.check.required_permissions import wanted_by_worker
@@ -62,8 +62,8 @@ class Worker:
 
     def run(self) -> None:
         """Start, lead, write to all three topics, stop."""
-        workers: list[DistributedWorker] = []
-        if not self._try("made", lambda: workers.append(DistributedWorker(self.file, URL))):
+        workers: list[ConnectDistributed] = []
+        if not self._try("made", lambda: workers.append(ConnectDistributed(self.file, URL))):
             return
         worker = workers[0]
         try:
@@ -72,7 +72,7 @@ class Worker:
         finally:
             worker.stop()
 
-    def _use(self, worker: DistributedWorker) -> None:
+    def _use(self, worker: ConnectDistributed) -> None:
         membership = worker.membership
         wait_for(
             lambda: membership.is_leader or "lacks" in membership.last_error,
@@ -126,17 +126,17 @@ def test_a_worker_works_with_exactly_the_documented_rights(
 
 
 DONE = {
-    (Place.MEMBERS, Operation.READ): {"made", "started"},
-    (Place.TRANSACTIONAL_ID, Operation.WRITE): ALL - {"changes"},
-    (Place.CONFIG, Operation.CREATE): {"made"},
-    (Place.CONFIG, Operation.READ): {"made"},
-    (Place.CONFIG, Operation.WRITE): ALL - {"changes"},
-    (Place.STATUS, Operation.CREATE): {"made"},
-    (Place.STATUS, Operation.READ): {"made"},
-    (Place.STATUS, Operation.WRITE): ALL - {"states"},
-    (Place.OFFSETS, Operation.CREATE): set(),
-    (Place.OFFSETS, Operation.READ): ALL - {"shows", "offsets"},
-    (Place.OFFSETS, Operation.WRITE): ALL - {"offsets"},
+    (ResourceKind.MEMBERS, Operation.READ): {"made", "started"},
+    (ResourceKind.TRANSACTIONAL_ID, Operation.WRITE): ALL - {"changes"},
+    (ResourceKind.CONFIG, Operation.CREATE): {"made"},
+    (ResourceKind.CONFIG, Operation.READ): {"made"},
+    (ResourceKind.CONFIG, Operation.WRITE): ALL - {"changes"},
+    (ResourceKind.STATUS, Operation.CREATE): {"made"},
+    (ResourceKind.STATUS, Operation.READ): {"made"},
+    (ResourceKind.STATUS, Operation.WRITE): ALL - {"states"},
+    (ResourceKind.OFFSETS, Operation.CREATE): set(),
+    (ResourceKind.OFFSETS, Operation.READ): ALL - {"shows", "offsets"},
+    (ResourceKind.OFFSETS, Operation.WRITE): ALL - {"offsets"},
 }
 EVEN_UNNOTICED = os.environ.get("SPARKMIRROR_RIGHTS") == "all"
 IN_TURN = [
@@ -167,7 +167,7 @@ def test_a_missing_right_is_named_and_the_rest_goes_on(
     assert worker.done == DONE[need.place, need.operation]
 
 
-def _prepare(worker: Worker, missing: Right) -> None:
+def _prepare(worker: Worker, missing: Permission) -> None:
     """A topic that is empty may be read by anybody."""
     if missing.operation is Operation.READ and missing.resource == "topic":
         kafka = worker.guarded.kafka

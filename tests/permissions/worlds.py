@@ -17,26 +17,26 @@ from confluent_kafka.admin import (
 )
 
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, load_mm2
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.runtime.flow_group import Connectors, FlowGroup, Phase
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
-from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.errors import MirrorError
-from sparkmirror.mirror.permissions import Operation, Right, topic_right
+from sparkmirror.mirror.permissions import Operation, Permission, topic_right
 from sparkmirror.spark.copy.copy_loop import CopyLoop
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_config import parse_start
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.tools.check.required_permissions import (
-    Wanted,
+    RequiredPermission,
     wanted_by_checkpoint,
     wanted_by_group,
     wanted_by_heartbeat,
     wanted_by_source,
 )
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from tests.clusters import Record, create_topic, end_offset, produce, unique_name, wait_for
 from tests.connect.fakes import FakeTask
 from tests.group_offsets import commit_offsets, committed_offsets
@@ -53,11 +53,11 @@ FLUSH_SECONDS = 5.0
 FLUSH_PART_SECONDS = 0.1
 
 
-class Mirror(SourceConnector):
+class Mirror(MirrorSourceConnector):
     """A connector whose tasks only note what they are told."""
 
     def _new_task(self, at: int) -> TaskRunner:
-        return cast(TaskRunner, FakeTask(f"MirrorSourceConnector-{at}"))
+        return cast("TaskRunner", FakeTask(f"MirrorSourceConnector-{at}"))
 
 
 class World:
@@ -87,7 +87,7 @@ class World:
         copied = Grant(SOMEBODY, topic_right(Operation.READ, self.kept))
         self.guarded.allow_only({*grants_of(self.wanted()), copied} - set(missing))
 
-    def wanted(self) -> list[Wanted]:
+    def wanted(self) -> list[RequiredPermission]:
         """The rows of the table of rights."""
         flow, topics = self.flow, (self.kept, self.cut)
         return [
@@ -121,7 +121,7 @@ class World:
         self.path = path
         return flow_config, pair
 
-    def prepare(self, missing: Right) -> None:
+    def prepare(self, missing: Permission) -> None:
         """See that the right is needed: a topic to create is not there, one to read not empty."""
         kafka, internal = self.guarded.kafka, missing.name.endswith((".internal", "heartbeats"))
         if missing.operation is Operation.CREATE:
@@ -140,7 +140,7 @@ class World:
     def run_source(self) -> None:
         """Create topics, copy, settings, ACLs, as a connector and its task do."""
         mirror = Mirror(self.flow)
-        mirror._engine = cast(SparkEngine, SimpleNamespace(is_local=True))
+        mirror._engine = cast("SparkEngine", SimpleNamespace(is_local=True))
         mirror.connect()
         try:
             prepared = self._try(lambda: mirror._store.prepare(mirror._target))
@@ -158,7 +158,7 @@ class World:
         orders = []
         if not self._try(lambda: orders.append(mirror._orders(0))):
             return
-        loop = Loop()
+        loop = EventLoop()
         copy = CopyLoop(parse_start(orders[0]), loop)
         began = time.monotonic()
 
@@ -180,7 +180,7 @@ class World:
 
     def run_checkpoints(self) -> None:
         """One round of checkpoints and group offsets."""
-        connector = CheckpointConnector(self.flow)
+        connector = MirrorCheckpointConnector(self.flow)
         connector.connect()
         connector._writer.start()
         connector._offsets.start()
@@ -213,7 +213,7 @@ class World:
 
     def run_heartbeats(self) -> None:
         """One heartbeat."""
-        connector = HeartbeatConnector(self.pair)
+        connector = MirrorHeartbeatConnector(self.pair)
         connector.connect()
         connector._writer.start()
         self._try(connector._create_topics)
@@ -286,7 +286,7 @@ class World:
         commit_offsets(self.guarded.kafka, self.group, offsets)
 
 
-def flush(writer: RecordWriter) -> None:
+def flush(writer: RecordProducer) -> None:
     """Until all is stored, or something was refused."""
     wait_for(
         lambda: writer.flush(FLUSH_PART_SECONDS) or writer.last_error,

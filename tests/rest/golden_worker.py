@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from sparkmirror.connect.entities import Json
-from sparkmirror.connect.storage.backing_stores import Settings
+from sparkmirror.connect.entities import ConnectorProps, Json
 from sparkmirror.mirror.task_configs import checkpoint_tasks, source_tasks
 from sparkmirror.rest.connect_api import make_app
 from sparkmirror.rest.request import RestOptions
@@ -45,7 +44,7 @@ OFFSETS: Mapping[str, Sequence[tuple[Json, Json]]] = {
 class Running(FakeRunning):
     """A connector of the recordings."""
 
-    def __init__(self, config: Settings) -> None:
+    def __init__(self, config: ConnectorProps) -> None:
         super().__init__(config)
         self.kind = str(config["connector.class"]).rpartition(".")[2].removesuffix("Connector")
         self.task_class = f"{self.kind}Task"
@@ -59,7 +58,7 @@ class Running(FakeRunning):
 class GoldenWorker(FakeWorker):
     """A worker whose connectors have stored their first offsets when they start."""
 
-    def _make(self, config: Settings) -> FakeRunning:
+    def _make(self, config: ConnectorProps) -> FakeRunning:
         running = Running(config)
         name = str(config["name"])
         if name not in self.offsets.rows:

@@ -51,7 +51,7 @@ class _Broken:
 
 
 def _broken(error: Exception) -> FakeHerder:
-    return cast(FakeHerder, _Broken(error))
+    return cast("FakeHerder", _Broken(error))
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from starlette.types import Receive, Scope, Send
 from sparkmirror.connect.entities import RequestError
 from sparkmirror.rest.exception_mapper import NO_LEADER, OTHER_USERS, TOO_MANY_HOPS
 from sparkmirror.rest.request_forwarder import (
-    Address,
-    Outgoing,
+    ForwardedRequest,
+    WorkerAddress,
     forward,
     leader_address,
     next_hop,
@@ -156,17 +156,17 @@ def test_leader_is_asked_only_at_a_plain_address(
 
 
 def test_request_over_https_is_not_sent_on_in_the_clear() -> None:
-    sent = Outgoing("DELETE", "/connectors/x", "", {}, b"", is_https=True)
+    sent = ForwardedRequest("DELETE", "/connectors/x", "", {}, b"", is_https=True)
     with pytest.raises(RequestError, match="https") as caught:
         leader_address("http://leader:8083/", sent)
     assert caught.value.status == 500
-    assert leader_address("https://[::1]:8443/", sent) == Address("https", "::1", 8443)
+    assert leader_address("https://[::1]:8443/", sent) == WorkerAddress("https", "::1", 8443)
 
 
 def test_path_without_a_leading_slash_is_not_sent_on() -> None:
-    sent = Outgoing("DELETE", "connectors/x", "", {}, b"")
+    sent = ForwardedRequest("DELETE", "connectors/x", "", {}, b"")
     with pytest.raises(RequestError) as caught:
-        target_url(Address("http", "leader", 8083), sent, "forward=true")
+        target_url(WorkerAddress("http", "leader", 8083), sent, "forward=true")
     assert caught.value.status == 400
 
 
@@ -212,7 +212,7 @@ def test_leader_with_other_users_is_told(serve: Serve, tmp_path: Path) -> None:
 
 def test_leader_that_sends_a_byte_now_and_then_is_given_up() -> None:
     start = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
-    outgoing = Outgoing("DELETE", "/connectors/x", "", {}, b"")
+    outgoing = ForwardedRequest("DELETE", "/connectors/x", "", {}, b"")
     with dripping(start=start) as url, pytest.raises(RequestError) as caught:
         asyncio.run(forward(outgoing, url, timeout_seconds=0.3))
     assert caught.value.status == 500

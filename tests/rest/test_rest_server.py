@@ -13,7 +13,7 @@ import pytest
 
 from sparkmirror.errors import AddressTaken, ConfigError, LocalProtocolError
 from sparkmirror.rest.connect_api import make_app
-from sparkmirror.rest.request import Call
+from sparkmirror.rest.request import RestRequest
 from sparkmirror.rest.rest_server import RestServer
 from sparkmirror.waiting import wait_for
 from tests.rest.conftest import Serve
@@ -156,7 +156,7 @@ def test_nothing_of_a_request_is_kept(
 
 
 def _calls() -> set[int]:
-    return {id(kept) for kept in gc.get_objects() if isinstance(kept, Call)}
+    return {id(kept) for kept in gc.get_objects() if isinstance(kept, RestRequest)}
 
 
 _MANY = httpx.Limits(max_connections=100)

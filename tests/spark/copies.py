@@ -8,9 +8,9 @@ from pathlib import Path
 
 from sparkmirror.mirror.records import decode_offset_key, decode_offset_value
 from sparkmirror.spark.copy.copy_loop import CopyLoop
-from sparkmirror.spark.task_config import Assigned, parse_start, start_message
+from sparkmirror.spark.task_config import AssignedPartition, parse_start, start_message
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from tests.flows import make_flow
 from tests.wire.fake_broker import FakeCluster
 
@@ -29,11 +29,11 @@ class Copy:
     """A copy loop between two fake clusters, in the test's own thread."""
 
     def __init__(
-        self, folder: Path, source: FakeCluster, target: FakeCluster, loop: Loop | None = None
+        self, folder: Path, source: FakeCluster, target: FakeCluster, loop: EventLoop | None = None
     ) -> None:
         self.source, self.target = source, target
         self._folder = folder
-        self._loop = loop or Loop()
+        self._loop = loop or EventLoop()
         self._copy: CopyLoop | None = None
 
     @property
@@ -101,5 +101,5 @@ class Copy:
         self._loop.close()
 
 
-def assign(tp: TopicPartition, next_offset: int | None) -> Assigned:
-    return Assigned(tp, TopicPartition(f"a.{tp.topic}", tp.partition), next_offset)
+def assign(tp: TopicPartition, next_offset: int | None) -> AssignedPartition:
+    return AssignedPartition(tp, TopicPartition(f"a.{tp.topic}", tp.partition), next_offset)

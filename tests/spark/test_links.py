@@ -18,12 +18,12 @@ from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.spark.link.certificate import make_identity
 from sparkmirror.spark.link.client import LinkClient, open_link
 from sparkmirror.spark.link.frames import (
-    Message,
+    LinkMessage,
     encode_message,
 )
-from sparkmirror.spark.link.server import Link, LinkServer
-from sparkmirror.spark.link.task_token import Ticket
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.spark.link.server import LinkServer, TaskConnection
+from sparkmirror.spark.link.task_token import TaskToken
+from sparkmirror.wire.net.event_loop import EventLoop
 
 WAIT_SECONDS = 20.0
 
@@ -32,21 +32,21 @@ class Peer:
     """Answers for a task id; notes what it is told."""
 
     def __init__(self) -> None:
-        self.links: queue.Queue[Link] = queue.Queue()
-        self.messages: queue.Queue[Message] = queue.Queue()
-        self.gone: queue.Queue[Link] = queue.Queue()
+        self.links: queue.Queue[TaskConnection] = queue.Queue()
+        self.messages: queue.Queue[LinkMessage] = queue.Queue()
+        self.gone: queue.Queue[TaskConnection] = queue.Queue()
         self.failure: KafkaError | None = None
 
-    def on_hello(self, link: Link) -> None:
+    def on_hello(self, link: TaskConnection) -> None:
         if self.failure is not None:
             raise self.failure
         link.send({"type": "start", "number": self.links.qsize()})
         self.links.put(link)
 
-    def on_message(self, link: Link, message: Message) -> None:
+    def on_message(self, link: TaskConnection, message: LinkMessage) -> None:
         self.messages.put(message)
 
-    def on_gone(self, link: Link) -> None:
+    def on_gone(self, link: TaskConnection) -> None:
         self.gone.put(link)
 
 
@@ -54,12 +54,12 @@ class Task:
     """The task's end, on a loop of its own."""
 
     def __init__(self, server: LinkServer, name: str = "t") -> None:
-        self.loop = Loop()
-        self.messages: list[Message] = []
+        self.loop = EventLoop()
+        self.messages: list[LinkMessage] = []
         self.lost: list[KafkaError] = []
         self.link = LinkClient(open_link(server.ticket("127.0.0.1", name)))
 
-    def begin(self) -> Message:
+    def begin(self) -> LinkMessage:
         """Get the orders, then go over to the loop."""
         orders = self.link.wait_for_orders()
         self.link.attach(self.loop, self.messages.append, self.lost.append)
@@ -255,7 +255,7 @@ def test_a_worker_without_tls_is_not_told_anything() -> None:
 
     thread = threading.Thread(target=answer)
     thread.start()
-    ticket = Ticket("127.0.0.1", listener.getsockname()[1], "the secret", "0" * 64, "t")
+    ticket = TaskToken("127.0.0.1", listener.getsockname()[1], "the secret", "0" * 64, "t")
     with pytest.raises(TransportError, match="no TLS with the worker"):
         open_link(ticket)
     thread.join(WAIT_SECONDS)
@@ -311,7 +311,7 @@ def test_messages_that_came_with_the_orders_are_not_forgotten(server: LinkServer
     """They may be in one TLS record with them: then the socket has nothing more to tell."""
 
     class Hasty(Peer):
-        def on_hello(self, link: Link) -> None:
+        def on_hello(self, link: TaskConnection) -> None:
             frames = [encode_message({"type": "start"}), encode_message({"type": "stop"})]
             link._line.sendall(b"".join(frames))
 

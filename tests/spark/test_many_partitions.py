@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.spark.offsets.offset_committer import Committer
+from sparkmirror.spark.offsets.offset_committer import OffsetCommitter
 from sparkmirror.types import TopicPartition
 from tests.spark.copies import OFFSETS, Copy
 from tests.wire.fake_broker import (
@@ -79,9 +79,9 @@ def test_partitions_that_leave_together_are_stored_together(
     loop = copy.start(dict.fromkeys(PARTITIONS))
     wait_for_all(copy, 1)
     commits: list[int] = []
-    commit = Committer.commit
+    commit = OffsetCommitter.commit
 
-    def count(committer: Committer) -> None:
+    def count(committer: OffsetCommitter) -> None:
         commits.append(loop.partitions)
         commit(committer)
 
@@ -92,7 +92,7 @@ def test_partitions_that_leave_together_are_stored_together(
         turns += 1
         return loop.partitions == 0
 
-    monkeypatch.setattr(Committer, "commit", count)
+    monkeypatch.setattr(OffsetCommitter, "commit", count)
     loop.revoke(PARTITIONS)
     copy.run_until(is_empty)
     assert 1 <= len(commits) <= turns

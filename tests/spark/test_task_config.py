@@ -11,7 +11,7 @@ from sparkmirror.config.masking import HIDDEN, mask, remember_provided
 from sparkmirror.errors import ConfigErrors
 from sparkmirror.mirror.positions.provenance import Provenance
 from sparkmirror.spark.task_config import (
-    Assigned,
+    AssignedPartition,
     decode_assigned,
     encode_assigned,
     parse_start,
@@ -21,15 +21,15 @@ from sparkmirror.types import TopicPartition
 from tests.flows import make_flow
 
 ASSIGNED = (
-    Assigned(TopicPartition("t", 0), TopicPartition("a.t", 0), 41),
-    Assigned(TopicPartition("t", 1), TopicPartition("a.t", 1), None),
-    Assigned(
+    AssignedPartition(TopicPartition("t", 0), TopicPartition("a.t", 0), 41),
+    AssignedPartition(TopicPartition("t", 1), TopicPartition("a.t", 1), None),
+    AssignedPartition(
         TopicPartition("t", 2),
         TopicPartition("a.t", 2),
         9,
         Provenance(bytes(range(16)), ((0, 0), (4, 7)), 12),
     ),
-    Assigned(TopicPartition("\u00e9", 7), TopicPartition("a.\u00e9", 7), 0),
+    AssignedPartition(TopicPartition("\u00e9", 7), TopicPartition("a.\u00e9", 7), 0),
 )
 SETTINGS = {
     "a->b.topics": "t.*",

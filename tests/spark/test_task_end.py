@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.errors import KafkaError
 from sparkmirror.spark.link.client import LinkClient, open_link
-from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner, TaskState
 from tests.spark import test_task_runner
@@ -92,7 +92,7 @@ def test_a_task_that_has_copied_nothing_is_not_waited_for(
 def test_why_positions_are_not_stored_is_told(
     rig: Rig,
     caplog: pytest.LogCaptureFixture,
-    last_word: Message,
+    last_word: LinkMessage,
     outcome: str | Exception,
     reason: str,
 ) -> None:
@@ -120,7 +120,7 @@ def test_a_task_that_does_not_end_is_killed(rig: Rig) -> None:
 def test_a_task_that_is_stopped_before_it_has_its_orders_gets_none(rig: Rig) -> None:
     held = threading.Event()
 
-    def slow_orders() -> Message:
+    def slow_orders() -> LinkMessage:
         assert held.wait(WAIT_SECONDS)
         return ORDERS
 
@@ -139,7 +139,7 @@ def test_a_late_call_is_not_taken_for_the_same_task_of_a_later_runner(rig: Rig) 
     ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
     rig.runner.stop()
     rig.runner.join(WAIT_SECONDS)
-    later = TaskRunner(cast(SparkEngine, FakeSpark()), rig.links, TASK, rig.make_orders, print)
+    later = TaskRunner(cast("SparkEngine", FakeSpark()), rig.links, TASK, rig.make_orders, print)
     rig.links.expect(later._job, later)
     link = LinkClient(open_link(ticket))
     with pytest.raises(KafkaError):
@@ -156,9 +156,9 @@ def test_a_message_to_a_task_that_does_not_run_is_dropped(rig: Rig) -> None:
 
 
 def test_what_changes_while_orders_are_made_follows_them(rig: Rig) -> None:
-    change: Message = {"type": "assign", "assigned": []}
+    change: LinkMessage = {"type": "assign", "assigned": []}
 
-    def orders() -> Message:
+    def orders() -> LinkMessage:
         rig.runner.send(change)  # a refresh on another thread
         return ORDERS
 

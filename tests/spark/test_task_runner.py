@@ -12,15 +12,15 @@ import pytest
 from sparkmirror.errors import MirrorError
 from sparkmirror.spark import task_runner
 from sparkmirror.spark.link.client import LinkClient, open_link
-from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.server import LinkServer
-from sparkmirror.spark.link.task_token import Ticket
+from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
 from tests.wire.rigs import WAIT_SECONDS
 
 TASK = "a->b|MirrorSourceConnector-0"
-ORDERS: Message = {"type": "start"}
+ORDERS: LinkMessage = {"type": "start"}
 
 PYTHON_TRACE = """An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collect.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed \
@@ -48,11 +48,11 @@ class FakeSpark:
     slots = 2
 
     def __init__(self) -> None:
-        self.tickets: queue.Queue[Ticket] = queue.Queue()
+        self.tickets: queue.Queue[TaskToken] = queue.Queue()
         self.outcomes: queue.Queue[str | Exception] = queue.Queue()
         self.cancelled: list[str] = []
 
-    def run_task(self, ticket: Ticket, description: str) -> str:
+    def run_task(self, ticket: TaskToken, description: str) -> str:
         self.tickets.put(ticket)
         outcome = self.outcomes.get(timeout=WAIT_SECONDS)
         if isinstance(outcome, Exception):
@@ -77,16 +77,16 @@ class Rig:
         self.spark = FakeSpark()
         self.links = LinkServer("127.0.0.1")
         self.missing: list[str] = []
-        self.orders: Callable[[], Message] = lambda: ORDERS
+        self.orders: Callable[[], LinkMessage] = lambda: ORDERS
         self.runner = TaskRunner(
-            cast(SparkEngine, self.spark),
+            cast("SparkEngine", self.spark),
             self.links,
             TASK,
             self.make_orders,
             self.missing.extend,
         )
 
-    def make_orders(self) -> Message:
+    def make_orders(self) -> LinkMessage:
         """Asked for on the link's thread."""
         return self.orders()
 
@@ -238,7 +238,7 @@ def test_spark_may_run_the_task_again_by_itself(rig: Rig) -> None:
 
 
 def test_a_task_without_orders_hears_why(rig: Rig) -> None:
-    def fail() -> Message:
+    def fail() -> LinkMessage:
         raise MirrorError("the offsets topic cannot be read")
 
     rig.orders = fail

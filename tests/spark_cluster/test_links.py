@@ -13,14 +13,14 @@ from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.spark.link import server as link_server
 from sparkmirror.spark.link.certificate import make_identity
 from sparkmirror.spark.link.client import LinkClient, open_link
-from sparkmirror.spark.link.frames import Message, new_secret, receive_message, send_message
-from sparkmirror.spark.link.server import Link, LinkServer
-from sparkmirror.spark.link.task_token import Ticket
+from sparkmirror.spark.link.frames import LinkMessage, new_secret, receive_message, send_message
+from sparkmirror.spark.link.server import LinkServer, TaskConnection
+from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.link.tls import answer_over_tls
 from tests.clusters import wait_for
 
 TASK = "a->b|MirrorSourceConnector-0"
-ORDERS: Message = {"type": "start", "assigned": []}
+ORDERS: LinkMessage = {"type": "start", "assigned": []}
 
 
 class Peer:
@@ -28,20 +28,20 @@ class Peer:
 
     def __init__(self, error: KafkaError | None = None) -> None:
         self.error = error
-        self.links: list[Link] = []
-        self.gone: list[Link] = []
-        self.messages: list[Message] = []
+        self.links: list[TaskConnection] = []
+        self.gone: list[TaskConnection] = []
+        self.messages: list[LinkMessage] = []
 
-    def on_hello(self, link: Link) -> None:
+    def on_hello(self, link: TaskConnection) -> None:
         self.links.append(link)
         if self.error is not None:
             raise self.error
         link.send(ORDERS)
 
-    def on_message(self, link: Link, message: Message) -> None:
+    def on_message(self, link: TaskConnection, message: LinkMessage) -> None:
         self.messages.append(message)
 
-    def on_gone(self, link: Link) -> None:
+    def on_gone(self, link: TaskConnection) -> None:
         self.gone.append(link)
 
 
@@ -114,7 +114,7 @@ def test_task_does_not_trust_a_worker_without_the_secret() -> None:
     thread.start()
     port = listener.getsockname()[1]
     with pytest.raises(AuthenticationError, match="worker does not know the secret"):
-        open_link(Ticket("127.0.0.1", port, new_secret(), identity.fingerprint, TASK))
+        open_link(TaskToken("127.0.0.1", port, new_secret(), identity.fingerprint, TASK))
     thread.join()
     listener.close()
 

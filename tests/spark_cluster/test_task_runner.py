@@ -11,8 +11,8 @@ import pytest
 
 from sparkmirror.errors import MirrorError
 from sparkmirror.spark import task_runner
-from sparkmirror.spark.link.frames import Message
-from sparkmirror.spark.link.task_token import Ticket
+from sparkmirror.spark.link.frames import LinkMessage
+from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, describe_task, reason_of
 from tests.clusters import wait_for
 
@@ -41,12 +41,12 @@ class Spark:
 
     def __init__(self) -> None:
         self.slots = 1
-        self.submitted: list[tuple[Ticket, str]] = []
+        self.submitted: list[tuple[TaskToken, str]] = []
         self.cancelled: list[str] = []
         self.gone = False
         self._ends: queue.Queue[str | Exception] = queue.Queue()
 
-    def run_task(self, ticket: Ticket, description: str) -> str:
+    def run_task(self, ticket: TaskToken, description: str) -> str:
         self.submitted.append((ticket, description))
         ended = self._ends.get()
         if isinstance(ended, Exception):
@@ -71,8 +71,8 @@ class Spark:
 class Links:
     """A link server that nobody calls."""
 
-    def ticket(self, host: str, task: str) -> Ticket:
-        return Ticket(host, 4711, "secret", "fingerprint", task)
+    def ticket(self, host: str, task: str) -> TaskToken:
+        return TaskToken(host, 4711, "secret", "fingerprint", task)
 
     def expect(self, task: str, peer: object, lease: object = None) -> None:
         """Nobody will."""
@@ -85,10 +85,10 @@ class Told:
     """A link that remembers what the task was told."""
 
     def __init__(self, was_silent: bool = False) -> None:
-        self.messages: list[Message] = []
+        self.messages: list[LinkMessage] = []
         self.was_silent = was_silent
 
-    def send(self, message: Message) -> None:
+    def send(self, message: LinkMessage) -> None:
         self.messages.append(message)
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sparkmirror.demo.reading import Content, read_topic
+from sparkmirror.demo.reading import RecordContent, read_topic
 from sparkmirror.embedded import KafkaCluster
 from tests.certificates import PASSWORD, Certificates
 from tests.clusters import Record, produce, wait_for
@@ -75,6 +75,6 @@ def records(count: int) -> Iterator[Record]:
         yield Record(b"%d" % number, b"key-%d" % (number % 3), headers, now_ms + number)
 
 
-def contents(cluster: KafkaCluster, topic: str) -> dict[int, list[Content]]:
+def contents(cluster: KafkaCluster, topic: str) -> dict[int, list[RecordContent]]:
     partitions = read_topic(cluster.bootstrap_servers, topic, read_committed=True)
     return {at: [each.content for each in records] for at, records in partitions.items()}

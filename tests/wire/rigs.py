@@ -15,13 +15,13 @@ from sparkmirror.batches.records import Record, decode, encode
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.net.buffer_pool import BufferPool
-from sparkmirror.wire.net.event_loop import Loop
-from sparkmirror.wire.produce.producer import Producer
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.net.event_loop import EventLoop
+from sparkmirror.wire.produce.producer import KafkaProducer
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 from sparkmirror.wire.protocol.fetch_messages import Limits
 from tests.wire.fake_broker import FakeCluster
 
@@ -46,9 +46,9 @@ class Rig:
 
     def __init__(self, brokers: FakeCluster, **settings: Any) -> None:
         self.brokers = brokers
-        self.loop = Loop()
+        self.loop = EventLoop()
         self.pool = BufferPool(1 << 20)
-        self.cluster = Cluster(self.loop, client_config(brokers, **settings), self.pool)
+        self.cluster = NetworkClient(self.loop, client_config(brokers, **settings), self.pool)
 
     def __enter__(self) -> Self:
         return self
@@ -110,7 +110,7 @@ class ProducerRig(Rig):
         # How many batches are joined at most, when their broker is far.
         self.join_most = 1
         self.joins = 0
-        self.producer = Producer(
+        self.producer = KafkaProducer(
             self.cluster,
             self,
             stamp,
@@ -123,18 +123,22 @@ class ProducerRig(Rig):
 
     def offer(self, *batches: Sequence[bytes], tp: TopicPartition = TP) -> None:
         """Queue one batch for each sequence of values, and let them go."""
-        parcels = [Parcel(batch(*values), len(values), None, tuple(values)) for values in batches]
+        parcels = [
+            ProducerBatch(batch(*values), len(values), None, tuple(values)) for values in batches
+        ]
         self.producer.offer(tp, parcels)
         self.producer.pump()
 
     def offer_to_all(self, partitions: Sequence[TopicPartition], values: Sequence[bytes]) -> None:
         """Queue one batch for each partition, then let them go."""
         for tp in partitions:
-            parcel = Parcel(batch(*values), len(values), None, tuple(values))
+            parcel = ProducerBatch(batch(*values), len(values), None, tuple(values))
             self.producer.offer(tp, [parcel])
         self.producer.pump()
 
-    def join(self, _tp: TopicPartition, waiting: Sequence[Parcel]) -> tuple[int, Parcel] | None:
+    def join(
+        self, _tp: TopicPartition, waiting: Sequence[ProducerBatch]
+    ) -> tuple[int, ProducerBatch] | None:
         """From the producer: the first ones as one batch."""
         taken = waiting[: self.join_most]
         if len(taken) < 2:
@@ -144,7 +148,7 @@ class ProducerRig(Rig):
         for parcel in taken:
             assert isinstance(parcel.owner, tuple)
             values += parcel.owner
-        return len(taken), Parcel(batch(*values), len(values), None, tuple(values))
+        return len(taken), ProducerBatch(batch(*values), len(values), None, tuple(values))
 
     def finish(self) -> None:
         """Until all is acknowledged."""
@@ -155,18 +159,20 @@ class ProducerRig(Rig):
         """Values in the order of their acknowledgements."""
         return [value for _, values, _ in self.acked for value in values]
 
-    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
+    def on_acked(self, tp: TopicPartition, parcel: ProducerBatch) -> None:
         """From the producer."""
         assert isinstance(parcel.owner, tuple)
         self.acked.append((tp, parcel.owner, parcel.offset))
 
-    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
+    def on_refused(
+        self, tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
+    ) -> list[ProducerBatch]:
         """From the producer: one batch for each value instead, or none."""
         assert isinstance(parcel.owner, tuple)
         self.refused.append(parcel.owner)
         if not self.split:
             return []
-        return [Parcel(batch(value), 1, None, (value,)) for value in parcel.owner]
+        return [ProducerBatch(batch(value), 1, None, (value,)) for value in parcel.owner]
 
     def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """From the producer."""

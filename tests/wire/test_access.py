@@ -11,8 +11,8 @@ from sparkmirror.config.config_def import Secret
 from sparkmirror.errors import BrokerError, DeniedError
 from sparkmirror.mirror.permissions import (
     Operation,
+    Permission,
     Resource,
-    Right,
     cluster_right,
     group_right,
     topic_right,
@@ -78,14 +78,14 @@ def test_any_other_answer_is_an_error_as_ever(code: int) -> None:
             transaction_right(Operation.WRITE, "x"), "Write --transactional-id x", id="transaction"
         ),
         pytest.param(
-            Right(Resource.TOPIC, "a.", Operation.CREATE, is_prefix=True),
+            Permission(Resource.TOPIC, "a.", Operation.CREATE, is_prefix=True),
             "Create --resource-pattern-type prefixed --topic a.",
             id="prefix",
         ),
-        pytest.param(Right(Resource.TOPIC, "*", Operation.READ), "Read --topic '*'", id="all"),
+        pytest.param(Permission(Resource.TOPIC, "*", Operation.READ), "Read --topic '*'", id="all"),
     ],
 )
-def test_the_command_that_grants_it(right: Right, words: str) -> None:
+def test_the_command_that_grants_it(right: Permission, words: str) -> None:
     command = grant_command(login("PLAIN", JAAS.format("m x")), right)
     start = "kafka-acls.sh --bootstrap-server h1:9092 --add --allow-principal 'User:m x'"
     assert command == f"{start} --operation {words}"

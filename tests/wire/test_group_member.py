@@ -10,8 +10,8 @@ import pytest
 from sparkmirror.batches.header import Buffer
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, TransportError
-from sparkmirror.wire.client.blocking_client import Call, Calls
-from sparkmirror.wire.group_member import GroupMember, GroupTerms, RejoinError
+from sparkmirror.wire.client.blocking_client import BlockingClient, PendingRequest
+from sparkmirror.wire.group_member import GroupMember, GroupSettings, RejoinError
 from sparkmirror.wire.protocol.error_codes import (
     ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
@@ -20,7 +20,7 @@ from sparkmirror.wire.protocol.error_codes import (
 )
 
 NOT_COORDINATOR = 16
-TERMS = GroupTerms("g", "connect", "ours", 6000, 60000)
+TERMS = GroupSettings("g", "connect", "ours", 6000, 60000)
 
 
 class FakeCalls:
@@ -42,12 +42,12 @@ class FakeCalls:
         body: Sequence[Buffer],
         seconds: float,
         line: int = 0,
-    ) -> Call:
+    ) -> PendingRequest:
         assert node == self.found
         code = self.codes.pop(0)
         if code is None:
             raise TransportError("no connection")
-        call = Call(0.0)
+        call = PendingRequest(0.0)
         call.answer = b"\0\0\0\0" + code.to_bytes(2, "big")
         return call
 
@@ -56,7 +56,7 @@ class FakeCalls:
 
 
 def member_of(calls: FakeCalls) -> GroupMember:
-    member = GroupMember(cast(Calls, calls), "b", TERMS, b"")
+    member = GroupMember(cast("BlockingClient", calls), "b", TERMS, b"")
     member.member_id, member.generation = "m", 3
     return member
 

@@ -65,7 +65,7 @@ class Controller:
 def test_who_creates_a_topic_says_so_and_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     admin = Scripted(lambda _: None)
-    admin._client = cast(Any, Controller())
+    admin._client = cast("Any", Controller())
     admin._timeout_ms = 1000
     outcome = admin.create_topics([NewTopic(name, 1, 1) for name in ("new", "taken", "denied")])
     assert (outcome["new"], outcome["taken"]) == (None, None)

@@ -36,22 +36,22 @@ SHORTEST_RECORD_BYTES = 7
 MOST_RECORDS = 4 << 20
 _VERY_MANY = 10_000
 _MANY = 200  # records a batch from which numpy is faster than a loop
-Positions: TypeAlias = "list[int] | array[int]"
+RecordPlaces: TypeAlias = "list[int] | array[int]"
 _NO_ORDER = "offset deltas are not in order, or a record ends before its own"
 
 
 class Spans(NamedTuple):
     """Position of every record: of its attributes byte, and of the first byte after it."""
 
-    fields: Positions
-    ends: Positions
+    fields: RecordPlaces
+    ends: RecordPlaces
 
     def start(self, index: int) -> int:
         """Find where a record starts: where the one before it ends."""
         return self.ends[index - 1] if index else 0
 
 
-class Kept(NamedTuple):
+class KeptRecords(NamedTuple):
     """Which records stay: index of the first one, how many, and their old offsets as runs."""
 
     first: int
@@ -97,7 +97,7 @@ def _follow_lengths(body: bytes | bytearray, count: int) -> Spans:
     return Spans(fields, ends)
 
 
-def renumber(body: bytearray, spans: Spans, offsets: range, next_offset: int) -> Kept:
+def renumber(body: bytearray, spans: Spans, offsets: range, next_offset: int) -> KeptRecords:
     """Give the records from `next_offset` on the deltas 0, 1, 2 ... in place.
 
     `offsets` are those the batch covers. Records before are left as they are: the caller cuts them
@@ -113,7 +113,7 @@ def renumber(body: bytearray, spans: Spans, offsets: range, next_offset: int) ->
     return kept
 
 
-def _renumber_few(body: bytearray, spans: Spans, base: int, next_offset: int) -> Kept:
+def _renumber_few(body: bytearray, spans: Spans, base: int, next_offset: int) -> KeptRecords:
     runs: list[tuple[int, int]] = []
     count = 0
     run_start = expected = base
@@ -150,10 +150,10 @@ def _renumber_few(body: bytearray, spans: Spans, base: int, next_offset: int) ->
         expected = offset + 1
     if count:
         runs.append((run_start, expected - run_start))
-    return Kept(len(spans.fields) - count, count, tuple(runs))
+    return KeptRecords(len(spans.fields) - count, count, tuple(runs))
 
 
-def _renumber_many(body: bytearray, spans: Spans, base: int, next_offset: int) -> Kept:
+def _renumber_many(body: bytearray, spans: Spans, base: int, next_offset: int) -> KeptRecords:
     data = np.frombuffer(body, np.uint8)
     at = skip_varints(data, np.array(spans.fields, np.int64) + 1)
     deltas, after = read_varints(data, at)
@@ -163,7 +163,7 @@ def _renumber_many(body: bytearray, spans: Spans, base: int, next_offset: int) -
     first = int(np.searchsorted(deltas, next_offset - base))
     count = len(deltas) - first
     write_varints_over(data, at[first:], after[first:], np.arange(count))
-    return Kept(first, count, runs_of(deltas[first:] + base))
+    return KeptRecords(first, count, runs_of(deltas[first:] + base))
 
 
 def runs_of(offsets: Ints) -> Runs:

@@ -42,13 +42,13 @@ from sparkmirror.batches.header import (
     read_leader_epoch,
 )
 from sparkmirror.batches.merging import merger, singles
-from sparkmirror.batches.merging.merger import Piece
+from sparkmirror.batches.merging.merger import MergePiece
 from sparkmirror.batches.message_set import MessageSet
-from sparkmirror.batches.outgoing import ForwardRules, Outgoing, Plan, Reason
+from sparkmirror.batches.outgoing import ForwardRules, OutgoingBatch, Plan, Reason
 from sparkmirror.batches.rewriter import rewrite, split
 from sparkmirror.batches.transactions import AbortedTransactions
 
-__all__ = ["ForwardRules", "Outgoing", "Plan", "Reason", "plan", "split", "stamp"]
+__all__ = ["ForwardRules", "OutgoingBatch", "Plan", "Reason", "plan", "split", "stamp"]
 
 Slow = MutableMapping[Reason, int]
 
@@ -117,9 +117,9 @@ class _Planner:
         self._aborted = AbortedTransactions(aborted) if rules.read_committed and aborted else None
         self._rules = rules
         self._slow = slow
-        self._batches: list[Outgoing] = []
+        self._batches: list[OutgoingBatch] = []
         self._plan = Plan(self._batches)
-        self._pending: list[Piece] = []  # small ones that may find a neighbour
+        self._pending: list[MergePiece] = []  # small ones that may find a neighbour
         self._old: MessageSet | None = None  # messages of the old formats, likewise
 
     def run(self, bounds: Bounds) -> Plan:
@@ -175,7 +175,9 @@ class _Planner:
                 if attributes & ~CODEC_MASK:
                     _set_attributes(records, start, attributes & CODEC_MASK)
                 view = records[start:end]
-                append(Outgoing(view, base, base + last, count, base_time, max_time, None, size))
+                append(
+                    OutgoingBatch(view, base, base + last, count, base_time, max_time, None, size)
+                )
                 next_offset = base + count
             else:
                 self._next_offset = next_offset
@@ -214,7 +216,7 @@ class _Planner:
         self._next_offset = max(next_offset, header.last_offset + 1)
         if self._is_dropped(header, batch) or header.last_offset < next_offset:
             return
-        piece = Piece(header, batch, next_offset)
+        piece = MergePiece(header, batch, next_offset)
         if self._is_small(header):
             if self._old:
                 self._flush()
@@ -243,7 +245,7 @@ class _Planner:
             return Reason.CONTROL
         return None if header.record_count else Reason.EMPTY
 
-    def _settle(self, piece: Piece) -> None:
+    def _settle(self, piece: MergePiece) -> None:
         """Emit one batch alone, changing no more of it than needed."""
         header, batch, next_offset = piece
         reasons = self._reasons_to_rewrite(header, next_offset)
@@ -266,7 +268,7 @@ class _Planner:
         }
         return [reason for reason, holds in reasons.items() if holds]
 
-    def _emit(self, batch: Outgoing) -> None:
+    def _emit(self, batch: OutgoingBatch) -> None:
         largest = self._rules.max_batch_bytes
         if largest is None or batch.size <= largest:
             self._batches.append(batch)
@@ -295,7 +297,7 @@ class _Planner:
             for batch in old.batches(self._rules):
                 self._emit(batch)
 
-    def _merge(self, pending: list[Piece]) -> None:
+    def _merge(self, pending: list[MergePiece]) -> None:
         for group in merger.group(pending, self._rules):
             if len(group) == 1:
                 self._settle(group[0].piece)
@@ -305,7 +307,7 @@ class _Planner:
             if out:
                 self._emit(out)
 
-    def _merge_run(self, run: singles.Run) -> int:
+    def _merge_run(self, run: singles.SingleRun) -> int:
         """Merge very many tiny batches at once; gives the index of the next batch."""
         self._flush()
         if self._rules.check_crcs:
@@ -321,14 +323,14 @@ class _Planner:
         )
         return run.after
 
-    def _check_run(self, run: singles.Run) -> None:
+    def _check_run(self, run: singles.SingleRun) -> None:
         damaged = singles.find_damaged(self._records, run)
         if damaged is not None:
             index = run.first + damaged
             batch = self._records[self._bounds[index] : self._bounds[index + 1]]
             check_crc(batch, read_header(batch))
 
-    def _aborted_in(self, run: singles.Run) -> singles.Flags:
+    def _aborted_in(self, run: singles.SingleRun) -> singles.Flags:
         aborted = np.zeros(len(run.headers), np.bool_)
         if self._aborted:
             for index in range(run.first, run.after):
@@ -336,7 +338,9 @@ class _Planner:
                 aborted[index - run.first] = self._aborted.holds(read_header(batch), batch)
         return aborted
 
-    def _count_run(self, run: singles.Run, wanted: singles.Flags, aborted: singles.Flags) -> None:
+    def _count_run(
+        self, run: singles.SingleRun, wanted: singles.Flags, aborted: singles.Flags
+    ) -> None:
         markers = int(run.is_marker.sum())
         self._count(Reason.CONTROL, markers)
         self._count(Reason.EMPTY, int((~run.has_data).sum()) - markers)
@@ -355,12 +359,12 @@ def _set_attributes(records: memoryview, start: int, attributes: int) -> None:
     ATTRIBUTES.pack_into(records, start + ATTRIBUTES_AT, attributes)
 
 
-def _in_place(header: Header, batch: memoryview) -> Outgoing:
+def _in_place(header: Header, batch: memoryview) -> OutgoingBatch:
     """Change the few header bytes that the target must not see."""
     OFFSET_LENGTH_EPOCH.pack_into(batch, 0, 0, header.length, -1)
     if header.attributes != header.codec_id:
         _set_attributes(batch, 0, header.codec_id)
-    return Outgoing(
+    return OutgoingBatch(
         batch, header.base_offset, header.last_offset, header.record_count,
         header.base_timestamp, header.max_timestamp, None, header.size,
     )  # fmt: skip

@@ -21,7 +21,7 @@ from struct import Struct
 
 from sparkmirror.batches.codecs import Codec
 from sparkmirror.batches.header import CODEC_MASK, LARGEST_OFFSET, LOG_APPEND_TIME, NO_TIMESTAMP
-from sparkmirror.batches.outgoing import ForwardRules, Outgoing, Runs
+from sparkmirror.batches.outgoing import ForwardRules, OutgoingBatch, Runs
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.errors import BatchError
 
@@ -32,7 +32,7 @@ _FIELD_LENGTH = Struct(">i")
 _RECORD_OVERHEAD_BYTES = 30  # generous: lengths, deltas and header count of one record
 
 
-class Message:
+class LegacyMessage:
     """One message, fields read and checked; a wrapper's value is still compressed."""
 
     __slots__ = ("attributes", "key", "magic", "offset", "size", "timestamp", "value")
@@ -88,7 +88,7 @@ def decode_message(
     rules: ForwardRules = ForwardRules(),  # noqa: B008 - frozen
 ) -> tuple[list[Record], Codec]:
     """Decode one message, or all that it wraps: the records, and how they were compressed."""
-    message = Message(view, rules.check_crcs)
+    message = LegacyMessage(view, rules.check_crcs)
     if message.size != len(view):
         raise BatchError(f"read message at offset {message.offset}: bytes follow it")
     if message.codec is Codec.NONE:
@@ -106,7 +106,7 @@ def _check_offsets(offset: int, records: list[Record]) -> None:
         raise BatchError(f"read message at offset {offset}: offsets in it are not in order")
 
 
-def _unwrap(wrapper: Message, rules: ForwardRules) -> list[Record]:
+def _unwrap(wrapper: LegacyMessage, rules: ForwardRules) -> list[Record]:
     if wrapper.value is None:
         raise BatchError(f"read message at offset {wrapper.offset}: compressed, but without value")
     content = memoryview(wrapper.codec.decompress(wrapper.value, rules.limit_bytes))
@@ -129,9 +129,9 @@ def _unwrap(wrapper: Message, rules: ForwardRules) -> list[Record]:
     ]
 
 
-def _messages(content: memoryview, check_crcs: bool) -> Iterator[Message]:
+def _messages(content: memoryview, check_crcs: bool) -> Iterator[LegacyMessage]:
     while len(content):
-        message = Message(content, check_crcs)
+        message = LegacyMessage(content, check_crcs)
         yield message
         content = content[message.size :]
 
@@ -152,7 +152,7 @@ class MessageSet:
         offset = int.from_bytes(view[:8], "big", signed=True)
         self.last_offset = max([self.last_offset, offset, *(record.offset for record in wanted)])
 
-    def batches(self, rules: ForwardRules) -> Iterator[Outgoing]:
+    def batches(self, rules: ForwardRules) -> Iterator[OutgoingBatch]:
         """Encode all of it, a new batch where the codec changes or the size is reached."""
         group: list[Record] = []
         group_codec = Codec.NONE
@@ -169,12 +169,12 @@ class MessageSet:
             yield _encode(group, group_codec, rules)
 
 
-def _encode(records: list[Record], codec: Codec, rules: ForwardRules) -> Outgoing:
+def _encode(records: list[Record], codec: Codec, rules: ForwardRules) -> OutgoingBatch:
     codec = codec if rules.codec is None else rules.codec
     batch = encode(records, codec, rules.codec_level)
     times = [record.timestamp for record in records]
     runs = _runs([record.offset for record in records])
-    return Outgoing(
+    return OutgoingBatch(
         batch, records[0].offset, records[-1].offset, len(records), times[0], max(times),
         runs if len(runs) > 1 else None, len(batch),
     )  # fmt: skip

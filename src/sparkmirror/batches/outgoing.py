@@ -27,7 +27,7 @@ class Reason(enum.Enum):
 
 
 @dataclass(slots=True)
-class Outgoing:
+class OutgoingBatch:
     """One batch for the target. Valid on the wire after `stamp`, and only then.
 
     `view` may lie in the receive buffer: the buffer must stay untouched until the batch is
@@ -86,7 +86,7 @@ class Plan:
     next fetch must ask for at least as much.
     """
 
-    batches: list[Outgoing] = field(default_factory=list)
+    batches: list[OutgoingBatch] = field(default_factory=list)
     next_offset: int = 0
     aborted_records: int = 0
     cut_bytes: int = 0

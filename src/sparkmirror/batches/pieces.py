@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sparkmirror.batches.varints import Bytes, Ints
 
-Buffer = memoryview | bytearray | Bytes
+AnyBuffer = memoryview | bytearray | Bytes
 Pieces = NDArray[np.void]
 
 # Where a float64 keeps its exponent: the highest bit of a whole number.
@@ -26,12 +26,12 @@ _EXPONENT_BIAS = 1023
 _LARGE_BYTES = 1500
 
 
-def take_pieces(data: Buffer, starts: Ints, size: int) -> Pieces:
+def take_pieces(data: AnyBuffer, starts: Ints, size: int) -> Pieces:
     """Copy the `size` bytes at every start; all of them must be there."""
     return _at_every_byte(data, size)[starts]
 
 
-def put_pieces(data: Buffer, starts: Ints, pieces: NDArray[Any]) -> None:
+def put_pieces(data: AnyBuffer, starts: Ints, pieces: NDArray[Any]) -> None:
     """Write every item of an array, whatever it is, at its start."""
     size = pieces.itemsize
     _at_every_byte(data, size)[starts] = pieces.view(np.dtype((np.void, size)))
@@ -56,7 +56,7 @@ def join_pieces(data: memoryview, starts: Ints, ends: Ints, front_bytes: int) ->
     return out
 
 
-def _at_every_byte(data: Buffer, size: int) -> Pieces:
+def _at_every_byte(data: AnyBuffer, size: int) -> Pieces:
     """Items of `size` bytes that begin at every byte. Indexed only: other ways copy all of them."""
     return np.ndarray(
         (max(0, len(data) - size + 1),), np.dtype((np.void, size)), data, strides=(1,)

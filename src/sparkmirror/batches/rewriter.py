@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from sparkmirror.batches import body as bodies
 from sparkmirror.batches import header as layout
-from sparkmirror.batches.body import Kept, Spans
+from sparkmirror.batches.body import KeptRecords, Spans
 from sparkmirror.batches.codecs import DEFAULT_LIMIT_BYTES, Codec
 from sparkmirror.batches.header import HEADER_BYTES, Header
-from sparkmirror.batches.outgoing import ForwardRules, Outgoing, Runs
+from sparkmirror.batches.outgoing import ForwardRules, OutgoingBatch, Runs
 from sparkmirror.errors import BatchError
 
 
 def rewrite(
     header: Header, batch: memoryview, next_offset: int, rules: ForwardRules
-) -> Outgoing | None:
+) -> OutgoingBatch | None:
     """Bring a batch into the form the target takes; None when all its records lie before."""
     try:
         return _rewrite(header, batch, next_offset, rules)
@@ -32,14 +32,14 @@ def rewrite(
 
 def _rewrite(
     header: Header, batch: memoryview, next_offset: int, rules: ForwardRules
-) -> Outgoing | None:
+) -> OutgoingBatch | None:
     codec = Codec.of(header.codec_id)
     body = bytearray(codec.decompress(batch[HEADER_BYTES:], rules.limit_bytes))
     to_retime = header.has_append_time and rules.keep_append_time
     to_renumber = not header.is_contiguous or header.base_offset < next_offset
     spans = bodies.locate(body, header.record_count) if to_retime or to_renumber else Spans([], [])
     retimed = to_retime and bodies.zero_timestamps(body, spans)
-    kept = Kept(0, header.record_count, ((header.base_offset, header.record_count),))
+    kept = KeptRecords(0, header.record_count, ((header.base_offset, header.record_count),))
     if to_renumber:
         kept = bodies.renumber(body, spans, header.offsets, next_offset)
     if not kept.left:
@@ -53,12 +53,12 @@ def _rewrite(
         return outgoing(target_codec, payload, kept.runs, kept.left, times)
 
 
-def _start(spans: Spans, kept: Kept) -> int:
+def _start(spans: Spans, kept: KeptRecords) -> int:
     return spans.start(kept.first) if kept.first else 0
 
 
 def _times(
-    header: Header, body: bytearray, spans: Spans, kept: Kept, retimed: bool
+    header: Header, body: bytearray, spans: Spans, kept: KeptRecords, retimed: bool
 ) -> tuple[int, int]:
     """Find base and max timestamp; only where records were cut off must they be looked at."""
     if retimed:
@@ -70,7 +70,7 @@ def _times(
     return header.base_timestamp, header.base_timestamp + delta
 
 
-def _same_body(header: Header, batch: memoryview, times: tuple[int, int]) -> Outgoing:
+def _same_body(header: Header, batch: memoryview, times: tuple[int, int]) -> OutgoingBatch:
     """Change header fields only: the records are good as they are."""
     layout.write_header(
         batch,
@@ -79,7 +79,7 @@ def _same_body(header: Header, batch: memoryview, times: tuple[int, int]) -> Out
         base_timestamp=times[0],
         max_timestamp=times[1],
     )
-    return Outgoing(
+    return OutgoingBatch(
         batch,
         header.base_offset,
         header.last_offset,
@@ -96,7 +96,7 @@ def outgoing(
     runs: Runs,
     count: int,
     times: tuple[int, int],
-) -> Outgoing:
+) -> OutgoingBatch:
     """Put a header before a payload whose inner deltas are 0 .. n-1."""
     batch = bytearray(HEADER_BYTES)
     batch += payload
@@ -104,20 +104,22 @@ def outgoing(
         batch, codec_id=codec, count=count, base_timestamp=times[0], max_timestamp=times[1]
     )
     first, last = runs[0][0], sum(runs[-1]) - 1
-    return Outgoing(batch, first, last, count, *times, runs if len(runs) > 1 else None, len(batch))
+    return OutgoingBatch(
+        batch, first, last, count, *times, runs if len(runs) > 1 else None, len(batch)
+    )
 
 
-def split(batch: Outgoing, max_bytes: int, level: int | None = None) -> list[Outgoing]:
+def split(batch: OutgoingBatch, max_bytes: int, level: int | None = None) -> list[OutgoingBatch]:
     """Halve a batch until each part has at most `max_bytes`, or one record that cannot be split."""
     if batch.size <= max_bytes or batch.count == 1:
         return [batch]
-    parts: list[Outgoing] = []
+    parts: list[OutgoingBatch] = []
     for half in _halve(batch, level):
         parts += split(half, max_bytes, level)
     return parts
 
 
-def _halve(batch: Outgoing, level: int | None) -> tuple[Outgoing, Outgoing]:
+def _halve(batch: OutgoingBatch, level: int | None) -> tuple[OutgoingBatch, OutgoingBatch]:
     view = memoryview(batch.view)
     header = layout.read_header(view)
     codec = Codec.of(header.codec_id)

@@ -13,10 +13,10 @@ import typer
 
 from sparkmirror.cli.tables import echo, print_table
 from sparkmirror.tools.check.check_report import (
+    CheckResult,
     ClusterReport,
     Report,
     RightReport,
-    State,
     describe_names,
 )
 from sparkmirror.tools.check.checked_file import load_checked
@@ -114,10 +114,10 @@ def _summary(report: Report) -> str:
     unreachable = [cluster.alias for cluster in report.clusters if not cluster.is_ok]
     words = [
         f"{len(report.clusters)} logins, {len(unreachable)} with problems",
-        f"{len(states)} rights asked for, {states.count(State.NO)} missing",
-        f"{states.count(State.WITHOUT)} missing that may be done without",
+        f"{len(states)} rights asked for, {states.count(CheckResult.NO)} missing",
+        f"{states.count(CheckResult.WITHOUT)} missing that may be done without",
     ]
-    if unknown := states.count(State.UNKNOWN):
+    if unknown := states.count(CheckResult.UNKNOWN):
         words.append(f"{unknown} unknown")
     if report.problems:
         words.append(f"settings that cannot work: {len(report.problems)}")

@@ -17,14 +17,14 @@ from sparkmirror.tools.deploy.connector_files import (
     read_names,
 )
 from sparkmirror.tools.deploy.deployment import Deployment
-from sparkmirror.tools.deploy.rest_client import Access, ConnectClient, Part, Status
+from sparkmirror.tools.deploy.rest_client import Access, ConnectClient, DeployedStatus, Part
 
 EXIT_NOT_RUNNING = 1
 STATUS_SECONDS = 10.0
 HEADER = ("CONNECTOR", "TASK", "STATE", "WORKER", "REASON")
 NOT_FOUND = "NOT FOUND"
 
-Cluster = Annotated[
+ClusterArgument = Annotated[
     str, typer.Argument(help="The source cluster, as in mm2-msc-CLUSTER.json.", metavar="CLUSTER")
 ]
 Folder = Annotated[Path, typer.Option("--dir", metavar="FOLDER", help="Where the three files are.")]
@@ -33,7 +33,7 @@ Timeout = Annotated[
     float,
     typer.Option("--timeout", min=1, help="Seconds to wait until connectors run, or are gone."),
 ]
-User = Annotated[
+UserOption = Annotated[
     str,
     typer.Option(
         "--user",
@@ -75,13 +75,13 @@ def register(app: typer.Typer) -> None:
 
 
 def deploy(
-    cluster: Cluster,
+    cluster: ClusterArgument,
     *,
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
     timeout: Timeout = DEFAULT_TIMEOUT,
     force: Force = False,
-    user: User = "",
+    user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,
 ) -> None:
@@ -102,12 +102,12 @@ def deploy(
 
 
 def undeploy(
-    cluster: Cluster,
+    cluster: ClusterArgument,
     *,
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
     timeout: Timeout = DEFAULT_TIMEOUT,
-    user: User = "",
+    user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,
 ) -> None:
@@ -128,13 +128,13 @@ def undeploy(
 
 
 def redeploy(
-    cluster: Cluster,
+    cluster: ClusterArgument,
     *,
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
     timeout: Timeout = DEFAULT_TIMEOUT,
     force: Force = False,
-    user: User = "",
+    user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,
 ) -> None:
@@ -153,12 +153,12 @@ def redeploy(
 
 
 def status(
-    cluster: Cluster,
+    cluster: ClusterArgument,
     *,
     folder: Folder = DEFAULT_FOLDER,
     url: Url = DEFAULT_URL,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    user: User = "",
+    user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,
 ) -> None:
@@ -200,12 +200,12 @@ def _warn(text: str) -> None:
     typer.echo(f"warning: {text}", err=True)
 
 
-def _as_json(name: str, found: Status | None) -> dict[str, object]:
+def _as_json(name: str, found: DeployedStatus | None) -> dict[str, object]:
     """The worker's own answer; of a connector that is not there only the name."""
     return found.answer if found else {"name": name, "connector": None, "tasks": []}
 
 
-def _rows(name: str, found: Status | None) -> Sequence[Sequence[object]]:
+def _rows(name: str, found: DeployedStatus | None) -> Sequence[Sequence[object]]:
     if found is None:
         return [(name, None, NOT_FOUND, None, None)]
     return [_cells(part) for part in found.parts]

@@ -17,12 +17,12 @@ import typer
 from sparkmirror.cli.tables import echo, print_table
 from sparkmirror.config.mirror_configs import CheckpointConfig
 from sparkmirror.connect.checkpoint.offset_translator import make_translator
-from sparkmirror.connect.storage.log_reader import TopicFollower
+from sparkmirror.connect.storage.log_reader import LogReader
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.checkpoints import CheckpointRules
 from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.policy import flow_policy
-from sparkmirror.tools.groups.offset_sync import GroupTool, Outcome, SyncRow, SyncSettings
+from sparkmirror.tools.groups.offset_sync import GroupTool, SyncOutcome, SyncRow, SyncSettings
 from sparkmirror.tools.groups.offset_translation import (
     CATCH_UP_SECONDS,
     How,
@@ -81,11 +81,11 @@ Source = Annotated[
     str | None,
     typer.Option("--source", "--sourceCluster", "-src", help="Alias of the source cluster."),
 ]
-Target = Annotated[
+TargetOption = Annotated[
     str | None,
     typer.Option(help="Alias of the target cluster, when an mm2 file has several."),
 ]
-Groups = Annotated[
+GroupsOption = Annotated[
     str,
     typer.Option(
         "--groups",
@@ -158,9 +158,9 @@ def register(app: typer.Typer) -> None:
 def sync(
     *,
     properties: Properties,
-    groups: Groups = ".*",
+    groups: GroupsOption = ".*",
     source: Source = None,
-    target: Target = None,
+    target: TargetOption = None,
     policy: Policy = None,
     separator: Separator = None,
     interval: Annotated[
@@ -201,7 +201,7 @@ def translate(
     properties: Mm2File,
     group: Annotated[str, typer.Option("--group", help="The group, by its name on the source.")],
     source: Source = None,
-    target: Target = None,
+    target: TargetOption = None,
     worker: Annotated[
         Path | None,
         typer.Option("--worker", metavar="FILE", help="The file of the connector's worker."),
@@ -235,7 +235,7 @@ class Rounds(Protocol):
 def _connected(settings: SyncSettings) -> Iterator[GroupTool]:
     with (
         closing(GroupAdmin(settings.admin, settings.admin_timeout_ms)) as admin,
-        closing(TopicFollower(settings.reader, settings.checkpoints_topic)) as follower,
+        closing(LogReader(settings.reader, settings.checkpoints_topic)) as follower,
     ):
         yield GroupTool(settings, admin, follower)
 
@@ -254,8 +254,8 @@ def repeat(tool: Rounds, interval: float, stop: threading.Event, as_json: bool) 
             known = str(error)
         else:
             complete = _is_complete(rows)
-            failed = [row for row in rows if row.outcome is Outcome.NOT_WRITTEN]
-            has_written = any(row.outcome is Outcome.WRITTEN for row in rows)
+            failed = [row for row in rows if row.outcome is SyncOutcome.NOT_WRITTEN]
+            has_written = any(row.outcome is SyncOutcome.WRITTEN for row in rows)
             if as_json or has_written or failed != known:
                 _show_round(rows, as_json)
             known = failed
@@ -264,7 +264,7 @@ def repeat(tool: Rounds, interval: float, stop: threading.Event, as_json: bool) 
 
 
 def _is_complete(rows: Sequence[SyncRow]) -> bool:
-    return all(row.outcome is not Outcome.NOT_WRITTEN for row in rows)
+    return all(row.outcome is not SyncOutcome.NOT_WRITTEN for row in rows)
 
 
 def _show_round(rows: Sequence[SyncRow], as_json: bool) -> bool:
@@ -275,7 +275,7 @@ def _show_round(rows: Sequence[SyncRow], as_json: bool) -> bool:
         return complete
     if rows:
         print_table(SYNC_HEADER, [_sync_cells(row) for row in rows])
-    counts = {outcome: sum(row.outcome is outcome for row in rows) for outcome in Outcome}
+    counts = {outcome: sum(row.outcome is outcome for row in rows) for outcome in SyncOutcome}
     told = [f"{count} {outcome.value}" for outcome, count in counts.items() if count]
     groups = len({row.group for row in rows})
     typer.echo(f"{time.strftime('%H:%M:%S')} {_count(groups, 'group')}: {', '.join(told) or '-'}")

@@ -11,8 +11,8 @@ from sparkmirror.embedded.kafka_cluster import MOST_BROKERS
 from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, find_release
 from sparkmirror.embedded.named_clusters import list_named, start_named, stop_named
 
-Name = Annotated[str, typer.Option("--name", help="Name to stop it by.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+NameOption = Annotated[str, typer.Option("--name", help="Name to stop it by.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 kafka_app = typer.Typer(
     name="kafka", help="Start and stop real Kafka clusters on this machine.", no_args_is_help=True
@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 @kafka_app.command()
 def start(
     *,
-    name: Name,
+    name: NameOption,
     port: Annotated[
         int | None,
         typer.Option(min=1, max=65535, help="Port of the first broker; the OS chooses if omitted."),
@@ -44,7 +44,7 @@ def start(
     heap: Annotated[
         str, typer.Option("--memory", "--heap", help="Java heap of each broker, such as 2g.")
     ] = "512m",
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Start a cluster and return when it answers; it runs until `kafka stop`."""
     cluster = start_named(name, brokers=brokers, port=port, version=kafka_version, heap=heap)
@@ -59,7 +59,7 @@ def start(
 
 @kafka_app.command()
 def stop(
-    name: Name,
+    name: NameOption,
     keep: Annotated[bool, typer.Option("--keep", help="Keep data for the next start.")] = False,
 ) -> None:
     """Stop a cluster and delete its data and logs."""
@@ -68,7 +68,7 @@ def stop(
 
 
 @kafka_app.command()
-def status(as_json: AsJson = False) -> None:
+def status(as_json: JsonOption = False) -> None:
     """List the clusters started on this machine."""
     clusters = list_named()
     if as_json:

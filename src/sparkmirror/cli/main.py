@@ -88,7 +88,7 @@ def build_app(command: str | None = None) -> typer.Typer:
     modules = [COMMANDS[command]] if command in COMMANDS else dict.fromkeys(COMMANDS.values())
     for module in () if needs_none else modules:
         if importlib.util.find_spec(module) is not None:
-            cast(CommandModule, importlib.import_module(module)).register(app)
+            cast("CommandModule", importlib.import_module(module)).register(app)
     return app
 
 

@@ -16,7 +16,7 @@ from sparkmirror.cli.flow_display import FlowDisplay
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.config.worker.image_variables import jvm_warnings
-from sparkmirror.connect.runtime.mirror_maker import DedicatedMirror
+from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
 from sparkmirror.spark.machine import java_program
 
 log = logging.getLogger("sparkmirror")
@@ -65,10 +65,10 @@ def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: boo
     for warning in config.warnings:
         log.warning("%s", warning)
     log.info("flows: %s", ", ".join(str(flow.name) for flow in config.flows))
-    return run_until(stop, DedicatedMirror(config, resume_only=resume_only))
+    return run_until(stop, MirrorMaker(config, resume_only=resume_only))
 
 
-def run_until(stop: threading.Event, dedicated: DedicatedMirror) -> bool:
+def run_until(stop: threading.Event, dedicated: MirrorMaker) -> bool:
     """The same of a mirror that is not started."""
     try:
         dedicated.start(stop)

@@ -22,12 +22,12 @@ from sparkmirror.cli.flow_display import FlowLog
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.config.worker.environment import connect_names, take_away
 from sparkmirror.config.worker.image_variables import jvm_warnings
-from sparkmirror.config.worker.log_variables import ROOT, LoggerLevel
+from sparkmirror.config.worker.log_variables import ROOT, LevelVariable
 from sparkmirror.config.worker.rest_keys import Listener, RestConfig
 from sparkmirror.config.worker.rest_security import RestTls
 from sparkmirror.config.worker.worker_file import WorkerFile, load_worker, load_worker_variables
 from sparkmirror.connect.background import Background
-from sparkmirror.connect.runtime.connect_distributed import DistributedWorker
+from sparkmirror.connect.runtime.connect_distributed import ConnectDistributed
 from sparkmirror.connect.runtime.loggers import WorkerLoggers
 from sparkmirror.connect.runtime.running import RunningCheckpoint, RunningHeartbeat, RunningSource
 from sparkmirror.rest.connect_api import make_app
@@ -104,7 +104,7 @@ def _beside_variables(config: WorkerFile, names: Sequence[str]) -> WorkerFile:
     return replace(config, warnings=(text, *config.warnings))
 
 
-def _set_levels(levels: Sequence[LoggerLevel], *, but_root: bool) -> None:
+def _set_levels(levels: Sequence[LevelVariable], *, but_root: bool) -> None:
     loggers = WorkerLoggers()
     for logger, level in levels:
         if logger != ROOT or not but_root:
@@ -120,7 +120,7 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
     servers = _servers(config, _users(config.rest))
     try:
         own_url = _own_url(config, servers[0][0].bind().ports)
-        made = Background(lambda: DistributedWorker(config, own_url))
+        made = Background(lambda: ConnectDistributed(config, own_url))
         clean = not made.wait(stop) or _run(made.result, config, servers, stop)
     finally:
         for server, _ in servers:
@@ -130,7 +130,7 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
 
 
 def _run(
-    distributed: DistributedWorker, config: WorkerFile, servers: Servers, stop: threading.Event
+    distributed: ConnectDistributed, config: WorkerFile, servers: Servers, stop: threading.Event
 ) -> bool:
     """Start, serve until `stop`, and stop; tells whether everything was committed."""
     began = time.monotonic()
@@ -157,14 +157,14 @@ def _run(
     return clean
 
 
-def _look_after(distributed: DistributedWorker, stop: threading.Event) -> None:
+def _look_after(distributed: ConnectDistributed, stop: threading.Event) -> None:
     flow_log = FlowLog()
     while not stop.wait(LOOK_SECONDS):
         distributed.check_alive()
         _show(distributed, flow_log)
 
 
-def _show(distributed: DistributedWorker, flow_log: FlowLog) -> None:
+def _show(distributed: ConnectDistributed, flow_log: FlowLog) -> None:
     """Only the leader runs connectors; the others have nothing to show."""
     running = distributed.crew.running()
     sources = {name: r.connector for name, r in running.items() if isinstance(r, RunningSource)}
@@ -176,7 +176,7 @@ def _show(distributed: DistributedWorker, flow_log: FlowLog) -> None:
     flow_log.update(sources, others)
 
 
-def _wait_until_ready(distributed: DistributedWorker, stop: threading.Event) -> None:
+def _wait_until_ready(distributed: ConnectDistributed, stop: threading.Event) -> None:
     """Until somebody leads the group, which may be this worker: then GET /health says so too."""
     while not distributed.membership.leader_url and not stop.wait(READY_SECONDS):
         distributed.check_alive()

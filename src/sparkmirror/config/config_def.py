@@ -38,7 +38,7 @@ class Importance(StrEnum):
     LOW = "LOW"
 
 
-class Status(StrEnum):
+class KeySupport(StrEnum):
     """What setting the key does in this program."""
 
     HONOURED = "honoured"
@@ -104,7 +104,7 @@ class Key:
     non_empty: bool = False
     convert: Callable[[Any], Any] | None = None
     attribute: str = ""
-    status: Status = Status.HONOURED
+    status: KeySupport = KeySupport.HONOURED
     reason: str = ""
     quiet: tuple[str, ...] = ()
     kafka_default: str = ""
@@ -242,7 +242,7 @@ PARSERS: Mapping[Type, Callable[[str], Any]] = {
     Type.PASSWORD: Secret,
 }
 
-Config = TypeVar("Config")
+ConfigT = TypeVar("ConfigT")
 
 
 class Definition:
@@ -307,7 +307,7 @@ class Definition:
 
 def _explain(key: Key, text: str, value: Any, findings: Findings) -> None:
     says_nothing_new = value == key.default or text.strip() in key.quiet
-    if key.status is Status.EXPLAINED and not says_nothing_new:
+    if key.status is KeySupport.EXPLAINED and not says_nothing_new:
         findings.warn_key(key.name, f"has no effect: {key.reason}")
 
 
@@ -316,7 +316,7 @@ def _warn_repeated(key: Key, text: str, value: Any, findings: Findings) -> None:
         findings.warn_key(key.name, "names an element more than once; it is used once")
 
 
-def fill(cls: type[Config], keys: Definition, values: Mapping[str, Any], **extra: Any) -> Config:
+def fill(cls: type[ConfigT], keys: Definition, values: Mapping[str, Any], **extra: Any) -> ConfigT:
     """Make a config dataclass: each field from the key that names it, or from `extra`."""
     wanted = {field.name for field in fields(cls)}  # type: ignore[arg-type]
     found = {key.field: values[key.name] for key in keys if key.field in wanted}

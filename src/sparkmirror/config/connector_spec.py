@@ -28,17 +28,17 @@ from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.config.worker_config import WorkerConfig
 from sparkmirror.types import FlowName
 
-Kind = Literal["source", "checkpoint", "heartbeat"]
+ConnectorKind = Literal["source", "checkpoint", "heartbeat"]
 ConnectorConfig = SourceConfig | CheckpointConfig | HeartbeatConfig
 NULL_VALUE = "Null value can not be supplied as the configuration value."
 NAME = "name"
 PRODUCER_OVERRIDE = f"producer.{OVERRIDE}"
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, ConnectorKind] = {
     "MirrorSourceConnector": "source",
     "MirrorCheckpointConnector": "checkpoint",
     "MirrorHeartbeatConnector": "heartbeat",
 }
-_PARSERS: Mapping[Kind, Callable[[Settings, Settings], ConnectorConfig]] = {
+_PARSERS: Mapping[ConnectorKind, Callable[[Settings, Settings], ConnectorConfig]] = {
     "source": parse_source,
     "checkpoint": parse_checkpoint,
     "heartbeat": parse_heartbeat,
@@ -53,7 +53,7 @@ class ParsedConnector:
     not empty when records do not go to the target cluster: it says where they go and why.
     """
 
-    kind: Kind
+    kind: ConnectorKind
     name: str
     flow: FlowName
     config: ConnectorConfig

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sparkmirror.config.config_def import REQUIRED, Definition, Key, Status
+from sparkmirror.config.config_def import REQUIRED, Definition, Key, KeySupport
 from sparkmirror.config.keys.client_keys import (
     ADMIN_KEYS,
     COMMON_CLIENT_KEYS,
@@ -203,7 +203,7 @@ def render_configuration() -> str:
 
 def _section(section: Section) -> str:
     lines = [f"## {section.title}", "", section.text, ""]
-    effective = [key for key in section.keys if key.status is not Status.EXPLAINED]
+    effective = [key for key in section.keys if key.status is not KeySupport.EXPLAINED]
     if effective:
         lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
         lines += [_row(key) for key in effective]
@@ -214,7 +214,7 @@ def _section(section: Section) -> str:
 
 def _row(key: Key) -> str:
     status, _ = status_of(key)
-    note = " *Not in this version yet, see below.*" if status is Status.NOT_YET else ""
+    note = " *Not in this version yet, see below.*" if status is KeySupport.NOT_YET else ""
     values = f" One of {', '.join(f'`{item}`' for item in key.one_of)}." if key.one_of else ""
     bound = "" if not key.at_least or key.at_least < 1 else f" At least {key.at_least}."
     text = _cell(f"{key.doc}{values}{bound}{note}")
@@ -242,7 +242,7 @@ def _cell(text: str) -> str:
 def _without_effect(keys: Sequence[Key]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for key in keys:
-        if key.status is Status.EXPLAINED:
+        if key.status is KeySupport.EXPLAINED:
             reasons.setdefault(key.reason, []).append(f"`{key.name}`")
     if not reasons:
         return []

@@ -42,14 +42,14 @@ WORKER_PREFIXES = (
 )
 
 
-class Setting(NamedTuple):
+class ExpandedSetting(NamedTuple):
     """A value as the file has it, and its key there ("" for a value the expansion filled in)."""
 
     value: str
     origin: str = ""
 
 
-Expanded = dict[str, Setting]
+Expanded = dict[str, ExpandedSetting]
 
 
 def flow_prefix(flow: FlowName) -> str:
@@ -86,7 +86,7 @@ def cluster_settings(props: Mapping[str, str], alias: str) -> Expanded:
     for name in sorted(CLUSTER_KEYS & found.keys()):
         _fill_roles(found, name, found[name])
     for name in sorted(CLUSTER_KEYS & props.keys()):
-        setting = Setting(props[name], name)
+        setting = ExpandedSetting(props[name], name)
         _fill_roles(found, name, setting)
         found.setdefault(name, setting)
     return found
@@ -102,20 +102,24 @@ def worker_settings(props: Mapping[str, str], flow: FlowName) -> Expanded:
 
 def connector_settings(props: Mapping[str, str], flow: FlowName, connector: str) -> Expanded:
     """One connector's settings, with placeholders as they are: its worker resolves them."""
-    found = {name: Setting(props[name], name) for name in MIRROR_KEYS.names if name in props}
+    found = {
+        name: ExpandedSetting(props[name], name) for name in MIRROR_KEYS.names if name in props
+    }
     found |= _unstripped(props, CONFIG_PROVIDERS) | _unstripped(props, REPLICATION_POLICY)
     found |= _side("source", cluster_settings(props, flow.source))
     found |= _side("target", cluster_settings(props, flow.target))
     found = _identity(flow, connector) | found
-    return {ENABLED: Setting("false")} | found | _stripped(props, flow_prefix(flow))
+    return {ENABLED: ExpandedSetting("false")} | found | _stripped(props, flow_prefix(flow))
 
 
-def plain(settings: Mapping[str, Setting]) -> dict[str, str]:
+def plain(settings: Mapping[str, ExpandedSetting]) -> dict[str, str]:
     """The settings without their origins."""
     return {name: setting.value for name, setting in settings.items()}
 
 
-def origins(settings: Mapping[str, Setting], servers: Mapping[str, str]) -> dict[str, Origin]:
+def origins(
+    settings: Mapping[str, ExpandedSetting], servers: Mapping[str, str]
+) -> dict[str, Origin]:
     """Names for error messages; `servers` has those of broker addresses that may be missing."""
     missing = {name: Origin(f"{alias}.{BOOTSTRAP_SERVERS}") for name, alias in servers.items()}
     return missing | {
@@ -123,21 +127,23 @@ def origins(settings: Mapping[str, Setting], servers: Mapping[str, str]) -> dict
     }
 
 
-def _fill_roles(found: Expanded, name: str, setting: Setting) -> None:
+def _fill_roles(found: Expanded, name: str, setting: ExpandedSetting) -> None:
     for role in CLIENT_ROLES:
         found.setdefault(f"{role}.{name}", setting)
 
 
 def _stripped(props: Mapping[str, str], prefix: str) -> Expanded:
     return {
-        key.removeprefix(prefix): Setting(value, key)
+        key.removeprefix(prefix): ExpandedSetting(value, key)
         for key, value in props.items()
         if key.startswith(prefix) and key != prefix
     }
 
 
 def _unstripped(props: Mapping[str, str], prefix: str) -> Expanded:
-    return {key: Setting(value, key) for key, value in props.items() if key.startswith(prefix)}
+    return {
+        key: ExpandedSetting(value, key) for key, value in props.items() if key.startswith(prefix)
+    }
 
 
 def _side(side: str, cluster: Expanded) -> Expanded:
@@ -150,10 +156,10 @@ def _side(side: str, cluster: Expanded) -> Expanded:
 
 def _identity(flow: FlowName, connector: str) -> Expanded:
     return {
-        "name": Setting(connector),
-        "connector.class": Setting(f"{MIRROR}{connector}"),
-        "source.cluster.alias": Setting(flow.source),
-        "target.cluster.alias": Setting(flow.target),
+        "name": ExpandedSetting(connector),
+        "connector.class": ExpandedSetting(f"{MIRROR}{connector}"),
+        "source.cluster.alias": ExpandedSetting(flow.source),
+        "target.cluster.alias": ExpandedSetting(flow.target),
     }
 
 
@@ -168,7 +174,7 @@ def _defaults(flow: FlowName) -> Expanded:
         "value.converter": BYTE_ARRAY_CONVERTER,
         "header.converter": BYTE_ARRAY_CONVERTER,
     }
-    return {name: Setting(value) for name, value in values.items()}
+    return {name: ExpandedSetting(value) for name, value in values.items()}
 
 
 def _is_true(text: str) -> bool:

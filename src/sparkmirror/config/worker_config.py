@@ -21,7 +21,7 @@ from sparkmirror.config.config_def import (
     Definition,
     Importance,
     Key,
-    Status,
+    KeySupport,
     Type,
     fill,
     positive_or_default,
@@ -111,7 +111,7 @@ CONVERTER_KEYS = Definition(
             type=CLASS,
             default=None,
             doc="",
-            status=Status.EXPLAINED,
+            status=KeySupport.EXPLAINED,
             reason=NO_CONVERSION,
             quiet=(BYTE_ARRAY_CONVERTER,),
         )

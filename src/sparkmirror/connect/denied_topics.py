@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterable
 
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.connect.naming import some_names
-from sparkmirror.connect.warn_once import Complaints
+from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import DeniedError, told
 from sparkmirror.mirror.filters import describe_topic_filter
-from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
+from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, meanwhile
 from sparkmirror.wire.access import needing
 from sparkmirror.wire.admin.admin import Admin
 from sparkmirror.wire.principal import principal_of
@@ -22,14 +22,14 @@ from sparkmirror.wire.principal import principal_of
 PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)
 
 
-class HiddenTopics:
+class DeniedTopics:
     """Says which topics of one flow cannot be copied for lack of rights; one round is `look`."""
 
     def __init__(self, config: SourceConfig, wants: Callable[[str], bool], source: Admin) -> None:
         self._config = config
         self._wants = wants
         self._source = source
-        self._complaints = Complaints(str(config.flow))
+        self._complaints = WarnOnce(str(config.flow))
 
     def look(
         self,
@@ -49,7 +49,7 @@ class HiddenTopics:
         named = filter(self._wants, plain_names(self._config.topics))
         missing = {*gone, *named} - set(seen)
         errors = self._source.find_topics(sorted(missing)) if missing else {}
-        without = meanwhile(Feature.COPY, Place.COPIED, READ)
+        without = meanwhile(Feature.COPY, ResourceKind.COPIED, READ)
         wrong = {
             topic: told(needing(error, READ), without)
             for topic, error in errors.items()

@@ -6,13 +6,24 @@ Runs on: worker. Pure: types only. `Herder` is implemented by connect/runtime/he
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sparkmirror.errors import MirrorError
 
 Json = dict[str, Any]
+ConnectorProps = Mapping[str, str | None]
+OnRestart = Callable[[str, bool, bool], None]
+
+COMMIT = "26b251a451ce941d"
+HEALTHY = "Worker has completed startup and is ready to handle requests."
+STARTING = "Worker is still starting up."
+UNHEALTHY = "Worker was unable to handle this request and may be unable to handle other requests."
+# Connect's own words, where they tell which of its classes refused.
+BAD_REQUEST = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException"
+CONNECT_EXCEPTION = "org.apache.kafka.connect.errors.ConnectException"
+CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 # One row of a connector's offsets: the source partition, and the offset or None (no offset).
 OffsetRow = tuple[Json, Json | None]
 

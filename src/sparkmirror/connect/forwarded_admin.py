@@ -13,11 +13,10 @@ from sparkmirror.config.keys.connector_keys import COMMON_KEYS
 from sparkmirror.errors import BrokerError, ConfigError, KafkaError, MirrorError
 from sparkmirror.mirror.forwarding_admin import AclRule, ConfigChange, ForwardingAdmin, NewTopic
 from sparkmirror.mirror.user_classes import load_user_class, no_exit
-from sparkmirror.wire.admin.admin import Admin
+from sparkmirror.wire.admin.admin import Admin, AnyAdmin
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_SERVER_ERROR
 
 KEY = COMMON_KEYS["forwarding.admin.class"].name
-AnyAdmin = TypeVar("AnyAdmin", bound=Admin)
 T = TypeVar("T")
 
 
@@ -44,7 +43,7 @@ def forwarded(admin: AnyAdmin, config: ForwardingSettings) -> AnyAdmin:
         made = loaded.from_settings(config.settings, admin)
     if not isinstance(made, ForwardingAdmin):
         raise _refuse(name, f"it is no {ForwardingAdmin.__name__}")
-    return cast(AnyAdmin, ForwardedAdmin(admin, made, name))
+    return cast("AnyAdmin", ForwardedAdmin(admin, made, name))
 
 
 def _refuse(name: str, reason: str) -> ConfigError:

@@ -32,7 +32,7 @@ class Job:
     last_error: str = ""
 
 
-class Ticker:
+class Scheduler:
     """A few jobs at fixed rates. Of the turns that a long run has delayed, one is made up for."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:

@@ -16,11 +16,11 @@ from sparkmirror.config.connector_spec import ConnectorConfig, parse_connector
 from sparkmirror.config.masking import provisional
 from sparkmirror.config.mirror_configs import CheckpointConfig, SourceConfig
 from sparkmirror.config.validation.connector_validation import add_errors, validate_connector
-from sparkmirror.config.validation.definitions import Json
+from sparkmirror.config.validation.definitions import ConfigInfo
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.config.worker_config import WorkerConfig
+from sparkmirror.connect.entities import ConnectorProps
 from sparkmirror.connect.source.source_topics import OFFSET_STORAGE_REPLICAS, OFFSET_SYNCS_REPLICAS
-from sparkmirror.connect.storage.backing_stores import Settings
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.permissions import NO_TRACE
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
@@ -154,22 +154,22 @@ def _remote(config: ConnectorConfig) -> str:
     return flow_policy(config).format_remote_topic(config.source_alias, ANY_TOPIC)
 
 
-class Snapshot(Protocol):
+class ConnectorsSnapshot(Protocol):
     """What the config topic says."""
 
     @property
-    def connectors(self) -> Mapping[str, Settings]: ...
+    def connectors(self) -> Mapping[str, ConnectorProps]: ...
 
 
-class Configs(Protocol):
+class ConnectorSource(Protocol):
     """Who knows the connectors of the worker."""
 
-    def snapshot(self) -> Snapshot: ...
+    def snapshot(self) -> ConnectorsSnapshot: ...
 
 
 def validate_on_worker(
-    plugin: str | None, config: Settings, worker: WorkerFile, configs: Configs
-) -> Json:
+    plugin: str | None, config: ConnectorProps, worker: WorkerFile, configs: ConnectorSource
+) -> ConfigInfo:
     """Each value by itself; if they are fine, what they mean beside the worker's cluster.
 
     A connector is created all the same if only the latter is wrong, as with MirrorMaker 2.
@@ -186,7 +186,7 @@ def validate_on_worker(
 
 
 def check_on_worker(
-    config: Settings, worker: WorkerFile, running: Mapping[str, Settings]
+    config: ConnectorProps, worker: WorkerFile, running: Mapping[str, ConnectorProps]
 ) -> dict[str, str]:
     """By key: what is wrong beside the connectors that the worker has; the settings are valid.
 
@@ -218,10 +218,10 @@ class Partners:
     expects, so that only the source connector's settings show that records go elsewhere.
     """
 
-    def __init__(self, configs: Configs, worker: WorkerFile) -> None:
+    def __init__(self, configs: ConnectorSource, worker: WorkerFile) -> None:
         self._configs = configs
         self._worker = worker
-        self._seen: Mapping[str, Settings] = {}
+        self._seen: Mapping[str, ConnectorProps] = {}
         self._parsed: tuple[ConnectorConfig, ...] = ()
 
     def problem_of(self, config: ConnectorConfig) -> str:
@@ -234,7 +234,9 @@ class Partners:
         return policy_problem(config, self._parsed)
 
 
-def _parsed(connectors: Mapping[str, Settings], worker: WorkerFile) -> Iterable[ConnectorConfig]:
+def _parsed(
+    connectors: Mapping[str, ConnectorProps], worker: WorkerFile
+) -> Iterable[ConnectorConfig]:
     for settings in connectors.values():
         try:
             yield parse_connector(settings, worker).config

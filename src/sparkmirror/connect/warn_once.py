@@ -11,7 +11,7 @@ from collections.abc import Mapping
 log = logging.getLogger(__name__)
 
 
-class Complaints:
+class WarnOnce:
     """What was wrong in the last round, by subject; for one thread."""
 
     def __init__(self, name: str) -> None:

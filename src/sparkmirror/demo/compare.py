@@ -14,7 +14,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sparkmirror.demo.reading import Content, Partitions, ReadRecord, partition_counts, read_topics
+from sparkmirror.demo.reading import (
+    Partitions,
+    ReadRecord,
+    RecordContent,
+    partition_counts,
+    read_topics,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,9 @@ def _compare_partition(
     )
 
 
-def _without(contents: Sequence[Content], removed: Counter[Content]) -> list[Content]:
+def _without(
+    contents: Sequence[RecordContent], removed: Counter[RecordContent]
+) -> list[RecordContent]:
     """The contents in order without the last `removed[x]` of each x.
 
     The last ones, because of a record copied twice the second copy is the one too many.
@@ -157,8 +165,8 @@ def _describe(number: int, source: Sequence[ReadRecord], target: Sequence[ReadRe
     return f"partition {number}: the target goes on at its offset {target[len(source)].offset}"
 
 
-def _differing_fields(wanted: Content, copied: Content) -> str:
-    pairs = zip(Content._fields, wanted, copied, strict=True)
+def _differing_fields(wanted: RecordContent, copied: RecordContent) -> str:
+    pairs = zip(RecordContent._fields, wanted, copied, strict=True)
     return "; ".join(f"{name} {_short(a)} became {_short(b)}" for name, a, b in pairs if a != b)
 
 

@@ -32,7 +32,7 @@ _END_OF_PARTITION = "_PARTITION_EOF"
 _NO_TIMESTAMP = -1
 
 
-class Content(NamedTuple):
+class RecordContent(NamedTuple):
     """All of a record that a mirror must keep."""
 
     key: bytes | None
@@ -51,7 +51,7 @@ class ReadRecord(NamedTuple):
     """A record as a consumer sees it."""
 
     offset: int
-    content: Content
+    content: RecordContent
 
 
 # The records of one topic in the order of their offsets, by partition number.
@@ -178,5 +178,6 @@ def timestamp_of(message: Message) -> int:
 def _record(message: Message) -> ReadRecord:
     headers = tuple((name, value) for name, value in message.headers() or ())
     return ReadRecord(
-        message.offset(), Content(message.key(), message.value(), headers, timestamp_of(message))
+        message.offset(),
+        RecordContent(message.key(), message.value(), headers, timestamp_of(message)),
     )

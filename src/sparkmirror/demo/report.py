@@ -45,7 +45,7 @@ class Backlog:
 
 
 @dataclass(frozen=True, slots=True)
-class Restart:
+class RestartStep:
     """What a second start of the mirror did: `copied_twice` counts records the target had."""
 
     new_records: int
@@ -62,7 +62,7 @@ class DemoResult:
     late_topic_seconds: float
     latency: Latency | None
     stop_seconds: Sequence[float]
-    restart: Restart
+    restart: RestartStep
     steps: Sequence[StepTime]
 
     @property
@@ -90,7 +90,7 @@ class DemoResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptClusters:
     """What still runs, and how to look at it and to end it."""
 
     folder: Path
@@ -118,7 +118,7 @@ class Kept:
         return (mirror if self.mirror_pid else "") + brokers
 
 
-class Step:
+class DemoStep:
     """A step that is being told; `detail` is shown beside it at the end."""
 
     def __init__(self, title: str, console: Console, status: Status | None) -> None:
@@ -145,16 +145,16 @@ class Narrator:
         self.steps: list[StepTime] = []
 
     @contextmanager
-    def step(self, title: str) -> Iterator[Step]:
+    def step(self, title: str) -> Iterator[DemoStep]:
         """Tell one step: a line when it is done, another one if it fails."""
         began = time.monotonic()
         if self.console.is_terminal:
             with self.console.status(escape(title)) as status:
-                yield from self._told(Step(title, self.console, status), began)
+                yield from self._told(DemoStep(title, self.console, status), began)
         else:
-            yield from self._told(Step(title, self.console, None), began)
+            yield from self._told(DemoStep(title, self.console, None), began)
 
-    def _told(self, step: Step, began: float) -> Iterator[Step]:
+    def _told(self, step: DemoStep, began: float) -> Iterator[DemoStep]:
         done = False
         try:
             yield step
@@ -181,7 +181,7 @@ def print_result(console: Console, result: DemoResult) -> None:
     console.print(_verdict(result), soft_wrap=True, highlight=False)
 
 
-def print_kept(console: Console, kept: Kept) -> None:
+def print_kept(console: Console, kept: KeptClusters) -> None:
     """How to look at what still runs, and how to end it."""
     lines = [
         "",
@@ -253,7 +253,7 @@ def _describe_backlog(backlog: Backlog) -> str:
     )
 
 
-def describe_restart(restart: Restart) -> str:
+def describe_restart(restart: RestartStep) -> str:
     """What the second start copied."""
     new, again = restart.new_records, restart.copied_twice
     return f"{new} new records copied, {again} copied a second time"

@@ -39,10 +39,10 @@ from sparkmirror.demo.reading import EndOffsets
 from sparkmirror.demo.report import (
     Backlog,
     DemoResult,
-    Kept,
+    DemoStep,
+    KeptClusters,
     Narrator,
-    Restart,
-    Step,
+    RestartStep,
     describe_latency,
     describe_restart,
 )
@@ -81,7 +81,7 @@ class Demo:
     """One telling of the story."""
 
     def __init__(self, settings: DemoSettings, narrator: Narrator) -> None:
-        self.kept: Kept | None = None
+        self.kept: KeptClusters | None = None
         self._settings = settings
         self._narrator = narrator
         self._folder = Path(tempfile.mkdtemp(prefix="sparkmirror-demo-"))
@@ -209,7 +209,7 @@ class Demo:
         with self._step(f"Stop {self._mirror.engine.title} with SIGTERM"):
             self._stop_seconds.append(self._mirror.stop())
 
-    def _start_again(self, arrivals: Arrivals) -> Restart:
+    def _start_again(self, arrivals: Arrivals) -> RestartStep:
         """One more record for every partition shows that the mirror is back in each of them."""
         with self._step(f"Start {self._mirror.engine.title} again, send one record more") as step:
             self._mirror.start()
@@ -222,7 +222,7 @@ class Demo:
             arrivals.wait(self._settings.timeout_seconds, lambda d, t: self._on_poll(step, d, t))
             time.sleep(SETTLE_SECONDS)
             surplus = arrivals.list_surplus()
-            restart = Restart(producer.delivered.total(), sum(surplus.values()))
+            restart = RestartStep(producer.delivered.total(), sum(surplus.values()))
             step.detail = describe_restart(restart)
         return restart
 
@@ -242,13 +242,13 @@ class Demo:
         )
         (self._folder / "mm2.properties").write_text(text)
 
-    def _on_poll(self, step: Step, done: int, total: int) -> None:
+    def _on_poll(self, step: DemoStep, done: int, total: int) -> None:
         self._mirror.check_running()
         if done < total:
             step.progress(f"{done:,} of {total:,} records on the target")
 
     @contextmanager
-    def _step(self, title: str) -> Iterator[Step]:
+    def _step(self, title: str) -> Iterator[DemoStep]:
         """A step whose failure names it, with the mirror's log if there is one."""
         with self._narrator.step(title) as step:
             try:
@@ -276,7 +276,7 @@ class Demo:
         clusters = (self._source, self._target)
         for cluster in clusters:
             cluster.release_ports()
-        self.kept = Kept(
+        self.kept = KeptClusters(
             folder=self._folder,
             bootstrap_servers={cluster.name: cluster.bootstrap_servers for cluster in clusters},
             logs={

@@ -9,15 +9,15 @@ from __future__ import annotations
 from sparkmirror.embedded.connect_worker import ConnectWorker
 from sparkmirror.embedded.kafka_cluster import Broker, KafkaCluster
 from sparkmirror.embedded.kafka_releases import KAFKA_VERSION
-from sparkmirror.embedded.mirror_maker import MirrorMaker, run_java_tool
+from sparkmirror.embedded.mirror_maker import GenuineMirrorMaker, run_java_tool
 from sparkmirror.embedded.spark_cluster import SparkCluster
 
 __all__ = [
     "KAFKA_VERSION",
     "Broker",
     "ConnectWorker",
+    "GenuineMirrorMaker",
     "KafkaCluster",
-    "MirrorMaker",
     "SparkCluster",
     "run_java_tool",
 ]

@@ -25,7 +25,7 @@ from sparkmirror.embedded.java import SERVER_JVM_ARGS, java_command, store_prope
 from sparkmirror.embedded.kafka_jars import KafkaJars, kafka_jars
 from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, Release
 from sparkmirror.embedded.ports import HOST, ReservedPort
-from sparkmirror.embedded.probe import Answer, ask
+from sparkmirror.embedded.probe import ProbeResponse, ask
 from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
 from sparkmirror.embedded.zookeeper import CONNECT_MS, ZooKeeper
 from sparkmirror.embedded.zookeeper import FOLDER as ZOOKEEPER_FOLDER
@@ -96,7 +96,7 @@ class Broker:
         """SIGCONT after `pause`."""
         self._running().send(signal.SIGCONT)
 
-    def ask(self) -> Answer | None:
+    def ask(self) -> ProbeResponse | None:
         """What the broker says about its cluster; None while it does not answer."""
         try:
             return ask(HOST, self.port)

@@ -19,7 +19,7 @@ from sparkmirror.embedded.process import Child, start_child
 from sparkmirror.errors import LocalProtocolError
 
 
-class MirrorMaker:
+class GenuineMirrorMaker:
     """One MirrorMaker 2 process that lives in a `with` block; `folder` keeps its file and log."""
 
     def __init__(
@@ -45,14 +45,14 @@ class MirrorMaker:
     def is_running(self) -> bool:
         return self._child is not None and self._child.exit_code is None
 
-    def start(self) -> MirrorMaker:
+    def start(self) -> GenuineMirrorMaker:
         """Start the process; it needs some seconds until it copies."""
         settings = self.folder / "mm2.properties"
         store_properties(settings, self.properties)
         command = java_command(
             kafka_jars(),
             self.folder,
-            "org.apache.kafka.connect.mirror.MirrorMaker",
+            "org.apache.kafka.connect.mirror.GenuineMirrorMaker",
             [settings],
             heap=self._heap,
             jvm_args=self._jvm_args,
@@ -69,7 +69,7 @@ class MirrorMaker:
         """SIGKILL, as a crash does it."""
         self._running().kill()
 
-    def __enter__(self) -> MirrorMaker:
+    def __enter__(self) -> GenuineMirrorMaker:
         return self.start()
 
     def __exit__(

@@ -25,7 +25,7 @@ _NO_CONTROLLER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeResponse:
     """What a broker knows about its cluster."""
 
     node_ids: tuple[int, ...]
@@ -36,7 +36,7 @@ class Answer:
         return self.controller_id != _NO_CONTROLLER
 
 
-def ask(host: str, port: int, timeout_seconds: float = 2.0) -> Answer:
+def ask(host: str, port: int, timeout_seconds: float = 2.0) -> ProbeResponse:
     """Send one Metadata request and decode the answer."""
     try:
         with socket.create_connection((host, port), timeout_seconds) as connection:
@@ -57,7 +57,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
     return bytes(received)
 
 
-def decode_answer(body: bytes) -> Answer:
+def decode_answer(body: bytes) -> ProbeResponse:
     """Decode a Metadata v1 response without its size field."""
     try:
         _, count = struct.unpack_from(">ii", body, 0)
@@ -70,7 +70,7 @@ def decode_answer(body: bytes) -> Answer:
         (controller_id,) = struct.unpack_from(">i", body, at)
     except struct.error as error:
         raise RemoteProtocolError(f"decode the answer to Metadata v1: {error}") from error
-    return Answer(tuple(sorted(node_ids)), controller_id)
+    return ProbeResponse(tuple(sorted(node_ids)), controller_id)
 
 
 def _after_string(body: bytes, at: int) -> int:

@@ -72,7 +72,7 @@ class AclOperation(_ProtocolEnum):
     TWO_PHASE_COMMIT = 15
 
 
-class Permission(_ProtocolEnum):
+class AclPermission(_ProtocolEnum):
     """Whether a rule allows or denies."""
 
     UNKNOWN = 0
@@ -91,7 +91,7 @@ class AclBinding:
     principal: str
     host: str
     operation: AclOperation
-    permission: Permission
+    permission: AclPermission
 
 
 class NotCopied(enum.Enum):
@@ -157,11 +157,11 @@ def why_not_copied(
     if binding.pattern_type is not PatternType.LITERAL:
         return NotCopied.NO_SINGLE_TOPIC
     is_unknown = (
-        binding.operation is AclOperation.UNKNOWN or binding.permission is Permission.UNKNOWN
+        binding.operation is AclOperation.UNKNOWN or binding.permission is AclPermission.UNKNOWN
     )
     if is_unknown:
         return NotCopied.UNKNOWN_CODE
-    if binding.permission is Permission.ALLOW and binding.operation is AclOperation.WRITE:
+    if binding.permission is AclPermission.ALLOW and binding.operation is AclOperation.WRITE:
         return NotCopied.ALLOWS_WRITING
     if not should_replicate_topic(binding.resource_name):
         return NotCopied.TOPIC_NOT_COPIED
@@ -171,6 +171,6 @@ def why_not_copied(
 def target_binding(binding: AclBinding, policy: ReplicationPolicy, source_alias: str) -> AclBinding:
     """Say what a copied rule is on the target: allowing all becomes allowing to read."""
     remote = policy.format_remote_topic(source_alias, binding.resource_name)
-    allows_all = binding.permission is Permission.ALLOW and binding.operation is AclOperation.ALL
+    allows_all = binding.permission is AclPermission.ALLOW and binding.operation is AclOperation.ALL
     operation = AclOperation.READ if allows_all else binding.operation
     return replace(binding, resource_name=remote, operation=operation)

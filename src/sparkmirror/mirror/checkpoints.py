@@ -61,7 +61,7 @@ class CheckpointPlan:
     skipped: Mapping[TopicPartition, NoCheckpoint]
 
 
-class Places(NamedTuple):
+class TargetEnds(NamedTuple):
     """Partitions on the target: the ends that are known, and topics known not to be there."""
 
     ends: Mapping[TopicPartition, int]
@@ -101,7 +101,7 @@ class CheckpointRules:
         committed: Mapping[TopicPartition, CommittedOffset | None],
         translate: Translate,
         last: Mapping[TopicPartition, Checkpoint],
-        places: Places | None = None,
+        places: TargetEnds | None = None,
     ) -> CheckpointPlan:
         """Compare what a group committed on the source with its `last` checkpoints.
 
@@ -109,7 +109,7 @@ class CheckpointRules:
         emits to the store at once, before it is written, or it is emitted again. `places` are on
         the target, looked at after what `translate` knows.
         """
-        target_ends, missing_topics = places or Places({}, frozenset())
+        target_ends, missing_topics = places or TargetEnds({}, frozenset())
         last = without_beyond_end(last, target_ends)
         emit: list[Checkpoint] = []
         skipped: dict[TopicPartition, NoCheckpoint] = {}

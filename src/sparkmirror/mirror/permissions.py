@@ -42,7 +42,7 @@ class Operation(StrEnum):
     IDEMPOTENT_WRITE = "IdempotentWrite"
 
 
-class Right(NamedTuple):
+class Permission(NamedTuple):
     """One operation on one resource; `is_prefix`: on all whose names begin so."""
 
     resource: Resource
@@ -65,24 +65,24 @@ class Right(NamedTuple):
         return f"{kind}s '{self.name}*'" if self.is_prefix else f"{kind} '{self.name}'"
 
 
-def topic_right(operation: Operation, topic: str) -> Right:
+def topic_right(operation: Operation, topic: str) -> Permission:
     """A right on one topic."""
-    return Right(Resource.TOPIC, topic, operation)
+    return Permission(Resource.TOPIC, topic, operation)
 
 
-def group_right(operation: Operation, group: str) -> Right:
+def group_right(operation: Operation, group: str) -> Permission:
     """A right on one group."""
-    return Right(Resource.GROUP, group, operation)
+    return Permission(Resource.GROUP, group, operation)
 
 
-def cluster_right(operation: Operation) -> Right:
+def cluster_right(operation: Operation) -> Permission:
     """A right on the cluster itself."""
-    return Right(Resource.CLUSTER, CLUSTER_NAME, operation)
+    return Permission(Resource.CLUSTER, CLUSTER_NAME, operation)
 
 
-def transaction_right(operation: Operation, transactional_id: str) -> Right:
+def transaction_right(operation: Operation, transactional_id: str) -> Permission:
     """A right on one transactional id."""
-    return Right(Resource.TRANSACTIONAL_ID, transactional_id, operation)
+    return Permission(Resource.TRANSACTIONAL_ID, transactional_id, operation)
 
 
 READ, WRITE, CREATE, ALTER = Operation.READ, Operation.WRITE, Operation.CREATE, Operation.ALTER
@@ -123,7 +123,7 @@ class Side(StrEnum):
     WORKER = "worker's"
 
 
-class Place(Enum):
+class ResourceKind(Enum):
     """A kind of resource, in the words of the documentation."""
 
     COPIED = "topics that are copied"
@@ -148,7 +148,7 @@ class Need:
 
     feature: Feature
     side: Side
-    place: Place
+    place: ResourceKind
     operation: Operation
     why: str
     without: str
@@ -184,7 +184,7 @@ EARLIER = "checkpoints are made, without knowing those of earlier runs, which ca
 
 
 def _internal(
-    feature: Feature, side: Side, place: Place, create: str, rights: Mapping[Operation, str]
+    feature: Feature, side: Side, place: ResourceKind, create: str, rights: Mapping[Operation, str]
 ) -> Iterator[Need]:
     """An internal topic: it is created if it is missing, then read and written."""
     yield Need(feature, side, place, CREATE, "create it", create, EXISTS)
@@ -204,113 +204,125 @@ def _internal(
 
 NEEDS: tuple[Need, ...] = (
     Need(
-        Feature.COPY, Side.SOURCE, Place.COPIED, READ,
+        Feature.COPY, Side.SOURCE, ResourceKind.COPIED, READ,
         "list and fetch", "it is not copied; the other topics are",
     ),
     Need(
-        Feature.COPY, Side.SOURCE, Place.COPIED, DESCRIBE_CONFIGS,
+        Feature.COPY, Side.SOURCE, ResourceKind.COPIED, DESCRIBE_CONFIGS,
         "create the remote topic like it",
         "its remote topic is not created, so it is not copied; the other topics are",
         REMOTE_EXISTS,
     ),
-    *_internal(Feature.COPY, Side.SOURCE, Place.SYNCS, NO_SYNCS, {WRITE: NO_SYNCS}),
+    *_internal(Feature.COPY, Side.SOURCE, ResourceKind.SYNCS, NO_SYNCS, {WRITE: NO_SYNCS}),
     Need(
-        Feature.COPY, Side.TARGET, Place.REMOTE, CREATE,
+        Feature.COPY, Side.TARGET, ResourceKind.REMOTE, CREATE,
         "create them", "the topic is not copied; the others are", EXISTS,
     ),
     Need(
-        Feature.COPY, Side.TARGET, Place.REMOTE, WRITE,
+        Feature.COPY, Side.TARGET, ResourceKind.REMOTE, WRITE,
         "write the records", "its partitions wait and nothing of them is lost; the others go on",
     ),
     Need(
-        Feature.COPY, Side.TARGET, Place.REMOTE, ALTER,
+        Feature.COPY, Side.TARGET, ResourceKind.REMOTE, ALTER,
         "add partitions", "new partitions are not copied; those that have a place are",
         "source topics never get more partitions",
     ),
-    *_internal(Feature.COPY, Side.TARGET, Place.OFFSET_MAP, NO_MAP, {WRITE: NO_MAP}),
+    *_internal(Feature.COPY, Side.TARGET, ResourceKind.OFFSET_MAP, NO_MAP, {WRITE: NO_MAP}),
     *_internal(
-        Feature.COPY, Side.WORKER, Place.OFFSETS, NO_STORE, {READ: NO_START, WRITE: NO_POSITIONS}
+        Feature.COPY,
+        Side.WORKER,
+        ResourceKind.OFFSETS,
+        NO_STORE,
+        {READ: NO_START, WRITE: NO_POSITIONS},
     ),
     Need(
-        Feature.COPY, Side.TARGET, Place.CLUSTER, IDEMPOTENT_WRITE,
+        Feature.COPY, Side.TARGET, ResourceKind.CLUSTER, IDEMPOTENT_WRITE,
         "write without duplicates", NO_WRITING, NEW_BROKERS,
     ),
     Need(
-        Feature.COPY, Side.SOURCE, Place.CLUSTER, IDEMPOTENT_WRITE,
+        Feature.COPY, Side.SOURCE, ResourceKind.CLUSTER, IDEMPOTENT_WRITE,
         "write offset syncs", NO_WRITING, NEW_BROKERS,
     ),
     Need(
-        Feature.CONFIGS, Side.SOURCE, Place.COPIED, DESCRIBE_CONFIGS,
+        Feature.CONFIGS, Side.SOURCE, ResourceKind.COPIED, DESCRIBE_CONFIGS,
         "read their settings", "the settings of its remote topic stay as they are; it is copied",
     ),
     Need(
-        Feature.CONFIGS, Side.TARGET, Place.REMOTE, ALTER_CONFIGS,
+        Feature.CONFIGS, Side.TARGET, ResourceKind.REMOTE, ALTER_CONFIGS,
         "change their settings", "its settings stay as they are; it is copied",
     ),
     Need(
-        Feature.ACLS, Side.SOURCE, Place.CLUSTER, DESCRIBE,
+        Feature.ACLS, Side.SOURCE, ResourceKind.CLUSTER, DESCRIBE,
         "read ACLs", "no ACLs are copied, all else is; set sync.topic.acls.enabled=false to do "
         "without",
     ),
     Need(
-        Feature.ACLS, Side.TARGET, Place.CLUSTER, ALTER,
+        Feature.ACLS, Side.TARGET, ResourceKind.CLUSTER, ALTER,
         "read and create ACLs", "no ACLs are copied, all else is; set "
         "sync.topic.acls.enabled=false to do without",
     ),
     Need(
-        Feature.CHECKPOINTS, Side.SOURCE, Place.GROUPS, DESCRIBE,
+        Feature.CHECKPOINTS, Side.SOURCE, ResourceKind.GROUPS, DESCRIBE,
         "list them and read their offsets", "the group gets no checkpoints; the others do",
     ),
     Need(
-        Feature.CHECKPOINTS, Side.SOURCE, Place.SYNCS, READ,
+        Feature.CHECKPOINTS, Side.SOURCE, ResourceKind.SYNCS, READ,
         "translate offsets", "offsets are translated with the offset map alone",
         EITHER[0],
     ),
     Need(
-        Feature.CHECKPOINTS, Side.TARGET, Place.OFFSET_MAP, READ,
+        Feature.CHECKPOINTS, Side.TARGET, ResourceKind.OFFSET_MAP, READ,
         "translate offsets exactly", "offsets are translated as coarsely as by MirrorMaker 2",
         EITHER[1],
     ),
     *_internal(
-        Feature.CHECKPOINTS, Side.TARGET, Place.CHECKPOINTS, NO_CHECKPOINTS,
+        Feature.CHECKPOINTS, Side.TARGET, ResourceKind.CHECKPOINTS, NO_CHECKPOINTS,
         {READ: EARLIER, WRITE: NO_CHECKPOINTS},
     ),
-    *_internal(Feature.CHECKPOINTS, Side.WORKER, Place.OFFSETS, NO_STORE, {WRITE: NO_TRACE}),
+    *_internal(Feature.CHECKPOINTS, Side.WORKER, ResourceKind.OFFSETS, NO_STORE, {WRITE: NO_TRACE}),
     Need(
-        Feature.GROUP_OFFSETS, Side.TARGET, Place.GROUPS, READ,
+        Feature.GROUP_OFFSETS, Side.TARGET, ResourceKind.GROUPS, READ,
         "read and commit their offsets",
         "the group's offsets are not written; its checkpoints and the other groups' offsets are",
     ),
     Need(
-        Feature.GROUP_OFFSETS, Side.TARGET, Place.REMOTE, READ,
+        Feature.GROUP_OFFSETS, Side.TARGET, ResourceKind.REMOTE, READ,
         "commit offsets in them",
         "offsets of groups in this topic are not written; those in other topics are",
     ),
     *_internal(
-        Feature.HEARTBEATS, Side.TARGET, Place.HEARTBEATS, NO_HEARTBEATS, {WRITE: NO_HEARTBEATS}
+        Feature.HEARTBEATS,
+        Side.TARGET,
+        ResourceKind.HEARTBEATS,
+        NO_HEARTBEATS,
+        {WRITE: NO_HEARTBEATS},
     ),
-    *_internal(Feature.HEARTBEATS, Side.WORKER, Place.OFFSETS, NO_STORE, {WRITE: NO_TRACE}),
+    *_internal(Feature.HEARTBEATS, Side.WORKER, ResourceKind.OFFSETS, NO_STORE, {WRITE: NO_TRACE}),
     Need(
-        Feature.WORKER, Side.WORKER, Place.MEMBERS, READ,
+        Feature.WORKER, Side.WORKER, ResourceKind.MEMBERS, READ,
         "be a member", NO_CONNECTORS,
     ),
     *_internal(
-        Feature.WORKER, Side.WORKER, Place.CONFIG, NO_STORE, {READ: NO_WORKER, WRITE: NO_CHANGES}
+        Feature.WORKER,
+        Side.WORKER,
+        ResourceKind.CONFIG,
+        NO_STORE,
+        {READ: NO_WORKER, WRITE: NO_CHANGES},
     ),
     *_internal(
-        Feature.WORKER, Side.WORKER, Place.STATUS, NO_STORE,
+        Feature.WORKER, Side.WORKER, ResourceKind.STATUS, NO_STORE,
         {READ: NO_WORKER, WRITE: "connectors run, but their states are not told"},
     ),
     *_internal(
-        Feature.WORKER, Side.WORKER, Place.OFFSETS, NO_STORE,
+        Feature.WORKER, Side.WORKER, ResourceKind.OFFSETS, NO_STORE,
         {READ: NO_LIST, WRITE: NO_ALTERING},
     ),
     Need(
-        Feature.WORKER, Side.WORKER, Place.TRANSACTIONAL_ID, WRITE,
+        Feature.WORKER, Side.WORKER, ResourceKind.TRANSACTIONAL_ID, WRITE,
         "write connectors to the config topic as the only leader", NO_CONNECTORS,
     ),
     Need(
-        Feature.DEDICATED, Side.TARGET, Place.FLOW_GROUP, READ,
+        Feature.DEDICATED, Side.TARGET, ResourceKind.FLOW_GROUP, READ,
         "let one process of several copy the flow", NO_FLOW,
     ),
 )  # fmt: skip
@@ -318,7 +330,7 @@ NEEDS: tuple[Need, ...] = (
 _BY_PLACE = {(need.feature, need.place, need.operation): need for need in NEEDS}
 
 
-def meanwhile(feature: Feature, place: Place, operation: Operation) -> str:
+def meanwhile(feature: Feature, place: ResourceKind, operation: Operation) -> str:
     """What happens as long as the right is missing."""
     return _BY_PLACE[feature, place, operation].without
 

@@ -35,7 +35,7 @@ class RecordError(MirrorError):
     """A record of an internal topic that cannot be read, or a value that has no place in one."""
 
 
-class UnsupportedVersionError(RecordError):
+class UnsupportedRecordError(RecordError):
     """A record written by a later MirrorMaker.
 
     Operator action: let the newer program, not this one, run the flow.
@@ -59,7 +59,7 @@ class Heartbeat:
     @classmethod
     def decode(cls, key: bytes, value: bytes) -> Self:
         """Raises: RecordError."""
-        keys, values = _Reader("heartbeat key", key), _Reader("heartbeat value", value)
+        keys, values = _RecordReader("heartbeat key", key), _RecordReader("heartbeat value", value)
         values.check_version()
         return cls(keys.string(), keys.string(), values.int64())
 
@@ -86,7 +86,10 @@ class Checkpoint:
     @classmethod
     def decode(cls, key: bytes, value: bytes) -> Self:
         """Raises: RecordError."""
-        keys, values = _Reader("checkpoint key", key), _Reader("checkpoint value", value)
+        keys, values = (
+            _RecordReader("checkpoint key", key),
+            _RecordReader("checkpoint value", value),
+        )
         values.check_version()
         return cls(
             group=keys.string(),
@@ -116,7 +119,10 @@ class OffsetSync:
     @classmethod
     def decode(cls, key: bytes, value: bytes) -> Self:
         """Raises: RecordError."""
-        keys, values = _Reader("offset sync key", key), _Reader("offset sync value", value)
+        keys, values = (
+            _RecordReader("offset sync key", key),
+            _RecordReader("offset sync value", value),
+        )
         return cls(keys.string(), keys.int32(), values.int64(), values.int64())
 
 
@@ -267,7 +273,7 @@ def _encode_string(text: str) -> bytes:
     return struct.pack(">h", len(data)) + data
 
 
-class _Reader:
+class _RecordReader:
     """Reads fields one after the other and says which record was cut short."""
 
     def __init__(self, what: str, data: bytes) -> None:
@@ -278,7 +284,7 @@ class _Reader:
     def check_version(self) -> None:
         version = self._integer(2)
         if version != _VERSION:
-            raise UnsupportedVersionError(
+            raise UnsupportedRecordError(
                 f"read {self._what}: version {version} is not supported, only {_VERSION}"
             )
 

@@ -28,8 +28,8 @@ from sparkmirror.rest.exception_mapper import TIMED_OUT, BadUri, Unmatched, erro
 from sparkmirror.rest.guard import Guard
 from sparkmirror.rest.openapi import describe
 from sparkmirror.rest.pages import bad_uri_page
-from sparkmirror.rest.request import Answer, Call, RestOptions
-from sparkmirror.rest.request_forwarder import Forwarded, Outgoing, forward
+from sparkmirror.rest.request import RestOptions, RestRequest, RestResponse
+from sparkmirror.rest.request_forwarder import Forwarded, ForwardedRequest, forward
 from sparkmirror.rest.routes import Match, Route, Router
 from sparkmirror.rest.signatures import SIGNATURE
 from sparkmirror.rest.transport.headers import CrossOrigin, apply_rules, safe_headers
@@ -75,7 +75,7 @@ class ConnectApi:
             return
         await self._response(request, answer)(scope, receive, send)
 
-    def _response(self, request: Request, answer: Answer) -> Response:
+    def _response(self, request: Request, answer: RestResponse) -> Response:
         content = _encoded(answer).raw
         headers = list(answer.headers.items())
         headers += safe_headers(request.scope["scheme"], self._options.users is not None)
@@ -87,7 +87,7 @@ class ConnectApi:
             response.headers.append(name, value)
         return response
 
-    async def _answer(self, request: Request) -> Answer:
+    async def _answer(self, request: Request) -> RestResponse:
         """Every failure becomes an answer here: this is the boundary of the REST API."""
         try:
             check_path(_raw_path(request))
@@ -107,10 +107,10 @@ class ConnectApi:
         await self._reader.drain(request)
         return refusal
 
-    async def _route(self, request: Request) -> Answer:
+    async def _route(self, request: Request) -> RestResponse:
         segments = split_path(_raw_path(request))
         if segments == ("openapi.json",) and request.method in ("GET", "HEAD"):
-            return Answer(raw=self._description)
+            return RestResponse(raw=self._description)
         match = self._router.match(segments)
         if request.method == "OPTIONS" and "OPTIONS" not in match.routes:
             return _allowed_answer(match, request.headers.get("accept", ""))
@@ -120,7 +120,7 @@ class ConnectApi:
 
     async def _within_time(
         self, request: Request, route: Route, params: Mapping[str, str]
-    ) -> Answer:
+    ) -> RestResponse:
         health = route.path == "/health"
         limit = (
             self._options.health_timeout_seconds
@@ -136,8 +136,8 @@ class ConnectApi:
                 return health_answer("unhealthy", _UNHEALTHY)
             raise RequestError(500, TIMED_OUT) from error
 
-    def _call(self, request: Request, params: Mapping[str, str], body: bytes) -> Call:
-        return Call(
+    def _call(self, request: Request, params: Mapping[str, str], body: bytes) -> RestRequest:
+        return RestRequest(
             self._herder,
             self._options,
             params,
@@ -147,14 +147,14 @@ class ConnectApi:
             "x-connect-authorization" in request.headers,
         )
 
-    async def _ask(self, request: Request, route: Route, call: Call) -> Answer:
+    async def _ask(self, request: Request, route: Route, call: RestRequest) -> RestResponse:
         lane = "health" if route.path == "/health" else "read" if route.reads else "write"
         answer = await anyio.to_thread.run_sync(
             functools.partial(self._work, request, route, call),
             abandon_on_cancel=True,
             limiter=self._lanes[lane],
         )
-        if isinstance(answer, Answer):
+        if isinstance(answer, RestResponse):
             return answer
         limit = self._options.request_timeout_seconds
         outgoing = _outgoing(request, call.body)
@@ -167,7 +167,7 @@ class ConnectApi:
         )
         return _forwarded_answer(forwarded, call)
 
-    def _work(self, request: Request, route: Route, call: Call) -> Answer | NotLeader:
+    def _work(self, request: Request, route: Route, call: RestRequest) -> RestResponse | NotLeader:
         """What is done on a thread: large answers are encoded there, and errors end there.
 
         An error that crossed to the event loop would keep the body in a cycle of references.
@@ -205,7 +205,7 @@ class ConnectApi:
         self._is_ready = True
 
 
-def _encoded(answer: Answer) -> Answer:
+def _encoded(answer: RestResponse) -> RestResponse:
     if answer.body is None:
         return answer
     return replace(answer, body=None, raw=encode_json(answer.body))
@@ -232,8 +232,8 @@ def _base_url(request: Request) -> str:
     return f"{request.scope['scheme']}://{request.headers.get('host', f'{host}:{port}')}"
 
 
-def _outgoing(request: Request, body: bytes) -> Outgoing:
-    return Outgoing(
+def _outgoing(request: Request, body: bytes) -> ForwardedRequest:
+    return ForwardedRequest(
         request.method,
         _raw_path(request),
         _query(request),
@@ -243,29 +243,33 @@ def _outgoing(request: Request, body: bytes) -> Outgoing:
     )
 
 
-def _failure(error: Exception, what: str) -> Answer:
+def _failure(error: Exception, what: str) -> RestResponse:
     known = error_of(error, what)
     return _error_answer(known.status, known.text)
 
 
-def _error_answer(status: int, message: str, content_type: str = "application/json") -> Answer:
+def _error_answer(
+    status: int, message: str, content_type: str = "application/json"
+) -> RestResponse:
     body = {"error_code": int(status), "message": message}
-    return Answer(int(status), body, content_type=content_type)
+    return RestResponse(int(status), body, content_type=content_type)
 
 
-def _allowed_answer(match: Match, accept: str) -> Answer:
+def _allowed_answer(match: Match, accept: str) -> RestResponse:
     """The methods as a text, unless another type is asked for: then in the header only."""
     methods = match.allowed
     allow = {"Allow": ",".join(methods)}
     wanted = accept.partition(",")[0].partition(";")[0].strip()
     if wanted in ("", "*/*", "text/*", "text/plain"):
-        return Answer(raw=", ".join(methods).encode(), content_type="text/plain", headers=allow)
-    return Answer(headers={**allow, "Content-Type": wanted})
+        return RestResponse(
+            raw=", ".join(methods).encode(), content_type="text/plain", headers=allow
+        )
+    return RestResponse(headers={**allow, "Content-Type": wanted})
 
 
-def _forwarded_answer(forwarded: Forwarded, call: Call) -> Answer:
+def _forwarded_answer(forwarded: Forwarded, call: RestRequest) -> RestResponse:
     """The leader's answer; Location names the worker that the client knows."""
     if forwarded.status == HTTPStatus.CREATED:
         name = json.loads(forwarded.body)["name"]
-        return Answer(201, raw=forwarded.body, headers=call.location(name))
-    return Answer(forwarded.status, raw=forwarded.body)
+        return RestResponse(201, raw=forwarded.body, headers=call.location(name))
+    return RestResponse(forwarded.status, raw=forwarded.body)

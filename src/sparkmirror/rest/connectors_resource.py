@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from sparkmirror.connect.entities import Json, RequestError, TargetState
 from sparkmirror.rest.entities.request_bodies import (
-    Config,
+    RequestedConfig,
     check_task_configs,
     parse_config,
     parse_create,
@@ -24,7 +24,7 @@ from sparkmirror.rest.entities.response_bodies import (
     task_status_json,
     tasks_json,
 )
-from sparkmirror.rest.request import Answer, Call
+from sparkmirror.rest.request import RestRequest, RestResponse
 
 _EXPANSIONS = {
     "status": lambda call, name: status_json(call.herder.connector_status(name)),
@@ -32,16 +32,18 @@ _EXPANSIONS = {
 }
 
 
-def list_connectors(call: Call) -> Answer:
+def list_connectors(call: RestRequest) -> RestResponse:
     names = call.herder.connectors()
     wanted = call.query.get("expand")
     if wanted is None:
-        return Answer(body=list(names))
+        return RestResponse(body=list(names))
     known = [kind for kind in dict.fromkeys(wanted) if kind in _EXPANSIONS]
-    return Answer(body=dict(_expand_all(call, names, known)))
+    return RestResponse(body=dict(_expand_all(call, names, known)))
 
 
-def _expand_all(call: Call, names: Sequence[str], kinds: list[str]) -> Iterator[tuple[str, Json]]:
+def _expand_all(
+    call: RestRequest, names: Sequence[str], kinds: list[str]
+) -> Iterator[tuple[str, Json]]:
     for name in names:
         try:
             yield name, {kind: _EXPANSIONS[kind](call, name) for kind in kinds}
@@ -51,30 +53,30 @@ def _expand_all(call: Call, names: Sequence[str], kinds: list[str]) -> Iterator[
                 raise
 
 
-def create_connector(call: Call) -> Answer:
+def create_connector(call: RestRequest) -> RestResponse:
     request = parse_create(call.body)
     config = {"name": request.name, **_with_name(request.name, request.config)}
     info = call.herder.create(request.name, config, request.initial_state)
-    return Answer(201, info_json(info), headers=call.location(request.name))
+    return RestResponse(201, info_json(info), headers=call.location(request.name))
 
 
-def show_connector(call: Call) -> Answer:
-    return Answer(body=info_json(call.herder.connector_info(call.connector)))
+def show_connector(call: RestRequest) -> RestResponse:
+    return RestResponse(body=info_json(call.herder.connector_info(call.connector)))
 
 
-def show_config(call: Call) -> Answer:
-    return Answer(body=dict(call.herder.connector_info(call.connector).config))
+def show_config(call: RestRequest) -> RestResponse:
+    return RestResponse(body=dict(call.herder.connector_info(call.connector).config))
 
 
-def put_config(call: Call) -> Answer:
+def put_config(call: RestRequest) -> RestResponse:
     config = _with_name(call.connector, parse_config(call.body))
     created, info = call.herder.put_config(call.connector, config)
     if created:
-        return Answer(201, info_json(info), headers=call.location(call.connector))
-    return Answer(body=info_json(info))
+        return RestResponse(201, info_json(info), headers=call.location(call.connector))
+    return RestResponse(body=info_json(info))
 
 
-def _with_name(name: str, config: Config) -> Config:
+def _with_name(name: str, config: RequestedConfig) -> RequestedConfig:
     """Settings always say the connector's name; where they say another one it is refused."""
     included = config.get("name")
     if included is not None and included != name:
@@ -86,104 +88,104 @@ def _with_name(name: str, config: Config) -> Config:
     return {**config, "name": name}
 
 
-def patch_config(call: Call) -> Answer:
+def patch_config(call: RestRequest) -> RestResponse:
     patch = parse_patch(call.body)
     if patch is None:
         call.herder.connector_info(call.connector)  # an unknown connector is told first
         refuse_null("java.util.Map.forEach(java.util.function.BiConsumer)", "patch")
-    return Answer(body=info_json(call.herder.patch_config(call.connector, patch)))
+    return RestResponse(body=info_json(call.herder.patch_config(call.connector, patch)))
 
 
-def delete_connector(call: Call) -> Answer:
+def delete_connector(call: RestRequest) -> RestResponse:
     call.herder.delete(call.connector)
-    return Answer(204)
+    return RestResponse(204)
 
 
-def show_status(call: Call) -> Answer:
-    return Answer(body=status_json(call.herder.connector_status(call.connector)))
+def show_status(call: RestRequest) -> RestResponse:
+    return RestResponse(body=status_json(call.herder.connector_status(call.connector)))
 
 
-def restart_connector(call: Call) -> Answer:
+def restart_connector(call: RestRequest) -> RestResponse:
     expected = call.herder.restart_connector(
         call.connector,
         include_tasks=call.flag("includeTasks"),
         only_failed=call.flag("onlyFailed"),
     )
-    return Answer(204) if expected is None else Answer(202, status_json(expected))
+    return RestResponse(204) if expected is None else RestResponse(202, status_json(expected))
 
 
-def pause_connector(call: Call) -> Answer:
+def pause_connector(call: RestRequest) -> RestResponse:
     call.herder.set_target_state(call.connector, TargetState.PAUSED)
-    return Answer(202)
+    return RestResponse(202)
 
 
-def resume_connector(call: Call) -> Answer:
+def resume_connector(call: RestRequest) -> RestResponse:
     call.herder.set_target_state(call.connector, TargetState.STARTED)
-    return Answer(202)
+    return RestResponse(202)
 
 
-def stop_connector(call: Call) -> Answer:
+def stop_connector(call: RestRequest) -> RestResponse:
     call.herder.set_target_state(call.connector, TargetState.STOPPED)
-    return Answer(204)
+    return RestResponse(204)
 
 
-def list_tasks(call: Call) -> Answer:
+def list_tasks(call: RestRequest) -> RestResponse:
     configs = call.herder.task_configs(call.connector)
-    return Answer(body=tasks_json(call.connector, configs))
+    return RestResponse(body=tasks_json(call.connector, configs))
 
 
-def show_task_status(call: Call) -> Answer:
-    return Answer(body=task_status_json(call.herder.task_status(call.connector, call.task)))
+def show_task_status(call: RestRequest) -> RestResponse:
+    return RestResponse(body=task_status_json(call.herder.task_status(call.connector, call.task)))
 
 
-def restart_task(call: Call) -> Answer:
+def restart_task(call: RestRequest) -> RestResponse:
     call.herder.restart_task(call.connector, call.task)
-    return Answer(204)
+    return RestResponse(204)
 
 
-def list_topics(call: Call) -> Answer:
+def list_topics(call: RestRequest) -> RestResponse:
     _check_tracking(call)
     topics = list(call.herder.active_topics(call.connector))
-    return Answer(body={call.connector: {"topics": topics}})
+    return RestResponse(body={call.connector: {"topics": topics}})
 
 
-def reset_topics(call: Call) -> Answer:
+def reset_topics(call: RestRequest) -> RestResponse:
     _check_tracking(call)
     if not call.options.topic_tracking_reset:
         raise RequestError(403, "Topic tracking reset is disabled.")
     call.herder.reset_active_topics(call.connector)
-    return Answer(202)
+    return RestResponse(202)
 
 
-def _check_tracking(call: Call) -> None:
+def _check_tracking(call: RestRequest) -> None:
     if not call.options.topic_tracking:
         raise RequestError(403, "Topic tracking is disabled.")
 
 
-def show_offsets(call: Call) -> Answer:
-    return Answer(body=offsets_json(call.herder.offsets(call.connector)))
+def show_offsets(call: RestRequest) -> RestResponse:
+    return RestResponse(body=offsets_json(call.herder.offsets(call.connector)))
 
 
-def alter_offsets(call: Call) -> Answer:
+def alter_offsets(call: RestRequest) -> RestResponse:
     rows = parse_offsets(call.body)
     known = [(partition, offset) for partition, offset in rows if partition is not None]
     if any(partition is None and offset is not None for partition, offset in rows):
         call.herder.connector_info(call.connector)  # an unknown connector is told first
         raise RequestError(500, "Source partitions may not be null")
-    return Answer(body={"message": call.herder.alter_offsets(call.connector, known)})
+    return RestResponse(body={"message": call.herder.alter_offsets(call.connector, known)})
 
 
-def reset_offsets(call: Call) -> Answer:
-    return Answer(body={"message": call.herder.reset_offsets(call.connector)})
+def reset_offsets(call: RestRequest) -> RestResponse:
+    return RestResponse(body={"message": call.herder.reset_offsets(call.connector)})
 
 
-def refuse_tasks(call: Call) -> Answer:
+def refuse_tasks(call: RestRequest) -> RestResponse:
     """Task configs from another genuine worker; among ours only the leader makes them."""
     check_task_configs(call.body)
     return refuse_fence(call)
 
 
-def refuse_fence(call: Call) -> Answer:
+def refuse_fence(call: RestRequest) -> RestResponse:
     """Only genuine workers ask each other so; a signature cannot be ours."""
     if call.is_signed:
         raise RequestError(403, "Internal request contained invalid signature.")

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 from starlette.requests import Request
 
-from sparkmirror.rest.request import Answer, RestOptions
+from sparkmirror.rest.request import RestOptions, RestResponse
 from sparkmirror.rest.security.users import User, Users
 from sparkmirror.rest.transport.headers import CrossOrigin
 from sparkmirror.rest.transport.rate_limit import RateLimit, client_of
@@ -43,7 +43,7 @@ class Guard:
         self._lane = anyio.CapacityLimiter(1)
         self._turn = anyio.Lock()
 
-    async def refusal(self, request: Request) -> Answer | None:
+    async def refusal(self, request: Request) -> RestResponse | None:
         """The answer to a request that may not come in; None for one that may."""
         client = client_of(request.client.host if request.client else "")
         if self._requests is not None:
@@ -54,7 +54,7 @@ class Guard:
             return None
         return await self._check_user(request, client, self._users)
 
-    async def _check_user(self, request: Request, client: str, users: Users) -> Answer | None:
+    async def _check_user(self, request: Request, client: str, users: Users) -> RestResponse | None:
         authorization = request.headers.get("authorization", "")
         user = users.known(authorization)
         if user is None:
@@ -66,14 +66,14 @@ class Guard:
             # is looked at: however many come at once, no more passwords are tried.
             async with self._turn:
                 outcome = await self._log_in(request, authorization, client, users)
-            if isinstance(outcome, Answer):
+            if isinstance(outcome, RestResponse):
                 return outcome
             user = outcome
         return self._check_request(request, user)
 
     async def _log_in(
         self, request: Request, authorization: str, client: str, users: Users
-    ) -> User | Answer:
+    ) -> User | RestResponse:
         """Another request may have used up the permits, or logged in, before this one's turn."""
         if user := users.known(authorization):
             return user
@@ -87,8 +87,8 @@ class Guard:
         return self._refuse_login(request)
 
     @staticmethod
-    def _refuse_login(request: Request) -> Answer:
-        return Answer(
+    def _refuse_login(request: Request) -> RestResponse:
+        return RestResponse(
             HTTPStatus.UNAUTHORIZED,
             raw=UNAUTHORIZED.encode(),
             # It is no JSON, but genuine workers say so.
@@ -96,7 +96,7 @@ class Guard:
             headers={"WWW-Authenticate": REALM},
         )
 
-    def _check_request(self, request: Request, user: User) -> Answer | None:
+    def _check_request(self, request: Request, user: User) -> RestResponse | None:
         if request.method in SAFE_METHODS:
             return None
         # Browsers send the password they know along with what any page lets them send.
@@ -113,10 +113,12 @@ class Guard:
         return same or self._cors.allows(origin)
 
 
-def _too_many(message: str, seconds: int) -> Answer:
+def _too_many(message: str, seconds: int) -> RestResponse:
     return _refuse(HTTPStatus.TOO_MANY_REQUESTS, message, {"Retry-After": str(seconds)})
 
 
-def _refuse(status: HTTPStatus, message: str, headers: dict[str, str] | None = None) -> Answer:
+def _refuse(
+    status: HTTPStatus, message: str, headers: dict[str, str] | None = None
+) -> RestResponse:
     body = {"error_code": int(status), "message": message}
-    return Answer(int(status), body, headers=headers or {})
+    return RestResponse(int(status), body, headers=headers or {})

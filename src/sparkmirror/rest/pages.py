@@ -8,7 +8,7 @@ from __future__ import annotations
 from html import escape
 
 from sparkmirror.rest.exception_mapper import BadUri
-from sparkmirror.rest.request import Answer
+from sparkmirror.rest.request import RestResponse
 
 _PAGE = """\
 <html>
@@ -29,8 +29,8 @@ _PAGE = """\
 """
 
 
-def bad_uri_page(error: BadUri) -> Answer:
-    return Answer(
+def bad_uri_page(error: BadUri) -> RestResponse:
+    return RestResponse(
         400,
         raw=_PAGE.format(reason=error.reason, uri=escape(error.uri)).encode("latin-1"),
         content_type="text/html;charset=iso-8859-1",

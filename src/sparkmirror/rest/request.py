@@ -50,7 +50,7 @@ class RestOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RestResponse:
     """Status and what to send: `body` is turned into JSON, `raw` is sent as it is."""
 
     status: int = 200
@@ -61,7 +61,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RestRequest:
     """A request whose path has matched; `base_url` is how the client spelled this worker.
 
     `is_signed`: as requests between genuine workers are.
@@ -98,7 +98,7 @@ class Call:
         return {"Location": f"{self.base_url}/connectors/{quote(connector, _PATH_CHARACTERS)}"}
 
 
-Handler = Callable[[Call], Answer]
+ResourceMethod = Callable[[RestRequest], RestResponse]
 
 
 def parse_java_int(text: str) -> int:

@@ -39,7 +39,7 @@ ClientTls = Callable[[], ssl.SSLContext]
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class ForwardedRequest:
     """The request as it came: path and query undecoded, header names in lower case."""
 
     method: str
@@ -51,7 +51,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class WorkerAddress:
     """Where a worker listens; the host of an IPv6 address has no brackets."""
 
     scheme: str
@@ -68,7 +68,7 @@ class Forwarded:
 
 
 async def forward(
-    request: Outgoing,
+    request: ForwardedRequest,
     leader_url: str,
     timeout_seconds: float = 90.0,
     client_tls: ClientTls | None = None,
@@ -107,7 +107,7 @@ async def forward(
     return _read(response)
 
 
-def leader_address(leader_url: str, request: Outgoing) -> Address:
+def leader_address(leader_url: str, request: ForwardedRequest) -> WorkerAddress:
     """The parts of the URL that the leader told the group.
 
     Only an address is taken from it, so that it cannot name a user, a path or another protocol.
@@ -115,7 +115,7 @@ def leader_address(leader_url: str, request: Outgoing) -> Address:
     """
     parts = urlsplit(leader_url)
     try:
-        address = Address(parts.scheme, parts.hostname or "", parts.port or 0)
+        address = WorkerAddress(parts.scheme, parts.hostname or "", parts.port or 0)
     except ValueError:  # the port is no number
         raise RequestError(500, ODD_LEADER % leader_url) from None
     host = f"[{address.host}]" if ":" in address.host else address.host
@@ -127,7 +127,7 @@ def leader_address(leader_url: str, request: Outgoing) -> Address:
     return address
 
 
-def target_url(leader: Address, request: Outgoing, query: str) -> httpx.URL:
+def target_url(leader: WorkerAddress, request: ForwardedRequest, query: str) -> httpx.URL:
     """The request's path at the leader: built from parts, so no path can name another host."""
     if not request.raw_path.startswith("/") or request.raw_path.startswith("//"):
         raise RequestError(400, BAD_TARGET)
@@ -135,7 +135,7 @@ def target_url(leader: Address, request: Outgoing, query: str) -> httpx.URL:
     return httpx.URL(scheme=leader.scheme, host=leader.host, port=leader.port, raw_path=raw_path)
 
 
-def _verify(leader: Address, client_tls: ClientTls | None) -> ssl.SSLContext | bool:
+def _verify(leader: WorkerAddress, client_tls: ClientTls | None) -> ssl.SSLContext | bool:
     """Certificates take long to load, so they are not where nobody needs them."""
     is_https = leader.scheme == "https"
     return client_tls() if is_https and client_tls is not None else is_https
@@ -157,7 +157,7 @@ async def _wait_for_key(signer: RequestSigner) -> None:
             await anyio.sleep(_LOOK_SECONDS)
 
 
-def _kept_headers(request: Outgoing) -> dict[str, str]:
+def _kept_headers(request: ForwardedRequest) -> dict[str, str]:
     headers = {"accept": "application/json", "user-agent": "kafka-connect"}
     if "authorization" in request.headers:
         headers["authorization"] = request.headers["authorization"]

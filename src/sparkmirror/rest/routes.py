@@ -12,7 +12,7 @@ from http import HTTPStatus
 from sparkmirror.rest import connectors_resource as connectors
 from sparkmirror.rest import worker_resource as worker
 from sparkmirror.rest.exception_mapper import Unmatched
-from sparkmirror.rest.request import Handler, RestOptions
+from sparkmirror.rest.request import ResourceMethod, RestOptions
 from sparkmirror.rest.transport.uris import java_set_order, match_path, split_path
 
 _ONE = "/connectors/{connector}"
@@ -31,7 +31,7 @@ class Route:
 
     method: str
     path: str
-    handler: Handler
+    handler: ResourceMethod
     summary: str
     success: tuple[int, ...] = (200,)
     result: str = ""

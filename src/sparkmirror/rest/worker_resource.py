@@ -10,7 +10,7 @@ import logging
 from sparkmirror.connect.entities import RequestError
 from sparkmirror.rest.entities.request_bodies import parse_config, parse_level
 from sparkmirror.rest.entities.response_bodies import logger_json
-from sparkmirror.rest.request import Answer, Call
+from sparkmirror.rest.request import RestRequest, RestResponse
 
 log = logging.getLogger(__name__)
 
@@ -19,30 +19,30 @@ _SUFFIX = "Connector"
 _LEVELS = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL")
 
 
-def show_root(call: Call) -> Answer:
-    return Answer(body=call.herder.root())
+def show_root(call: RestRequest) -> RestResponse:
+    return RestResponse(body=call.herder.root())
 
 
-def show_health(call: Call) -> Answer:
+def show_health(call: RestRequest) -> RestResponse:
     status, message = call.herder.health()
     return health_answer(status, message)
 
 
-def health_answer(status: str, message: str) -> Answer:
-    return Answer(_HEALTH_STATUSES[status], {"status": status, "message": message})
+def health_answer(status: str, message: str) -> RestResponse:
+    return RestResponse(_HEALTH_STATUSES[status], {"status": status, "message": message})
 
 
-def list_plugins(call: Call) -> Answer:
+def list_plugins(call: RestRequest) -> RestResponse:
     connectors_only = call.flag("connectorsOnly", default=True)
-    return Answer(body=list(call.herder.plugins(connectors_only=connectors_only)))
+    return RestResponse(body=list(call.herder.plugins(connectors_only=connectors_only)))
 
 
-def show_plugin(call: Call) -> Answer:
+def show_plugin(call: RestRequest) -> RestResponse:
     definitions = call.herder.plugin_definitions(call.params["plugin"], call.text("version"))
-    return Answer(body=list(definitions))
+    return RestResponse(body=list(definitions))
 
 
-def validate_config(call: Call) -> Answer:
+def validate_config(call: RestRequest) -> RestResponse:
     plugin = call.params["plugin"]
     config = parse_config(call.body)
     included = config.get("connector.class")
@@ -50,27 +50,27 @@ def validate_config(call: Call) -> Answer:
         raise RequestError(
             400, f"Included connector type {included} does not match request type {plugin}"
         )
-    return Answer(body=call.herder.validate(plugin, config))
+    return RestResponse(body=call.herder.validate(plugin, config))
 
 
 def _alias(plugin: str) -> str:
     return plugin.removesuffix(_SUFFIX) or plugin
 
 
-def list_loggers(call: Call) -> Answer:
+def list_loggers(call: RestRequest) -> RestResponse:
     loggers = call.herder.loggers()
-    return Answer(body={name: logger_json(loggers[name]) for name in sorted(loggers)})
+    return RestResponse(body={name: logger_json(loggers[name]) for name in sorted(loggers)})
 
 
-def show_logger(call: Call) -> Answer:
+def show_logger(call: RestRequest) -> RestResponse:
     name = _logger_name(call)
     logger = call.herder.logger(name)
     if logger is None:
         raise RequestError(404, f"Logger {name} not found.")
-    return Answer(body=logger_json(logger))
+    return RestResponse(body=logger_json(logger))
 
 
-def set_logger(call: Call) -> Answer:
+def set_logger(call: RestRequest) -> RestResponse:
     level = parse_level(call.body)
     if not level:
         raise RequestError(500, "Illegal null or empty Level name.")
@@ -78,10 +78,10 @@ def set_logger(call: Call) -> Answer:
         raise RequestError(404, f"invalid log level '{level}'.")
     cluster = _is_cluster(call.text("scope"))
     changed = call.herder.set_logger(_logger_name(call), level.upper(), cluster=cluster)
-    return Answer(204) if changed is None else Answer(body=sorted(changed))
+    return RestResponse(204) if changed is None else RestResponse(body=sorted(changed))
 
 
-def _logger_name(call: Call) -> str:
+def _logger_name(call: RestRequest) -> str:
     name = call.params["logger"]
     return "root" if name.lower() == "root" else name
 

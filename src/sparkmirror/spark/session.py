@@ -28,7 +28,7 @@ from pyspark.java_gateway import launch_gateway
 
 from sparkmirror.errors import ConfigError, MirrorError, MissingPart, TransportError
 from sparkmirror.spark.copy.copy_task import run_copy_task
-from sparkmirror.spark.link.task_token import Ticket
+from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.spark_security import (
     SECRET,
     STANDALONE,
@@ -172,7 +172,7 @@ class SparkEngine:
             return "Spark's JVM runs"
         return f"Spark's JVM has ended with exit code {code}"
 
-    def run_task(self, ticket: Ticket, description: str) -> str:
+    def run_task(self, ticket: TaskToken, description: str) -> str:
         """Run one copy task to its end; raises what Spark raises. Blocks: one thread per task."""
         self._context.setJobGroup(ticket.task, description, interruptOnCancel=False)
         rows: Iterable[str] = (

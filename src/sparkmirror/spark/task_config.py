@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.masking import provided_in, remember_provided
 from sparkmirror.config.mirror_configs import SourceConfig, parse_source
-from sparkmirror.config.own_offsets import with_own_offsets
 from sparkmirror.config.worker_config import WorkerConfig, parse_worker
+from sparkmirror.mirror.own_offsets import with_own_offsets
 from sparkmirror.mirror.positions.provenance import Provenance
-from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.types import TopicPartition
 
 
-class Assigned(NamedTuple):
+class AssignedPartition(NamedTuple):
     """One partition to copy. `next_offset` None: none is stored, auto.offset.reset decides."""
 
     source: TopicPartition
@@ -31,18 +31,18 @@ class Assigned(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CopySettings:
+class CopyTaskConfig:
     """All that a copy task needs to begin. An internal topic without a name is not written."""
 
     connector: SourceConfig
     worker: WorkerConfig
     offsets_partitions: int
-    assigned: tuple[Assigned, ...]
+    assigned: tuple[AssignedPartition, ...]
     offset_syncs_topic: str = ""
     offset_map_topic: str = ""
 
 
-def encode_assigned(assigned: Iterable[Assigned]) -> list[Any]:
+def encode_assigned(assigned: Iterable[AssignedPartition]) -> list[Any]:
     """As JSON: [source topic, target topic, partition, next offset, its provenance if known]."""
     return [
         [a.source.topic, a.target.topic, a.source.partition, a.next_offset, *_encode(a.provenance)]
@@ -50,10 +50,10 @@ def encode_assigned(assigned: Iterable[Assigned]) -> list[Any]:
     ]
 
 
-def decode_assigned(rows: Iterable[Any]) -> tuple[Assigned, ...]:
+def decode_assigned(rows: Iterable[Any]) -> tuple[AssignedPartition, ...]:
     """The reverse."""
     return tuple(
-        Assigned(
+        AssignedPartition(
             TopicPartition(source, partition),
             TopicPartition(target, partition),
             next_offset,
@@ -81,11 +81,11 @@ def start_message(
     connector_props: Mapping[str, str],
     worker_props: Mapping[str, str],
     offsets_partitions: int,
-    assigned: Iterable[Assigned],
+    assigned: Iterable[AssignedPartition],
     *,
     offset_syncs_topic: str = "",
     offset_map_topic: str = "",
-) -> Message:
+) -> LinkMessage:
     """The worker's answer to a task's hello."""
     return {
         "type": "start",
@@ -99,7 +99,7 @@ def start_message(
     }
 
 
-def parse_start(message: Message) -> CopySettings:
+def parse_start(message: LinkMessage) -> CopyTaskConfig:
     """The task's reading of it."""
     for value in message.get("provided", ()):
         remember_provided(value)
@@ -108,7 +108,7 @@ def parse_start(message: Message) -> CopySettings:
     connector = parse_source(Settings(message["connector"], findings), worker_settings)
     worker = with_own_offsets(parse_worker(worker_settings, connector.target_alias), connector)
     findings.raise_errors()
-    return CopySettings(
+    return CopyTaskConfig(
         connector=connector,
         worker=worker,
         offsets_partitions=int(message["offsets_partitions"]),

@@ -17,9 +17,9 @@ from typing import Any
 
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import KafkaError, MirrorError
-from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.lease import Lender
-from sparkmirror.spark.link.server import Link, LinkServer
+from sparkmirror.spark.link.server import LinkServer, TaskConnection
 from sparkmirror.spark.session import SparkEngine
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class TaskRunner:
         engine: SparkEngine,
         links: LinkServer,
         task: str,
-        make_orders: Callable[[], Message],
+        make_orders: Callable[[], LinkMessage],
         on_missing: Callable[[list[str]], None],
         *,
         lease: Lender | None = None,
@@ -81,9 +81,9 @@ class TaskRunner:
         self._on_missing = on_missing
         self._lease = lease
         self._lock = threading.RLock()
-        self._link: Link | None = None
+        self._link: TaskConnection | None = None
         # What was said while the orders of a new attempt were being made: they may lack it.
-        self._meanwhile: list[Message] | None = None
+        self._meanwhile: list[LinkMessage] | None = None
         self._totals: Counter[str] = Counter()
         self._topics: set[str] = set()
         self._restart_asked = threading.Event()
@@ -115,7 +115,7 @@ class TaskRunner:
         self._links.expect(self._job, self, self._lease)
         self._thread.start()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: LinkMessage) -> None:
         """Tell the running task; one that is not running gets it with its next orders."""
         with self._lock:
             link = self._link
@@ -210,7 +210,7 @@ class TaskRunner:
 
     # -- from the control link ---------------------------------------------------------------------
 
-    def on_hello(self, link: Link) -> None:
+    def on_hello(self, link: TaskConnection) -> None:
         """The task runs on some executor and wants its orders."""
         with self._lock:
             self._meanwhile = []
@@ -231,7 +231,7 @@ class TaskRunner:
             log.info("[%s] RUNNING again, after %d restarts", self.task, self.restarts)
         self.changed.set()
 
-    def on_message(self, link: Link, message: Message) -> None:
+    def on_message(self, link: TaskConnection, message: LinkMessage) -> None:
         """Numbers and log lines."""
         if link is not self._link:
             return
@@ -246,7 +246,7 @@ class TaskRunner:
         if message.get("missing_topics"):
             self._on_missing(message["missing_topics"])
 
-    def on_gone(self, link: Link) -> None:
+    def on_gone(self, link: TaskConnection) -> None:
         """The link is closed; the Spark job ends, or Spark runs the task again."""
         with self._lock:
             if self._link is not link:

@@ -10,7 +10,7 @@ import shlex
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, DeniedError
-from sparkmirror.mirror.permissions import CLUSTER_NAME, Operation, Resource, Right
+from sparkmirror.mirror.permissions import CLUSTER_NAME, Operation, Permission, Resource
 from sparkmirror.wire.principal import principal_of
 from sparkmirror.wire.protocol.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -29,11 +29,11 @@ DENIALS = {
 }
 # Brokers from 2.8 on are content with a right to write any topic: none of the topics that were to
 # be written may be, then.
-PRODUCING = Right(Resource.CLUSTER, CLUSTER_NAME, Operation.IDEMPOTENT_WRITE)
+PRODUCING = Permission(Resource.CLUSTER, CLUSTER_NAME, Operation.IDEMPOTENT_WRITE)
 
 
 def answer_error(
-    config: ClientConfig, what: str, code: int, *needed: Right, detail: str | None = None
+    config: ClientConfig, what: str, code: int, *needed: Permission, detail: str | None = None
 ) -> BrokerError:
     """The error of a request to the cluster of `config` that needs these rights.
 
@@ -54,7 +54,7 @@ def needing(error: DeniedError, operation: Operation) -> DeniedError:
     return DeniedError(text, error.code, grant)
 
 
-def describe_lack(config: ClientConfig, right: Right) -> str:
+def describe_lack(config: ClientConfig, right: Permission) -> str:
     """Who lacks which right on which cluster."""
     if right.resource is Resource.CLUSTER:
         place = f"cluster '{config.alias}'"
@@ -63,7 +63,7 @@ def describe_lack(config: ClientConfig, right: Right) -> str:
     return f"{principal_of(config)} lacks {right.operation.name} on {place}"
 
 
-def grant_command(config: ClientConfig, right: Right) -> str:
+def grant_command(config: ClientConfig, right: Permission) -> str:
     """The command with which an administrator of the cluster grants it."""
     words = [
         "kafka-acls.sh --bootstrap-server",
@@ -76,7 +76,7 @@ def grant_command(config: ClientConfig, right: Right) -> str:
     return " ".join(words)
 
 
-def _resource_words(right: Right) -> list[str]:
+def _resource_words(right: Permission) -> list[str]:
     if right.resource is Resource.CLUSTER:
         return ["--cluster"]
     pattern = ["--resource-pattern-type prefixed"] if right.is_prefix else []

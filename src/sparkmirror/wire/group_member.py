@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.permissions import Operation, group_right
 from sparkmirror.wire.access import answer_error
-from sparkmirror.wire.client.blocking_client import Call, Calls
+from sparkmirror.wire.client.blocking_client import BlockingClient, PendingRequest
 from sparkmirror.wire.protocol.api_versions import (
     HEARTBEAT,
     JOIN_GROUP,
@@ -52,7 +52,7 @@ class RejoinError(KafkaError):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupTerms:
+class GroupSettings:
     """The group, our protocol in it, and its times."""
 
     group: str
@@ -73,7 +73,9 @@ class GroupTerms:
 class GroupMember:
     """Our place in a group. All methods raise KafkaError; RejoinError asks for a join."""
 
-    def __init__(self, calls: Calls, alias: str, terms: GroupTerms, metadata: bytes) -> None:
+    def __init__(
+        self, calls: BlockingClient, alias: str, terms: GroupSettings, metadata: bytes
+    ) -> None:
         self.member_id = ""
         self.generation = -1
         self._calls = calls
@@ -83,12 +85,12 @@ class GroupMember:
         self._coordinator: int | None = None
         self._patience_seconds = max(1.0, terms.session_seconds / 3)
 
-    def move_to(self, calls: Calls) -> None:
+    def move_to(self, calls: BlockingClient) -> None:
         """Use other connections from now on."""
         self._calls = calls
         self._coordinator = None
 
-    def begin_join(self) -> Call:
+    def begin_join(self) -> PendingRequest:
         """Ask for a place in the next generation; answered when all others have asked too."""
         terms = self._terms
         protocol = (terms.protocol_type, terms.protocol, self._metadata)
@@ -102,7 +104,7 @@ class GroupMember:
         seconds = terms.rebalance_seconds + JOIN_EXTRA_SECONDS
         return self._send(JOIN_GROUP, body, seconds)
 
-    def end_join(self, call: Call) -> Joined:
+    def end_join(self, call: PendingRequest) -> Joined:
         """Take the place that the answer gives us."""
         joined = decode_join(self._result(call))
         if joined.code == MEMBER_ID_REQUIRED:
@@ -121,7 +123,7 @@ class GroupMember:
         self._check("sync", code)
         return call.sent_at, assignment
 
-    def heartbeat_beside(self, join: Call) -> tuple[float, int] | None:
+    def heartbeat_beside(self, join: PendingRequest) -> tuple[float, int] | None:
         """While a join is under way: when it was sent, and the error code of the answer.
 
         None when the join is answered first. A coordinator that answers neither is given up.
@@ -150,11 +152,11 @@ class GroupMember:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _send_heartbeat(self, line: int) -> Call:
+    def _send_heartbeat(self, line: int) -> PendingRequest:
         body = encode_heartbeat(self._terms.group, self.generation, self.member_id)
         return self._send(HEARTBEAT, body, self._patience_seconds, line)
 
-    def _send(self, api: Api, body: bytes, seconds: float, line: int = 0) -> Call:
+    def _send(self, api: Api, body: bytes, seconds: float, line: int = 0) -> PendingRequest:
         try:
             return self._calls.send(self._find(), api, [body], seconds, line)
         except KafkaError:
@@ -169,12 +171,12 @@ class GroupMember:
             )
         return self._coordinator
 
-    def _await(self, what: str, call: Call, seconds: float) -> None:
+    def _await(self, what: str, call: PendingRequest, seconds: float) -> None:
         if not self._calls.wait(lambda: call.is_over, seconds):
             self._coordinator = None
             raise self._calls.too_late(self._name(what), seconds)
 
-    def _result(self, call: Call) -> memoryview:
+    def _result(self, call: PendingRequest) -> memoryview:
         try:
             return call.result()
         except KafkaError:

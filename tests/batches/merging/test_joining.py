@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkmirror.batches.codecs import Codec
-from sparkmirror.batches.forward import ForwardRules, Outgoing, plan, split, stamp
+from sparkmirror.batches.forward import ForwardRules, OutgoingBatch, plan, split, stamp
 from sparkmirror.batches.merging import joining
 from sparkmirror.batches.merging.joining import JOIN_INTO_BYTES, MOST_RECORDS, count_joinable, join
 from sparkmirror.batches.records import Record, encode
@@ -16,9 +16,9 @@ from tests.batches.logs import Step, build, checked_records, shapes
 from tests.batches.test_forward_properties import PROPERTY, rules_of_all_kinds
 
 
-def join_all(batches: list[Outgoing], rules: ForwardRules) -> list[Outgoing]:
+def join_all(batches: list[OutgoingBatch], rules: ForwardRules) -> list[OutgoingBatch]:
     """What is sent when everything waits: the first ones joined, again and again."""
-    sent: list[Outgoing] = []
+    sent: list[OutgoingBatch] = []
     while batches:
         count = count_joinable(batches, rules)
         taken, batches = batches[:count], batches[count:]
@@ -46,7 +46,7 @@ def test_joined_batches_hold_what_a_consumer_of_the_source_sees(
 
 def planned_batch(
     first_offset: int, count: int = 1, size: int = 10, codec: Codec = Codec.NONE
-) -> Outgoing:
+) -> OutgoingBatch:
     """A batch as it waits."""
     rows = [Record(at, 1_700_000_000_000, None, bytes(size)) for at in range(count)]
     data = encode(rows, codec=codec)
@@ -75,7 +75,7 @@ def test_as_many_are_joined_as_the_target_takes() -> None:
         planned_batch(10, MOST_RECORDS),
     ],
 )
-def test_what_does_not_follow_is_not_joined(second: Outgoing) -> None:
+def test_what_does_not_follow_is_not_joined(second: OutgoingBatch) -> None:
     assert count_joinable([planned_batch(5), second, second], ForwardRules()) == 1
 
 

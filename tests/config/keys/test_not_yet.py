@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.config_def import Status
+from sparkmirror.config.config_def import KeySupport
 from sparkmirror.config.findings import Findings
 from sparkmirror.config.keys.connector_keys import FRAMEWORK_KEYS, MIRROR_KEYS
 from sparkmirror.config.keys.not_yet import (
@@ -28,7 +28,7 @@ KNOWN = MIRROR_KEYS + FRAMEWORK_KEYS + WORKER_KEYS + MM2_KEYS
 def test_row_is_about_a_known_key(row: Lacking) -> None:
     assert row.key in KNOWN
     status, reason = status_of(KNOWN[row.key])
-    assert status is Status.NOT_YET
+    assert status is KeySupport.NOT_YET
     assert reason in [other.reason for other in NOT_YET if other.key == row.key]
 
 
@@ -55,8 +55,8 @@ def test_value_that_asks_for_more_is_told(
 
 
 def test_other_keys_keep_their_status() -> None:
-    assert status_of(KNOWN["topics"]) == (Status.HONOURED, "")
-    assert status_of(KNOWN["errors.log.enable"])[0] is Status.EXPLAINED
+    assert status_of(KNOWN["topics"]) == (KeySupport.HONOURED, "")
+    assert status_of(KNOWN["errors.log.enable"])[0] is KeySupport.EXPLAINED
 
 
 @pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "docs/compatibility.md"])

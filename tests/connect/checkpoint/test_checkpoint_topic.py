@@ -7,9 +7,9 @@ import logging
 import pytest
 
 from sparkmirror.batches.records import Record
-from sparkmirror.connect.checkpoint.checkpoint_topic import BATCH_BYTES, CheckpointLog
+from sparkmirror.connect.checkpoint.checkpoint_topic import BATCH_BYTES, CheckpointTopic
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.records import Checkpoint, UnsupportedVersionError
+from sparkmirror.mirror.records import Checkpoint, UnsupportedRecordError
 from sparkmirror.types import TopicPartition
 from tests.connect.group_fakes import FakeWriter
 
@@ -32,7 +32,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.writer, self.noted = FakeWriter(), Noted()
-        self.log = CheckpointLog(TOPIC, "MirrorCheckpointConnector", self.writer, self.noted)
+        self.log = CheckpointTopic(TOPIC, "MirrorCheckpointConnector", self.writer, self.noted)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_malformed_records_are_skipped_counted_and_named_once(
 
 def test_a_record_of_a_later_version_is_not_guessed_at(rig: Rig) -> None:
     late = Record(0, 0, checkpoint(1).encode_key(), b"\x00\x01" + checkpoint(1).encode_value()[2:])
-    with pytest.raises(UnsupportedVersionError, match="version 1 is not supported"):
+    with pytest.raises(UnsupportedRecordError, match="version 1 is not supported"):
         rig.log.load([record(checkpoint(1)), late])
     assert rig.log.by_group() == {}
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from sparkmirror.connect.checkpoint.group_offset_sync import GroupSync
+from sparkmirror.connect.checkpoint.group_offset_sync import GroupOffsetSync
 from sparkmirror.errors import TransportError
 from sparkmirror.mirror.group_offsets import NotWritten
 from sparkmirror.mirror.records import Checkpoint
@@ -25,9 +25,9 @@ def target() -> FakeGroups:
 
 
 @pytest.fixture
-def sync(target: FakeGroups, caplog: pytest.LogCaptureFixture) -> GroupSync:
+def sync(target: FakeGroups, caplog: pytest.LogCaptureFixture) -> GroupOffsetSync:
     caplog.set_level(logging.INFO)
-    return GroupSync(FLOW, target)
+    return GroupOffsetSync(FLOW, target)
 
 
 def checkpoints(
@@ -36,21 +36,23 @@ def checkpoints(
     return {group: {tp: Checkpoint(group, *tp, at, at, "m") for tp, at in offsets.items()}}
 
 
-def test_a_group_that_is_new_on_the_target_gets_all(sync: GroupSync, target: FakeGroups) -> None:
+def test_a_group_that_is_new_on_the_target_gets_all(
+    sync: GroupOffsetSync, target: FakeGroups
+) -> None:
     report = sync.run(["g"], checkpoints({T0: 5, T1: 7}))
     assert target.altered == [("g", {T0: (5, "m"), T1: (7, "m")})]
     assert report.written == {"g": 2}
     assert report.reasons == {}
 
 
-def test_an_offset_goes_forward_and_never_back(sync: GroupSync, target: FakeGroups) -> None:
+def test_an_offset_goes_forward_and_never_back(sync: GroupOffsetSync, target: FakeGroups) -> None:
     target.set("g", {T0: 3, T1: 9})
     assert sync.run(["g"], checkpoints({T0: 5, T1: 7})).written == {"g": 1}
     assert target.altered == [("g", {T0: (5, "m")})]
 
 
 def test_a_group_that_is_ahead_is_named_with_its_partitions(
-    sync: GroupSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
+    sync: GroupOffsetSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
 ) -> None:
     target.set("g", {T0: 9})
     report = sync.run(["g"], checkpoints({T0: 5}))
@@ -60,7 +62,7 @@ def test_a_group_that_is_ahead_is_named_with_its_partitions(
     assert line.endswith("is further (a.t-0)")
 
 
-def test_states_are_read_before_offsets(sync: GroupSync, target: FakeGroups) -> None:
+def test_states_are_read_before_offsets(sync: GroupOffsetSync, target: FakeGroups) -> None:
     target.set("g", {T0: 3})
     sync.run(["g", "none"], checkpoints({T0: 5}))
     assert target.asked == [("states", ("g",)), ("offsets", ("g",))]
@@ -68,7 +70,7 @@ def test_states_are_read_before_offsets(sync: GroupSync, target: FakeGroups) -> 
 
 @pytest.mark.parametrize("state", ["Stable", "PreparingRebalance", "CompletingRebalance", "?"])
 def test_a_group_in_use_is_not_touched(
-    sync: GroupSync, target: FakeGroups, caplog: pytest.LogCaptureFixture, state: str
+    sync: GroupOffsetSync, target: FakeGroups, caplog: pytest.LogCaptureFixture, state: str
 ) -> None:
     target.set("g", {T0: 3}, state=state)
     report = sync.run(["g"], checkpoints({T0: 5}))
@@ -78,7 +80,7 @@ def test_a_group_in_use_is_not_touched(
 
 
 def test_a_member_that_comes_between_the_look_and_the_write(
-    sync: GroupSync, target: FakeGroups
+    sync: GroupOffsetSync, target: FakeGroups
 ) -> None:
     target.set("g", {T0: 3})
     target.joining = {"g"}
@@ -88,7 +90,7 @@ def test_a_member_that_comes_between_the_look_and_the_write(
 
 
 def test_a_reason_is_said_once_and_again_when_it_changes(
-    sync: GroupSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
+    sync: GroupOffsetSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
 ) -> None:
     known = checkpoints({T0: 5})
     target.set("g", {T0: 3}, state="Stable")
@@ -106,7 +108,7 @@ def test_a_reason_is_said_once_and_again_when_it_changes(
 
 
 def test_nothing_is_said_of_groups_with_nothing_to_write(
-    sync: GroupSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
+    sync: GroupOffsetSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
 ) -> None:
     target.set("same", {T0: 5})
     report = sync.run(["same", "new"], checkpoints({T0: 5}, "same"))
@@ -116,7 +118,7 @@ def test_nothing_is_said_of_groups_with_nothing_to_write(
 
 
 def test_a_group_that_cannot_be_asked_is_left_alone_and_named(
-    sync: GroupSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
+    sync: GroupOffsetSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
 ) -> None:
     target.set("g", {T0: 3})
     target.errors["g"] = TransportError("describe group 'g': cut")
@@ -129,7 +131,7 @@ def test_a_group_that_cannot_be_asked_is_left_alone_and_named(
 
 
 def test_offsets_that_cannot_be_read_are_not_overwritten(
-    sync: GroupSync, target: FakeGroups, monkeypatch: pytest.MonkeyPatch
+    sync: GroupOffsetSync, target: FakeGroups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target.set("g", {T0: 3})
     cut = TransportError("cut")
@@ -139,7 +141,7 @@ def test_offsets_that_cannot_be_read_are_not_overwritten(
 
 
 def test_an_offset_that_others_took_away_is_written_with_a_warning(
-    sync: GroupSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
+    sync: GroupOffsetSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
 ) -> None:
     target.set("g", {T0: -1})
     assert sync.run(["g"], checkpoints({T0: 5})).written == {"g": 1}
@@ -147,7 +149,7 @@ def test_an_offset_that_others_took_away_is_written_with_a_warning(
 
 
 def test_partitions_that_the_broker_refuses_are_named(
-    sync: GroupSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
+    sync: GroupOffsetSync, target: FakeGroups, caplog: pytest.LogCaptureFixture
 ) -> None:
     target.refused[T1] = broker_error("commit", 3)
     report = sync.run(["g"], checkpoints({T0: 5, T1: 7}))
@@ -156,19 +158,23 @@ def test_partitions_that_the_broker_refuses_are_named(
     assert "a.t-1 not written: commit: UNKNOWN_TOPIC_OR_PARTITION" in caplog.messages[0]
 
 
-def test_groups_that_are_not_followed_are_not_written(sync: GroupSync, target: FakeGroups) -> None:
+def test_groups_that_are_not_followed_are_not_written(
+    sync: GroupOffsetSync, target: FakeGroups
+) -> None:
     assert sync.run(["other"], checkpoints({T0: 5})).written == {}
     assert target.altered == []
 
 
-def test_counts_by_reason(sync: GroupSync, target: FakeGroups) -> None:
+def test_counts_by_reason(sync: GroupOffsetSync, target: FakeGroups) -> None:
     target.set("busy", {T0: 3}, state="Stable")
     known = checkpoints({T0: 5}, "busy") | checkpoints({T0: 5}, "free")
     report = sync.run(["busy", "free", "x", "y"], known)
     assert report.counts == {NotWritten.ACTIVE: 1, NotWritten.NO_CHECKPOINT: 2}
 
 
-def test_a_stop_ends_the_round_between_two_groups(sync: GroupSync, target: FakeGroups) -> None:
+def test_a_stop_ends_the_round_between_two_groups(
+    sync: GroupOffsetSync, target: FakeGroups
+) -> None:
     known = checkpoints({T0: 5}, "first") | checkpoints({T0: 5}, "second")
     report = sync.run(["first", "second"], known, lambda: bool(target.altered))
     assert report.written == {"first": 1}

@@ -10,11 +10,11 @@ import pytest
 
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.connect.checkpoint import mirror_checkpoint_connector
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.mirror.group_offsets import NotWritten
 from sparkmirror.mirror.records import Checkpoint
-from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, OffsetRun
 from sparkmirror.mirror.translation.offsets import OffsetPair
 from sparkmirror.types import TopicPartition
 from tests.connect.group_fakes import Checkpoints
@@ -195,7 +195,7 @@ def test_the_map_forgets_what_the_source_has_deleted(connector: Checkpoints) -> 
     connector.refresh()
     for at, start in ((0, ChunkStart.SESSION), (100, ChunkStart.CONTINUES)):
         for tp in (T0, T1):
-            connector.add_chunk(tp, Chunk(start, (Run(at, at, 100),)))
+            connector.add_chunk(tp, Chunk(start, (OffsetRun(at, at, 100),)))
     connector.emit()
     connector.source.starts = {T0: 120, T1: TransportError("its leader is away")}
     connector.prune()
@@ -328,7 +328,7 @@ def test_a_deleted_topic_is_created_again_and_filled(
 @pytest.mark.parametrize("key", ["emit.checkpoints.enabled", "emit.offset-syncs.enabled"])
 def test_a_flow_without_checkpoints_does_nothing(tmp_path: Path, key: str) -> None:
     flow = make_flow(tmp_path, {f"a->b.{key}": "false"})
-    connector = CheckpointConnector(flow, has_syncs=flow.source.emit_offset_syncs_enabled)
+    connector = MirrorCheckpointConnector(flow, has_syncs=flow.source.emit_offset_syncs_enabled)
     connector.connect()
     connector.start()
     connector.stop()
@@ -337,7 +337,7 @@ def test_a_flow_without_checkpoints_does_nothing(tmp_path: Path, key: str) -> No
 
 
 def test_all_clusters_that_cannot_be_reached_are_named(tmp_path: Path) -> None:
-    connector = CheckpointConnector(make_flow(tmp_path))
+    connector = MirrorCheckpointConnector(make_flow(tmp_path))
     with pytest.raises(KafkaError, match=r"(?s)cluster 'a' cannot be.*cluster 'b' cannot be"):
         connector.connect()
     connector.join(0.1)

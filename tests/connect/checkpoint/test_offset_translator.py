@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.batches.records import Record
-from sparkmirror.connect.checkpoint.offset_translator import Translator, make_translator
+from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator, make_translator
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.mirror.policy import DefaultReplicationPolicy
 from sparkmirror.mirror.records import OffsetSync
-from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, OffsetRun
 from sparkmirror.mirror.translation.offset_sync_store import TOO_OLD, UNKNOWN, Translation
 from sparkmirror.mirror.translation.offsets import OffsetPair
 from sparkmirror.types import TopicPartition
@@ -28,13 +28,13 @@ class Rig:
 
     def __init__(self, *, must_read_to_end: bool = False) -> None:
         self.syncs, self.map = FakeFollower("syncs"), FakeFollower("map")
-        self.translator = Translator(self.syncs, self.map, must_read_to_end=must_read_to_end)
+        self.translator = OffsetTranslator(self.syncs, self.map, must_read_to_end=must_read_to_end)
 
     def sync(self, upstream: int, downstream: int, tp: TopicPartition = TP) -> None:
         sync = OffsetSync(*tp, upstream, downstream)
         self.syncs.new.append(Record(0, 0, sync.encode_key(), sync.encode_value()))
 
-    def chunk(self, *runs: Run, start: ChunkStart = ChunkStart.SESSION) -> None:
+    def chunk(self, *runs: OffsetRun, start: ChunkStart = ChunkStart.SESSION) -> None:
         chunk = Chunk(start, runs)
         key = ChunkKey(*TP, chunk.first).encode()
         self.map.new.append(Record(0, 0, key, chunk.encode()))
@@ -61,7 +61,7 @@ def test_nothing_is_known_before_the_first_read(rig: Rig) -> None:
 
 def test_the_map_is_exact_where_syncs_are_coarse(rig: Rig) -> None:
     rig.sync(0, 100)
-    rig.chunk(Run(0, 100, 50), Run(60, 150, 40))
+    rig.chunk(OffsetRun(0, 100, 50), OffsetRun(60, 150, 40))
     rig.read()
     assert [rig.position(at) for at in (0, 37, 50, 55, 61, 100)] == [100, 137, 150, 150, 151, 190]
     assert rig.translator.is_exact(TP, 37)
@@ -77,7 +77,7 @@ def test_mirror_maker_2s_rule_holds_where_there_is_no_map(rig: Rig) -> None:
 
 def test_positions_before_the_map_are_left_to_the_syncs(rig: Rig) -> None:
     rig.sync(0, 1000)
-    rig.chunk(Run(500, 1500, 100))
+    rig.chunk(OffsetRun(500, 1500, 100))
     rig.read()
     assert rig.position(400) == 1001
     assert rig.position(550) == 1550
@@ -85,7 +85,7 @@ def test_positions_before_the_map_are_left_to_the_syncs(rig: Rig) -> None:
 
 
 def test_a_sync_beyond_the_maps_end_tells_that_others_copied_since(rig: Rig) -> None:
-    rig.chunk(Run(0, 0, 100))
+    rig.chunk(OffsetRun(0, 0, 100))
     rig.sync(300, 310)
     rig.read()
     assert (rig.position(100), rig.position(200), rig.position(400)) == (100, 100, 311)
@@ -94,19 +94,19 @@ def test_a_sync_beyond_the_maps_end_tells_that_others_copied_since(rig: Rig) -> 
 
 def test_a_sync_of_a_second_copy_that_the_map_does_not_know_is_not_used(rig: Rig) -> None:
     # Records from 50 on are copied again, to 150 and later: 60 is not there a second time yet.
-    rig.chunk(Run(0, 0, 100))
+    rig.chunk(OffsetRun(0, 0, 100))
     rig.sync(50, 150)
     rig.read()
     assert (rig.position(60), rig.position(120)) == (60, 100)
 
 
 def test_a_second_copy_is_used_when_it_has_caught_up(rig: Rig) -> None:
-    rig.chunk(Run(0, 0, 100))
-    rig.chunk(Run(50, 100, 10))
+    rig.chunk(OffsetRun(0, 0, 100))
+    rig.chunk(OffsetRun(50, 100, 10))
     rig.sync(60, 110)
     rig.read()
     assert (rig.position(55), rig.position(130)) == (55, 100)
-    rig.chunk(Run(50, 100, 60))
+    rig.chunk(OffsetRun(50, 100, 60))
     rig.read()
     assert (rig.position(55), rig.position(110)) == (105, 160)
 
@@ -124,7 +124,7 @@ def test_without_earlier_checkpoints_only_the_newest_sync_counts_at_first() -> N
 
 def test_a_topic_that_starts_anew_makes_earlier_records_void(rig: Rig) -> None:
     rig.sync(0, 100)
-    rig.chunk(Run(0, 100, 50))
+    rig.chunk(OffsetRun(0, 100, 50))
     rig.read()
     rig.syncs.rewound = rig.map.rewound = True
     rig.sync(10, 10, OTHER)
@@ -136,7 +136,7 @@ def test_a_topic_that_starts_anew_makes_earlier_records_void(rig: Rig) -> None:
 @pytest.mark.parametrize("broken", ["syncs", "map"])
 def test_one_topic_that_cannot_be_read_does_not_stop_the_other(rig: Rig, broken: str) -> None:
     rig.sync(0, 100)
-    rig.chunk(Run(0, 100, 50))
+    rig.chunk(OffsetRun(0, 100, 50))
     getattr(rig, broken).error = TransportError(f"read topic '{broken}': cut")
     with pytest.raises(KafkaError, match=f"^read topic '{broken}': cut$"):
         rig.read()
@@ -153,7 +153,7 @@ def test_malformed_records_are_skipped_counted_and_named_once(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     good = OffsetSync(*TP, 7, 8)
-    chunk = Chunk(ChunkStart.SESSION, (Run(0, 0, 5),))
+    chunk = Chunk(ChunkStart.SESSION, (OffsetRun(0, 0, 5),))
     rig.syncs.new += [
         Record(0, 0, b"\x00", good.encode_value()),
         Record(1, 0, None, good.encode_value()),
@@ -175,9 +175,9 @@ def test_malformed_records_are_skipped_counted_and_named_once(
 
 
 def test_pruning_names_the_chunks_that_nobody_needs(rig: Rig) -> None:
-    rig.chunk(Run(0, 0, 100))
-    rig.chunk(Run(100, 100, 100), start=ChunkStart.CONTINUES)
-    rig.chunk(Run(200, 200, 100), start=ChunkStart.CONTINUES)
+    rig.chunk(OffsetRun(0, 0, 100))
+    rig.chunk(OffsetRun(100, 100, 100), start=ChunkStart.CONTINUES)
+    rig.chunk(OffsetRun(200, 200, 100), start=ChunkStart.CONTINUES)
     rig.read()
     keys = rig.translator.prune({TP: 150, OTHER: 3})
     assert keys == [ChunkKey(*TP, OffsetPair(0, 0)).encode()]

@@ -9,7 +9,7 @@ import pytest
 from sparkmirror.connect.checkpoint.translation_reader import WAIT_SECONDS
 from sparkmirror.errors import TransportError
 from sparkmirror.mirror.records import Checkpoint
-from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, Run
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, OffsetRun
 from sparkmirror.types import TopicPartition
 from tests.connect.group_fakes import Checkpoints
 
@@ -26,7 +26,7 @@ class Rig(Checkpoints):
         self.commit(50)
 
     def tell(self, records: int) -> None:
-        self.add_chunk(T0, Chunk(ChunkStart.SESSION, (Run(0, 1000, records),)))
+        self.add_chunk(T0, Chunk(ChunkStart.SESSION, (OffsetRun(0, 1000, records),)))
 
     def commit(self, offset: int, tp: TopicPartition = T0) -> None:
         self.source.set("g", {tp: offset})
@@ -59,9 +59,9 @@ def test_a_commit_right_behind_the_copy_gets_its_exact_place(rig: Rig) -> None:
 
 def test_records_that_are_about_to_be_copied_are_waited_for_too(rig: Rig) -> None:
     # A task has begun, so the map has the partition, but nothing of it was copied yet.
-    rig.add_chunk(T1, Chunk(ChunkStart.SESSION, (Run(7, 0, 0),)))
+    rig.add_chunk(T1, Chunk(ChunkStart.SESSION, (OffsetRun(7, 0, 0),)))
     rig.commit(10, T1)
-    rig.time.happens = lambda: rig.add_chunk(T1, Chunk(ChunkStart.SESSION, (Run(7, 0, 5),)))
+    rig.time.happens = lambda: rig.add_chunk(T1, Chunk(ChunkStart.SESSION, (OffsetRun(7, 0, 5),)))
     assert 0 < rig.seconds() < WAIT_SECONDS
     assert rig.last == Checkpoint("g", "a.t", 1, 10, 3)
 

@@ -14,7 +14,7 @@ import pytest
 
 from sparkmirror.config.mm2 import HeartbeatPair
 from sparkmirror.connect.heartbeat import mirror_heartbeat_connector
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.storage import record_producer
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.records import Heartbeat
@@ -44,16 +44,16 @@ class Bench:
         self.target = target
         self.admin = FakeAdmin()
         self._folder = folder
-        self._made: list[HeartbeatConnector] = []
+        self._made: list[MirrorHeartbeatConnector] = []
 
-    def make(self, settings: dict[str, str] | None = None) -> HeartbeatConnector:
+    def make(self, settings: dict[str, str] | None = None) -> MirrorHeartbeatConnector:
         servers = self.target.bootstrap_servers
         flow = make_flow(self._folder, SETTINGS | (settings or {}), target=servers)
-        connector = HeartbeatConnector(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
+        connector = MirrorHeartbeatConnector(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
         self._made.append(connector)
         return connector
 
-    def start(self, settings: dict[str, str] | None = None) -> HeartbeatConnector:
+    def start(self, settings: dict[str, str] | None = None) -> MirrorHeartbeatConnector:
         connector = self.make(settings)
         connector.connect()
         connector.start()
@@ -136,7 +136,7 @@ def test_a_target_that_cannot_be_reached_is_told_at_once(
     tmp_path: Path,
 ) -> None:
     flow = make_flow(tmp_path)
-    connector = HeartbeatConnector(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
+    connector = MirrorHeartbeatConnector(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
     with pytest.raises(KafkaError, match=r"cluster 'b' cannot be reached.*b\.bootstrap\.servers"):
         connector.connect()
     connector.stop()

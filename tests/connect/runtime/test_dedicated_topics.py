@@ -10,7 +10,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.mm2 import load_mm2
 from sparkmirror.connect.runtime import dedicated_topics
 from sparkmirror.connect.runtime.dedicated_topics import NOT_NEEDED, DedicatedTopics
-from sparkmirror.connect.runtime.mirror_maker import DedicatedMirror
+from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
 from sparkmirror.errors import TransportError
 from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.wire.access import answer_error
@@ -44,7 +44,7 @@ def topics(tmp_path: Path) -> DedicatedTopics:
     path = tmp_path / "mm2.properties"
     path.write_text(FILE)
     config = load_mm2(path)
-    found = DedicatedMirror(config).worker_connectors
+    found = MirrorMaker(config).worker_connectors
     # One for each target: who stands by there creates nothing.
     assert sum(isinstance(each, DedicatedTopics) for each in found) == 2
     workers = [flow.worker for flow in config.flows]

@@ -17,7 +17,7 @@ from sparkmirror.connect.runtime.flow_group import (
     FlowView,
     Phase,
 )
-from sparkmirror.connect.runtime.worker import SparkHost
+from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.errors import MirrorError
 from tests.clusters import wait_for
 from tests.connect.runtime.test_mirror_maker import make_config
@@ -129,7 +129,7 @@ class Rig:
         self.clean = {"source": True, "beat": True}
         monkeypatch.setattr(flow_group, "Membership", lambda *_, **__: self.member)
         self.flow = make_config(folder).flows[0]
-        spark = cast(SparkHost, self.spark)
+        spark = cast("Worker", self.spark)
         self.group = FlowGroup(self.flow.worker, self.make, spark)
         self.view = FlowView(self.flow, self.group)
         self.group.start()
@@ -137,7 +137,7 @@ class Rig:
     def make(self) -> Connectors:
         source = FakeConnector("source", self.calls, self.flow, self.clean["source"])
         beat = FakeConnector("beat", self.calls, clean=self.clean["beat"])
-        return Connectors([cast(Any, source)], [beat])
+        return Connectors([cast("Any", source)], [beat])
 
     def wait_for_phase(self, phase: Phase) -> None:
         wait_for(lambda: self.group.phase is phase, within=10.0, describe=lambda: str(self.calls))

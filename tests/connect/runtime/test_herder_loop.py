@@ -15,8 +15,8 @@ from sparkmirror.config.config_def import Secret
 from sparkmirror.config.masking import remember_provided
 from sparkmirror.connect.entities import RequestError, State, TargetState
 from sparkmirror.connect.runtime import worker_connector as keeper_module
-from sparkmirror.connect.runtime.herder_loop import Crew
-from sparkmirror.connect.runtime.worker_connector import Restart
+from sparkmirror.connect.runtime.herder_loop import HerderLoop
+from sparkmirror.connect.runtime.worker_connector import PendingRestart
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
 from sparkmirror.waiting import wait_for
 from tests.connect.herder_fakes import (
@@ -294,7 +294,7 @@ def test_a_restart_that_meets_a_deleted_namesake_is_tried_again(
     wait_for(lambda: made.calls[-1] == "stop", within=SECONDS)
     keeper = worker.crew.keeper(NAME)
     assert keeper is not None
-    missed = Restart(connector=True)
+    missed = PendingRestart(connector=True)
     assert keeper.restart(missed)
     made.gate.set()
     assert missed.done.wait(SECONDS)
@@ -302,14 +302,14 @@ def test_a_restart_that_meets_a_deleted_namesake_is_tried_again(
     worker.herder.put_config(NAME, CONFIG)
     met: list[bool] = []
 
-    def restart(name: str, asked: Restart) -> bool:
+    def restart(name: str, asked: PendingRestart) -> bool:
         """As if the first to be asked were the one that is on the way out."""
         met.append(True)
         if len(met) == 1:
             asked.is_missed = True
             asked.done.set()
             return True
-        return Crew.restart(worker.crew, name, asked)
+        return HerderLoop.restart(worker.crew, name, asked)
 
     monkeypatch.setattr(worker.crew, "restart", restart)
     assert worker.herder.restart_connector(NAME, include_tasks=False, only_failed=False) is None
@@ -323,7 +323,7 @@ def test_a_restart_of_what_is_deleted_meanwhile_is_not_found(
     start_one(worker)
     worker.herder.start()
 
-    def restart(name: str, asked: Restart) -> bool:
+    def restart(name: str, asked: PendingRestart) -> bool:
         worker.configs.delete_connector(name)
         asked.is_missed = True
         asked.done.set()

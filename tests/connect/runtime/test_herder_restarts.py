@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.connect.entities import RequestError, State
-from sparkmirror.connect.runtime.running import View
+from sparkmirror.connect.runtime.running import StateAndTrace
 from sparkmirror.waiting import wait_for
 from tests.connect.herder_fakes import CONFIG, NAME, SECONDS, FakeRunning, FakeWorker
 
@@ -57,7 +57,7 @@ def test_restart_of_what_failed_leaves_what_runs(running: FakeWorker) -> None:
 def test_one_of_several_tasks_is_restarted(worker: FakeWorker) -> None:
     def with_two_tasks(running: FakeRunning) -> None:
         running.has_own_tasks = True
-        running.views = [View(State.RUNNING), View(State.FAILED, "out of luck")]
+        running.views = [StateAndTrace(State.RUNNING), StateAndTrace(State.FAILED, "out of luck")]
 
     worker.prepare = with_two_tasks
     worker.herder.create(NAME, CONFIG, None)

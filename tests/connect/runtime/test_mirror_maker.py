@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
-from sparkmirror.connect.runtime.mirror_maker import DedicatedMirror
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.errors import KafkaError
 
 LINES = {
@@ -35,9 +35,11 @@ def config(tmp_path: Path) -> MirrorMakerConfig:
 
 
 def test_every_pair_gets_heartbeats(config: MirrorMakerConfig) -> None:
-    mirror = DedicatedMirror(config)
+    mirror = MirrorMaker(config)
     assert [str(flow.flow.name) for flow in mirror.flows] == ["a->b"]
-    beats = [each for each in mirror.worker_connectors if isinstance(each, HeartbeatConnector)]
+    beats = [
+        each for each in mirror.worker_connectors if isinstance(each, MirrorHeartbeatConnector)
+    ]
     assert sorted(beat.name for beat in beats) == [
         f"{pair}|MirrorHeartbeatConnector"
         for pair in ("a->b", "a->c", "b->a", "b->c", "c->a", "c->b")
@@ -47,7 +49,7 @@ def test_every_pair_gets_heartbeats(config: MirrorMakerConfig) -> None:
 def test_heartbeats_that_are_off_have_no_connector(tmp_path: Path) -> None:
     config = make_config(tmp_path, emit_heartbeats_enabled="false")
     assert not any(
-        isinstance(each, HeartbeatConnector) for each in DedicatedMirror(config).worker_connectors
+        isinstance(each, MirrorHeartbeatConnector) for each in MirrorMaker(config).worker_connectors
     )
 
 
@@ -78,12 +80,12 @@ def test_groups_that_are_joined(
     lines = [f"{key.replace('_', '.')} = {value}"
              for key, value in settings.items()]  # fmt: skip
     path.write_text("\n".join([path.read_text(), *lines]))
-    mirror = DedicatedMirror(load_mm2(path))
+    mirror = MirrorMaker(load_mm2(path))
     assert sorted(group.name for group in mirror._groups.values()) == groups
 
 
 def test_every_cluster_that_cannot_be_reached_is_told_once(config: MirrorMakerConfig) -> None:
-    mirror = DedicatedMirror(config)
+    mirror = MirrorMaker(config)
     with pytest.raises(KafkaError) as caught:
         mirror.start(threading.Event())
     lines = str(caught.value).splitlines()
@@ -97,9 +99,9 @@ def test_a_stop_while_connecting_does_not_wait(
     config: MirrorMakerConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent, stop = threading.Event(), threading.Event()
-    monkeypatch.setattr(HeartbeatConnector, "connect", lambda _: silent.wait())
-    monkeypatch.setattr(SourceConnector, "connect", lambda _: stop.set())
-    mirror = DedicatedMirror(config)
+    monkeypatch.setattr(MirrorHeartbeatConnector, "connect", lambda _: silent.wait())
+    monkeypatch.setattr(MirrorSourceConnector, "connect", lambda _: stop.set())
+    mirror = MirrorMaker(config)
     try:
         mirror.start(stop)  # hangs for ever if it waits
         assert mirror.stop()

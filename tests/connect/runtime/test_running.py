@@ -13,19 +13,19 @@ from sparkmirror.connect.runtime.running import (
     RunningCheckpoint,
     RunningHeartbeat,
     RunningSource,
-    View,
+    StateAndTrace,
     make_running,
     stop_now,
 )
-from sparkmirror.connect.runtime.worker import SparkHost
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.runtime.worker import Worker
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.spark.task_runner import TaskRunner, TaskState
 from sparkmirror.types import TopicPartition
 from tests.connect.fakes import FakeTask
 from tests.connect.herder_fakes import CONFIG, worker_file
 
 MIRROR = "org.apache.kafka.connect.mirror."
-NO_SPARK = SparkHost({})
+NO_SPARK = Worker({})
 
 
 def parsed(folder: Path, kind: str, **settings: str) -> ParsedConnector:
@@ -86,7 +86,7 @@ def test_groups_that_are_not_known_yet_are_no_tasks_yet(tmp_path: Path) -> None:
     assert running.tasks() is None
     running._connector._groups._follow(("g2", "g1"))
     assert running.tasks() == [{"task.index": "0", "task.assigned.groups": "g1,g2"}]
-    assert running.view(0) == View(State.RUNNING)
+    assert running.view(0) == StateAndTrace(State.RUNNING)
 
 
 def test_topics_are_those_that_got_records_since(tmp_path: Path) -> None:
@@ -101,30 +101,30 @@ def test_topics_are_those_that_got_records_since(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("state", "trace", "shown"),
     [
-        (TaskState.UNASSIGNED, "", View(State.UNASSIGNED)),
-        (TaskState.RUNNING, "", View(State.RUNNING)),
-        (TaskState.RUNNING, "of an earlier attempt", View(State.RUNNING)),
-        (TaskState.FAILED, "out of luck", View(State.FAILED, "out of luck")),
-        (TaskState.UNASSIGNED, "out of luck", View(State.FAILED, "out of luck")),
+        (TaskState.UNASSIGNED, "", StateAndTrace(State.UNASSIGNED)),
+        (TaskState.RUNNING, "", StateAndTrace(State.RUNNING)),
+        (TaskState.RUNNING, "of an earlier attempt", StateAndTrace(State.RUNNING)),
+        (TaskState.FAILED, "out of luck", StateAndTrace(State.FAILED, "out of luck")),
+        (TaskState.UNASSIGNED, "out of luck", StateAndTrace(State.FAILED, "out of luck")),
     ],
 )
 def test_a_task_has_failed_until_its_next_attempt_runs(
-    tmp_path: Path, state: TaskState, trace: str, shown: View
+    tmp_path: Path, state: TaskState, trace: str, shown: StateAndTrace
 ) -> None:
     running = make_running(parsed(tmp_path, "MirrorSourceConnector"), NO_SPARK)
     assert isinstance(running, RunningSource)
     task = FakeTask("t")
     task.state, task.trace = state, trace
-    running._connector.tasks = [cast(TaskRunner, task)]
+    running._connector.tasks = [cast("TaskRunner", task)]
     assert running.view(0) == shown
-    assert running.view(1) == View(State.UNASSIGNED)
+    assert running.view(1) == StateAndTrace(State.UNASSIGNED)
 
 
 def test_a_task_is_restarted_by_itself(tmp_path: Path) -> None:
     running = make_running(parsed(tmp_path, "MirrorSourceConnector"), NO_SPARK)
     assert isinstance(running, RunningSource)
     tasks = [FakeTask("0"), FakeTask("1")]
-    running._connector.tasks = [cast(TaskRunner, task) for task in tasks]
+    running._connector.tasks = [cast("TaskRunner", task) for task in tasks]
     running._connector._assignment = [[TopicPartition("t", 0)], [TopicPartition("t", 1)]]
     assert running.tasks() is None
     running.restart_task(1)
@@ -136,11 +136,11 @@ def test_a_task_is_restarted_by_itself(tmp_path: Path) -> None:
 def test_what_cannot_do_its_work_is_not_running(tmp_path: Path, kind: str) -> None:
     running = make_running(parsed(tmp_path, f"Mirror{kind}Connector"), NO_SPARK)
     assert isinstance(running, RunningCheckpoint | RunningHeartbeat)
-    assert running.view(0) == View(State.RUNNING)
+    assert running.view(0) == StateAndTrace(State.RUNNING)
     running._connector.refused = "create topic 'x' on 'b': INVALID_REPLICATION_FACTOR"
-    assert running.view(0) == View(State.FAILED, running._connector.refused)
+    assert running.view(0) == StateAndTrace(State.FAILED, running._connector.refused)
     running._connector.refused = ""
-    assert running.view(0) == View(State.RUNNING)
+    assert running.view(0) == StateAndTrace(State.RUNNING)
 
 
 def test_a_copy_without_its_internal_topics_is_degraded(
@@ -149,7 +149,7 @@ def test_a_copy_without_its_internal_topics_is_degraded(
     running = make_running(parsed(tmp_path, "MirrorSourceConnector"), NO_SPARK)
     assert isinstance(running, RunningSource)
     reason = "create topic 'mm2-offset-syncs.b.internal' on 'a': INVALID_REPLICATION_FACTOR"
-    monkeypatch.setattr(SourceConnector, "degraded", reason)
+    monkeypatch.setattr(MirrorSourceConnector, "degraded", reason)
     assert running.notice == ""  # it has not tried yet
     running._is_started = True
     assert running.notice == f"DEGRADED: {reason}"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sparkmirror.connect.runtime import worker as spark_host
-from sparkmirror.connect.runtime.worker import SparkHost
+from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.errors import MirrorError
 from tests.clusters import wait_for
 
@@ -62,7 +62,7 @@ def wait_until(done: Any) -> None:
 
 
 def test_all_who_ask_get_the_same_spark(engine: Any) -> None:
-    host = SparkHost({})
+    host = Worker({})
     engine.may_start.set()
     assert host.get() is host.get()
     host.close()
@@ -70,7 +70,7 @@ def test_all_who_ask_get_the_same_spark(engine: Any) -> None:
 
 
 def test_whoever_waits_is_told_when_it_is_given_up(engine: Any) -> None:
-    host = SparkHost({})
+    host = Worker({})
     errors: list[str] = []
 
     def ask() -> None:
@@ -91,7 +91,7 @@ def test_whoever_waits_is_told_when_it_is_given_up(engine: Any) -> None:
 
 
 def test_a_new_start_waits_for_the_end_of_the_one_before(engine: Any) -> None:
-    host = SparkHost({})
+    host = Worker({})
     host.begin()
     wait_until(lambda: engine.alive == 1)
     host.close()
@@ -103,7 +103,7 @@ def test_a_new_start_waits_for_the_end_of_the_one_before(engine: Any) -> None:
 
 
 def test_a_start_that_failed_is_told_and_tried_again(engine: Any) -> None:
-    host = SparkHost({})
+    host = Worker({})
     engine.may_start.set()
     engine.error = MirrorError("no Java")
     with pytest.raises(MirrorError, match="no Java"):
@@ -114,7 +114,7 @@ def test_a_start_that_failed_is_told_and_tried_again(engine: Any) -> None:
 
 
 def test_a_failure_is_noticed_by_those_who_do_not_wait(engine: Any) -> None:
-    host = SparkHost({})
+    host = Worker({})
     engine.may_start.set()
     engine.error = MirrorError("no Java")
     host.raise_failure()
@@ -126,7 +126,7 @@ def test_a_failure_is_noticed_by_those_who_do_not_wait(engine: Any) -> None:
 
 @pytest.mark.parametrize("is_local", [True, False])
 def test_only_executors_elsewhere_are_given_back(engine: Any, is_local: bool) -> None:
-    host = SparkHost({})
+    host = Worker({})
     engine.may_start.set()
     engine.is_local = is_local
     host.get()

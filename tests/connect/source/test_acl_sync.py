@@ -9,7 +9,7 @@ import pytest
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.source.acl_sync import AclSync
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.acls import AclOperation, PatternType, Permission, ResourceType
+from sparkmirror.mirror.acls import AclOperation, AclPermission, PatternType, ResourceType
 from sparkmirror.mirror.permissions import Operation, cluster_right
 from sparkmirror.mirror.policy import (
     DefaultReplicationPolicy,
@@ -26,7 +26,9 @@ ALL, READ, WRITE = AclOperation.ALL, AclOperation.READ, AclOperation.WRITE
 
 
 def allow(topic: str, operation: int, pattern: int = PatternType.LITERAL) -> AclRule:
-    return AclRule(ResourceType.TOPIC, topic, pattern, "User:ann", "*", operation, Permission.ALLOW)
+    return AclRule(
+        ResourceType.TOPIC, topic, pattern, "User:ann", "*", operation, AclPermission.ALLOW
+    )
 
 
 class Clusters:
@@ -39,8 +41,8 @@ class Clusters:
             FlowName("a", "b"),
             policy or DefaultReplicationPolicy(),
             lambda topic: topic.startswith(("t", "*")),
-            cast(Admin, self.source),
-            cast(Admin, self.target),
+            cast("Admin", self.source),
+            cast("Admin", self.target),
         )
 
     def sync(self, *rules: AclRule) -> list[AclRule] | None:
@@ -66,8 +68,8 @@ def clusters() -> Clusters:
         pytest.param(allow("x", READ), [], id="a topic that is not copied"),
         pytest.param(allow("t", 99), [], id="an operation of later brokers"),
         pytest.param(
-            allow("t", WRITE)._replace(permission=Permission.DENY),
-            [allow("a.t", WRITE)._replace(permission=Permission.DENY)],
+            allow("t", WRITE)._replace(permission=AclPermission.DENY),
+            [allow("a.t", WRITE)._replace(permission=AclPermission.DENY)],
             id="denied writing",
         ),
     ],

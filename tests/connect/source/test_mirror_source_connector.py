@@ -12,7 +12,7 @@ from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.connect.source import mirror_source_connector
 from sparkmirror.errors import TransportError
 from sparkmirror.mirror.topics import ConfigSource
-from sparkmirror.spark.link.files import LinkFiles, clients_of_tasks
+from sparkmirror.spark.link.files import SecretFileSender, clients_of_tasks
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.admin import AclRule, Admin, ConfigChange, TopicSetting
 from sparkmirror.wire.protocol.error_codes import broker_error
@@ -44,7 +44,7 @@ def test_brokers_that_records_go_to_instead_of_the_target_are_asked_for_topics(
     connector: Connector,
 ) -> None:
     records = FakeAdmin()
-    connector._records = cast(Admin, records)
+    connector._records = cast("Admin", records)
     connector.source.add("t")
     connector.refresh()
     assert records.topics_asked == ["a.t"]
@@ -158,7 +158,7 @@ def test_secrets_in_a_file_are_resolved_for_the_tasks_only(tmp_path: Path) -> No
     connector = Connector(tmp_path, settings)
     connector.source.add("t")
     connector.refresh()
-    flow = cast(FlowConfig, connector.flow)
+    flow = cast("FlowConfig", connector.flow)
     assert flow.connector_props["MirrorSourceConnector"]["topics"].startswith("${file:")
     assert connector._orders(0)["connector"]["topics"] == "t.*"
 
@@ -327,7 +327,7 @@ def test_tasks_elsewhere_get_stores_with_their_orders_and_when_they_change(tmp_p
     connector.source.add("t", 2)
     connector.refresh()
     assert "files" not in connector._orders(0)  # in local mode tasks read them as the worker does
-    connector._files = LinkFiles(clients_of_tasks(connector.config, connector.flow.worker))
+    connector._files = SecretFileSender(clients_of_tasks(connector.config, connector.flow.worker))
     assert list(connector._orders(0)["files"]) == [str(store)]
     connector._send_changed_files()
     assert [task.sent for task in connector.fake_tasks] == [[], []]

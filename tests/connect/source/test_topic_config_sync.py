@@ -34,8 +34,8 @@ class Clusters:
         self._sync = ConfigSync(
             FlowName("a", "b"),
             DefaultConfigPropertyFilter(re.compile(exclude), replicate_source_default),
-            cast(Admin, self.source),
-            cast(Admin, self.target),
+            cast("Admin", self.source),
+            cast("Admin", self.target),
             AcceptedSettings(FlowName("a", "b"), "b"),
         )
 

@@ -8,9 +8,10 @@ import pytest
 
 from sparkmirror.config.connector_spec import ParsedConnector, parse_connector
 from sparkmirror.config.worker.worker_file import WorkerFile
+from sparkmirror.connect.entities import Json
 from sparkmirror.connect.storage import all_offsets, storage_topics
 from sparkmirror.connect.storage.all_offsets import AllOffsets
-from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets, Json
+from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets
 from tests.config.worker_files import worker_with
 from tests.connect.fakes import FakeAdmin
 from tests.wire.fake_broker import FakeCluster

@@ -10,7 +10,7 @@ import pytest
 from sparkmirror.connect.storage.config_records import (
     ConfigState,
     KeyValue,
-    Restart,
+    RestartRequest,
     connector_records,
     deletion_records,
     logger_record,
@@ -36,7 +36,7 @@ def test_bytes_are_those_of_connect() -> None:
         (b"task-c-0", b'{"properties":{"x":"y"}}'),
         (b"commit-c", b'{"tasks":1}'),
     ]
-    assert restart_record(Restart("c", True, False)) == (
+    assert restart_record(RestartRequest("c", True, False)) == (
         b"restart-connector-c",
         b'{"include-tasks":true,"only-failed":false}',
     )
@@ -89,7 +89,9 @@ def test_tasks_of_a_connector_that_compaction_took_away() -> None:
 
 def test_a_restart_is_asked_for_once() -> None:
     state = ConfigState()
-    assert state.apply(*restart_record(Restart("c", False, True))) == Restart("c", False, True)
+    assert state.apply(*restart_record(RestartRequest("c", False, True))) == RestartRequest(
+        "c", False, True
+    )
     assert state.apply(b"restart-connector-c", None) is None
 
 

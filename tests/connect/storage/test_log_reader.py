@@ -13,7 +13,7 @@ from crc32c import crc32c
 from sparkmirror.batches.codecs import Codec
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.storage.log_reader import TopicFollower
+from sparkmirror.connect.storage.log_reader import LogReader
 from sparkmirror.errors import BatchError, BrokerError, TransportError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.fetch.fetcher import Records
@@ -36,8 +36,8 @@ def cluster() -> Iterator[FakeCluster]:
 
 
 @pytest.fixture
-def follower(cluster: FakeCluster) -> Iterator[TopicFollower]:
-    follower = TopicFollower(ClientConfig("b", cluster.bootstrap_servers), TOPIC, 2)
+def follower(cluster: FakeCluster) -> Iterator[LogReader]:
+    follower = LogReader(ClientConfig("b", cluster.bootstrap_servers), TOPIC, 2)
     yield follower
     follower.close()
 
@@ -59,7 +59,7 @@ class Switch:
         return self._action if self.is_on and self._left < 0 else None
 
 
-def test_each_record_comes_once(cluster: FakeCluster, follower: TopicFollower) -> None:
+def test_each_record_comes_once(cluster: FakeCluster, follower: LogReader) -> None:
     assert values(follower.catch_up(SECONDS)) == []
     cluster.write(T0, [b"a", b"b"])
     cluster.write(T1, [b"x"])
@@ -70,15 +70,13 @@ def test_each_record_comes_once(cluster: FakeCluster, follower: TopicFollower) -
     assert not follower.rewound
 
 
-def test_passes_do_not_become_slower(follower: TopicFollower) -> None:
+def test_passes_do_not_become_slower(follower: LogReader) -> None:
     for _ in range(8):
         follower.catch_up(SECONDS)
     assert follower._cluster._refresh_failures == 0, "metadata is asked for less and less often"
 
 
-def test_nothing_is_fetched_when_nothing_is_new(
-    cluster: FakeCluster, follower: TopicFollower
-) -> None:
+def test_nothing_is_fetched_when_nothing_is_new(cluster: FakeCluster, follower: LogReader) -> None:
     cluster.write(T0, [b"a"])
     follower.catch_up(SECONDS)
     before = len(cluster.sent(FETCH))
@@ -87,7 +85,7 @@ def test_nothing_is_fetched_when_nothing_is_new(
 
 
 def test_a_topic_that_does_not_exist_yet_is_empty(
-    cluster: FakeCluster, follower: TopicFollower
+    cluster: FakeCluster, follower: LogReader
 ) -> None:
     cluster.delete_topic(TOPIC)
     assert values(follower.catch_up(SECONDS)) == []
@@ -98,16 +96,14 @@ def test_a_topic_that_does_not_exist_yet_is_empty(
 
 
 def test_a_topic_that_must_exist_is_waited_for(cluster: FakeCluster) -> None:
-    follower = TopicFollower(
-        ClientConfig("b", cluster.bootstrap_servers), "nowhere", must_exist=True
-    )
+    follower = LogReader(ClientConfig("b", cluster.bootstrap_servers), "nowhere", must_exist=True)
     with pytest.raises(TransportError, match=r"'nowhere' on 'b'.*UNKNOWN_TOPIC_OR_PARTITION"):
         follower.catch_up(TOO_SHORT)
     follower.close()
 
 
 def test_a_topic_that_was_created_anew_is_read_from_its_start(
-    cluster: FakeCluster, follower: TopicFollower
+    cluster: FakeCluster, follower: LogReader
 ) -> None:
     cluster.write(T0, [b"old", b"older"])
     follower.catch_up(SECONDS)
@@ -121,7 +117,7 @@ def test_a_topic_that_was_created_anew_is_read_from_its_start(
 
 
 def test_records_deleted_before_they_were_read_let_it_start_anew(
-    cluster: FakeCluster, follower: TopicFollower
+    cluster: FakeCluster, follower: LogReader
 ) -> None:
     cluster.write(T0, [b"a"])
     follower.catch_up(SECONDS)
@@ -134,7 +130,7 @@ def test_records_deleted_before_they_were_read_let_it_start_anew(
 
 
 def test_records_deleted_after_they_were_read_do_not_matter(
-    cluster: FakeCluster, follower: TopicFollower
+    cluster: FakeCluster, follower: LogReader
 ) -> None:
     cluster.write(T0, [b"a"])
     follower.catch_up(SECONDS)
@@ -146,7 +142,7 @@ def test_records_deleted_after_they_were_read_do_not_matter(
 
 
 def test_a_call_that_takes_too_long_loses_and_repeats_nothing(
-    cluster: FakeCluster, follower: TopicFollower
+    cluster: FakeCluster, follower: LogReader
 ) -> None:
     # One fetch brings one of these, so the second fetch fails half-way.
     large = [bytes([at]) * (1 << 20) for at in range(3)]
@@ -163,7 +159,7 @@ def test_a_call_that_takes_too_long_loses_and_repeats_nothing(
 
 
 def test_a_rewind_is_told_even_if_the_call_that_saw_it_failed(
-    cluster: FakeCluster, follower: TopicFollower
+    cluster: FakeCluster, follower: LogReader
 ) -> None:
     cluster.write(T0, [b"old"])
     follower.catch_up(SECONDS)
@@ -179,7 +175,7 @@ def test_a_rewind_is_told_even_if_the_call_that_saw_it_failed(
 
 
 def test_a_topic_that_may_not_be_read_says_so_at_once(
-    cluster: FakeCluster, follower: TopicFollower
+    cluster: FakeCluster, follower: LogReader
 ) -> None:
     cluster.intercept(METADATA, lambda _: Do(code=29))
     began = time.monotonic()
@@ -188,14 +184,14 @@ def test_a_topic_that_may_not_be_read_says_so_at_once(
     assert time.monotonic() - began < SECONDS / 2
 
 
-def test_a_broken_connection_is_survived(cluster: FakeCluster, follower: TopicFollower) -> None:
+def test_a_broken_connection_is_survived(cluster: FakeCluster, follower: LogReader) -> None:
     cluster.write(T0, [b"a"])
     cluster.intercept(FETCH, once(Do(drop=True)))
     assert values(follower.catch_up(SECONDS)) == [b"a"]
 
 
 def test_brokers_that_restart_between_two_calls_are_survived(
-    cluster: FakeCluster, follower: TopicFollower
+    cluster: FakeCluster, follower: LogReader
 ) -> None:
     cluster.write(T0, [b"a"])
     follower.catch_up(SECONDS)
@@ -205,7 +201,7 @@ def test_brokers_that_restart_between_two_calls_are_survived(
     assert values(follower.catch_up(SECONDS)) == [b"b"]
 
 
-def test_it_gives_up_when_told_so(cluster: FakeCluster, follower: TopicFollower) -> None:
+def test_it_gives_up_when_told_so(cluster: FakeCluster, follower: LogReader) -> None:
     cluster.write(T0, [b"a"])
     cluster.intercept(FETCH, lambda _: Do(code=56))
     threading.Timer(0.2, follower.give_up).start()
@@ -214,7 +210,7 @@ def test_it_gives_up_when_told_so(cluster: FakeCluster, follower: TopicFollower)
 
 
 def test_records_of_aborted_transactions_are_left_out() -> None:
-    follower = TopicFollower(ClientConfig("b", ("127.0.0.1:1",)), TOPIC)
+    follower = LogReader(ClientConfig("b", ("127.0.0.1:1",)), TOPIC)
     assert follower.on_out_of_range(T0, None, Range(0, 5)) == 0
     batch = transactional(encode([Record(0, 0, b"k", b"aborted")]), 7)
     lease = BufferPool(0).lease(1)
@@ -225,7 +221,7 @@ def test_records_of_aborted_transactions_are_left_out() -> None:
 
 
 def _read_once(*batches: bytes) -> tuple[int, list[bytes]]:
-    follower = TopicFollower(ClientConfig("b", ("127.0.0.1:1",)), TOPIC)
+    follower = LogReader(ClientConfig("b", ("127.0.0.1:1",)), TOPIC)
     try:
         follower.on_out_of_range(T0, None, Range(0, 5))
         view = memoryview(bytearray(b"".join(batches)))

@@ -10,7 +10,7 @@ import pytest
 
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.storage.offset_backing_store import OffsetStore, StoredPosition
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
 from sparkmirror.connect.storage.storage_topics import (
     bring_up_storage_topic,
     configs_topic,
@@ -41,9 +41,9 @@ def target() -> Iterator[FakeCluster]:
 
 
 @pytest.fixture
-def store(tmp_path: Path, target: FakeCluster) -> OffsetStore:
+def store(tmp_path: Path, target: FakeCluster) -> KafkaOffsetBackingStore:
     flow = make_flow(tmp_path, target=target.bootstrap_servers)
-    store = OffsetStore(flow.worker, NAME, "a")
+    store = KafkaOffsetBackingStore(flow.worker, NAME, "a")
     store.partitions = 3
     return store
 
@@ -61,7 +61,7 @@ def value(last_offset: int) -> bytes:
     return encode_offset_value(last_offset)
 
 
-def loaded(store: OffsetStore) -> dict[TopicPartition, int]:
+def loaded(store: KafkaOffsetBackingStore) -> dict[TopicPartition, int]:
     """The last offset copied of each partition."""
     return {tp: position.next_offset - 1 for tp, position in store.load().items()}
 
@@ -69,11 +69,13 @@ def loaded(store: OffsetStore) -> dict[TopicPartition, int]:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def test_an_empty_topic(store: OffsetStore) -> None:
+def test_an_empty_topic(store: KafkaOffsetBackingStore) -> None:
     assert store.load() == {}
 
 
-def test_the_newest_position_of_each_partition(store: OffsetStore, target: FakeCluster) -> None:
+def test_the_newest_position_of_each_partition(
+    store: KafkaOffsetBackingStore, target: FakeCluster
+) -> None:
     write(target, 0, (key(T0), value(1)), (key(T1), value(5)))
     write(target, 0, (key(T0), value(2)))
     write(target, 2, (key(U0), value(7)))
@@ -81,7 +83,7 @@ def test_the_newest_position_of_each_partition(store: OffsetStore, target: FakeC
 
 
 def test_a_tombstone_takes_the_position_away_until_there_is_another(
-    store: OffsetStore, target: FakeCluster
+    store: KafkaOffsetBackingStore, target: FakeCluster
 ) -> None:
     write(target, 0, (key(T0), value(1)), (key(T1), value(5)))
     write(target, 0, (key(T0), None), (key(T1), None), (key(T1), value(0)))
@@ -89,14 +91,14 @@ def test_a_tombstone_takes_the_position_away_until_there_is_another(
 
 
 def test_a_tombstone_of_a_position_that_was_never_there(
-    store: OffsetStore, target: FakeCluster
+    store: KafkaOffsetBackingStore, target: FakeCluster
 ) -> None:
     write(target, 0, (key(T0), None))
     assert store.load() == {}
 
 
 def test_a_position_of_ours_says_which_log_it_is_of(
-    store: OffsetStore, target: FakeCluster
+    store: KafkaOffsetBackingStore, target: FakeCluster
 ) -> None:
     known = Provenance(bytes(range(16)), ((3, 0),), 12)
     record = Record(0, 0, key(T0), value(9), known.encode())
@@ -105,7 +107,7 @@ def test_a_position_of_ours_says_which_log_it_is_of(
 
 
 def test_offset_minus_one_is_the_start_if_we_wrote_it_and_no_position_otherwise(
-    store: OffsetStore, target: FakeCluster
+    store: KafkaOffsetBackingStore, target: FakeCluster
 ) -> None:
     write(target, 0, (key(T1), value(-1)))
     record = Record(0, 0, key(T0), value(-1), Provenance().encode())
@@ -113,7 +115,9 @@ def test_offset_minus_one_is_the_start_if_we_wrote_it_and_no_position_otherwise(
     assert store.load() == {T0: StoredPosition(0)}
 
 
-def test_records_of_others_are_left_alone(store: OffsetStore, target: FakeCluster) -> None:
+def test_records_of_others_are_left_alone(
+    store: KafkaOffsetBackingStore, target: FakeCluster
+) -> None:
     write(
         target,
         0,
@@ -127,7 +131,7 @@ def test_records_of_others_are_left_alone(store: OffsetStore, target: FakeCluste
     assert loaded(store) == {T1: 3}
 
 
-def test_compaction_leaves_holes(store: OffsetStore, target: FakeCluster) -> None:
+def test_compaction_leaves_holes(store: KafkaOffsetBackingStore, target: FakeCluster) -> None:
     for last_offset in range(5):
         write(target, 0, (key(T0), value(last_offset)))
     log = target.log(TOPIC, 0)
@@ -135,13 +139,17 @@ def test_compaction_leaves_holes(store: OffsetStore, target: FakeCluster) -> Non
     assert loaded(store) == {T0: 4}
 
 
-def test_a_connection_that_breaks_is_survived(store: OffsetStore, target: FakeCluster) -> None:
+def test_a_connection_that_breaks_is_survived(
+    store: KafkaOffsetBackingStore, target: FakeCluster
+) -> None:
     write(target, 0, (key(T0), value(1)))
     target.intercept(FETCH, once(Do(drop=True)))
     assert loaded(store) == {T0: 1}
 
 
-def test_a_topic_that_cannot_be_read_says_why(store: OffsetStore, target: FakeCluster) -> None:
+def test_a_topic_that_cannot_be_read_says_why(
+    store: KafkaOffsetBackingStore, target: FakeCluster
+) -> None:
     write(target, 0, (key(T0), value(1)))
     target.intercept(FETCH, lambda _: Do(code=29))
     with pytest.raises(KafkaError, match=f"read topic '{TOPIC}' on 'b'.*TOPIC_AUTHORIZATION"):
@@ -154,15 +162,15 @@ OWN = "mine"
 
 
 @pytest.fixture
-def own(tmp_path: Path, target: FakeCluster) -> OffsetStore:
+def own(tmp_path: Path, target: FakeCluster) -> KafkaOffsetBackingStore:
     target.create_topic(OWN, partitions=3)
     settings = {"a->b.offsets.storage.topic": OWN}
     flow = make_flow(tmp_path, settings, target=target.bootstrap_servers)
-    store = OffsetStore.of(flow.worker, flow.source)
+    store = KafkaOffsetBackingStore.of(flow.worker, flow.source)
     admin = FakeAdmin()
     for topic in (TOPIC, OWN):
         admin.add(topic, 3)
-    store.prepare(cast(Admin, admin))
+    store.prepare(cast("Admin", admin))
     return store
 
 
@@ -172,7 +180,7 @@ def write_own(target: FakeCluster, at: int, *rows: tuple[bytes | None, bytes | N
 
 
 def test_a_connectors_own_topic_counts_before_the_workers(
-    own: OffsetStore, target: FakeCluster
+    own: KafkaOffsetBackingStore, target: FakeCluster
 ) -> None:
     assert (own.topic, own.partitions) == (OWN, 3)
     write(target, 0, (key(T0), value(1)), (key(T1), value(1)), (key(U0), value(1)))
@@ -190,20 +198,20 @@ def test_an_own_topic_that_is_not_there_yet_leaves_the_workers(
     write(target, 0, (key(T0), value(1)))
     admin = FakeAdmin()
     admin.add(TOPIC, 3)
-    store = OffsetStore.of(flow.worker, flow.source)
-    found = store.load_existing(cast(Admin, admin))
+    store = KafkaOffsetBackingStore.of(flow.worker, flow.source)
+    found = store.load_existing(cast("Admin", admin))
     assert {tp: position.next_offset for tp, position in found.items()} == {T0: 2}
     assert admin.created == []
-    store.prepare(cast(Admin, admin))
+    store.prepare(cast("Admin", admin))
     assert [(topic.name, topic.partitions) for topic in admin.created] == [("later", 25)]
 
 
 # -- creating -------------------------------------------------------------------------------------
 
 
-def test_a_missing_topic_is_created_compacted(store: OffsetStore) -> None:
+def test_a_missing_topic_is_created_compacted(store: KafkaOffsetBackingStore) -> None:
     admin = FakeAdmin()
-    store.prepare(cast(Admin, admin))
+    store.prepare(cast("Admin", admin))
     (created,) = admin.created
     assert (created.name, created.partitions, created.replication_factor) == (TOPIC, 25, 3)
     assert created.configs == {"cleanup.policy": "compact"}
@@ -224,7 +232,7 @@ def test_internal_topics_are_created_as_the_worker_keys_say(tmp_path: Path) -> N
     worker = make_flow(tmp_path, settings).worker
     admin = FakeAdmin()
     for topic in (offsets_topic(worker), configs_topic(worker), statuses_topic(worker)):
-        bring_up_storage_topic(cast(Admin, admin), topic)
+        bring_up_storage_topic(cast("Admin", admin), topic)
     compact = {"cleanup.policy": "compact"}
     assert admin.created == [
         NewTopic(TOPIC, 4, 3, {"min.insync.replicas": "2"} | compact),
@@ -234,31 +242,31 @@ def test_internal_topics_are_created_as_the_worker_keys_say(tmp_path: Path) -> N
 
 
 def test_the_topic_is_on_the_workers_own_cluster(
-    store: OffsetStore, monkeypatch: pytest.MonkeyPatch
+    store: KafkaOffsetBackingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target, own = FakeAdmin(), FakeAdmin()
     monkeypatch.setattr("sparkmirror.connect.storage.storage_topics.Admin", lambda *_: own)
-    store.prepare(cast(Admin, target), ClientConfig("elsewhere", NOWHERE))
+    store.prepare(cast("Admin", target), ClientConfig("elsewhere", NOWHERE))
     assert [topic.name for topic in own.created] == [TOPIC]
     assert (target.created, own.closed) == ([], True)
 
 
-def test_a_topic_that_is_there_keeps_its_partitions(store: OffsetStore) -> None:
+def test_a_topic_that_is_there_keeps_its_partitions(store: KafkaOffsetBackingStore) -> None:
     admin = FakeAdmin()
     admin.add(TOPIC, partitions=7)
     admin.settings[TOPIC] = [setting("compact")]
-    store.prepare(cast(Admin, admin))
+    store.prepare(cast("Admin", admin))
     assert admin.created == []
     assert store.partitions == 7
 
 
 def test_a_topic_of_ours_that_would_forget_positions_is_put_right(
-    store: OffsetStore, caplog: pytest.LogCaptureFixture
+    store: KafkaOffsetBackingStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     admin = FakeAdmin()
     admin.add(TOPIC)
     admin.settings[TOPIC] = [setting("delete")]
-    store.prepare(cast(Admin, admin))
+    store.prepare(cast("Admin", admin))
     assert [change.value for _, change in admin.config_changes] == ["compact"]
     assert f"'{TOPIC}' on 'b' has cleanup.policy=delete" in caplog.text
 
@@ -271,15 +279,15 @@ def test_a_topic_with_records_that_may_be_somebody_elses_is_refused(tmp_path: Pa
     admin.ranges[TopicPartition("orders", 0)] = Range(0, 7)
     expected = r"'orders' on 'b' has cleanup\.policy=delete.*set cleanup\.policy=compact"
     with pytest.raises(ConfigError, match=expected):
-        bring_up_storage_topic(cast(Admin, admin), offsets_topic(worker))
+        bring_up_storage_topic(cast("Admin", admin), offsets_topic(worker))
     assert admin.config_changes == []
 
 
-def test_a_topic_that_cannot_be_created_says_what_to_do(store: OffsetStore) -> None:
+def test_a_topic_that_cannot_be_created_says_what_to_do(store: KafkaOffsetBackingStore) -> None:
     admin = FakeAdmin()
     admin.refuses[TOPIC] = broker_error(f"create topic '{TOPIC}'", 38)
     with pytest.raises(KafkaError, match=r"INVALID_REPLICATION_FACTOR; set offset\.storage"):
-        store.prepare(cast(Admin, admin))
+        store.prepare(cast("Admin", admin))
 
 
 def setting(policy: str) -> TopicSetting:

@@ -10,7 +10,7 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig, ProducerConfig
 from sparkmirror.connect.storage import record_producer
-from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.connect.storage.source_offsets import SourceOffsets
 from sparkmirror.errors import BatchError, KafkaError
 from sparkmirror.mirror.positions.partitioner import partition_for_key
@@ -50,15 +50,18 @@ def target() -> Iterator[FakeCluster]:
 
 
 @pytest.fixture
-def writer(target: FakeCluster) -> Iterator[RecordWriter]:
-    writer = RecordWriter(ProducerConfig(client_config(target)), NAME)
+def writer(target: FakeCluster) -> Iterator[RecordProducer]:
+    writer = RecordProducer(ProducerConfig(client_config(target)), NAME)
     writer.start()
     yield writer
     writer.close()
 
 
 def send(
-    writer: RecordWriter, value: bytes, outcomes: Outcomes | None = None, topic: str = "heartbeats"
+    writer: RecordProducer,
+    value: bytes,
+    outcomes: Outcomes | None = None,
+    topic: str = "heartbeats",
 ) -> None:
     writer.send(topic, 0, [(b"k", value, 1_700_000_000_000)], outcomes)
 
@@ -70,7 +73,7 @@ def numbers(count: int, first: int = 0) -> list[bytes]:
 # -- what is written ------------------------------------------------------------------------------
 
 
-def test_records_arrive_as_they_were_given(writer: RecordWriter, target: FakeCluster) -> None:
+def test_records_arrive_as_they_were_given(writer: RecordProducer, target: FakeCluster) -> None:
     outcomes = Outcomes()
     rows = [(b"k", b"v", 1_700_000_000_000), (None, b"", 5), (b"gone", None, 1_700_000_000_001)]
     writer.send("heartbeats", 0, rows, outcomes)
@@ -82,7 +85,9 @@ def test_records_arrive_as_they_were_given(writer: RecordWriter, target: FakeClu
     assert log.producers, "not written idempotently"
 
 
-def test_one_call_is_one_batch_and_order_is_kept(writer: RecordWriter, target: FakeCluster) -> None:
+def test_one_call_is_one_batch_and_order_is_kept(
+    writer: RecordProducer, target: FakeCluster
+) -> None:
     outcomes = Outcomes()
     for value in numbers(100):
         send(writer, value, outcomes)
@@ -94,7 +99,7 @@ def test_one_call_is_one_batch_and_order_is_kept(writer: RecordWriter, target: F
 
 
 def test_what_was_sent_before_the_start_is_written(target: FakeCluster) -> None:
-    writer = RecordWriter(ProducerConfig(client_config(target)), NAME)
+    writer = RecordProducer(ProducerConfig(client_config(target)), NAME)
     send(writer, b"early")
     writer.start()
     assert writer.flush(WAIT_SECONDS)
@@ -102,7 +107,7 @@ def test_what_was_sent_before_the_start_is_written(target: FakeCluster) -> None:
     assert target.log("heartbeats").values() == [b"early"]
 
 
-def test_many_threads_may_send(writer: RecordWriter, target: FakeCluster) -> None:
+def test_many_threads_may_send(writer: RecordProducer, target: FakeCluster) -> None:
     target.create_topic("checkpoints", partitions=4, leader=2)
 
     def send_all(partition: int) -> None:
@@ -115,7 +120,7 @@ def test_many_threads_may_send(writer: RecordWriter, target: FakeCluster) -> Non
     assert all(target.log("checkpoints", at).values() == numbers(50) for at in range(4))
 
 
-def test_no_records_are_refused_at_once(writer: RecordWriter) -> None:
+def test_no_records_are_refused_at_once(writer: RecordProducer) -> None:
     with pytest.raises(BatchError, match="no records"):
         writer.send("heartbeats", 0, [])
     assert writer.flush(0.0)
@@ -134,7 +139,7 @@ def test_no_records_are_refused_at_once(writer: RecordWriter) -> None:
     ],
 )
 def test_a_failure_on_the_way_is_survived_without_duplicates(
-    writer: RecordWriter, target: FakeCluster, failure: Do
+    writer: RecordProducer, target: FakeCluster, failure: Do
 ) -> None:
     target.intercept(PRODUCE, once(failure, is_number(3)))
     outcomes = Outcomes()
@@ -145,7 +150,9 @@ def test_a_failure_on_the_way_is_survived_without_duplicates(
     assert outcomes.errors == [None] * 20
 
 
-def test_a_broker_that_goes_away_and_comes_back(writer: RecordWriter, target: FakeCluster) -> None:
+def test_a_broker_that_goes_away_and_comes_back(
+    writer: RecordProducer, target: FakeCluster
+) -> None:
     send(writer, b"before")
     assert writer.flush(WAIT_SECONDS)
     target.stop_node(1)
@@ -157,7 +164,7 @@ def test_a_broker_that_goes_away_and_comes_back(writer: RecordWriter, target: Fa
     assert target.log("heartbeats").values() == [b"before", b"meanwhile"]
 
 
-def test_a_topic_that_is_created_later(writer: RecordWriter, target: FakeCluster) -> None:
+def test_a_topic_that_is_created_later(writer: RecordProducer, target: FakeCluster) -> None:
     send(writer, b"1", topic="late")
     assert not writer.flush(0.2)
     target.create_topic("late")
@@ -166,7 +173,7 @@ def test_a_topic_that_is_created_later(writer: RecordWriter, target: FakeCluster
 
 
 def test_waiting_for_long_is_said_once_and_forgotten_when_it_is_over(
-    writer: RecordWriter,
+    writer: RecordProducer,
     target: FakeCluster,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -191,7 +198,7 @@ def test_waiting_for_long_is_said_once_and_forgotten_when_it_is_over(
 
 
 def test_a_refused_batch_is_reported_and_the_others_go_on(
-    writer: RecordWriter, target: FakeCluster, caplog: pytest.LogCaptureFixture
+    writer: RecordProducer, target: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     target.log("heartbeats").max_message_bytes = 200
     outcomes = Outcomes()
@@ -207,7 +214,7 @@ def test_a_refused_batch_is_reported_and_the_others_go_on(
 
 
 def test_the_same_refusal_is_logged_once(
-    writer: RecordWriter, target: FakeCluster, caplog: pytest.LogCaptureFixture
+    writer: RecordProducer, target: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     target.intercept(PRODUCE, lambda _: Do(code=TOPIC_AUTHORIZATION))
     outcomes = Outcomes()
@@ -221,7 +228,7 @@ def test_the_same_refusal_is_logged_once(
 
 
 def test_a_producer_that_may_not_write_at_all_waits(
-    writer: RecordWriter,
+    writer: RecordProducer,
     target: FakeCluster,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -236,7 +243,7 @@ def test_a_producer_that_may_not_write_at_all_waits(
 
 
 def test_a_producer_that_is_refused_is_tried_again(
-    writer: RecordWriter, target: FakeCluster, monkeypatch: pytest.MonkeyPatch
+    writer: RecordProducer, target: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record_producer, "RESTART_SECONDS", 0.05)
     target.intercept(INIT_PRODUCER_ID, once(Do(code=UNSUPPORTED_VERSION)))
@@ -254,7 +261,7 @@ def test_a_producer_that_is_refused_is_tried_again(
 
 
 def test_close_reports_what_was_not_written(target: FakeCluster) -> None:
-    writer = RecordWriter(ProducerConfig(client_config(target)), NAME)
+    writer = RecordProducer(ProducerConfig(client_config(target)), NAME)
     writer.start()
     outcomes = Outcomes()
     send(writer, b"1", outcomes, topic="missing")
@@ -269,7 +276,7 @@ def test_close_reports_what_was_not_written(target: FakeCluster) -> None:
 
 
 def test_close_without_start_reports_too() -> None:
-    writer = RecordWriter(ProducerConfig(ClientConfig("b", ("127.0.0.1:1",))), NAME)
+    writer = RecordProducer(ProducerConfig(ClientConfig("b", ("127.0.0.1:1",))), NAME)
     outcomes = Outcomes()
     send(writer, b"1", outcomes)
     writer.close()
@@ -277,7 +284,7 @@ def test_close_without_start_reports_too() -> None:
 
 
 def test_a_thread_that_dies_tells_everyone_and_takes_nothing_more(
-    writer: RecordWriter, target: FakeCluster, caplog: pytest.LogCaptureFixture
+    writer: RecordProducer, target: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     hold = threading.Event()
 
@@ -304,7 +311,9 @@ def test_a_thread_that_dies_tells_everyone_and_takes_nothing_more(
 # -- offsets of connectors that have none ---------------------------------------------------------
 
 
-def test_source_offsets_go_where_java_puts_them(writer: RecordWriter, target: FakeCluster) -> None:
+def test_source_offsets_go_where_java_puts_them(
+    writer: RecordProducer, target: FakeCluster
+) -> None:
     target.create_topic("offsets", partitions=25)
     offsets = SourceOffsets(writer, "offsets")
     keys = [b'["c",{"n":%d}]' % at for at in range(40)]
@@ -322,7 +331,7 @@ def test_source_offsets_go_where_java_puts_them(writer: RecordWriter, target: Fa
     assert sum(target.log("offsets", at).end_offset for at in range(25)) == 40
 
 
-def test_only_what_was_noted_since_is_stored(writer: RecordWriter, target: FakeCluster) -> None:
+def test_only_what_was_noted_since_is_stored(writer: RecordProducer, target: FakeCluster) -> None:
     target.create_topic("offsets")
     offsets = SourceOffsets(writer, "offsets")
     for key in (b"1", b"2", b"1"):

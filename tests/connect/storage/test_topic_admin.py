@@ -31,7 +31,7 @@ DENIED = answer_error(
 
 
 def ensure(admin: FakeAdmin) -> None:
-    ensure_internal_topic(cast(Admin, admin), "heartbeats", 3, KEY)
+    ensure_internal_topic(cast("Admin", admin), "heartbeats", 3, KEY)
 
 
 def test_one_partition_compacted() -> None:
@@ -100,7 +100,7 @@ def test_a_topic_that_is_known_to_be_missing_must_be_created() -> None:
     admin = FakeAdmin()
     admin.refuses["heartbeats"] = broker_error("create topic 'heartbeats' on 'b'", 29)
     with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
-        ensure_internal_topic(cast(Admin, admin), "heartbeats", 3, KEY, is_missing=True)
+        ensure_internal_topic(cast("Admin", admin), "heartbeats", 3, KEY, is_missing=True)
 
 
 def with_policy(policy: str, topic: str, records: int = 5) -> FakeAdmin:
@@ -127,12 +127,12 @@ def test_a_topic_of_ours_that_a_broker_created_is_compacted(
     topic: str, records: int, policy: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     admin = with_policy(policy, topic, records)
-    ensure_internal_topic(cast(Admin, admin), topic, 3, KEY)
+    ensure_internal_topic(cast("Admin", admin), topic, 3, KEY)
     assert admin.config_changes == [(topic, ConfigChange("cleanup.policy", 0, "compact"))]
     named = f"'{topic}' on 'b' has cleanup.policy={policy}"
     assert caplog.messages == [f"{named}, so what it holds is deleted in time: set to compact"]
     caplog.clear()
-    ensure_internal_topic(cast(Admin, admin), topic, 3, KEY)
+    ensure_internal_topic(cast("Admin", admin), topic, 3, KEY)
     assert caplog.messages == []
 
 
@@ -158,14 +158,14 @@ def test_a_repair_that_is_refused_is_told(caplog: pytest.LogCaptureFixture) -> N
     topic = "a.checkpoints.internal"
     admin = with_policy("delete", topic)
     admin.refuses_altering[topic] = broker_error(f"alter configs of topic '{topic}' on 'b'", 44)
-    ensure_internal_topic(cast(Admin, admin), topic, 3, KEY)
+    ensure_internal_topic(cast("Admin", admin), topic, 3, KEY)
     (text,) = caplog.messages
     assert "POLICY_VIOLATION" in text
 
 
 def test_a_compacted_topic_is_not_touched(caplog: pytest.LogCaptureFixture) -> None:
     admin = with_policy("compact", "a.checkpoints.internal")
-    ensure_internal_topic(cast(Admin, admin), "a.checkpoints.internal", 3, KEY)
+    ensure_internal_topic(cast("Admin", admin), "a.checkpoints.internal", 3, KEY)
     assert (admin.config_changes, caplog.messages) == ([], [])
 
 
@@ -179,7 +179,7 @@ def test_a_topic_whose_settings_are_hidden_is_taken_as_it_is() -> None:
 def test_one_refusal_does_not_keep_the_others_from_being_created() -> None:
     admin = FakeAdmin()
     admin.refuses["first"] = broker_error("create topic 'first' on 'b'", 38)
-    topics = [InternalTopic(cast(Admin, admin), name, 3, KEY) for name in ("first", "second")]
+    topics = [InternalTopic(cast("Admin", admin), name, 3, KEY) for name in ("first", "second")]
     with pytest.raises(KafkaError, match="create topic 'first'"):
         ensure_internal_topics(topics)
     assert [topic.name for topic in admin.created] == ["second"]

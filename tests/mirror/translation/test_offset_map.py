@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkmirror.mirror.translation.offset_map import OffsetMap
-from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, Run
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, OffsetRun
 from tests.mirror.mirrored_partition import MirroredPartition
 
 
@@ -20,14 +20,14 @@ def map_of(*batches: tuple[int, int, int]) -> OffsetMap:
 
 
 def test_batches_that_follow_each_other_become_one_run() -> None:
-    assert map_of((5, 100, 10), (15, 110, 1), (16, 111, 4)).runs == (Run(5, 100, 15),)
+    assert map_of((5, 100, 10), (15, 110, 1), (16, 111, 4)).runs == (OffsetRun(5, 100, 15),)
 
 
 def test_holes_on_either_side_begin_a_run() -> None:
     offset_map = OffsetMap()
     offset_map.append(0, ((0, 5), (7, 2)), 7, 0)
     offset_map.append(9, None, 4, 8)
-    assert offset_map.runs == (Run(0, 0, 5), Run(7, 5, 2), Run(9, 8, 4))
+    assert offset_map.runs == (OffsetRun(0, 0, 5), OffsetRun(7, 5, 2), OffsetRun(9, 8, 4))
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_later_copy_is_used_when_it_has_caught_up() -> None:
     assert not offset_map.is_catching_up
     assert [offset_map.translate(n) for n in (89, 95, 100, 101)] == [89, 106, 111, 112]
     offset_map.append(101, None, 50, 112)
-    assert offset_map.runs == (Run(0, 0, 90), Run(90, 101, 61))
+    assert offset_map.runs == (OffsetRun(0, 0, 90), OffsetRun(90, 101, 61))
 
 
 def test_later_copy_that_is_broken_off_is_not_used() -> None:
     offset_map = map_of((0, 0, 101), (90, 101, 10), (80, 111, 30))
     assert offset_map.translate(85) == 85
     offset_map.append(110, None, 1, 141)
-    assert offset_map.runs == (Run(0, 0, 80), Run(80, 111, 31))
+    assert offset_map.runs == (OffsetRun(0, 0, 80), OffsetRun(80, 111, 31))
 
 
 def test_new_session_waits_for_as_many_records_as_nobody_told_of() -> None:
@@ -109,7 +109,7 @@ def test_new_session_that_continues_is_used_at_once() -> None:
     offset_map = map_of((0, 0, 90))
     offset_map.begin_session()
     offset_map.append(90, None, 1, 90)
-    assert offset_map.runs == (Run(0, 0, 91),)
+    assert offset_map.runs == (OffsetRun(0, 0, 91),)
 
 
 def test_gap_on_the_target_within_a_session_is_no_reason_to_wait() -> None:
@@ -118,7 +118,7 @@ def test_gap_on_the_target_within_a_session_is_no_reason_to_wait() -> None:
 
 def test_truncated_target_forgets_what_it_lost() -> None:
     offset_map = map_of((0, 0, 1001), (1001, 501, 100))
-    assert offset_map.runs == (Run(0, 0, 501), Run(1001, 501, 100))
+    assert offset_map.runs == (OffsetRun(0, 0, 501), OffsetRun(1001, 501, 100))
     assert offset_map.translate(700) == 501
 
 
@@ -127,13 +127,13 @@ def test_target_truncated_while_catching_up_starts_over() -> None:
     assert offset_map.is_catching_up
     assert offset_map.translate(96) == 96
     offset_map.append(100, None, 3, 108)
-    assert offset_map.runs == (Run(0, 0, 95), Run(95, 103, 8))
+    assert offset_map.runs == (OffsetRun(0, 0, 95), OffsetRun(95, 103, 8))
 
 
 def test_source_created_anew_replaces_all() -> None:
     offset_map = map_of((0, 0, 1000))
-    offset_map.apply(Chunk(ChunkStart.NEW_LOG, (Run(0, 1000, 10),)))
-    assert offset_map.runs == (Run(0, 1000, 10),)
+    offset_map.apply(Chunk(ChunkStart.NEW_LOG, (OffsetRun(0, 1000, 10),)))
+    assert offset_map.runs == (OffsetRun(0, 1000, 10),)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_pruned_map_translates_all_that_the_source_still_has(log_start: int, run
 
 
 def chunk(*runs: tuple[int, int, int], start: ChunkStart = ChunkStart.CONTINUES) -> Chunk:
-    return Chunk(start, tuple(Run(*run) for run in runs))
+    return Chunk(start, tuple(OffsetRun(*run) for run in runs))
 
 
 def test_chunk_that_has_grown_is_no_second_copy() -> None:
@@ -166,7 +166,7 @@ def test_chunk_that_has_grown_is_no_second_copy() -> None:
     offset_map.apply(chunk((0, 0, 5), (10, 5, 5)))
     offset_map.apply(chunk((0, 0, 5), (10, 5, 8), (20, 13, 1)))
     assert not offset_map.is_catching_up
-    assert offset_map.runs == (Run(0, 0, 5), Run(10, 5, 8), Run(20, 13, 1))
+    assert offset_map.runs == (OffsetRun(0, 0, 5), OffsetRun(10, 5, 8), OffsetRun(20, 13, 1))
 
 
 def test_chunk_that_has_grown_while_catching_up_is_no_third_copy() -> None:
@@ -176,14 +176,14 @@ def test_chunk_that_has_grown_while_catching_up_is_no_third_copy() -> None:
     offset_map.apply(chunk((90, 101, 5), start=ChunkStart.SESSION))
     assert offset_map.is_catching_up
     offset_map.apply(chunk((90, 101, 11), start=ChunkStart.SESSION))
-    assert offset_map.runs == (Run(0, 0, 90), Run(90, 101, 11))
+    assert offset_map.runs == (OffsetRun(0, 0, 90), OffsetRun(90, 101, 11))
 
 
 def test_chunk_that_is_shorter_than_before_tells_of_a_truncated_target() -> None:
     offset_map = OffsetMap()
     offset_map.apply(chunk((0, 0, 50)))
     offset_map.apply(chunk((0, 0, 10)))
-    assert offset_map.runs == (Run(0, 0, 10),)
+    assert offset_map.runs == (OffsetRun(0, 0, 10),)
 
 
 def test_prune_names_the_chunks_that_are_not_needed() -> None:
@@ -337,20 +337,20 @@ def test_source_lost_while_catching_up_leaves_the_whole_earlier_copy_to_read() -
 
 def test_where_a_task_begins_is_not_a_record() -> None:
     found = OffsetMap()
-    found.apply(Chunk(ChunkStart.SESSION, (Run(0, 0, 0),)))
+    found.apply(Chunk(ChunkStart.SESSION, (OffsetRun(0, 0, 0),)))
     assert not found.has_records
-    found.apply(Chunk(ChunkStart.SESSION, (Run(0, 0, 3),)))
+    found.apply(Chunk(ChunkStart.SESSION, (OffsetRun(0, 0, 3),)))
     assert found.has_records
     assert [found.translate(offset) for offset in (0, 2, 5)] == [0, 2, 3]
 
 
 def test_where_a_task_began_counts_until_a_second_copy_has_what_was_not_told() -> None:
     found = OffsetMap()
-    found.apply(Chunk(ChunkStart.SESSION, (Run(0, 0, 0),)))  # copied 10 records, and crashed
-    found.apply(Chunk(ChunkStart.SESSION, (Run(0, 10, 0),)))
+    found.apply(Chunk(ChunkStart.SESSION, (OffsetRun(0, 0, 0),)))  # copied 10 records, and crashed
+    found.apply(Chunk(ChunkStart.SESSION, (OffsetRun(0, 10, 0),)))
     assert found.has_records
     for copied in range(1, 10):
-        found.apply(Chunk(ChunkStart.SESSION, (Run(0, 10, copied),)))
+        found.apply(Chunk(ChunkStart.SESSION, (OffsetRun(0, 10, copied),)))
         assert [found.translate(offset) for offset in (0, 5, 9)] == [0, 0, 0]
-    found.apply(Chunk(ChunkStart.SESSION, (Run(0, 10, 10),)))
+    found.apply(Chunk(ChunkStart.SESSION, (OffsetRun(0, 10, 10),)))
     assert [found.translate(offset) for offset in (0, 5, 10)] == [10, 15, 20]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkmirror.mirror.records import RecordError, UnsupportedVersionError
-from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, Run
+from sparkmirror.mirror.records import RecordError, UnsupportedRecordError
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, OffsetRun
 from sparkmirror.mirror.translation.offsets import OffsetPair
 
 LONG_MAX = 2**63 - 1
@@ -31,7 +31,7 @@ GOLDEN = [
 def test_chunks_are_written_and_read_as_golden_bytes(
     start: ChunkStart, runs: list[tuple[int, int, int]], value: str
 ) -> None:
-    chunk = Chunk(start, tuple(Run(*run) for run in runs))
+    chunk = Chunk(start, tuple(OffsetRun(*run) for run in runs))
     assert chunk.encode() == bytes.fromhex(value)
     assert Chunk.decode(bytes.fromhex(value)) == chunk
 
@@ -45,7 +45,7 @@ def test_keys_are_written_and_read_as_golden_bytes() -> None:
 
 
 def test_key_says_where_a_chunk_begins() -> None:
-    chunk = Chunk(ChunkStart.CONTINUES, (Run(7, 5, 2), Run(20, 7, 1)))
+    chunk = Chunk(ChunkStart.CONTINUES, (OffsetRun(7, 5, 2), OffsetRun(20, 7, 1)))
     assert chunk.first == OffsetPair(7, 5)
 
 
@@ -85,7 +85,7 @@ def test_values_that_are_none_are_refused(value: str, reason: str) -> None:
 
 
 def test_later_versions_are_refused() -> None:
-    with pytest.raises(UnsupportedVersionError, match="version 1 is not supported"):
+    with pytest.raises(UnsupportedRecordError, match="version 1 is not supported"):
         Chunk.decode(bytes.fromhex("01 00 00 05"))
 
 
@@ -97,7 +97,7 @@ def chunks(draw: st.DrawFn) -> Chunk:
     steps = st.tuples(small | st.integers(0, 2**60), small, st.integers(0, 2**58))
     for hole, gap, length in draw(st.lists(steps, min_size=1, max_size=5)):
         upstream, downstream = upstream + hole, downstream + gap
-        runs.append(Run(upstream, downstream, length))
+        runs.append(OffsetRun(upstream, downstream, length))
         upstream, downstream = upstream + length, downstream + length
     return Chunk(draw(st.sampled_from(ChunkStart)), tuple(runs))
 

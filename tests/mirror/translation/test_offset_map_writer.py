@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.mirror.translation.offset_map import OffsetMap
-from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, Run
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, OffsetRun
 from sparkmirror.mirror.translation.offset_map_writer import (
     MAX_CHUNK_BYTES,
     MAX_CHUNK_RUNS,
@@ -24,11 +24,11 @@ def taken(writer: OffsetMapWriter) -> list[Chunk]:
 
 
 def session(*runs: tuple[int, int, int]) -> Chunk:
-    return Chunk(ChunkStart.SESSION, tuple(Run(*run) for run in runs))
+    return Chunk(ChunkStart.SESSION, tuple(OffsetRun(*run) for run in runs))
 
 
 def continued(*runs: tuple[int, int, int]) -> Chunk:
-    return Chunk(ChunkStart.CONTINUES, tuple(Run(*run) for run in runs))
+    return Chunk(ChunkStart.CONTINUES, tuple(OffsetRun(*run) for run in runs))
 
 
 def test_nothing_copied_is_nothing_to_write() -> None:
@@ -99,7 +99,7 @@ def test_new_log_begins_a_chunk_that_says_so() -> None:
     writer.append(0, None, 5, 0)
     writer.start_new_log()
     writer.append(5, None, 5, 5)
-    assert taken(writer) == [session((0, 0, 5)), Chunk(ChunkStart.NEW_LOG, (Run(5, 5, 5),))]
+    assert taken(writer) == [session((0, 0, 5)), Chunk(ChunkStart.NEW_LOG, (OffsetRun(5, 5, 5),))]
 
 
 def test_chunks_of_a_topic_with_many_holes_stay_small() -> None:

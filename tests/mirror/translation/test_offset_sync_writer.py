@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparkmirror.batches.outgoing import Runs
 from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.mirror.translation.offset_sync_writer import (
     MAX_IN_FLIGHT,
     OffsetSyncWriter,
     PartitionState,
 )
-from sparkmirror.mirror.translation.offsets import OffsetPair, Runs
+from sparkmirror.mirror.translation.offsets import OffsetPair
 from sparkmirror.types import TopicPartition
 
 TP = TopicPartition("orders", 3)

@@ -14,9 +14,9 @@ from sparkmirror.errors import KafkaError, MirrorError, RefusedError
 from sparkmirror.spark.copy import copy_task
 from sparkmirror.spark.copy.copy_task import copy_until_stopped
 from sparkmirror.spark.link.client import LinkClient
-from sparkmirror.spark.link.frames import Message
-from sparkmirror.spark.link.server import Link, LinkServer
-from sparkmirror.spark.task_config import CopySettings, parse_start
+from sparkmirror.spark.link.frames import LinkMessage
+from sparkmirror.spark.link.server import LinkServer, TaskConnection
+from sparkmirror.spark.task_config import CopyTaskConfig, parse_start
 from sparkmirror.wire import secret_files
 
 WAIT_SECONDS = 20.0
@@ -26,17 +26,17 @@ PLANTED = "planted-in-a-task-1"
 class Worker:
     """Answers for the task `t` with these orders; keeps what the task says."""
 
-    def __init__(self, orders: Message) -> None:
-        self.said: queue.Queue[Message] = queue.Queue()
+    def __init__(self, orders: LinkMessage) -> None:
+        self.said: queue.Queue[LinkMessage] = queue.Queue()
         self._orders = orders
 
-    def on_hello(self, link: Link) -> None:
+    def on_hello(self, link: TaskConnection) -> None:
         link.send(self._orders)
 
-    def on_message(self, link: Link, message: Message) -> None:
+    def on_message(self, link: TaskConnection, message: LinkMessage) -> None:
         self.said.put(message)
 
-    def on_gone(self, link: Link) -> None:
+    def on_gone(self, link: TaskConnection) -> None:
         """Nothing to do."""
 
 
@@ -107,7 +107,7 @@ def test_files_of_the_orders_are_there_while_the_task_is(
 ) -> None:
     found: list[bytes] = []
 
-    def read_settings(message: Message) -> CopySettings:
+    def read_settings(message: LinkMessage) -> CopyTaskConfig:
         found.append(secret_files.read_file("/no/such.jks"))
         return parse_start(message)
 

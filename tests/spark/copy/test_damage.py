@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.batches.forward import Outgoing, Plan
+from sparkmirror.batches.forward import OutgoingBatch, Plan
 from sparkmirror.errors import BatchError
 from sparkmirror.spark.copy import damage
 from sparkmirror.types import TopicPartition
@@ -158,7 +158,7 @@ def test_a_damaged_last_offset_is_not_believed(copy: Copy) -> None:
 def planned(next_offset: int, *ranges: tuple[int, int]) -> Plan:
     """Of batches with these first and last offsets."""
     batches = [
-        Outgoing(bytearray(), first, last, last - first + 1, 0, 0, None, 0)
+        OutgoingBatch(bytearray(), first, last, last - first + 1, 0, 0, None, 0)
         for first, last in ranges
     ]
     return Plan(batches, next_offset)

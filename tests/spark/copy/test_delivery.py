@@ -7,7 +7,7 @@ import pytest
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.spark.copy.delivery import FOREVER_MS, DeliveryTimeout
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 GONE = KafkaError("its leader is gone")
@@ -28,7 +28,7 @@ class Waits:
 
     def __init__(self, timeout_ms: int = 10_000) -> None:
         self._clock = Clock()
-        self._loop = Loop(self._clock)
+        self._loop = EventLoop(self._clock)
         self.timeout = DeliveryTimeout(self._loop, timeout_ms)
 
     def until(self, seconds: float) -> None:

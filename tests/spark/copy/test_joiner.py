@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from sparkmirror.batches.forward import ForwardRules, Outgoing, Reason
+from sparkmirror.batches.forward import ForwardRules, OutgoingBatch, Reason
 from sparkmirror.batches.merging import joining
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.spark.copy import joiner
 from sparkmirror.spark.copy.copy_partition import CopyPartition
 from sparkmirror.spark.copy.joiner import Joiner
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 
 TP = TopicPartition("a.t", 0)
 
@@ -29,13 +29,15 @@ class Clock:
         return self.now
 
 
-def waiting(count: int, first_offset: int = 0) -> list[Parcel]:
+def waiting(count: int, first_offset: int = 0) -> list[ProducerBatch]:
     """Batches of one record each."""
     parcels = []
     for offset in range(first_offset, first_offset + count):
         view = encode([Record(0, 1_700_000_000_000 + offset, None, b"%d" % offset)])
-        batch = Outgoing(view, offset, offset, 1, 1_700_000_000_000 + offset, 0, None, len(view))
-        parcels.append(Parcel(view, 1, None, batch))
+        batch = OutgoingBatch(
+            view, offset, offset, 1, 1_700_000_000_000 + offset, 0, None, len(view)
+        )
+        parcels.append(ProducerBatch(view, 1, None, batch))
     return parcels
 
 
@@ -50,7 +52,7 @@ def test_what_waits_becomes_one_batch_with_all_its_offsets() -> None:
     count, parcel = joined
     assert (count, parcel.count, slow) == (5, 5, {Reason.JOINED: 5})
     batch = parcel.owner
-    assert isinstance(batch, Outgoing)
+    assert isinstance(batch, OutgoingBatch)
     assert (batch.first_offset, batch.last_offset, batch.runs) == (7, 11, None)
     assert batch.view is parcel.view
 
@@ -59,7 +61,7 @@ def test_bytes_that_moved_out_of_the_receive_buffer_are_the_ones_that_are_joined
     parcels = waiting(2)
     parcels[1].view = bytearray(parcels[1].view)
     batch = parcels[1].owner
-    assert isinstance(batch, Outgoing)
+    assert isinstance(batch, OutgoingBatch)
     batch.view = bytearray(len(parcels[1].view))  # used again for something else
     assert Joiner({TP: partition_of()}, Clock(), Counter())(TP, parcels) is not None
 
@@ -67,7 +69,7 @@ def test_bytes_that_moved_out_of_the_receive_buffer_are_the_ones_that_are_joined
 def test_positions_and_unknown_partitions_go_as_they_are() -> None:
     join = Joiner({TP: partition_of()}, Clock(), Counter())
     assert join(TopicPartition("offsets", 3), waiting(2)) is None
-    commit = Parcel(bytearray(100), 1, None, object())
+    commit = ProducerBatch(bytearray(100), 1, None, object())
     assert join(TP, [commit, *waiting(2)]) is None
     found = join(TP, [*waiting(2), commit])
     assert found is not None
@@ -84,7 +86,7 @@ def test_records_of_a_log_that_is_gone_are_not_joined_with_later_ones() -> None:
 def test_batches_that_cannot_be_joined_are_not_tried_again() -> None:
     parcels = waiting(3)
     bad = parcels[1].owner
-    assert isinstance(bad, Outgoing)
+    assert isinstance(bad, OutgoingBatch)
     bad.count = 2
     assert Joiner({TP: partition_of()}, Clock(), Counter())(TP, parcels) is None
     assert all(parcel.is_alone for parcel in parcels)
@@ -93,7 +95,7 @@ def test_batches_that_cannot_be_joined_are_not_tried_again() -> None:
 def test_joining_gets_its_share_of_the_time_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, at_work = Clock(), joining.join
 
-    def join_slowly(batches: Sequence[Outgoing], rules: ForwardRules) -> Outgoing:
+    def join_slowly(batches: Sequence[OutgoingBatch], rules: ForwardRules) -> OutgoingBatch:
         clock.now += 10 * joiner.MOST_SECONDS
         return at_work(batches, rules)
 

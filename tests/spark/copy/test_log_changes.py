@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.connect.storage.offset_backing_store import OffsetStore, StoredPosition
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
 from sparkmirror.errors import DataLossError
 from tests.flows import make_flow
 from tests.spark.copies import OFFSETS, T0, Copy, assign
@@ -31,10 +31,10 @@ def copy(tmp_path: Path) -> Iterator[Copy]:
 
 
 @pytest.fixture
-def positions(copy: Copy, tmp_path: Path) -> OffsetStore:
+def positions(copy: Copy, tmp_path: Path) -> KafkaOffsetBackingStore:
     """What a worker would read, at any time."""
     flow = make_flow(tmp_path, target=copy.target.bootstrap_servers)
-    store = OffsetStore(flow.worker, "MirrorSourceConnector", "a")
+    store = KafkaOffsetBackingStore(flow.worker, "MirrorSourceConnector", "a")
     store.partitions = 5
     return store
 
@@ -44,7 +44,7 @@ def write_old(copy: Copy) -> None:
         copy.source.write(T0, [value])
 
 
-def stored_next(positions: OffsetStore) -> int | None:
+def stored_next(positions: KafkaOffsetBackingStore) -> int | None:
     found = positions.load().get(T0)
     return None if found is None else found.next_offset
 
@@ -70,7 +70,7 @@ def test_records_of_a_log_that_was_truncated_and_grew_again_are_copied_and_the_l
 
 
 def test_the_position_after_a_truncation_is_stored_at_once(
-    copy: Copy, positions: OffsetStore
+    copy: Copy, positions: KafkaOffsetBackingStore
 ) -> None:
     write_old(copy)
     loop = copy.start({T0: 10}, {"b.offset.flush.interval.ms": "600000"})
@@ -89,7 +89,7 @@ def _refuse_records(request: object) -> Do | None:
 
 
 def test_a_stored_position_of_a_truncated_log_is_noticed_by_the_next_task(
-    copy: Copy, positions: OffsetStore, caplog: pytest.LogCaptureFixture
+    copy: Copy, positions: KafkaOffsetBackingStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_old(copy)
     copy.start({T0: None})
@@ -110,7 +110,7 @@ def _start_again(copy: Copy, stored: StoredPosition) -> None:
 
 
 def test_what_is_under_way_when_the_log_is_truncated_makes_no_position(
-    copy: Copy, positions: OffsetStore, caplog: pytest.LogCaptureFixture
+    copy: Copy, positions: KafkaOffsetBackingStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_old(copy)
     hold = threading.Event()
@@ -149,7 +149,7 @@ def test_a_truncation_ends_the_task_if_so_wanted(copy: Copy) -> None:
 
 @pytest.mark.parametrize(("reset", "expected"), [("earliest", 0), ("latest", 3)])
 def test_the_choice_for_a_position_beyond_the_end_is_stored_at_once(
-    copy: Copy, positions: OffsetStore, reset: str, expected: int
+    copy: Copy, positions: KafkaOffsetBackingStore, reset: str, expected: int
 ) -> None:
     for value in OLD[:3]:
         copy.source.write(T0, [value])
@@ -162,7 +162,7 @@ def test_the_choice_for_a_position_beyond_the_end_is_stored_at_once(
 
 
 def test_the_end_of_an_empty_log_is_stored_at_once_with_latest(
-    copy: Copy, positions: OffsetStore
+    copy: Copy, positions: KafkaOffsetBackingStore
 ) -> None:
     copy.start({T0: None}, LATEST)
     copy.run_until(lambda: stored_next(positions) == 0)
@@ -173,7 +173,9 @@ def test_the_end_of_an_empty_log_is_stored_at_once_with_latest(
     assert copy.wait_for(1) == [b"0"]
 
 
-def test_what_retention_took_is_stored_at_once(copy: Copy, positions: OffsetStore) -> None:
+def test_what_retention_took_is_stored_at_once(
+    copy: Copy, positions: KafkaOffsetBackingStore
+) -> None:
     write_old(copy)
     copy.source.log("t").delete_before(4)
     copy.target.intercept(PRODUCE, _refuse_records)
@@ -187,7 +189,7 @@ def test_what_retention_took_is_stored_at_once(copy: Copy, positions: OffsetStor
 
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
 def test_a_topic_recreated_while_nobody_copied_is_not_taken_for_the_old_one(
-    copy: Copy, positions: OffsetStore, reset: str, caplog: pytest.LogCaptureFixture
+    copy: Copy, positions: KafkaOffsetBackingStore, reset: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_old(copy)
     copy.start({T0: 0})
@@ -209,7 +211,7 @@ def test_a_topic_recreated_while_nobody_copied_is_not_taken_for_the_old_one(
 
 
 def test_a_position_of_the_new_topic_is_used_after_a_restart(
-    copy: Copy, positions: OffsetStore
+    copy: Copy, positions: KafkaOffsetBackingStore
 ) -> None:
     write_old(copy)
     copy.start({T0: 0})

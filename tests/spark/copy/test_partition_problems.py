@@ -9,7 +9,7 @@ from sparkmirror.spark.copy.partition_problems import (
     MORE_SECONDS,
     MOST_LINES,
     PASSING_SECONDS,
-    Problems,
+    PartitionProblems,
 )
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.net.outages import SilentError
@@ -28,7 +28,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.problems = Problems(lambda: self.now)
+        self.problems = PartitionProblems(lambda: self.now)
 
 
 @pytest.fixture

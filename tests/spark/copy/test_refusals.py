@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.batches.forward import ForwardRules, Outgoing
+from sparkmirror.batches.forward import ForwardRules, OutgoingBatch
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.errors import BrokerError, RefusedError
 from sparkmirror.spark.copy.copy_partition import CopyPartition
 from sparkmirror.spark.copy.refusals import Refusals
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 from sparkmirror.wire.protocol.error_codes import (
     MESSAGE_TOO_LARGE,
     UNSUPPORTED_FOR_MESSAGE_FORMAT,
@@ -21,17 +21,17 @@ TP = TopicPartition("t", 0)
 REFUSED: BrokerError = broker_error("produce to a.t-0 on 'b'", MESSAGE_TOO_LARGE)
 
 
-def unreadable_batch() -> Outgoing:
+def unreadable_batch() -> OutgoingBatch:
     """Its header is right, its records are not."""
     view = encode([Record(at, 0, None, b"value") for at in range(4)])
     view[61:] = b"\xff" * (len(view) - 61)
-    return Outgoing(view, 10, 13, 4, 0, 0, None, len(view))
+    return OutgoingBatch(view, 10, 13, 4, 0, 0, None, len(view))
 
 
 def replace(tolerance: str) -> tuple[Refusals, CopyPartition]:
     refusals, batch = Refusals(tolerance), unreadable_batch()
     partition = CopyPartition(TP, TopicPartition("a.t", 0), ForwardRules(), pending_records=4)
-    parcel = Parcel(batch.view, batch.count, None, batch)
+    parcel = ProducerBatch(batch.view, batch.count, None, batch)
     assert refusals.replace(partition, batch, parcel, REFUSED) == []
     return refusals, partition
 
@@ -54,7 +54,7 @@ def test_a_batch_that_cannot_be_split_ends_the_task_with_its_offsets() -> None:
 def test_a_topic_in_an_old_message_format_waits_and_does_not_end_the_task() -> None:
     batch = unreadable_batch()
     partition = CopyPartition(TP, TopicPartition("a.t", 0), ForwardRules(), pending_records=4)
-    parcel = Parcel(batch.view, batch.count, None, batch)
+    parcel = ProducerBatch(batch.view, batch.count, None, batch)
     error = broker_error("produce to a.t-0 on 'b'", UNSUPPORTED_FOR_MESSAGE_FORMAT)
     assert Refusals("none").replace(partition, batch, parcel, error) is None
     assert partition.pending_records == 4

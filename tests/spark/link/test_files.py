@@ -11,7 +11,7 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.spark.link import files as link_files
-from sparkmirror.spark.link.files import FILES, LinkFiles, provide_files
+from sparkmirror.spark.link.files import FILES, SecretFileSender, provide_files
 from sparkmirror.spark.link.frames import decode_message, encode_message
 from sparkmirror.wire import secret_files
 
@@ -54,7 +54,7 @@ def travelled(message: dict[str, object]) -> dict[str, object]:
 
 
 def test_orders_have_every_file_that_is_there(store: Path) -> None:
-    orders = travelled(LinkFiles([CLIENT, CLIENT]).all())
+    orders = travelled(SecretFileSender([CLIENT, CLIENT]).all())
     store.unlink()
     provide_files(orders)
     assert secret_files.read_file(str(store)) == b"\x00\xff first"
@@ -62,7 +62,7 @@ def test_orders_have_every_file_that_is_there(store: Path) -> None:
 
 
 def test_nothing_is_sent_while_nothing_changes(store: Path) -> None:
-    files = LinkFiles([CLIENT])
+    files = SecretFileSender([CLIENT])
     files.all()
     assert files.take_changed() is None
     os.utime(store, ns=(1, 1))
@@ -71,7 +71,7 @@ def test_nothing_is_sent_while_nothing_changes(store: Path) -> None:
 
 
 def test_a_file_that_changes_is_sent_and_used(store: Path) -> None:
-    files = LinkFiles([CLIENT])
+    files = SecretFileSender([CLIENT])
     provide_files(travelled(files.all()))
     before = secret_files.stamp(str(store))
     secret_files.forget_provided()  # the worker's process has its own disk
@@ -86,7 +86,7 @@ def test_a_file_that_changes_is_sent_and_used(store: Path) -> None:
 
 
 def test_a_file_that_appears_later_is_sent(store: Path) -> None:
-    files = LinkFiles([CLIENT])
+    files = SecretFileSender([CLIENT])
     files.all()
     late = store.parent / "missing"
     late.write_bytes(b"here")
@@ -98,7 +98,7 @@ def test_a_file_that_appears_later_is_sent(store: Path) -> None:
 def test_a_file_that_cannot_be_read_yet_is_sent_when_it_can(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = LinkFiles([CLIENT])
+    files = SecretFileSender([CLIENT])
     files.all()
     replace(store, b"second")
     with monkeypatch.context() as patched:

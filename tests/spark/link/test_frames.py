@@ -12,7 +12,7 @@ import pytest
 from sparkmirror.errors import AuthenticationError, KafkaError, RemoteProtocolError, TransportError
 from sparkmirror.spark.link.frames import (
     LARGEST_MESSAGE,
-    Message,
+    LinkMessage,
     check_length,
     decode_message,
     encode_message,
@@ -83,7 +83,7 @@ def test_nonsense_is_refused(body: bytes, message: str) -> None:
 
 def test_messages_of_any_size_but_not_of_any(pair: tuple[socket.socket, socket.socket]) -> None:
     worker, task = pair
-    large: Message = {"text": "x" * 1_000_000, "none": None, "list": [1, "\u00e9"]}
+    large: LinkMessage = {"text": "x" * 1_000_000, "none": None, "list": [1, "\u00e9"]}
     sender = Side(lambda: send_message(worker, large))
     assert receive_message(task) == large
     sender.join()
@@ -159,10 +159,10 @@ def test_a_worker_with_another_secret_gets_no_task(
     side.join()
 
 
-def record_hello(pair: tuple[socket.socket, socket.socket]) -> Message:
+def record_hello(pair: tuple[socket.socket, socket.socket]) -> LinkMessage:
     """What a real task says in a real handshake, as an eavesdropper hears it."""
     worker, task = pair
-    heard: list[Message] = []
+    heard: list[LinkMessage] = []
 
     def relay() -> None:
         send_message(worker, {"challenge": "0" * 64})
@@ -228,7 +228,7 @@ def test_a_workers_own_answer_cannot_be_played_back_to_it(
     ],
 )
 def test_a_senseless_hello_is_turned_away(
-    pair: tuple[socket.socket, socket.socket], hello: Message
+    pair: tuple[socket.socket, socket.socket], hello: LinkMessage
 ) -> None:
     worker, task = pair
     side = Side(lambda: greet_task(worker, lambda _: SECRET))

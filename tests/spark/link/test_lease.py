@@ -11,7 +11,7 @@ import pytest
 from sparkmirror.errors import LeaseError
 from sparkmirror.spark.link.lease import LEASE, Lease, answer_renewal
 from sparkmirror.spark.link.server import LinkServer
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from tests.spark.copies import OFFSETS, T0, Copy
 from tests.spark.test_links import Peer, Task
 from tests.wire.fake_broker import FakeCluster
@@ -125,7 +125,7 @@ def test_not_a_byte_leaves_when_the_lease_is_over(
     tmp_path: Path, clusters: Target, lease: Lease, clock: Clock
 ) -> None:
     lease.renew(answer_renewal(lease.question(), 9.0))
-    loop = Loop()
+    loop = EventLoop()
     loop.guard = lease.check
     copy = Copy(tmp_path, clusters.source, clusters.target, loop)
     copy.start({T0: 0})
@@ -147,7 +147,7 @@ def test_a_copy_that_held_still_continues_when_the_worker_leads_after_all(
     tmp_path: Path, clusters: Target, lease: Lease, clock: Clock
 ) -> None:
     lease.renew(answer_renewal(lease.question(), 9.0))
-    loop = Loop()
+    loop = EventLoop()
     loop.guard = lease.check
     copy = Copy(tmp_path, clusters.source, clusters.target, loop)
     copy.start({T0: 0})
@@ -176,7 +176,7 @@ def test_a_copy_that_held_still_continues_when_the_worker_leads_after_all(
 class Turns:
     """So many turns of a loop, of a few milliseconds each."""
 
-    def __init__(self, loop: Loop, count: int) -> None:
+    def __init__(self, loop: EventLoop, count: int) -> None:
         self._loop, self._left = loop, count
         self._count()
 

@@ -10,7 +10,7 @@ import pytest
 
 from sparkmirror.spark.copy.copy_loop import CopyLoop
 from sparkmirror.spark.task_config import parse_start, start_message
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from tests.flows import make_flow
 from tests.spark.copies import OFFSETS, SETTINGS, T0, Copy, assign
 from tests.wire.fake_broker import PRODUCE, FakeCluster, Request
@@ -32,7 +32,7 @@ class CopyElsewhere(Copy):
             "producer.override.bootstrap.servers": ",".join(self.records.bootstrap_servers),
         }
         orders = start_message(props, flow.worker_props, 5, [assign(T0, None)])
-        self._loop = Loop()
+        self._loop = EventLoop()
         self._copy = CopyLoop(parse_start(orders), self._loop)
         return self._copy
 

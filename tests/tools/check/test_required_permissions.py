@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.mirror.permissions import Place
+from sparkmirror.mirror.permissions import ResourceKind
 from sparkmirror.tools.check.required_permissions import (
     wanted_by_checkpoint,
     wanted_by_heartbeat,
@@ -29,4 +29,4 @@ def test_rights_are_wanted_for_the_topic_that_holds_the_positions(
         *wanted_by_checkpoint(flow.checkpoint, flow.worker, ["g"], ["t"]),
         *wanted_by_heartbeat(flow.heartbeat, flow.worker),
     ]
-    assert {row.names for row in wanted if row.need.place is Place.OFFSETS} == {(topic,)}
+    assert {row.names for row in wanted if row.need.place is ResourceKind.OFFSETS} == {(topic,)}

@@ -13,7 +13,7 @@ import yaml
 from sparkmirror.errors import ConfigErrors
 from sparkmirror.tools.convert.conversion import Conversion, Format, convert
 from sparkmirror.tools.convert.ledger import children
-from sparkmirror.tools.convert.yaml_text import Json as Value
+from sparkmirror.tools.convert.yaml_text import YamlValue as Value
 from tests.certificates import make_ca
 
 # What tests put into a resource.

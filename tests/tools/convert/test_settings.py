@@ -9,7 +9,7 @@ import pytest
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.tools.convert.ledger import Ledger, Node
 from sparkmirror.tools.convert.settings import (
-    Setting,
+    FileSetting,
     Values,
     holds_secret,
     properties_text,
@@ -125,7 +125,7 @@ def test_lines_are_read_again_as_they_were(tmp_path: Path) -> None:
         "equals": "=x:y#z!",
     }
     path = tmp_path / "x.properties"
-    given = {key: Setting(value) for key, value in settings.items()}
+    given = {key: FileSetting(value) for key, value in settings.items()}
     path.write_text(properties_text({"A section": given, "Empty": {}}, "Two\nlines"), "ascii")
     assert load_properties(path) == settings
     assert path.read_text().startswith("# Two\n# lines\n\n# A section\na->b.topics=x, y.*\n")

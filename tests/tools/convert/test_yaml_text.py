@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from sparkmirror.tools.convert.yaml_text import BadYaml, Json, read_documents, write_documents
+from sparkmirror.tools.convert.yaml_text import BadYaml, YamlValue, read_documents, write_documents
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n"
@@ -38,7 +38,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("[1, two]", [1, "two"]),
     ],
 )
-def test_values(text: str, value: Json) -> None:
+def test_values(text: str, value: YamlValue) -> None:
     assert read_documents(text) == [value]
 
 
@@ -77,7 +77,7 @@ def test_what_is_refused(text: str, reason: str) -> None:
 
 
 def test_what_is_written_is_read_again() -> None:
-    documents: list[dict[str, Json]] = [
+    documents: list[dict[str, YamlValue]] = [
         {"text": "two\nlines\n", "yes": "yes", "letter": "y", "number": "1", "null": "~"},
         {"list": [1, True, None, {"a": []}], "unicode": "\u00e4\U0001f600", "long": "a b " * 200},
     ]

@@ -12,11 +12,11 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.patterns.java_regex import compile_patterns
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.policy import DefaultReplicationPolicy
-from sparkmirror.mirror.records import Checkpoint, UnsupportedVersionError
-from sparkmirror.tools.groups.offset_sync import GroupTool, Outcome, SyncRow, SyncSettings
+from sparkmirror.mirror.records import Checkpoint, UnsupportedRecordError
+from sparkmirror.tools.groups.offset_sync import GroupTool, SyncOutcome, SyncRow, SyncSettings
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.admin import TopicView
-from sparkmirror.wire.admin.group_admin import GroupOffset, GroupState
+from sparkmirror.wire.admin.group_admin import DescribedGroup, GroupOffset
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_MEMBER_ID, broker_error
 
 ORDERS = TopicPartition("us.orders", 0)
@@ -29,7 +29,7 @@ class FakeTarget:
     def __init__(self) -> None:
         self.topics = {TOPIC: TopicView(1, b"")}
         self.offsets: dict[str, dict[TopicPartition, GroupOffset] | KafkaError] = {}
-        self.states: dict[str, GroupState] = {}
+        self.states: dict[str, DescribedGroup] = {}
         self.write_errors: dict[TopicPartition, KafkaError] = {}
         self.end: int | KafkaError = 1 << 60
         self.written: list[tuple[str, Mapping[TopicPartition, tuple[int, str]]]] = []
@@ -37,11 +37,11 @@ class FakeTarget:
     def list_topics(self) -> Mapping[str, TopicView]:
         return self.topics
 
-    def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupState]:
+    def describe_groups(self, group_ids: Iterable[str]) -> dict[str, DescribedGroup]:
         return {group: self.states.get(group) or self._state(group) for group in group_ids}
 
-    def _state(self, group: str) -> GroupState:
-        return GroupState("Empty" if group in self.offsets else "Dead")
+    def _state(self, group: str) -> DescribedGroup:
+        return DescribedGroup("Empty" if group in self.offsets else "Dead")
 
     def committed_offsets(
         self, group_ids: Iterable[str]
@@ -93,7 +93,7 @@ def make(target: FakeTarget, follower: FakeFollower, groups: str = ".*") -> Grou
     return GroupTool(settings, target, follower)
 
 
-def outcomes(rows: Iterable[SyncRow]) -> list[tuple[str, Outcome, str]]:
+def outcomes(rows: Iterable[SyncRow]) -> list[tuple[str, SyncOutcome, str]]:
     return [(row.group, row.outcome, row.reason) for row in rows]
 
 
@@ -101,7 +101,7 @@ def test_a_new_group_gets_its_last_checkpoint() -> None:
     target = FakeTarget()
     rows = make(target, FakeFollower([checkpoint("g", 3), checkpoint("g", 5)])).round()
     assert rows == [
-        SyncRow("g", Outcome.WRITTEN, "", ORDERS, upstream_offset=50, before=None, offset=5)
+        SyncRow("g", SyncOutcome.WRITTEN, "", ORDERS, upstream_offset=50, before=None, offset=5)
     ]
     assert target.written == [("g", {ORDERS: (5, "meta")})]
 
@@ -109,28 +109,28 @@ def test_a_new_group_gets_its_last_checkpoint() -> None:
 @pytest.mark.parametrize(
     ("before", "outcome", "reason"),
     [
-        (4, Outcome.WRITTEN, ""),
-        (5, Outcome.KEPT, "the offset on the target is the same"),
-        (6, Outcome.KEPT, "the offset on the target is further"),
-        (-1, Outcome.WRITTEN, "its offset had been taken away on the target"),
+        (4, SyncOutcome.WRITTEN, ""),
+        (5, SyncOutcome.KEPT, "the offset on the target is the same"),
+        (6, SyncOutcome.KEPT, "the offset on the target is further"),
+        (-1, SyncOutcome.WRITTEN, "its offset had been taken away on the target"),
     ],
 )
-def test_an_empty_group_never_goes_back(before: int, outcome: Outcome, reason: str) -> None:
+def test_an_empty_group_never_goes_back(before: int, outcome: SyncOutcome, reason: str) -> None:
     target = FakeTarget()
     target.offsets["g"] = {ORDERS: GroupOffset(before)}
     (row,) = make(target, FakeFollower([checkpoint("g", 5)])).round()
     assert (row.outcome, row.reason) == (outcome, reason)
     assert row.before == (None if before < 0 else before)
-    assert len(target.written) == (outcome is Outcome.WRITTEN)
+    assert len(target.written) == (outcome is SyncOutcome.WRITTEN)
 
 
 @pytest.mark.parametrize("state", ["Stable", "PreparingRebalance", "Reconciling", "NewWord"])
 def test_a_group_with_members_is_left_alone(state: str) -> None:
     target = FakeTarget()
-    target.states["g"] = GroupState(state)
+    target.states["g"] = DescribedGroup(state)
     rows = make(target, FakeFollower([checkpoint("g", 5)])).round()
     active = "the group has members on the target"
-    assert outcomes(rows) == [("g", Outcome.NOT_WRITTEN, active)]
+    assert outcomes(rows) == [("g", SyncOutcome.NOT_WRITTEN, active)]
     assert target.written == []
 
 
@@ -139,7 +139,7 @@ def test_a_group_that_comes_into_use_before_the_write_counts_as_active() -> None
     target.write_errors[ORDERS] = broker_error("commit", UNKNOWN_MEMBER_ID)
     (row,) = make(target, FakeFollower([checkpoint("g", 5)])).round()
     assert (row.outcome, row.reason) == (
-        Outcome.NOT_WRITTEN,
+        SyncOutcome.NOT_WRITTEN,
         "the group has members on the target",
     )
 
@@ -147,7 +147,7 @@ def test_a_group_that_comes_into_use_before_the_write_counts_as_active() -> None
 def test_errors_are_told_group_by_group_and_partition_by_partition() -> None:
     target = FakeTarget()
     gone = TopicPartition("us.gone", 0)
-    target.states["dark"] = GroupState("", KafkaError("no describe"))
+    target.states["dark"] = DescribedGroup("", KafkaError("no describe"))
     target.offsets["mute"] = KafkaError("no fetch")
     target.write_errors[gone] = broker_error("commit", 3)
     records = [checkpoint(group, 5) for group in ("dark", "mute", "fine")]
@@ -155,14 +155,14 @@ def test_errors_are_told_group_by_group_and_partition_by_partition() -> None:
     assert outcomes(rows) == [
         (
             "dark",
-            Outcome.NOT_WRITTEN,
+            SyncOutcome.NOT_WRITTEN,
             "it is not known whether the group has members on the target: no describe",
         ),
-        ("fine", Outcome.NOT_WRITTEN, "commit: UNKNOWN_TOPIC_OR_PARTITION"),
-        ("fine", Outcome.WRITTEN, ""),
+        ("fine", SyncOutcome.NOT_WRITTEN, "commit: UNKNOWN_TOPIC_OR_PARTITION"),
+        ("fine", SyncOutcome.WRITTEN, ""),
         (
             "mute",
-            Outcome.NOT_WRITTEN,
+            SyncOutcome.NOT_WRITTEN,
             "the group's offsets on the target could not be read: no fetch",
         ),
     ]
@@ -179,7 +179,7 @@ def test_only_the_groups_asked_for_are_touched() -> None:
 def test_a_dry_run_writes_nothing() -> None:
     target = FakeTarget()
     rows = make(target, FakeFollower([checkpoint("g", 5)])).round(dry_run=True)
-    assert outcomes(rows) == [("g", Outcome.WOULD_WRITE, "")]
+    assert outcomes(rows) == [("g", SyncOutcome.WOULD_WRITE, "")]
     assert target.written == []
 
 
@@ -215,7 +215,7 @@ def test_records_that_are_no_checkpoints_are_skipped_and_said_once(
 def test_a_checkpoint_of_a_later_version_ends_the_tool() -> None:
     good = checkpoint("g", 5)
     newer = Record(0, 0, good.key, b"\x00\x01" + bytes(18))
-    with pytest.raises(UnsupportedVersionError, match="version 1"):
+    with pytest.raises(UnsupportedRecordError, match="version 1"):
         make(FakeTarget(), FakeFollower([newer])).round()
 
 
@@ -234,8 +234,8 @@ def test_a_missing_topic_is_told_with_those_that_are_there(topics: list[str], hi
 
 
 def test_rows_have_the_same_members_in_json_whatever_became_of_them() -> None:
-    whole = SyncRow("g", Outcome.NOT_WRITTEN, "why").as_json()
-    part = SyncRow("g", Outcome.WRITTEN, "", ORDERS, 50, None, 5).as_json()
+    whole = SyncRow("g", SyncOutcome.NOT_WRITTEN, "why").as_json()
+    part = SyncRow("g", SyncOutcome.WRITTEN, "", ORDERS, 50, None, 5).as_json()
     assert whole.keys() == part.keys()
     assert part == {
         "group": "g",

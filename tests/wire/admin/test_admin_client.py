@@ -74,7 +74,7 @@ def test_a_call_has_the_shorter_of_two_times(
 
 
 def test_kafka_pythons_connections_know_all_of_them() -> None:
-    known = admin_client._Client.DEFAULT_CONFIG
+    known = admin_client._AdminClient.DEFAULT_CONFIG
     assert options().keys() - known.keys() == set()
     used = {"socket_connection_setup_timeout_ms", "connections_max_idle_ms", "socket_options"}
     assert used <= KafkaConnectionManager.DEFAULT_CONFIG.keys()

@@ -9,7 +9,7 @@ import pytest
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError, TransportError
 from sparkmirror.wire.admin import admin_client
-from sparkmirror.wire.admin.broker_routed_admin import OwnerAdmin
+from sparkmirror.wire.admin.broker_routed_admin import BrokerRoutedAdmin
 from sparkmirror.wire.protocol.error_codes import broker_error
 
 NOT_COORDINATOR = 16
@@ -17,7 +17,7 @@ UNKNOWN_TOPIC = 3
 GROUP_AUTHORIZATION_FAILED = 30
 
 
-class Questions(OwnerAdmin):
+class Questions(BrokerRoutedAdmin):
     """Asks brokers that are functions: group `g7` belongs to broker 7."""
 
     def __init__(self, timeout_ms: int = 5000) -> None:

@@ -14,9 +14,9 @@ from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.group_admin import (
     GROUPS_PER_LANE,
+    DescribedGroup,
     GroupAdmin,
     GroupOffset,
-    GroupState,
 )
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_MEMBER_ID, UNKNOWN_TOPIC_OR_PARTITION
 from tests.clusters import create_topic, produce, unique_name, wait_for
@@ -61,12 +61,12 @@ def test_offsets_that_are_written_are_read_back(admin: GroupAdmin, topic: str) -
     assert admin.committed_offsets([group]) == {
         group: {TopicPartition(topic, 0): GroupOffset(7, "from the source")}
     }
-    assert admin.describe_groups([group]) == {group: GroupState("Empty")}
+    assert admin.describe_groups([group]) == {group: DescribedGroup("Empty")}
 
 
 def test_a_group_that_is_not_there_is_dead_and_has_no_offsets(admin: GroupAdmin) -> None:
     group = unique_name("nobody")
-    assert admin.describe_groups([group]) == {group: GroupState("Dead")}
+    assert admin.describe_groups([group]) == {group: DescribedGroup("Dead")}
     assert admin.committed_offsets([group]) == {group: {}}
     assert group not in [listing.group_id for listing in admin.list_groups()]
 
@@ -164,5 +164,7 @@ def test_many_groups(
     assert (len(asked) < len(groups)) == (not old), asked
     tp = TopicPartition(topic, 0)
     assert found == {group: {tp: GroupOffset(1)} for group in groups} | {unknown: {}}
-    assert states == dict.fromkeys(groups, GroupState("Empty")) | {unknown: GroupState("Dead")}
+    assert states == dict.fromkeys(groups, DescribedGroup("Empty")) | {
+        unknown: DescribedGroup("Dead")
+    }
     assert set(groups) <= {listing.group_id for listing in admin.list_groups()}

@@ -11,9 +11,9 @@ import pytest
 from sparkmirror.errors import TransportError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.leaders import Leader
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.protocol.api_versions import FETCH
 from tests.wire.fake_broker import API_VERSIONS, METADATA, Do, FakeCluster, once
 from tests.wire.rigs import TP, WAIT_SECONDS, Rig, client_config
@@ -156,8 +156,8 @@ def test_one_address_of_several_is_enough(brokers: FakeCluster) -> None:
         dead = f"127.0.0.1:{unused.getsockname()[1]}"
     servers = (dead, *brokers.bootstrap_servers)
     config = replace(client_config(brokers), bootstrap_servers=servers)
-    loop = Loop()
-    cluster = Cluster(loop, config, BufferPool(0))
+    loop = EventLoop()
+    cluster = NetworkClient(loop, config, BufferPool(0))
     cluster.track(["t"])
     assert loop.run_until(lambda: TP in cluster.leaders, WAIT_SECONDS)
     cluster.close()

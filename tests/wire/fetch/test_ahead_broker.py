@@ -6,8 +6,13 @@ from typing import cast
 
 import pytest
 
-from sparkmirror.wire.client.network_client import Cluster
-from sparkmirror.wire.fetch.ahead_broker import BYTES_PER_LINE, FEWEST_LINES, MOST_LINES, Broker
+from sparkmirror.wire.client.network_client import NetworkClient
+from sparkmirror.wire.fetch.ahead_broker import (
+    BYTES_PER_LINE,
+    FEWEST_LINES,
+    MOST_LINES,
+    AheadBroker,
+)
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.net.line_estimate import LineEstimate
 
@@ -28,7 +33,7 @@ class Connections:
     def connection(self, node: int, line: int = 0) -> Connection | None:
         assert node == NODE
         self.wanted.add(line)
-        return cast(Connection, f"connection {line}") if line in self.ready else None
+        return cast("Connection", f"connection {line}") if line in self.ready else None
 
     def is_opening(self, node: int, line: int) -> bool:
         return line in self.wanted - self.ready - self.refused
@@ -39,11 +44,11 @@ def connections() -> Connections:
     return Connections()
 
 
-def ask_all(broker: Broker, connections: Connections, window: int) -> list[int]:
+def ask_all(broker: AheadBroker, connections: Connections, window: int) -> list[int]:
     """Ask for as much as the window and the connections allow; which connection each took."""
     taken: list[int] = []
     while sum(broker.asked) + ASK <= window:
-        chosen = broker.choose_connection(cast(Cluster, connections), window)
+        chosen = broker.choose_connection(cast("NetworkClient", connections), window)
         if chosen is None:
             break
         taken.append(chosen[0])
@@ -54,7 +59,7 @@ def ask_all(broker: Broker, connections: Connections, window: int) -> list[int]:
 def test_the_session_s_connection_takes_one_share_until_others_are_ready(
     connections: Connections,
 ) -> None:
-    broker = Broker(NODE, LineEstimate())
+    broker = AheadBroker(NODE, LineEstimate())
     connections.ready = {0}
     assert ask_all(broker, connections, LARGE_WINDOW) == [0] * 4
     assert connections.wanted == set(range(MOST_LINES + 1))
@@ -63,7 +68,7 @@ def test_the_session_s_connection_takes_one_share_until_others_are_ready(
 def test_the_first_connection_that_is_ready_leaves_the_others_theirs(
     connections: Connections,
 ) -> None:
-    broker = Broker(NODE, LineEstimate())
+    broker = AheadBroker(NODE, LineEstimate())
     connections.ready = {0, 3}
     assert ask_all(broker, connections, LARGE_WINDOW) == [3] * 4
     connections.ready = set(range(MOST_LINES + 1))
@@ -73,14 +78,14 @@ def test_the_first_connection_that_is_ready_leaves_the_others_theirs(
 
 @pytest.mark.parametrize("ready", [{0}, {0, 1, 2}])
 def test_what_cannot_be_opened_is_not_waited_for(connections: Connections, ready: set[int]) -> None:
-    broker = Broker(NODE, LineEstimate())
+    broker = AheadBroker(NODE, LineEstimate())
     connections.ready = ready
     connections.refused = set(range(MOST_LINES + 1)) - ready
     assert len(ask_all(broker, connections, LARGE_WINDOW)) == LARGE_WINDOW // ASK
 
 
 def test_a_small_window_opens_few_connections(connections: Connections) -> None:
-    broker = Broker(NODE, LineEstimate())
+    broker = AheadBroker(NODE, LineEstimate())
     connections.ready = set(range(MOST_LINES + 1))
     ask_all(broker, connections, SMALL_WINDOW)
     assert broker.asked == [0] + [ASK] * FEWEST_LINES + [0] * (MOST_LINES - FEWEST_LINES)

@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.errors import BrokerError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.fetch.fetch_session import Partition
+from sparkmirror.wire.fetch.fetch_session import FetchPartition
 from tests.wire.fake_broker import (
     FETCH,
     LIST_OFFSETS,
@@ -37,7 +37,7 @@ def rig(brokers: FakeCluster) -> Iterator[FetcherRig]:
         yield rig
 
 
-def begin(rig: FetcherRig) -> Partition:
+def begin(rig: FetcherRig) -> FetchPartition:
     """One batch written and fetched."""
     rig.brokers.write(TP, [b"0", b"1"])
     partition = rig.fetcher.add(TP, 0)

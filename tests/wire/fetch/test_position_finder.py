@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from sparkmirror.errors import KafkaError
 from sparkmirror.wire.client.leaders import Leader
-from sparkmirror.wire.client.network_client import Cluster
-from sparkmirror.wire.fetch.fetch_session import Consumer, Partition
+from sparkmirror.wire.client.network_client import NetworkClient
+from sparkmirror.wire.fetch.fetch_session import Consumer, FetchPartition
 from sparkmirror.wire.fetch.leader_epochs import EpochEnd, EpochHistory, EpochQuestion
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.fetch.position_finder import PositionFinder
@@ -28,22 +28,22 @@ class Decisions:
         return found.start
 
 
-def make_finder(consumer: Decisions, found: list[Partition]) -> PositionFinder:
-    def fail(partition: Partition, error: KafkaError) -> None:
+def make_finder(consumer: Decisions, found: list[FetchPartition]) -> PositionFinder:
+    def fail(partition: FetchPartition, error: KafkaError) -> None:
         raise AssertionError(partition, error)
 
     # Questions leave with the next turn of the loop, and this one never turns.
     loop = SimpleNamespace(call_later=lambda *_: None)
-    cluster = cast("Cluster", SimpleNamespace(loop=loop))
+    cluster = cast("NetworkClient", SimpleNamespace(loop=loop))
     return PositionFinder(cluster, LIMITS, cast("Consumer", consumer), found.append, fail)
 
 
-def read_partition() -> Partition:
-    return Partition(TP, 5, epochs=EpochHistory([(3, 0)]))
+def read_partition() -> FetchPartition:
+    return FetchPartition(TP, 5, epochs=EpochHistory([(3, 0)]))
 
 
 def test_a_response_about_epochs_says_nothing_of_a_topic_that_was_recreated() -> None:
-    consumer, found = Decisions(), list[Partition]()
+    consumer, found = Decisions(), list[FetchPartition]()
     finder, partition = make_finder(consumer, found), read_partition()
     assert finder.must_ask(partition, LEADER)
     finder.forget(partition)
@@ -62,8 +62,8 @@ def test_a_response_about_epochs_says_nothing_of_a_topic_that_was_recreated() ->
 
 
 def test_a_late_range_does_not_reset_a_position_whose_epoch_is_being_asked_for() -> None:
-    consumer, found = Decisions(), list[Partition]()
-    finder, partition = make_finder(consumer, found), Partition(TP, None)
+    consumer, found = Decisions(), list[FetchPartition]()
+    finder, partition = make_finder(consumer, found), FetchPartition(TP, None)
     assert finder.must_ask(partition, LEADER)
     finder.forget(partition)
     partition = read_partition()

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkmirror.wire.fetch.read_ahead import Ask, Content, ReadAhead, Response, measure, skip_old
+from sparkmirror.wire.fetch.read_ahead import (
+    AheadRequest,
+    ReadAhead,
+    Response,
+    ResponseContent,
+    measure,
+    skip_old,
+)
 from sparkmirror.wire.net.buffer_pool import BufferPool
 
 Batch = tuple[int, int, bytes]
@@ -39,7 +46,7 @@ def read(log: list[Batch], offset: int, most_bytes: int) -> bytes:
     return b"".join(found)[: max(most_bytes, len(found[0]))]
 
 
-def respond(log: list[Batch], ask: Ask, pool: BufferPool) -> Response:
+def respond(log: list[Batch], ask: AheadRequest, pool: BufferPool) -> Response:
     data = bytearray(read(log, ask.offset, ask.most_bytes))
     content = measure(memoryview(data))
     assert content is not None
@@ -57,7 +64,7 @@ def take(view: memoryview) -> list[int]:
     return bases
 
 
-def send(ahead: ReadAhead, log_end: int, most_bytes: int, depth: int) -> list[Ask]:
+def send(ahead: ReadAhead, log_end: int, most_bytes: int, depth: int) -> list[AheadRequest]:
     """What may leave while `depth` requests at most are asked for or kept."""
     asks = []
     while (gap := ahead.next_gap()) is not None:
@@ -100,7 +107,7 @@ def uniform_log(batches: int, count: int, size: int) -> list[Batch]:
 
 def test_uniform_batches_are_asked_for_at_their_borders() -> None:
     pool, log = BufferPool(1 << 20), uniform_log(100, 127, 1000)
-    ahead = ReadAhead(127, Content(0, 127, 1, 1000, 1000))
+    ahead = ReadAhead(127, ResponseContent(0, 127, 1, 1000, 1000))
     asks = [ahead.next_ask(log[-1][1], 10_500) for _ in range(4)]
     offsets = [ask.offset for ask in asks if ask is not None]
     assert offsets == [127 * at for at in (1, 11, 21, 31)]
@@ -112,7 +119,7 @@ def test_uniform_batches_are_asked_for_at_their_borders() -> None:
 
 def test_what_lies_between_two_responses_is_asked_for_before_the_first_is_handed_on() -> None:
     pool, log = BufferPool(1 << 20), uniform_log(50, 10, 1000)
-    ahead = ReadAhead(0, Content(0, 20, 1, 1000, 1000))  # guesses twice as far as is right
+    ahead = ReadAhead(0, ResponseContent(0, 20, 1, 1000, 1000))  # guesses twice as far as is right
     first, second = ahead.next_ask(500, 4000), ahead.next_ask(500, 4000)
     assert first is not None
     assert second is not None
@@ -126,7 +133,7 @@ def test_what_lies_between_two_responses_is_asked_for_before_the_first_is_handed
 
 def test_what_is_kept_is_given_back_when_it_is_dropped() -> None:
     pool, log = BufferPool(1 << 20), uniform_log(50, 10, 1000)
-    ahead = ReadAhead(0, Content(0, 10, 1, 1000, 1000))
+    ahead = ReadAhead(0, ResponseContent(0, 10, 1, 1000, 1000))
     first, second = ahead.next_ask(500, 4000), ahead.next_ask(500, 4000)
     assert first is not None
     assert second is not None
@@ -164,14 +171,14 @@ def test_a_response_without_a_whole_batch_has_no_content(data: bytes) -> None:
 
 def test_messages_of_old_formats_have_the_offset_of_their_last_record() -> None:
     view = memoryview(b"".join(batch(at, 50, 60, magic=1) for at in (3, 7)))
-    assert measure(view) == Content(3, 8, 2, 120, 60)
+    assert measure(view) == ResponseContent(3, 8, 2, 120, 60)
     assert [skip_old(view, at) for at in (3, 4, 8)] == [0, 60, 120]
 
 
 def test_pairs_of_requests_never_leave_a_gap_open() -> None:
     """With one batch per request, as when each is larger than what is asked for."""
     pool, log = BufferPool(1 << 20), uniform_log(20, 10, 5000)
-    ahead, handed = ReadAhead(0, Content(0, 10, 1, 5000, 5000)), []
+    ahead, handed = ReadAhead(0, ResponseContent(0, 10, 1, 5000, 5000)), []
     for _ in itertools.count():
         asks = send(ahead, 200, 1000, 3)
         if not asks:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import pytest
 
 from sparkmirror.errors import KafkaError, RemoteProtocolError, TransportError
-from sparkmirror.wire.net.buffer_pool import BufferPool, Lease
+from sparkmirror.wire.net.buffer_pool import BufferPool, PooledBuffer
 from sparkmirror.wire.net.connection import Connection
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.net.frames import SCRATCH_BYTES
 from sparkmirror.wire.net.stream import PlainStream
 
@@ -35,11 +35,11 @@ class Rig:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.loop = Loop(lambda: self.now)
+        self.loop = EventLoop(lambda: self.now)
         self.pool = BufferPool(1 << 20)
         self.told: list[str] = []
         self.answers: list[bytes] = []
-        self.leases: list[Lease | None] = []
+        self.leases: list[PooledBuffer | None] = []
         self.failures: list[KafkaError] = []
         with socket.create_server(("127.0.0.1", 0)) as listener:
             host, port = listener.getsockname()
@@ -75,7 +75,7 @@ class Rig:
     def request(self, body: bytes = b"", *, keep: bool = False, timeout: float = 10.0) -> None:
         """Send one request whose answer is noted."""
 
-        def answered(view: memoryview, lease: Lease | None) -> None:
+        def answered(view: memoryview, lease: PooledBuffer | None) -> None:
             self.answers.append(bytes(view))
             self.leases.append(lease)
 
@@ -313,7 +313,7 @@ def test_everyone_who_waits_is_told_when_the_peer_hangs_up(
 def test_a_reader_that_finds_an_answer_senseless_ends_the_connection(rig: Rig) -> None:
     rig.open()
 
-    def refuse(view: memoryview, _: Lease | None) -> None:
+    def refuse(view: memoryview, _: PooledBuffer | None) -> None:
         raise RemoteProtocolError(f"cannot read {bytes(view)!r}")
 
     rig.connection.send(API, [], refuse, rig.failures.append, 1.0)
@@ -363,7 +363,7 @@ def test_a_request_on_a_closed_connection_fails_at_once(rig: Rig) -> None:
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    loop = Loop()
+    loop = EventLoop()
     told: list[KafkaError] = []
     try:
         stream = PlainStream("127.0.0.1", port, -1, -1)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sparkmirror.wire.net.event_loop import READ, WRITE, Loop, Timer
+from sparkmirror.wire.net.event_loop import READ, WRITE, EventLoop, Timer
 
 
 class FakeClock:
@@ -43,8 +43,8 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def loop(clock: FakeClock) -> Iterator[Loop]:
-    loop = Loop(clock)
+def loop(clock: FakeClock) -> Iterator[EventLoop]:
+    loop = EventLoop(clock)
     yield loop
     loop.close()
 
@@ -62,7 +62,7 @@ def pairs() -> Iterator[list[tuple[socket.socket, socket.socket]]]:
 
 
 def test_timers_run_when_they_are_due_and_in_the_order_of_their_times(
-    loop: Loop, clock: FakeClock
+    loop: EventLoop, clock: FakeClock
 ) -> None:
     calls: list[str] = []
     loop.call_later(3.0, lambda: calls.append("three"))
@@ -78,7 +78,7 @@ def test_timers_run_when_they_are_due_and_in_the_order_of_their_times(
     assert calls == ["one", "one again", "three"]
 
 
-def test_a_timer_runs_once(loop: Loop, clock: FakeClock) -> None:
+def test_a_timer_runs_once(loop: EventLoop, clock: FakeClock) -> None:
     calls: list[int] = []
     loop.call_later(1.0, lambda: calls.append(1))
     for _ in range(3):
@@ -87,7 +87,7 @@ def test_a_timer_runs_once(loop: Loop, clock: FakeClock) -> None:
     assert calls == [1]
 
 
-def test_a_cancelled_timer_does_not_run(loop: Loop, clock: FakeClock) -> None:
+def test_a_cancelled_timer_does_not_run(loop: EventLoop, clock: FakeClock) -> None:
     calls: list[str] = []
     timer = loop.call_later(1.0, lambda: calls.append("cancelled"))
     loop.call_later(1.0, lambda: calls.append("other"))
@@ -97,7 +97,7 @@ def test_a_cancelled_timer_does_not_run(loop: Loop, clock: FakeClock) -> None:
     assert calls == ["other"]
 
 
-def test_a_timer_may_cancel_another_that_is_due_too(loop: Loop, clock: FakeClock) -> None:
+def test_a_timer_may_cancel_another_that_is_due_too(loop: EventLoop, clock: FakeClock) -> None:
     calls: list[str] = []
     timers: list[Timer] = []
 
@@ -111,7 +111,7 @@ def test_a_timer_may_cancel_another_that_is_due_too(loop: Loop, clock: FakeClock
     assert calls == []
 
 
-def test_a_timer_may_set_another(loop: Loop, clock: FakeClock) -> None:
+def test_a_timer_may_set_another(loop: EventLoop, clock: FakeClock) -> None:
     calls: list[float] = []
 
     def again() -> None:
@@ -126,7 +126,7 @@ def test_a_timer_may_set_another(loop: Loop, clock: FakeClock) -> None:
 
 
 def test_the_loop_waits_no_longer_than_the_next_timer() -> None:
-    loop = Loop()
+    loop = EventLoop()
     calls: list[int] = []
     loop.call_later(5.0, lambda: None).cancel()
     loop.call_later(0.02, lambda: calls.append(1))
@@ -139,7 +139,7 @@ def test_the_loop_waits_no_longer_than_the_next_timer() -> None:
 
 @pytest.mark.parametrize("happens", [True, False])
 def test_run_until_tells_which_came_first(happens: bool) -> None:
-    loop = Loop()
+    loop = EventLoop()
     calls: list[int] = []
     loop.call_later(0.01 if happens else 60.0, lambda: calls.append(1))
     assert loop.run_until(lambda: bool(calls), 0.5 if happens else 0.05) is happens
@@ -150,7 +150,7 @@ def test_run_until_tells_which_came_first(happens: bool) -> None:
 
 
 def test_a_handler_is_called_for_the_events_it_watches(
-    loop: Loop, pairs: list[tuple[socket.socket, socket.socket]]
+    loop: EventLoop, pairs: list[tuple[socket.socket, socket.socket]]
 ) -> None:
     ours, theirs = pairs[0]
     end = End(ours)
@@ -169,7 +169,7 @@ def test_a_handler_is_called_for_the_events_it_watches(
 
 
 def test_a_handler_closed_by_another_in_the_same_round_is_not_called(
-    loop: Loop, pairs: list[tuple[socket.socket, socket.socket]]
+    loop: EventLoop, pairs: list[tuple[socket.socket, socket.socket]]
 ) -> None:
     ends = [End(ours) for ours, _ in pairs]
 
@@ -189,7 +189,7 @@ def test_a_handler_closed_by_another_in_the_same_round_is_not_called(
 
 
 def test_a_descriptor_used_again_in_the_same_round_is_not_mixed_up(
-    loop: Loop, pairs: list[tuple[socket.socket, socket.socket]]
+    loop: EventLoop, pairs: list[tuple[socket.socket, socket.socket]]
 ) -> None:
     ends = [End(ours) for ours, _ in pairs]
     fresh: list[End] = []
@@ -217,7 +217,7 @@ def test_a_descriptor_used_again_in_the_same_round_is_not_mixed_up(
 
 
 def test_a_short_wait_ends_when_its_timer_is_due_or_a_socket_is_ready(
-    loop: Loop, clock: FakeClock, pairs: list[tuple[socket.socket, socket.socket]]
+    loop: EventLoop, clock: FakeClock, pairs: list[tuple[socket.socket, socket.socket]]
 ) -> None:
     ours, theirs = pairs[0]
     end = End(ours)

@@ -37,7 +37,7 @@ class Looks:
 
     def at(self, now: float) -> bool:
         """Whether it is closed by then."""
-        self._idle.close(now, [cast(Connection, self.connection), None])
+        self._idle.close(now, [cast("Connection", self.connection), None])
         return bool(self.connection.errors)
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from sparkmirror.errors import BrokerError, RefusedError, TransportError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.produce import transaction_manager
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 from sparkmirror.wire.produce.sequences import LAST_SEQUENCE
 from tests.wire.fake_broker import INIT_PRODUCER_ID, PRODUCE, Do, FakeCluster, Request, once
 from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, batch, flat, numbered
@@ -85,7 +85,7 @@ def test_at_most_five_requests_are_under_way(rig: ProducerRig) -> None:
 def test_batches_of_several_partitions_share_a_request(rig: ProducerRig) -> None:
     tps = [TopicPartition("t", at) for at in range(3)]
     for tp in tps:
-        rig.producer.offer(tp, [Parcel(batch(b"v"), 1, None, (b"v",))])
+        rig.producer.offer(tp, [ProducerBatch(batch(b"v"), 1, None, (b"v",))])
     rig.producer.pump()
     rig.finish()
     (request,) = rig.brokers.sent(PRODUCE)
@@ -99,7 +99,7 @@ def test_an_error_of_one_partition_does_not_touch_its_neighbour(rig: ProducerRig
     rig.brokers.log("t", 1).max_message_bytes = 10
     rig.split = False
     for tp in (TP, other):
-        rig.producer.offer(tp, [Parcel(batch(b"v"), 1, None, (b"v",))])
+        rig.producer.offer(tp, [ProducerBatch(batch(b"v"), 1, None, (b"v",))])
     rig.producer.pump()
     rig.finish()
     assert rig.acked == [(TP, (b"v",), 0)]
@@ -109,7 +109,9 @@ def test_an_error_of_one_partition_does_not_touch_its_neighbour(rig: ProducerRig
 def test_many_large_batches_go_in_several_requests(rig: ProducerRig) -> None:
     large = bytes(400_000)
     for at in range(3):
-        rig.producer.offer(TopicPartition("t", at), [Parcel(batch(large), 1, None, (large,))])
+        rig.producer.offer(
+            TopicPartition("t", at), [ProducerBatch(batch(large), 1, None, (large,))]
+        )
     rig.producer.pump()
     rig.finish()
     assert len(rig.brokers.sent(PRODUCE)) == 2
@@ -152,7 +154,7 @@ def test_buffers_go_back_when_their_batches_are_acknowledged(rig: ProducerRig) -
         view = memoryview(lease.buffer)[: len(data)]
         view[:] = data
         lease.hold()
-        parcels.append(Parcel(view, 1, lease, (value,)))
+        parcels.append(ProducerBatch(view, 1, lease, (value,)))
         lease = rig.pool.lease(1000)
     rig.producer.offer(TP, parcels)
     for parcel in parcels:
@@ -174,7 +176,7 @@ def test_buffers_are_not_held_while_a_partition_waits(rig: ProducerRig) -> None:
     view = memoryview(lease.buffer)[: len(data)]
     view[:] = data
     missing = TopicPartition("later", 0)
-    rig.producer.offer(missing, [Parcel(view, 1, lease, (b"x",))])
+    rig.producer.offer(missing, [ProducerBatch(view, 1, lease, (b"x",))])
     rig.run_until(lambda: rig.pool.leased_bytes == 0, lambda: rig.stuck)
     lease.buffer[:] = bytes(len(lease.buffer))
     assert rig.producer.stuck_bytes == rig.producer.waiting_bytes == len(data)
@@ -247,7 +249,7 @@ def test_a_producer_id_that_we_may_not_have_is_waited_for(
     rig: ProducerRig, newest: int, lacking: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transaction_manager, "DENIED_SECONDS", 0.01)
-    monkeypatch.setattr(Cluster, "newest", lambda *_: newest)
+    monkeypatch.setattr(NetworkClient, "newest", lambda *_: newest)
     rig.brokers.intercept(INIT_PRODUCER_ID, once(Do(code=CLUSTER_AUTHORIZATION_FAILED)))
     rig.offer([b"v"])
     rig.finish()

@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.errors import BrokerError, RefusedError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 from tests.wire.fake_broker import (
     INIT_PRODUCER_ID,
     PRODUCE,
@@ -218,7 +218,9 @@ def test_a_refused_batch_can_be_left_out(rig: ProducerRig) -> None:
 
 
 def test_a_refused_batch_can_end_the_task(rig: ProducerRig) -> None:
-    def refuse(tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
+    def refuse(
+        tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
+    ) -> list[ProducerBatch]:
         raise RefusedError(f"{tp}: {error}")
 
     rig.on_refused = refuse  # type: ignore[method-assign]

@@ -11,7 +11,7 @@ import pytest
 
 from sparkmirror.errors import BrokerError, RefusedError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 from sparkmirror.wire.produce.sequences import QUIET_SECONDS
 from tests.wire.fake_broker import INIT_PRODUCER_ID, PRODUCE, Do, FakeCluster, Request, once
 from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, batch, flat, numbered
@@ -92,7 +92,9 @@ def test_a_refusal_that_ends_the_task_lets_nothing_overtake_in_the_partitions_be
 ) -> None:
     """What is stored before the task ends goes through the same producer (commit_failing)."""
 
-    def refuse(tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
+    def refuse(
+        tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
+    ) -> list[ProducerBatch]:
         raise RefusedError(f"{tp}: {error}")
 
     refused = {0: INVALID_RECORD, 2: INVALID_RECORD}
@@ -104,7 +106,9 @@ def test_a_refusal_that_ends_the_task_lets_nothing_overtake_in_the_partitions_be
         brokers.intercept(PRODUCE, lambda _: Do(apply=True, codes=refused))
         for tp in (TP, OTHER, THIRD):
             values = [b"one", b"two"]
-            rig.producer.offer(tp, [Parcel(batch(each), 1, None, (each,)) for each in values])
+            rig.producer.offer(
+                tp, [ProducerBatch(batch(each), 1, None, (each,)) for each in values]
+            )
         rig.producer.pump()
         with pytest.raises(RefusedError):
             rig.finish()

@@ -26,7 +26,11 @@ LIMITS = fetch.Limits(
 )
 A0, A1, B7 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("bb", 7)
 IDS = {"a": uuid.UUID(int=10).bytes, "bb": uuid.UUID(int=11).bytes}
-WANTED = [fetch.Wanted(A0, 5, 2), fetch.Wanted(B7, 1 << 40, -1), fetch.Wanted(A1, 0, 3)]
+WANTED = [
+    fetch.FetchRequestPartition(A0, 5, 2),
+    fetch.FetchRequestPartition(B7, 1 << 40, -1),
+    fetch.FetchRequestPartition(A1, 0, 3),
+]
 
 VERSIONS = range(FETCH.oldest, FETCH.newest + 1)
 
@@ -111,7 +115,7 @@ def test_request_as_kafka_python_reads_it(version: int) -> None:
         return names[topic.topic_id] if by_id else str(topic.topic)
 
     wanted = {
-        fetch.Wanted(
+        fetch.FetchRequestPartition(
             TopicPartition(name_of(topic), row.partition),
             row.fetch_offset,
             row.current_leader_epoch,
@@ -135,7 +139,7 @@ def test_request_as_kafka_python_reads_it(version: int) -> None:
 
 def test_request_with_many_partitions_and_a_long_name() -> None:
     name = "t" * 249
-    wanted = [fetch.Wanted(TopicPartition(name, at), at, at) for at in range(300)]
+    wanted = [fetch.FetchRequestPartition(TopicPartition(name, at), at, at) for at in range(300)]
     body = fetch.encode_fetch(12, (0, 0), wanted, [], topic_ids={}, limits=LIMITS)
     (topic,) = FetchRequest.decode(body, version=12).topics
     assert topic.topic == name
@@ -203,7 +207,7 @@ def test_answer_that_names_a_preferred_replica(version: int) -> None:
 
 
 def test_request_names_the_epoch_that_was_read_last() -> None:
-    wanted = [fetch.Wanted(A0, 5, 2, 1), fetch.Wanted(A1, 0, 3)]
+    wanted = [fetch.FetchRequestPartition(A0, 5, 2, 1), fetch.FetchRequestPartition(A1, 0, 3)]
     body = fetch.encode_fetch(12, (0, 0), wanted, [], topic_ids={}, limits=LIMITS)
     request = FetchRequest.decode(body, version=fetch.BY_NAME)
     rows = request.topics[0].partitions
@@ -260,7 +264,7 @@ def test_answer_with_tags_in_an_aborted_transaction() -> None:
 @pytest.mark.parametrize("code", [70, 71, 106])
 def test_answer_of_a_failed_session(code: int, version: int) -> None:
     found = fetch.decode_fetch(memoryview(answer(version, {}, code=code)), version)
-    assert found == fetch.Answer(code, 77, [])
+    assert found == fetch.FetchResponse(code, 77, [])
 
 
 def test_records_lie_in_the_answers_own_bytes() -> None:
@@ -304,7 +308,7 @@ def test_an_old_brokers_answer_that_is_cut_is_its_fault(size: int) -> None:
 @example(data=b"\0" * 11 + b"\2\0\0")
 def test_nonsense_is_the_brokers_fault(version: int, data: bytes) -> None:
     found = read(lambda view: fetch.decode_fetch(view, version), data)
-    if isinstance(found, fetch.Answer):
+    if isinstance(found, fetch.FetchResponse):
         assert sum(len(each.records) for each in found.rows) <= len(data)
     else:
         assert isinstance(found, RemoteProtocolError)
@@ -315,7 +319,7 @@ def test_one_wrong_byte_is_harmless(data: st.DataObject) -> None:
     damaged = bytearray(WHOLE)
     damaged[data.draw(st.integers(0, len(WHOLE) - 1))] ^= data.draw(st.integers(1, 255))
     found = read(lambda view: fetch.decode_fetch(view, 13), damaged)
-    if isinstance(found, fetch.Answer):
+    if isinstance(found, fetch.FetchResponse):
         assert all(len(each.records) <= len(WHOLE) for each in found.rows)
     else:
         assert isinstance(found, RemoteProtocolError)

@@ -13,7 +13,7 @@ import pytest
 
 from sparkmirror.config.config_def import Secret
 from sparkmirror.errors import AuthenticationError
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.client.reachability import check_reachable
 from sparkmirror.wire.sasl import authenticator
 from tests.wire.fake_broker import FETCH, PRODUCE, FakeCluster
@@ -207,5 +207,5 @@ def test_msk_iam_with_another_secret() -> None:
 
 def test_clusters_share_a_login(brokers: FakeCluster) -> None:
     with Rig(brokers, security=ALICE) as one, Rig(brokers, security=ALICE) as other:
-        assert isinstance(one.cluster, Cluster)
+        assert isinstance(one.cluster, NetworkClient)
         assert one.cluster.security is other.cluster.security

@@ -286,7 +286,7 @@ def test_any_bytes_behind_the_magic_are_read_or_refused(data: bytes) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_protected_key_is_decrypted_or_refused(data: bytes) -> None:
-    with pytest.raises((jks.Damaged, jks.WrongPassword)):
+    with pytest.raises((jks.DamagedStore, jks.WrongPassword)):
         jks.decrypt_key(data, PASSWORD)
 
 

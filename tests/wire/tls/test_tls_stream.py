@@ -19,9 +19,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
-from sparkmirror.wire.net.buffer_pool import BufferPool, Lease
+from sparkmirror.wire.net.buffer_pool import BufferPool, PooledBuffer
 from sparkmirror.wire.net.connection import Connection
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.tls.tls_context import TlsSettings, make_client_context
 from sparkmirror.wire.tls.tls_stream import TlsStream
 from tests.certificates import PASSWORD, Certificates
@@ -46,7 +46,7 @@ class Line:
     """One connection over TLS, and what it tells."""
 
     def __init__(self, port: int, settings: Mapping[str, Any], host: str = "127.0.0.1") -> None:
-        self.loop = Loop()
+        self.loop = EventLoop()
         self.opened = False
         self.errors: list[KafkaError] = []
         self.answers: list[bytes] = []
@@ -73,7 +73,7 @@ class Line:
     def ask(self, *body: bytes | memoryview, keep: bool = False) -> None:
         """Send a request; its answer comes to `answers`."""
 
-        def on_answer(answer: memoryview, lease: Lease | None) -> None:
+        def on_answer(answer: memoryview, lease: PooledBuffer | None) -> None:
             self.answers.append(bytes(answer))
             if lease is not None:
                 lease.release()

@@ -16,7 +16,7 @@ from sparkmirror.batches import body as bodies
 from sparkmirror.batches.codecs import Codec, Data, TooLarge
 from sparkmirror.batches.header import ATTRIBUTES_AT, CODEC_MASK, HEADER_BYTES
 from sparkmirror.batches.merging.merger import Rows, build, read_fronts
-from sparkmirror.batches.outgoing import ForwardRules, Outgoing
+from sparkmirror.batches.outgoing import ForwardRules, OutgoingBatch
 from sparkmirror.batches.varints import Ints
 from sparkmirror.errors import BatchError
 
@@ -33,12 +33,12 @@ _GROWTH_BYTES = 6
 _TOO_SLOW = (Codec.GZIP,)
 
 
-def codec_of(batch: Outgoing) -> Codec:
+def codec_of(batch: OutgoingBatch) -> Codec:
     """Tell how a planned batch is compressed."""
     return Codec.of(batch.view[ATTRIBUTES_AT + 1] & CODEC_MASK)
 
 
-def count_joinable(batches: Sequence[Outgoing], rules: ForwardRules) -> int:
+def count_joinable(batches: Sequence[OutgoingBatch], rules: ForwardRules) -> int:
     """Tell how many from the first on fit in one batch, in the order of the source."""
     codec = codec_of(batches[0])
     if codec in _TOO_SLOW:
@@ -55,7 +55,7 @@ def count_joinable(batches: Sequence[Outgoing], rules: ForwardRules) -> int:
     return len(batches)
 
 
-def join(batches: Sequence[Outgoing], rules: ForwardRules) -> Outgoing:
+def join(batches: Sequence[OutgoingBatch], rules: ForwardRules) -> OutgoingBatch:
     """Make one batch of planned ones that `count_joinable` has counted, or of the first of them.
 
     Raises:
@@ -73,7 +73,7 @@ def join(batches: Sequence[Outgoing], rules: ForwardRules) -> Outgoing:
     return build(rows, codec, rules)
 
 
-def _open(batches: Sequence[Outgoing], codec: Codec) -> list[Data]:
+def _open(batches: Sequence[OutgoingBatch], codec: Codec) -> list[Data]:
     """Decompress as many from the first on as there is memory for, two at least."""
     opened: list[Data] = []
     left = MOST_OPENED_BYTES
@@ -89,7 +89,7 @@ def _open(batches: Sequence[Outgoing], codec: Codec) -> list[Data]:
     return opened
 
 
-def _rows(batches: Sequence[Outgoing], opened: Sequence[Data]) -> Rows:
+def _rows(batches: Sequence[OutgoingBatch], opened: Sequence[Data]) -> Rows:
     joined = b"".join(opened)
     counts = np.array([batch.count for batch in batches])
     fields, ends = (np.array(part, np.int64) for part in bodies.locate(joined, int(counts.sum())))
@@ -105,7 +105,7 @@ def _rows(batches: Sequence[Outgoing], opened: Sequence[Data]) -> Rows:
     return Rows(memoryview(joined), tails, ends, offsets, timestamps)
 
 
-def _offsets(batch: Outgoing) -> Ints:
+def _offsets(batch: OutgoingBatch) -> Ints:
     """List the upstream offsets of a batch."""
     runs = batch.runs or ((batch.first_offset, batch.count),)
     return np.concatenate([np.arange(first, first + count) for first, count in runs])

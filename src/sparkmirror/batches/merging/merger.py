@@ -23,7 +23,7 @@ from sparkmirror.batches.header import (
     HEADER_BYTES,
     Header,
 )
-from sparkmirror.batches.outgoing import ForwardRules, Outgoing
+from sparkmirror.batches.outgoing import ForwardRules, OutgoingBatch
 from sparkmirror.batches.varints import (
     MAX_LONG_BYTES,
     Bytes,
@@ -37,7 +37,7 @@ from sparkmirror.errors import BatchError
 FRONT_BYTES = 21
 
 
-class Piece(NamedTuple):
+class MergePiece(NamedTuple):
     """One batch that waits for its neighbours; records before `next_offset` are not wanted."""
 
     header: Header
@@ -48,11 +48,11 @@ class Piece(NamedTuple):
 class OpenPiece(NamedTuple):
     """A piece and its records, decompressed; one that can only go alone may have none."""
 
-    piece: Piece
+    piece: MergePiece
     body: Data
 
 
-def group(pieces: Sequence[Piece], rules: ForwardRules) -> Iterator[list[OpenPiece]]:
+def group(pieces: Sequence[MergePiece], rules: ForwardRules) -> Iterator[list[OpenPiece]]:
     """Put neighbours of one codec together as far as one batch may grow."""
     taken: list[OpenPiece] = []
     room = 0
@@ -71,7 +71,7 @@ def group(pieces: Sequence[Piece], rules: ForwardRules) -> Iterator[list[OpenPie
         yield taken
 
 
-def _open(piece: Piece, largest: int) -> tuple[OpenPiece, int]:
+def _open(piece: MergePiece, largest: int) -> tuple[OpenPiece, int]:
     """Decompress a piece; gives also how much room it takes in a batch.
 
     A kilobyte can become many megabytes: no more comes out than would fit.
@@ -90,7 +90,7 @@ def room_for_records(rules: ForwardRules) -> int:
     return min(rules.merge_into_bytes, largest) - HEADER_BYTES
 
 
-def merge(pieces: Sequence[OpenPiece], rules: ForwardRules) -> Outgoing | None:
+def merge(pieces: Sequence[OpenPiece], rules: ForwardRules) -> OutgoingBatch | None:
     """Make one batch of several; None when none of their records is wanted."""
     headers = [piece.piece.header for piece in pieces]
     try:
@@ -106,7 +106,7 @@ def merge(pieces: Sequence[OpenPiece], rules: ForwardRules) -> Outgoing | None:
     return build(rows, codec, rules)
 
 
-def build(rows: Rows, codec: Codec, rules: ForwardRules) -> Outgoing:
+def build(rows: Rows, codec: Codec, rules: ForwardRules) -> OutgoingBatch:
     """Make one batch of the rows."""
     batch = bytearray().join([bytes(HEADER_BYTES), *_fronts_apart(rows)])
     return finish(rows, batch, codec, rules)
@@ -147,7 +147,7 @@ def _open_rows(pieces: Sequence[OpenPiece], headers: Sequence[Header], rules: Fo
     return rows
 
 
-def _columns(piece: Piece, rules: ForwardRules) -> tuple[int, int, int, int, int]:
+def _columns(piece: MergePiece, rules: ForwardRules) -> tuple[int, int, int, int, int]:
     """Give what all records of a piece share; the scale 0 makes all timestamps the append time."""
     header = piece.header
     retime = header.has_append_time and rules.keep_append_time
@@ -195,7 +195,7 @@ def write_fronts(
     return write_varints_before(data, at, tail_lengths + (ends - at))
 
 
-def finish(rows: Rows, batch: bytearray, codec: Codec, rules: ForwardRules) -> Outgoing:
+def finish(rows: Rows, batch: bytearray, codec: Codec, rules: ForwardRules) -> OutgoingBatch:
     """Write the header, for which there is room, before the joined records; compress them."""
     if codec is not Codec.NONE:
         body = codec.compress(memoryview(batch)[HEADER_BYTES:], rules.codec_level)
@@ -206,4 +206,4 @@ def finish(rows: Rows, batch: bytearray, codec: Codec, rules: ForwardRules) -> O
         batch, codec_id=codec, count=count, base_timestamp=base_time, max_timestamp=max_time
     )
     runs = None if last - first == count - 1 else bodies.runs_of(rows.offsets)
-    return Outgoing(batch, first, last, count, base_time, max_time, runs, len(batch))
+    return OutgoingBatch(batch, first, last, count, base_time, max_time, runs, len(batch))

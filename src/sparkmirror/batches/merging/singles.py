@@ -39,7 +39,7 @@ from sparkmirror.batches.merging.merger import (
     room_for_records,
     write_fronts,
 )
-from sparkmirror.batches.outgoing import ForwardRules, Outgoing
+from sparkmirror.batches.outgoing import ForwardRules, OutgoingBatch
 from sparkmirror.batches.pieces import join_pieces, put_pieces, take_pieces
 from sparkmirror.batches.varints import Ints, Words, encode_words, read_varints
 from sparkmirror.errors import BatchError
@@ -70,7 +70,7 @@ _HEADERS = np.dtype(
 Flags = NDArray[np.bool_]
 
 
-class Run(NamedTuple):
+class SingleRun(NamedTuple):
     """Many batches side by side, by index: of one uncompressed record each, or to be dropped."""
 
     first: int
@@ -81,7 +81,7 @@ class Run(NamedTuple):
     is_marker: Flags
 
 
-def find_runs(records: memoryview, bounds: Bounds, rules: ForwardRules) -> list[Run]:
+def find_runs(records: memoryview, bounds: Bounds, rules: ForwardRules) -> list[SingleRun]:
     """Find where tiny batches lie side by side in such numbers that they go through numpy."""
     count = len(bounds) - 1
     if count < _SHORTEST_RUN or bounds[-1] >= count * rules.merge_below_bytes:
@@ -98,7 +98,7 @@ def take_headers(records: memoryview, starts: Ints) -> NDArray[Any]:
     return take_pieces(records, starts, HEADER_BYTES).view(_HEADERS)
 
 
-def _runs(starts: Ints, headers: NDArray[Any], below_bytes: int) -> list[Run]:
+def _runs(starts: Ints, headers: NDArray[Any], below_bytes: int) -> list[SingleRun]:
     attributes, count, last_delta, base = (
         headers[name].astype(np.int64)
         for name in ("attributes", "count", "last_delta", "base_offset")
@@ -111,7 +111,7 @@ def _runs(starts: Ints, headers: NDArray[Any], below_bytes: int) -> list[Run]:
     usable = (headers["magic"] == 2) & (base >= 0) & (base < _FAR) & (single | droppable)
     usable[1:] &= base[1:] > base[:-1] + last_delta[:-1]
     return [
-        Run(part.start, part.stop, starts[part], headers[part], single[part], marker[part])
+        SingleRun(part.start, part.stop, starts[part], headers[part], single[part], marker[part])
         for part in _stretches(usable)
     ]
 
@@ -125,7 +125,7 @@ def _stretches(usable: Flags) -> list[slice[int, int, None]]:
     ]
 
 
-def find_damaged(records: memoryview, run: Run) -> int | None:
+def find_damaged(records: memoryview, run: SingleRun) -> int | None:
     """Compare all CRCs of a run: index of the first that is wrong."""
     ends = _ends(run.starts, run.headers)
     if are_whole(records, run.starts, int(ends[-1]), run.headers):
@@ -137,8 +137,8 @@ def find_damaged(records: memoryview, run: Run) -> int | None:
 
 
 def merge_run(
-    records: memoryview, run: Run, wanted: Flags, rules: ForwardRules
-) -> Iterator[Outgoing]:
+    records: memoryview, run: SingleRun, wanted: Flags, rules: ForwardRules
+) -> Iterator[OutgoingBatch]:
     """Make batches of the wanted records of a run."""
     all_rows = _run_rows(records, run, wanted, rules)
     codec = Codec.NONE if rules.codec is None else rules.codec
@@ -152,7 +152,7 @@ def _ends(starts: Ints, headers: NDArray[Any]) -> Ints:
     return starts + headers["length"].astype(np.int64) + PREFIX_BYTES
 
 
-def _run_rows(records: memoryview, run: Run, wanted: Flags, rules: ForwardRules) -> Rows:
+def _run_rows(records: memoryview, run: SingleRun, wanted: Flags, rules: ForwardRules) -> Rows:
     headers, starts = run.headers, run.starts
     if not wanted.all():
         headers, starts = headers[wanted], starts[wanted]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from sparkmirror.config.clients import CLUSTER_KEYS, OVERRIDE
-from sparkmirror.config.config_def import Status
+from sparkmirror.config.config_def import KeySupport
 from sparkmirror.config.expansion import CLUSTERS, WORKER_PREFIXES, pairs
 from sparkmirror.config.files.providers import CONFIG_PROVIDERS
 from sparkmirror.config.findings import Findings
@@ -50,7 +50,7 @@ WRITE = "; write "
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class FileContext:
     """The clusters of the file, the flows that copy, and the pairs that get heartbeats."""
 
     clusters: tuple[str, ...]
@@ -81,7 +81,7 @@ def advise(
     beating: Iterable[FlowName] = (),
 ) -> None:
     """Warn of every key that does nothing; a flow between unknown clusters is an error."""
-    context = Context(tuple(clusters), tuple(flows), tuple(beating))
+    context = FileContext(tuple(clusters), tuple(flows), tuple(beating))
     has_own_classes = any(
         key.endswith(".class") and PYTHON_CLASS.fullmatch(value) for key, value in props.items()
     )
@@ -110,7 +110,7 @@ def _alias_of(key: str, clusters: Sequence[str]) -> str | None:
     return max(found, key=len, default=None) if not belongs_to_top else None
 
 
-def _at_top(name: str, context: Context) -> str | None:
+def _at_top(name: str, context: FileContext) -> str | None:
     if name.startswith((f"{SPARK}.", f"{CONFIG_PROVIDERS}.")):
         return None
     if name in MM2_KEYS or name in MIRROR_KEYS or name in CLUSTER_KEYS:
@@ -124,7 +124,7 @@ def _at_top(name: str, context: Context) -> str | None:
     return _unlisted_cluster(name) or _unknown(name, _top_names(context))
 
 
-def _in_cluster(alias: str, name: str, context: Context) -> str | None:
+def _in_cluster(alias: str, name: str, context: FileContext) -> str | None:
     role, _, rest = name.partition(".")
     if name in CLUSTER_KEYS:
         return None
@@ -141,13 +141,13 @@ def _in_cluster(alias: str, name: str, context: Context) -> str | None:
     return _misplaced_in_cluster(alias, name.removeprefix("cluster."), context)
 
 
-def _only_for_heartbeats(name: str, beating: Sequence[str], context: Context) -> str:
+def _only_for_heartbeats(name: str, beating: Sequence[str], context: FileContext) -> str:
     wanted = f"{context.example.target}.{name}"
     who = " and ".join(beating)
     return f"only the heartbeats of {who} use it; for {context.example} write {wanted}"
 
 
-def _misplaced_in_cluster(alias: str, name: str, context: Context) -> str:
+def _misplaced_in_cluster(alias: str, name: str, context: FileContext) -> str:
     roles = ("consumer", "admin") if context.is_source(alias) else ("producer", "admin")
     if spellings := _of_clients(alias, name, roles) or _of_clients(alias, name, CLIENT_KEYS):
         return _ignored_here(spellings)
@@ -158,13 +158,13 @@ def _misplaced_in_cluster(alias: str, name: str, context: Context) -> str:
     return _unknown(name, (*WORKER_KEYS.names, *CLUSTER_KEYS), f"{alias}.")
 
 
-def _within_flow(key: str, context: Context) -> str:
+def _within_flow(key: str, context: FileContext) -> str:
     """The key without its flow."""
     prefixes = [f"{flow}." for flow in pairs(context.clusters) if key.startswith(f"{flow}.")]
     return key.removeprefix(max(prefixes, key=len, default=""))
 
 
-def _in_flow(key: str, value: str, context: Context, findings: Findings) -> str | None:
+def _in_flow(key: str, value: str, context: FileContext, findings: Findings) -> str | None:
     prefixes = {f"{flow}.": flow for flow in pairs(context.clusters)}
     prefix = max((p for p in prefixes if key.startswith(p)), key=len, default=None)
     if prefix is None:
@@ -211,7 +211,7 @@ def _client_of_flow(flow: FlowName, name: str) -> str | None:
     return _unknown(name, (*MIRROR_KEYS.names, *FRAMEWORK_KEYS.names), f"{flow}.")
 
 
-def _client_of_cluster(alias: str, role: str, name: str, context: Context) -> str | None:
+def _client_of_cluster(alias: str, role: str, name: str, context: FileContext) -> str | None:
     if name not in CLIENT_KEYS[role]:
         return _unknown(name, CLIENT_KEYS[role].names, f"{alias}.{role}.")
     only_target = context.is_target(alias) and not context.is_source(alias)
@@ -225,7 +225,7 @@ def _client_of_cluster(alias: str, role: str, name: str, context: Context) -> st
     return None
 
 
-def _no_such_flow(key: str, value: str, context: Context, findings: Findings) -> str | None:
+def _no_such_flow(key: str, value: str, context: FileContext, findings: Findings) -> str | None:
     source, _, rest = key.partition("->")
     target = _alias_of(rest, context.clusters) or rest.partition(".")[0]
     if source == target and source in context.clusters:
@@ -289,7 +289,7 @@ def without_effect(name: str) -> str | None:
         return None
     definitions = [CLIENT_KEYS[role]] if role in CLIENT_KEYS else CLIENT_KEYS.values()
     found = [keys[rest] for keys in definitions if rest in keys]
-    if not found or any(key.status is not Status.EXPLAINED for key in found):
+    if not found or any(key.status is not KeySupport.EXPLAINED for key in found):
         return None
     return f"has no effect: {found[0].reason}"
 
@@ -321,12 +321,12 @@ def topic_setting(name: str) -> str | None:
     return f"is used as a setting of that topic; did you mean {close[0]}?" if close else None
 
 
-def _flow_of(alias: str, context: Context, name: str) -> str:
+def _flow_of(alias: str, context: FileContext, name: str) -> str:
     mine = [flow for flow in context.flows if alias in flow]
     return f"{mine[0] if mine else context.example}.{name}"
 
 
-def _top_names(context: Context) -> list[str]:
+def _top_names(context: FileContext) -> list[str]:
     clusters = (f"{alias}.{key}" for alias in context.clusters for key in CLUSTER_KEYS)
     return [*MM2_KEYS.names, *MIRROR_KEYS.names, *clusters]
 

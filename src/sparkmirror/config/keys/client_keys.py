@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sparkmirror.config.config_def import BadValue, Definition, Importance, Key, Status, Type
+from sparkmirror.config.config_def import BadValue, Definition, Importance, Key, KeySupport, Type
 from sparkmirror.config.keys.addresses import parse_addresses
 from sparkmirror.config.keys.durations import parse_duration_ms
 from sparkmirror.config.keys.security_keys import SECURITY_KEYS
@@ -28,7 +28,7 @@ MAX_IN_FLIGHT = 5
 def no_effect(reason: str, type_: Type, *names: str) -> tuple[Key, ...]:
     """Keys that are accepted and do nothing here, for one reason."""
     return tuple(
-        Key(name=name, type=type_, default=None, doc="", status=Status.EXPLAINED, reason=reason)
+        Key(name=name, type=type_, default=None, doc="", status=KeySupport.EXPLAINED, reason=reason)
         for name in names
     )
 
@@ -232,7 +232,7 @@ CONSUMER_KEYS = COMMON_CLIENT_KEYS + Definition(
         name="enable.auto.commit",
         type=BOOLEAN,
         default=False,
-        status=Status.EXPLAINED,
+        status=KeySupport.EXPLAINED,
         reason="positions are stored in the offsets topic; MirrorMaker 2 forces false too",
         doc="",
     ),
@@ -240,7 +240,7 @@ CONSUMER_KEYS = COMMON_CLIENT_KEYS + Definition(
         name="check.crcs",
         type=BOOLEAN,
         default=True,
-        status=Status.EXPLAINED,
+        status=KeySupport.EXPLAINED,
         reason="checksums are made by the batch writer, not by a consumer",
         doc="",
     ),

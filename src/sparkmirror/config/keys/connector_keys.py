@@ -13,7 +13,7 @@ from sparkmirror.config.config_def import (
     Definition,
     Importance,
     Key,
-    Status,
+    KeySupport,
     Type,
     positive_or_default,
 )
@@ -67,7 +67,7 @@ def _replicas(name: str, type_: Type, default: int, doc: str, attribute: str = "
 
 
 def _unused(name: str, type_: Type, default: Any, reason: str, **more: Any) -> Key:
-    status = Status.EXPLAINED
+    status = KeySupport.EXPLAINED
     return Key(name=name, type=type_, default=default, doc="", status=status, reason=reason, **more)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sparkmirror.config.config_def import Definition, Importance, Key, Status, Type
+from sparkmirror.config.config_def import Definition, Importance, Key, KeySupport, Type
 from sparkmirror.config.keys.families import NO_CONVERSION
 from sparkmirror.config.keys.plugins import CONNECT, HEADER_CONVERTERS
 
@@ -22,7 +22,7 @@ def _unused(name: str, type_: Type, default: object, importance: Importance) -> 
         default=default,
         importance=importance,
         doc="",
-        status=Status.EXPLAINED,
+        status=KeySupport.EXPLAINED,
         reason=NO_CONVERSION,
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sparkmirror.config.config_def import Key, Status
+from sparkmirror.config.config_def import Key, KeySupport
 from sparkmirror.config.findings import Findings
 
 
@@ -113,9 +113,9 @@ def check_not_yet(values: Mapping[str, Any], findings: Findings) -> None:
             findings.warn_key(row.key, f"{row.reason}; {row.remedy}")
 
 
-def status_of(key: Key) -> tuple[Status, str]:
+def status_of(key: Key) -> tuple[KeySupport, str]:
     """What setting `key` does in this version, and the reason when that is not everything."""
     reasons = [row.reason for row in NOT_YET if row.key == key.name]
     if reasons:
-        return Status.NOT_YET, reasons[0]
+        return KeySupport.NOT_YET, reasons[0]
     return key.status, key.reason

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sparkmirror.config.config_def import Definition, Importance, Key, Status, Type
+from sparkmirror.config.config_def import Definition, Importance, Key, KeySupport, Type
 
 STRING, PASSWORD, LIST, CLASS = Type.STRING, Type.PASSWORD, Type.LIST, Type.CLASS
 INT, SHORT, LONG, DOUBLE, BOOLEAN = Type.INT, Type.SHORT, Type.LONG, Type.DOUBLE, Type.BOOLEAN
@@ -240,7 +240,7 @@ _NO_JVM = {
 
 def _key(name: str, importance: Importance, type_: Type, default: Any, doc: str) -> Key:
     reason = _NO_JVM.get(name, "")
-    status = Status.EXPLAINED if reason else Status.HONOURED
+    status = KeySupport.EXPLAINED if reason else KeySupport.HONOURED
     return Key(
         name=name,
         importance=importance,

@@ -67,7 +67,7 @@ class LegacyOptions:
     others: Mapping[str, str | None] = field(default_factory=dict)
 
 
-class Place(NamedTuple):
+class OptionPlace(NamedTuple):
     """Where a setting of the flow comes from: a file or the command line, and the key there."""
 
     where: str
@@ -85,7 +85,7 @@ class LegacyConfig:
     group_id: str
     commit_interval_ms: int
     props: dict[str, str] = field(repr=False)
-    places: dict[str, Place] = field(repr=False)
+    places: dict[str, OptionPlace] = field(repr=False)
     mirror: MirrorMakerConfig
     warnings: tuple[str, ...] = ()
 
@@ -121,7 +121,7 @@ def load_legacy(options: LegacyOptions) -> LegacyConfig:
         ConfigErrors: everything that is wrong with options and files; nothing was connected to.
     """
     findings = Findings(OPTIONS)
-    reader = _Reader(findings)
+    reader = _OptionReader(findings)
     consumer = reader.load("--consumer.config", options.consumer_config)
     producer = reader.load("--producer.config", options.producer_config)
     reader.read_options(options)
@@ -157,21 +157,21 @@ def include_pattern(text: str) -> str:
     return QUOTES.sub("", text.strip().replace(",", "|").replace(" ", ""))
 
 
-class _Reader:
+class _OptionReader:
     """Collects the flow's settings, where each is from, and what is wrong."""
 
     def __init__(self, findings: Findings) -> None:
         self.props: dict[str, str] = dict(FIXED)
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, OptionPlace] = {}
         self.group_id = ""
         self._findings = findings
         self._pattern = ""
         # What is wrong in a way that was told: what follows from it is no news.
-        self._told: set[Place] = set()
+        self._told: set[OptionPlace] = set()
 
     def knows(self, error: ConfigError) -> bool:
         """Whether an error only repeats what was found here."""
-        return Place(error.where, error.key) in self._told
+        return OptionPlace(error.where, error.key) in self._told
 
     def load(self, option: str, name: str | None) -> dict[str, str]:
         """The keys of a file; empty, with its errors noted, if it cannot be read."""
@@ -179,13 +179,13 @@ class _Reader:
         servers = f"{side}.{BOOTSTRAP_SERVERS}"
         if name is None:
             self._findings.error(option, None, "is missing", "name MirrorMaker 1's file")
-            self._told.add(Place("", servers))
+            self._told.add(OptionPlace("", servers))
             return {}
-        self.places[servers] = Place(name, BOOTSTRAP_SERVERS)
+        self.places[servers] = OptionPlace(name, BOOTSTRAP_SERVERS)
         try:
             return load_properties(Path(name))
         except ConfigErrors as wrong:
-            self._told.add(Place(name, BOOTSTRAP_SERVERS))
+            self._told.add(OptionPlace(name, BOOTSTRAP_SERVERS))
             for error in wrong.errors:
                 found = _found_in(self._findings, error.where)
                 found.error(error.key, error.value, error.reason, error.remedy)
@@ -202,7 +202,7 @@ class _Reader:
         self._read_include(options)
         self._put(flow_key("tasks.max"), options.num_streams, OPTIONS, "--num.streams")
         _whole(findings, "--num.streams", options.num_streams, least=1)
-        self._told.add(Place(OPTIONS, "--num.streams"))
+        self._told.add(OptionPlace(OPTIONS, "--num.streams"))
         abort = options.abort_on_send_failure.lower()
         if abort not in ("true", "false"):
             reason = "is neither true nor false"
@@ -281,7 +281,7 @@ class _Reader:
             reason = f"{other} has another value, and both files share their config providers"
             _found_in(self._findings, where).error(key, value, reason, "use one name for each")
         self.props[name] = value
-        self.places[name] = Place(where, key)
+        self.places[name] = OptionPlace(where, key)
 
 
 def _take_usable(
@@ -341,7 +341,7 @@ def _whole(findings: Findings, option: str, text: str, least: int = 0) -> int:
     return int(text)
 
 
-def _parse(props: Mapping[str, str], places: Mapping[str, Place]) -> MirrorMakerConfig:
+def _parse(props: Mapping[str, str], places: Mapping[str, OptionPlace]) -> MirrorMakerConfig:
     """The flow; errors are raised under the names of MirrorMaker 1's files."""
     try:
         return parse_mm2(props, Path("mm2.properties"), "")
@@ -349,13 +349,13 @@ def _parse(props: Mapping[str, str], places: Mapping[str, Place]) -> MirrorMaker
         raise ConfigErrors([_renamed(error, places) for error in wrong.errors]) from None
 
 
-def _renamed(error: ConfigError, places: Mapping[str, Place]) -> ConfigError:
-    where, key = places.get(error.key, Place("", error.key))
+def _renamed(error: ConfigError, places: Mapping[str, OptionPlace]) -> ConfigError:
+    where, key = places.get(error.key, OptionPlace("", error.key))
     return ConfigError(key, error.value, error.reason, error.remedy, where)
 
 
-def _renamed_warning(text: str, places: Mapping[str, Place]) -> str:
+def _renamed_warning(text: str, places: Mapping[str, OptionPlace]) -> str:
     """A warning begins with the key that it is about."""
     name, _, rest = text.partition(": ")
-    where, key = places.get(name, Place("", name))
+    where, key = places.get(name, OptionPlace("", name))
     return f"{where}: {key}: {rest}" if where else text

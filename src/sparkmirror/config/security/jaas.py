@@ -22,7 +22,7 @@ OCTAL = "01234567"
 LINE_ENDS = "\r\n"
 
 
-class Kind(Enum):
+class JaasTokenKind(Enum):
     """What StreamTokenizer finds; only words and strings can be names or values."""
 
     TEXT = "a name or value"
@@ -32,10 +32,10 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class JaasToken:
     """`text` is the content of a word or string, or the sign itself; `at` counts characters."""
 
-    kind: Kind
+    kind: JaasTokenKind
     text: str
     at: int
 
@@ -75,38 +75,38 @@ class _Parser:
         self._tokens = _tokens(text)
 
     def modules(self) -> Iterator[LoginModule]:
-        while (token := next(self._tokens)).kind is not Kind.END:
+        while (token := next(self._tokens)).kind is not JaasTokenKind.END:
             yield self._module(token)
 
-    def _module(self, name: Token) -> LoginModule:
-        if name.kind is not Kind.TEXT or not name.text:
+    def _module(self, name: JaasToken) -> LoginModule:
+        if name.kind is not JaasTokenKind.TEXT or not name.text:
             raise self._bad("the class of a login module is missing", name)
         flag = next(self._tokens)
-        if flag.kind is not Kind.TEXT or flag.text.lower() not in FLAGS:
+        if flag.kind is not JaasTokenKind.TEXT or flag.text.lower() not in FLAGS:
             raise self._bad(f"after the login module comes one of {', '.join(FLAGS)}", flag)
         return LoginModule(name.text, flag.text.lower(), self._options())
 
     def _options(self) -> dict[str, str]:
         options: dict[str, str] = {}
-        while (key := next(self._tokens)).text != ";" or key.kind is not Kind.SIGN:
-            if key.kind is Kind.END:
+        while (key := next(self._tokens)).text != ";" or key.kind is not JaasTokenKind.SIGN:
+            if key.kind is JaasTokenKind.END:
                 raise self._bad("no semicolon ends the login module", key, 'end it with ";"')
-            if key.kind is not Kind.TEXT:
+            if key.kind is not JaasTokenKind.TEXT:
                 raise self._bad("the name of an option is missing", key)
             options[key.text] = self._value(key)
         return options
 
-    def _value(self, key: Token) -> str:
+    def _value(self, key: JaasToken) -> str:
         equals = next(self._tokens)
-        if equals.kind is not Kind.SIGN or equals.text != "=":
+        if equals.kind is not JaasTokenKind.SIGN or equals.text != "=":
             # It may be the rest of a value that nobody quoted, so it is not shown.
             raise self._bad("an option has no value", key, 'write options as name="value"')
         value = next(self._tokens)
-        if value.kind is not Kind.TEXT:
+        if value.kind is not JaasTokenKind.TEXT:
             raise self._bad("the value of an option is missing or not quoted", value)
         return value.text
 
-    def _bad(self, reason: str, token: Token, remedy: str = "") -> BadValue:
+    def _bad(self, reason: str, token: JaasToken, remedy: str = "") -> BadValue:
         before = self._text[: token.at]
         line = before.count("\n") + 1
         column = len(before) - (before.rfind("\n") + 1) + 1
@@ -114,7 +114,7 @@ class _Parser:
         return BadValue(f"{reason} ({place})", remedy or 'put every value in quotes: name="value"')
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def _tokens(text: str) -> Iterator[JaasToken]:
     """Everything in `text`; END again and again after the last."""
     at = 0
     while at < len(text):
@@ -123,20 +123,20 @@ def _tokens(text: str) -> Iterator[Token]:
             at += 1
         elif char in "\"'":
             value, at = _quoted(text, at)
-            yield Token(Kind.TEXT, value, start)
+            yield JaasToken(JaasTokenKind.TEXT, value, start)
         elif char == "/":
             at = _after_comment(text, at)
         elif _begins_number(text, at):
             at = _after(text, at + 1, lambda each: each in "0123456789.")
-            yield Token(Kind.NUMBER, text[start:at], start)
+            yield JaasToken(JaasTokenKind.NUMBER, text[start:at], start)
         elif _is_letter(char) and char != "-":  # a minus that begins no number is a sign
             at = _after(text, at, lambda each: _is_letter(each) or each in "0123456789.")
-            yield Token(Kind.TEXT, text[start:at], start)
+            yield JaasToken(JaasTokenKind.TEXT, text[start:at], start)
         else:
             at += 1
-            yield Token(Kind.SIGN, char, start)
+            yield JaasToken(JaasTokenKind.SIGN, char, start)
     while True:
-        yield Token(Kind.END, "", len(text))
+        yield JaasToken(JaasTokenKind.END, "", len(text))
 
 
 def _is_letter(char: str) -> bool:

@@ -34,7 +34,7 @@ from sparkmirror.config.validation.class_hints import OF_CONNECTORS, class_hints
 from sparkmirror.config.validation.definitions import (
     BASE_KEYS,
     OWN_KEYS,
-    Json,
+    ConfigInfo,
     definition,
     merged_keys,
     simple_name,
@@ -60,7 +60,7 @@ SEE_ALSO = (
 REFUSED = frozenset((*(row.reason for row in NOT_YET if row.refused), *NOT_ALLOWED, NOT_LISTED))
 
 
-def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> Json:
+def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> ConfigInfo:
     """All keys of the connector that `props` are for, with their values and errors.
 
     `plugin` is the one that the request names; None when a connector is created.
@@ -82,7 +82,7 @@ def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> 
         return infos
 
 
-def _validate(plugin: str | None, props: Props, worker: WorkerFile) -> Json:
+def _validate(plugin: str | None, props: Props, worker: WorkerFile) -> ConfigInfo:
     if plugin is not None:
         check_plugin(plugin, props)
     kind = simple_name(require_class(props))
@@ -103,7 +103,7 @@ def _validate(plugin: str | None, props: Props, worker: WorkerFile) -> Json:
     }
 
 
-def add_errors(infos: Json, errors: Mapping[str, str]) -> None:
+def add_errors(infos: ConfigInfo, errors: Mapping[str, str]) -> None:
     """Add what was found by other means, by key."""
     rows = {row["value"]["name"]: row for row in infos["configs"]}
     for key, text in errors.items():
@@ -114,7 +114,7 @@ def add_errors(infos: Json, errors: Mapping[str, str]) -> None:
         infos["error_count"] += 1
 
 
-def error_summary(infos: Json) -> str | None:
+def error_summary(infos: ConfigInfo) -> str | None:
     """What the creation of a connector with these infos is refused with; None: it is not."""
     if not infos["error_count"]:
         return None
@@ -123,12 +123,12 @@ def error_summary(infos: Json) -> str | None:
     return "\n".join((head, *lines, SEE_ALSO))
 
 
-def _groups(rows: Iterable[Json]) -> list[str]:
+def _groups(rows: Iterable[ConfigInfo]) -> list[str]:
     shapes = (row["definition"] for row in rows)
     return list(dict.fromkeys(shape["group"] for shape in shapes if shape and shape["group"]))
 
 
-def _row(shape: Json | None, value: Checked) -> Json:
+def _row(shape: ConfigInfo | None, value: Checked) -> ConfigInfo:
     return {"definition": shape, "value": value.info()}
 
 
@@ -243,14 +243,14 @@ def _overrides(props: Props, worker: WorkerFile) -> dict[str, Checked]:
     return found
 
 
-def _override_definition(key: str) -> Json | None:
+def _override_definition(key: str) -> ConfigInfo | None:
     name = key.removeprefix(PRODUCER_OVERRIDE)
     if name not in PRODUCER_KEYS:
         return None
     return definition(PRODUCER_KEYS[name], PRODUCER_OVERRIDE)
 
 
-def _converter_rows(props: Props, known: Mapping[str, Checked]) -> Iterator[Json]:
+def _converter_rows(props: Props, known: Mapping[str, Checked]) -> Iterator[ConfigInfo]:
     """The settings of converters that the connector names itself."""
     for name in CONVERTER_KEYS:
         if props.get(name) is None or known[name].errors:

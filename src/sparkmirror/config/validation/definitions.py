@@ -24,7 +24,7 @@ from sparkmirror.config.keys.plugins import (
     converter_class,
 )
 
-Json = dict[str, Any]
+ConfigInfo = dict[str, Any]
 # What Connect defines for every source connector; the connector's own definition has more.
 SOURCE_FRAMEWORK = (
     "topic.creation.groups",
@@ -89,7 +89,7 @@ LAYOUTS = {
 }
 
 
-def plugin_definitions(plugin: str, version: str | None = None) -> list[Json]:
+def plugin_definitions(plugin: str, version: str | None = None) -> list[ConfigInfo]:
     """The keys of a connector or a converter, by its name or an alias.
 
     Raises:
@@ -116,7 +116,7 @@ def merged_keys(first: Definition, second: Definition) -> Definition:
     return first + Definition(*(key for key in second if key.name not in first))
 
 
-def definition(key: Key, prefix: str = "") -> Json:
+def definition(key: Key, prefix: str = "") -> ConfigInfo:
     """One key as Connect describes it; `prefix` is that of a converter or a client."""
     layout = LAYOUTS.get(key.name) or Layout(None, -1, "NONE", key.name)
     return {

@@ -19,7 +19,7 @@ from sparkmirror.config.files.properties import parse_entries
 from sparkmirror.config.files.variable_names import PREFIX, key_of, shown
 from sparkmirror.config.findings import Findings, Origin
 from sparkmirror.config.worker.image_variables import unused_warnings, why_unused
-from sparkmirror.config.worker.log_variables import LoggerLevel, is_log_level, log_levels
+from sparkmirror.config.worker.log_variables import LevelVariable, is_log_level, log_levels
 from sparkmirror.errors import ConfigError
 
 # Stands for the file of a worker that has none.
@@ -53,7 +53,7 @@ class Variables:
     """What the environment says: `props` are a worker's, `findings` name variables in messages."""
 
     findings: Findings
-    levels: tuple[LoggerLevel, ...]
+    levels: tuple[LevelVariable, ...]
     props: Mapping[str, str] = field(repr=False)
 
 

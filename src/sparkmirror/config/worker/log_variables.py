@@ -27,7 +27,7 @@ ONE_LOGGER = "CONNECT_LOG4J_LOGGER_"
 DEBEZIUM_LEVEL = "LOG_LEVEL"
 
 
-class LoggerLevel(NamedTuple):
+class LevelVariable(NamedTuple):
     """A logger, by the name that Connect has for it, and its level."""
 
     logger: str
@@ -41,7 +41,7 @@ def is_log_level(name: str) -> bool:
 
 def log_levels(
     environ: Mapping[str, str], findings: Findings, *, is_debezium: bool
-) -> tuple[LoggerLevel, ...]:
+) -> tuple[LevelVariable, ...]:
     """The levels in the order to set them in: the root's first, because it counts for all."""
     names = [DEBEZIUM_LEVEL] if is_debezium else []
     names += sorted(filter(is_log_level, environ))
@@ -54,20 +54,20 @@ def log_levels(
     return tuple(sorted(found, key=lambda each: each.logger != ROOT))
 
 
-def _levels(name: str, text: str) -> Iterator[LoggerLevel]:
+def _levels(name: str, text: str) -> Iterator[LevelVariable]:
     """What one variable says. Of words without a logger, the first is a level, others appenders."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     pairs = [part.rpartition("=") for part in parts]
     words = [word for _, equals, word in pairs if not equals]
     if words:
         logger = key_of(name.removeprefix(ONE_LOGGER)) if name.startswith(ONE_LOGGER) else ROOT
-        yield LoggerLevel(logger, words[0].upper())
+        yield LevelVariable(logger, words[0].upper())
     for logger, equals, level in pairs:
         if equals:
-            yield LoggerLevel(logger.strip(), level.strip().upper())
+            yield LevelVariable(logger.strip(), level.strip().upper())
 
 
-def _is_known(given: LoggerLevel, name: str, findings: Findings) -> bool:
+def _is_known(given: LevelVariable, name: str, findings: Findings) -> bool:
     if given.level in LEVELS:
         return True
     about = "" if given.logger == ROOT else f" for {given.logger}"

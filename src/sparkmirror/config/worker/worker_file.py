@@ -30,7 +30,7 @@ from sparkmirror.config.worker.inter_worker import (
     InterWorkerConfig,
     inter_worker_config,
 )
-from sparkmirror.config.worker.log_variables import LoggerLevel
+from sparkmirror.config.worker.log_variables import LevelVariable
 from sparkmirror.config.worker.rest_keys import ADVERTISED_HOST, REST_KEYS, RestConfig, rest_config
 from sparkmirror.config.worker.rest_security import ADMIN_HTTPS_PREFIX, HTTPS_PREFIX
 from sparkmirror.config.worker_config import (
@@ -152,7 +152,7 @@ class WorkerFile:
     spark: Mapping[str, str] = field(repr=False)
     warnings: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
-    log_levels: tuple[LoggerLevel, ...] = ()
+    log_levels: tuple[LevelVariable, ...] = ()
 
     @property
     def group(self) -> GroupConfig:

@@ -16,7 +16,7 @@ from sparkmirror.config.mirror_configs import CheckpointConfig
 from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.start_checks import POLICY_KEY
 from sparkmirror.errors import BrokerError, KafkaError
-from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint, Places
+from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint, TargetEnds
 from sparkmirror.types import FlowName, TopicPartition
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
@@ -32,7 +32,7 @@ SAID = (
 )
 
 
-class Target(Protocol):
+class LogEnds(Protocol):
     """What is asked of a `GroupAdmin`."""
 
     def end_offsets(
@@ -77,14 +77,14 @@ class CheckpointPlaces:
                 log.warning("[%s] %s", self._flow, text)
         return bool(text)
 
-    def look(self, target: Target, partitions: Collection[TopicPartition]) -> Places:
+    def look(self, target: LogEnds, partitions: Collection[TopicPartition]) -> TargetEnds:
         """Find out about these partitions."""
         found = target.end_offsets(partitions) if partitions else {}
         ends = {tp: end for tp, end in found.items() if isinstance(end, int)}
         there = {tp.topic for tp in ends}
         missing = {tp.topic for tp, error in found.items() if _is_missing(error)} - there
         self._has_any = bool(ends)
-        return Places(ends, frozenset(missing if self._is_judge else ()))
+        return TargetEnds(ends, frozenset(missing if self._is_judge else ()))
 
     def judge(self, skipped: Iterable[Mapping[TopicPartition, NoCheckpoint]]) -> None:
         """After a round: of records that were copied, whether any has its place on the target."""

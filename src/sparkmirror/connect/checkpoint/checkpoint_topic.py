@@ -19,7 +19,7 @@ from sparkmirror.mirror.checkpoints import CheckpointStore
 from sparkmirror.mirror.records import (
     Checkpoint,
     RecordError,
-    UnsupportedVersionError,
+    UnsupportedRecordError,
     encode_checkpoint_offset_key,
 )
 from sparkmirror.types import TopicPartition
@@ -43,21 +43,21 @@ class Writer(Protocol):
         """Write records as one batch; returns at once."""
 
 
-class Offsets(Protocol):
+class OffsetNotes(Protocol):
     """What `SourceOffsets` does for a checkpoint log."""
 
     def note(self, key: bytes) -> None:
         """A record of this key was stored."""
 
 
-class CheckpointLog:
+class CheckpointTopic:
     """The last checkpoint of every group, as the topic has it or will have it.
 
     Groups of other workers, and groups that are not followed any more, are remembered too: they may
     be followed later. `malformed` counts records that could not be read.
     """
 
-    def __init__(self, topic: str, connector: str, writer: Writer, offsets: Offsets) -> None:
+    def __init__(self, topic: str, connector: str, writer: Writer, offsets: OffsetNotes) -> None:
         self.topic = topic
         self.malformed = 0
         self._connector = connector
@@ -75,7 +75,7 @@ class CheckpointLog:
         """Take over all records of the topic, and nothing else.
 
         Raises:
-            UnsupportedVersionError: a later MirrorMaker wrote one; then nothing is known.
+            UnsupportedRecordError: a later MirrorMaker wrote one; then nothing is known.
         """
         self.forget()
         found = [checkpoint for record in records for checkpoint in self._read(record)]
@@ -123,7 +123,7 @@ class CheckpointLog:
             return
         try:
             yield Checkpoint.decode(record.key or b"", record.value)
-        except UnsupportedVersionError:
+        except UnsupportedRecordError:
             raise
         except RecordError as error:
             if not self.malformed:

@@ -22,20 +22,20 @@ from sparkmirror.mirror.filters import (
     make_group_filter,
 )
 from sparkmirror.mirror.group_offsets import GroupListing, select_consuming, select_groups
-from sparkmirror.mirror.permissions import DESCRIBE, Feature, Place, meanwhile
+from sparkmirror.mirror.permissions import DESCRIBE, Feature, ResourceKind, meanwhile
 from sparkmirror.types import FlowName, TopicPartition
 from sparkmirror.wire.admin import group_admin
 from sparkmirror.wire.principal import principal_of
 
 log = logging.getLogger(__name__)
 
-Committed = dict[str, dict[TopicPartition, CommittedOffset]]
+Committed = Mapping[str, Mapping[TopicPartition, CommittedOffset]]
 
 
 class SourceGroups(Protocol):
     """What is asked of the source's `GroupAdmin`."""
 
-    def list_groups(self) -> list[group_admin.GroupListing]:
+    def list_groups(self) -> list[group_admin.ListedGroup]:
         """All groups that are shown to us."""
 
     def committed_offsets(
@@ -44,7 +44,7 @@ class SourceGroups(Protocol):
         """All that each group committed."""
 
 
-class FollowedGroups:
+class GroupDiscovery:
     """The groups of one flow. Owned by one thread."""
 
     def __init__(self, flow: FlowName, config: CheckpointConfig, topic_filter: TopicFilter) -> None:
@@ -82,7 +82,7 @@ class FollowedGroups:
         self, source: SourceGroups, groups: tuple[str, ...] | None = None
     ) -> tuple[Committed, dict[str, KafkaError]]:
         """What each group committed on the source, and of which groups it cannot be read."""
-        committed: Committed = {}
+        committed: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         errors: dict[str, KafkaError] = {}
         asked = self.names if groups is None else groups
         for group, found in source.committed_offsets(asked).items():
@@ -134,4 +134,4 @@ class FollowedGroups:
 
 def _why(error: KafkaError) -> str:
     """Why a group cannot be asked; if a right is missing, what goes on."""
-    return told_if_denied(error, meanwhile(Feature.CHECKPOINTS, Place.GROUPS, DESCRIBE))
+    return told_if_denied(error, meanwhile(Feature.CHECKPOINTS, ResourceKind.GROUPS, DESCRIBE))

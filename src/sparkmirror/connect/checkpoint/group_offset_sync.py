@@ -17,7 +17,7 @@ from sparkmirror.connect.checkpoint.group_plans import TargetGroups, is_in_use, 
 from sparkmirror.connect.naming import some_names
 from sparkmirror.errors import DeniedError, KafkaError, told
 from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
-from sparkmirror.mirror.permissions import READ, Feature, Place, Resource, meanwhile
+from sparkmirror.mirror.permissions import READ, Feature, Resource, ResourceKind, meanwhile
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import FlowName, TopicPartition
 from sparkmirror.wire.access import DENIALS, needing
@@ -56,7 +56,7 @@ class SyncReport:
         return Counter(self.reasons.values())
 
 
-class GroupSync:
+class GroupOffsetSync:
     """Writes the offsets of one flow's groups. Owned by one thread."""
 
     def __init__(self, flow: FlowName, target: SyncedGroups) -> None:
@@ -143,5 +143,5 @@ def _told(error: KafkaError) -> str:
     if not isinstance(error, DeniedError):
         return str(error)
     is_group = DENIALS[error.code] is Resource.GROUP
-    place = Place.GROUPS if is_group else Place.REMOTE
+    place = ResourceKind.GROUPS if is_group else ResourceKind.REMOTE
     return told(needing(error, READ), meanwhile(Feature.GROUP_OFFSETS, place, READ))

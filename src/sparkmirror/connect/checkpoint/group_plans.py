@@ -23,7 +23,7 @@ END_SECONDS = 2.0
 class TargetGroups(Protocol):
     """What is asked of the target's `GroupAdmin`."""
 
-    def describe_groups(self, group_ids: Iterable[str]) -> Mapping[str, group_admin.GroupState]:
+    def describe_groups(self, group_ids: Iterable[str]) -> Mapping[str, group_admin.DescribedGroup]:
         """The state of each group."""
 
     def committed_offsets(

@@ -18,37 +18,37 @@ from typing import Protocol
 
 from sparkmirror.config.keys.connector_keys import CHECKPOINT_KEYS
 from sparkmirror.config.mirror_configs import CheckpointConfig
-from sparkmirror.config.own_offsets import with_own_offsets
 from sparkmirror.config.worker_config import WorkerConfig
 from sparkmirror.connect.checkpoint.checkpoint_places import SAID, CheckpointPlaces
-from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointLog
-from sparkmirror.connect.checkpoint.group_discovery import FollowedGroups
-from sparkmirror.connect.checkpoint.group_offset_sync import GroupSync, SyncReport
-from sparkmirror.connect.checkpoint.offset_translator import Translator, make_translator
+from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointTopic
+from sparkmirror.connect.checkpoint.group_discovery import GroupDiscovery
+from sparkmirror.connect.checkpoint.group_offset_sync import GroupOffsetSync, SyncReport
+from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator, make_translator
 from sparkmirror.connect.checkpoint.translation_reader import READ_SECONDS, TranslationReader
 from sparkmirror.connect.forwarded_admin import forwarded
 from sparkmirror.connect.naming import some_names
-from sparkmirror.connect.scheduler import Ticker
-from sparkmirror.connect.storage.log_reader import TopicFollower
-from sparkmirror.connect.storage.offset_backing_store import OffsetStore
-from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.connect.scheduler import Scheduler
+from sparkmirror.connect.storage.log_reader import LogReader
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
+from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.connect.storage.source_offsets import SourceOffsets, own_writer
 from sparkmirror.connect.storage.topic_admin import (
     about_missing,
     ensure_internal_topic,
     noting_refusal,
 )
-from sparkmirror.connect.warn_once import Complaints
+from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import KafkaError, MirrorError, told_if_denied
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
 from sparkmirror.mirror.filters import make_topic_filter
+from sparkmirror.mirror.own_offsets import with_own_offsets
 from sparkmirror.mirror.permissions import (
     CREATE,
     NO_TRACE,
     READ,
     WRITE,
     Feature,
-    Place,
+    ResourceKind,
     meanwhile,
 )
 from sparkmirror.mirror.policy import flow_policy
@@ -59,7 +59,7 @@ from sparkmirror.wire.admin.group_admin import GroupAdmin
 
 log = logging.getLogger(__name__)
 
-EARLIER = meanwhile(Feature.CHECKPOINTS, Place.CHECKPOINTS, READ)
+EARLIER = meanwhile(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, READ)
 REPLICAS_KEY = CHECKPOINT_KEYS["checkpoints.topic.replication.factor"].name
 # How often to try again to create and to read the topics.
 PREPARE_SECONDS = 10.0
@@ -81,7 +81,7 @@ class CheckpointFlow(Protocol):
     def checkpoint(self) -> CheckpointConfig: ...
 
 
-class CheckpointConnector:
+class MirrorCheckpointConnector:
     """Follows the groups of one flow, as long as it runs. Its rounds run on one thread.
 
     `has_syncs` is false when it is known that the flow's source connector writes no offset syncs;
@@ -104,25 +104,25 @@ class CheckpointConnector:
             self._policy, make_topic_filter(config), config.source_alias, config.target_alias
         )
         self._places = CheckpointPlaces(self._flow, config, self._rules, partner_problem)
-        self._groups = FollowedGroups(self._flow, config, self._rules.topic_filter)
+        self._groups = GroupDiscovery(self._flow, config, self._rules.topic_filter)
         self.name = f"{flow.name}|{config.name}"
-        self._ticker = Ticker(self.name)
+        self._ticker = Scheduler(self.name)
         self.topic = self._policy.checkpoints_topic(config.source_alias)
         worker = with_own_offsets(flow.worker, config)
         without = {
-            self.topic: meanwhile(Feature.CHECKPOINTS, Place.CHECKPOINTS, WRITE),
+            self.topic: meanwhile(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, WRITE),
             worker.offset_storage_topic: NO_TRACE,
         }
-        self._writer = RecordWriter(config.producer, self.name, without)
-        self._complaints = Complaints(self.name)
-        self._store = OffsetStore.of(flow.worker, config)
+        self._writer = RecordProducer(config.producer, self.name, without)
+        self._complaints = WarnOnce(self.name)
+        self._store = KafkaOffsetBackingStore.of(flow.worker, config)
         self._flush_seconds = flow.worker.offset_flush_interval_ms / 1000
         own = own_writer(worker, config.producer, self.name)
         self._offsets = SourceOffsets(self._writer, self._store.topic, own)
-        self._log = CheckpointLog(self.topic, config.name, self._writer, self._offsets)
+        self._log = CheckpointTopic(self.topic, config.name, self._writer, self._offsets)
         self._admins: list[GroupAdmin] = []
-        self._loading: TopicFollower | None = None
-        self._translator: Translator | None = None
+        self._loading: LogReader | None = None
+        self._translator: OffsetTranslator | None = None
         self._has_offsets_topic = False
         self.refused = ""
         self._stopping = threading.Event()
@@ -174,7 +174,7 @@ class CheckpointConnector:
         open_admins(GroupAdmin, clients, self._config.admin_timeout_ms, self._admins)
         self._admins = [forwarded(admin, self._config) for admin in self._admins]
         self._source, self._target = self._admins
-        self._group_sync = GroupSync(self._flow, self._target)
+        self._group_sync = GroupOffsetSync(self._flow, self._target)
 
     def disconnect(self) -> None:
         """Close all connections; the only step that is needed when nothing was started."""
@@ -272,7 +272,7 @@ class CheckpointConnector:
             self._log.topic,
             self._config.checkpoints_topic_replication_factor,
             REPLICAS_KEY,
-            meanwhile(Feature.CHECKPOINTS, Place.CHECKPOINTS, CREATE),
+            meanwhile(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, CREATE),
             is_chosen=REPLICAS_KEY in self._config.settings,
             is_missing=self._log.topic in self._writer.missing,
         )
@@ -306,7 +306,7 @@ class CheckpointConnector:
         return True
 
     def _load(self) -> None:
-        follower = TopicFollower(self._config.checkpoints_reader, self._log.topic)
+        follower = LogReader(self._config.checkpoints_reader, self._log.topic)
         self._loading = follower
         try:
             self._log.load(follower.catch_up(READ_SECONDS))

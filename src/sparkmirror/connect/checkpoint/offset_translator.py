@@ -16,9 +16,9 @@ from typing import Protocol
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.mirror_configs import CheckpointConfig
-from sparkmirror.connect.storage.log_reader import TopicFollower
+from sparkmirror.connect.storage.log_reader import LogReader
 from sparkmirror.errors import DeniedError, KafkaError, MirrorError, told
-from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
+from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, meanwhile
 from sparkmirror.mirror.policy import ReplicationPolicy, flow_offset_syncs_topic
 from sparkmirror.mirror.records import OffsetSync, RecordError
 from sparkmirror.mirror.translation.offset_map import OffsetMap
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class Follower(Protocol):
-    """What a `TopicFollower` does for a translator."""
+    """What a `LogReader` does for a translator."""
 
     topic: str
     rewound: bool
@@ -45,7 +45,7 @@ class Follower(Protocol):
         """Close the connections."""
 
 
-class Translator:
+class OffsetTranslator:
     """Offsets of one flow, from upstream to downstream.
 
     `must_read_to_end`: the checkpoints of earlier runs are not known, so that only syncs read after
@@ -69,7 +69,10 @@ class Translator:
             KafkaError: of each topic that could not be read, why. The other one was.
         """
         errors: list[str] = []
-        for read, place in ((self._read_syncs, Place.SYNCS), (self._read_map, Place.OFFSET_MAP)):
+        for read, place in (
+            (self._read_syncs, ResourceKind.SYNCS),
+            (self._read_map, ResourceKind.OFFSET_MAP),
+        ):
             try:
                 read(seconds)
             except DeniedError as error:
@@ -196,9 +199,9 @@ class Translator:
 
 def make_translator(
     config: CheckpointConfig, policy: ReplicationPolicy, *, must_read_to_end: bool
-) -> Translator:
+) -> OffsetTranslator:
     """The translator of a flow, over the two topics where its source connector writes them."""
     syncs_topic = flow_offset_syncs_topic(policy, config)
-    syncs = TopicFollower(config.offset_syncs_reader, syncs_topic)
-    offset_map = TopicFollower(config.checkpoints_reader, offset_map_topic(config.source_alias))
-    return Translator(syncs, offset_map, must_read_to_end=must_read_to_end)
+    syncs = LogReader(config.offset_syncs_reader, syncs_topic)
+    offset_map = LogReader(config.checkpoints_reader, offset_map_topic(config.source_alias))
+    return OffsetTranslator(syncs, offset_map, must_read_to_end=must_read_to_end)

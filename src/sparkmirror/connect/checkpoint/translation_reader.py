@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
+from sparkmirror.connect.checkpoint.group_discovery import Committed
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.checkpoints import CommittedOffset
 from sparkmirror.types import FlowName, TopicPartition
@@ -31,10 +32,8 @@ READ_SECONDS = 60.0
 WAIT_SECONDS = 3.0
 LOOK_SECONDS = 0.2
 
-Committed = Mapping[str, Mapping[TopicPartition, CommittedOffset]]
 
-
-class Translating(Protocol):
+class MapReader(Protocol):
     """What a `Translator` does here."""
 
     def catch_up(self, seconds: float) -> None:
@@ -63,7 +62,7 @@ class TranslationReader:
         # Where maps ended, and which offset it was in vain to wait for.
         self._in_vain: dict[TopicPartition, tuple[int, int]] = {}
 
-    def read(self, translator: Translating, committed: Committed) -> None:
+    def read(self, translator: MapReader, committed: Committed) -> None:
         """Catch up with both topics, and wait until the map covers what was committed."""
         deadline = self._clock() + WAIT_SECONDS
         self._catch_up(translator)
@@ -77,7 +76,7 @@ class TranslationReader:
             self._catch_up(translator)
 
     def _untold(
-        self, translator: Translating, wanted: Mapping[TopicPartition, int]
+        self, translator: MapReader, wanted: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, tuple[int, int]]:
         """Where maps end that may soon reach further, and the offset that they should reach."""
         untold: dict[TopicPartition, tuple[int, int]] = {}
@@ -91,7 +90,7 @@ class TranslationReader:
         last_end, last_offset = self._in_vain.get(tp, (-1, -1))
         return end == last_end and offset <= last_offset
 
-    def _catch_up(self, translator: Translating) -> None:
+    def _catch_up(self, translator: MapReader) -> None:
         """What cannot be read now makes translation coarser, never wrong: go on."""
         try:
             translator.catch_up(READ_SECONDS)

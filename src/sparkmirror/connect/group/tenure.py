@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Group(Protocol):
+class LeadingGroup(Protocol):
     """What is asked of a `Membership`."""
 
     @property
@@ -17,7 +17,7 @@ class Group(Protocol):
 class Tenure:
     """Compares the group with the last look at it; for one thread."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: LeadingGroup) -> None:
         self._group = group
         self._seen: int | None = None
 

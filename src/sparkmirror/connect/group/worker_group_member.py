@@ -34,11 +34,11 @@ from sparkmirror.errors import (
 from sparkmirror.foreign_json import parse_json
 from sparkmirror.mirror.permissions import NO_CONNECTORS
 from sparkmirror.spark.link.lease import boot_clock
-from sparkmirror.wire.client.blocking_client import Call, Calls
+from sparkmirror.wire.client.blocking_client import BlockingClient, PendingRequest
 from sparkmirror.wire.group_member import (
     JOIN_EXTRA_SECONDS,
     GroupMember,
-    GroupTerms,
+    GroupSettings,
     RejoinError,
 )
 from sparkmirror.wire.net.outages import OUTAGES
@@ -61,7 +61,7 @@ NEVER = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class GroupView:
     """The group as of its last generation; `members` are the workers' URLs."""
 
     member_id: str = ""
@@ -72,7 +72,7 @@ class View:
     leads: bool = False
 
 
-class Membership:
+class WorkerGroupMember:
     """Our place in the group of workers. Its properties are for any thread."""
 
     def __init__(
@@ -102,19 +102,19 @@ class Membership:
         self._config = replace(
             client, request_timeout_ms=min(client.request_timeout_ms, session_timeout_ms)
         )
-        self._terms = GroupTerms(
+        self._terms = GroupSettings(
             group_id, PROTOCOL_TYPE, protocol, session_timeout_ms, rebalance_timeout_ms
         )
         self._heartbeat_seconds = heartbeat_interval_ms / 1000
         self._clock = clock
-        self._view = View()
+        self._view = GroupView()
         # When the last answered request was sent; when the last that was answered "all is well".
         self._heard_at = NEVER
         self._stable_at = NEVER
         # One value, so that other threads never see half of a change.
         self._lease_end = NEVER
         self._tenure = 0
-        self._told = View()
+        self._told = GroupView()
         self._callbacks: list[Callable[[], None]] = []
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"member {own_url}", daemon=True)
@@ -197,7 +197,7 @@ class Membership:
                 self._stopping.wait(REFUSED_SECONDS)
 
     def _be_member(self) -> None:
-        self._calls = Calls(self._config, self._clock, self._pulse)
+        self._calls = BlockingClient(self._config, self._clock, self._pulse)
         metadata = json.dumps({"version": 0, "url": self.own_url}).encode()
         self._member = GroupMember(self._calls, self._config.alias, self._terms, metadata)
         try:
@@ -234,10 +234,10 @@ class Membership:
         joined = self._member.end_join(call)
         if joined.leader != joined.member:
             # Somebody else leads from now on; its URL comes with the assignment.
-            self._publish(View(joined.member, joined.generation, joined.leader))
+            self._publish(GroupView(joined.member, joined.generation, joined.leader))
         return joined
 
-    def _beat_while_joining(self, join: Call) -> None:
+    def _beat_while_joining(self, join: PendingRequest) -> None:
         """A leader's lease goes on while the group waits for others, who may be dead."""
         if self._member.generation < 0:
             return
@@ -260,7 +260,7 @@ class Membership:
         url, members = _read_assignment(assignment)
         self.last_error = ""
         self._publish(
-            View(joined.member, joined.generation, joined.leader, url, members, leads=leads)
+            GroupView(joined.member, joined.generation, joined.leader, url, members, leads=leads)
         )
 
     def _assignment(self, joined: Joined) -> bytes:
@@ -291,7 +291,7 @@ class Membership:
         return True
 
     def _leave(self) -> None:
-        calls = Calls(self._config, self._clock, lambda: False)
+        calls = BlockingClient(self._config, self._clock, lambda: False)
         try:
             self._member.move_to(calls)
             self._member.leave()
@@ -320,9 +320,9 @@ class Membership:
 
     def _lose_place(self) -> None:
         self._heard_at = self._stable_at = NEVER
-        self._publish(View())
+        self._publish(GroupView())
 
-    def _publish(self, view: View) -> None:
+    def _publish(self, view: GroupView) -> None:
         self._view = view
         self._count_lease()
         self._tell()

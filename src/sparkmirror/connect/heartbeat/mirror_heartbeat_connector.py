@@ -12,20 +12,20 @@ from collections.abc import Collection
 
 from sparkmirror.config.keys.connector_keys import HEARTBEAT_KEYS
 from sparkmirror.config.mm2 import HeartbeatPair
-from sparkmirror.config.own_offsets import with_own_offsets
 from sparkmirror.connect.forwarded_admin import forwarded
-from sparkmirror.connect.scheduler import Ticker
-from sparkmirror.connect.storage.offset_backing_store import OffsetStore
-from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.connect.scheduler import Scheduler
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
+from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.connect.storage.source_offsets import SourceOffsets, own_writer
 from sparkmirror.connect.storage.topic_admin import (
     about_missing,
     ensure_internal_topic,
     noting_refusal,
 )
-from sparkmirror.connect.warn_once import Complaints
+from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import CREATE, NO_TRACE, WRITE, Feature, Place, meanwhile
+from sparkmirror.mirror.own_offsets import with_own_offsets
+from sparkmirror.mirror.permissions import CREATE, NO_TRACE, WRITE, Feature, ResourceKind, meanwhile
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.records import Heartbeat, encode_heartbeat_offset_key
 from sparkmirror.wire.admin.admin import Admin
@@ -37,7 +37,7 @@ CREATE_SECONDS = 10.0
 MOST_WAITING = 60
 
 
-class HeartbeatConnector:
+class MirrorHeartbeatConnector:
     """Emits a heartbeat at every interval, as long as it runs."""
 
     def __init__(self, pair: HeartbeatPair) -> None:
@@ -46,21 +46,21 @@ class HeartbeatConnector:
         self.name = f"{pair.name}|{config.name}"
         policy = flow_policy(config)
         self.topic = policy.heartbeats_topic()
-        self._store = OffsetStore.of(pair.worker, config)
+        self._store = KafkaOffsetBackingStore.of(pair.worker, config)
         self._flush_seconds = pair.worker.offset_flush_interval_ms / 1000
         self._offset_key = encode_heartbeat_offset_key(
             config.name, config.source_alias, config.target_alias
         )
         self._admin: Admin | None = None
-        self._ticker = Ticker(self.name)
+        self._ticker = Scheduler(self.name)
         without = {
-            self.topic: meanwhile(Feature.HEARTBEATS, Place.HEARTBEATS, WRITE),
+            self.topic: meanwhile(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, WRITE),
             self._store.topic: NO_TRACE,
         }
-        self._writer = RecordWriter(config.producer, self.name, without)
+        self._writer = RecordProducer(config.producer, self.name, without)
         own = own_writer(with_own_offsets(pair.worker, config), config.producer, self.name)
         self._offsets = SourceOffsets(self._writer, self._store.topic, own)
-        self._complaints = Complaints(self.name)
+        self._complaints = WarnOnce(self.name)
         self._has_topic = False
         self._has_offsets_topic = False
         self.refused = ""
@@ -163,7 +163,7 @@ class HeartbeatConnector:
             self.topic,
             config.heartbeats_topic_replication_factor,
             REPLICAS_KEY,
-            meanwhile(Feature.HEARTBEATS, Place.HEARTBEATS, CREATE),
+            meanwhile(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, CREATE),
             is_chosen=REPLICAS_KEY in config.settings,
             is_missing=self.topic in missing,
         )

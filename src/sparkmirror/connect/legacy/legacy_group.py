@@ -21,11 +21,11 @@ from sparkmirror.connect.checkpoint.group_plans import is_in_use
 from sparkmirror.connect.legacy.legacy_topics import fewer_partitions
 from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.runtime.flow_group import raise_together
-from sparkmirror.connect.scheduler import Ticker
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.scheduler import Scheduler
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.connect.storage.kafka_based_log import now_ms
-from sparkmirror.connect.storage.offset_backing_store import OffsetStore, StoredPosition
-from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
+from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.errors import BrokerError, KafkaError, MirrorError, TransportError
 from sparkmirror.mirror.positions.group_positions import (
     IDLE,
@@ -68,7 +68,7 @@ class LegacyGroup:
     """The group of one flow. `failure` is what the process has to end for."""
 
     def __init__(
-        self, flow: FlowConfig, source: SourceConnector, group: str, interval_ms: int
+        self, flow: FlowConfig, source: MirrorSourceConnector, group: str, interval_ms: int
     ) -> None:
         self.name = f"group {group}"
         self.failure: MirrorError | None = None
@@ -77,7 +77,7 @@ class LegacyGroup:
         self._group = group
         self._source = source
         self._interval = max(interval_ms / 1000, LEAST_SECONDS)
-        self._store = OffsetStore.of(flow.worker, flow.source)
+        self._store = KafkaOffsetBackingStore.of(flow.worker, flow.source)
         self._target_id = ""
         self._ours: set[TopicPartition] = set()
         self._seen: set[TopicPartition] = set()
@@ -85,7 +85,7 @@ class LegacyGroup:
         self._pause = FIRST_COMMIT_SECONDS
         self._next_renewal = 0.0
         self._admins: list[Admin] = []
-        self._ticker = Ticker(str(flow.name))
+        self._ticker = Scheduler(str(flow.name))
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class LegacyGroup:
         topic = self._store.topic
         errors: list[KafkaError | None] = []
         producer = ProducerConfig(worker.client)
-        writer = RecordWriter(producer, f"'{topic}'", {topic: NOT_YET})
+        writer = RecordProducer(producer, f"'{topic}'", {topic: NOT_YET})
         writer.start()
         try:
             for (at, topic_id), batch in rows.items():

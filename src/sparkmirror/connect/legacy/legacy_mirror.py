@@ -14,8 +14,8 @@ from sparkmirror.config.legacy.mirror_maker_1 import LegacyConfig
 from sparkmirror.config.mm2 import FlowConfig, MirrorMakerConfig
 from sparkmirror.connect.legacy.legacy_group import LegacyGroup
 from sparkmirror.connect.runtime.flow_group import Connectors
-from sparkmirror.connect.runtime.mirror_maker import DedicatedMirror, Member
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.runtime.mirror_maker import Member, MirrorMaker
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.positions.group_positions import group_name
 from sparkmirror.wire.admin.admin import Admin, open_admins
@@ -37,7 +37,7 @@ class LegacyConnectors(Connectors):
         return is_clean and all(group.is_committed for group in self.groups)
 
 
-class LegacyMirror(DedicatedMirror):
+class LegacyMirror(MirrorMaker):
     """The flow of one MirrorMaker 1."""
 
     def __init__(self, config: LegacyConfig, mirror: MirrorMakerConfig) -> None:
@@ -55,7 +55,7 @@ class LegacyMirror(DedicatedMirror):
 
     def make_connectors(self, members: Sequence[Member]) -> Connectors:
         flows = [member for member in members if isinstance(member, FlowConfig)]
-        sources = [SourceConnector(flow) for flow in flows]
+        sources = [MirrorSourceConnector(flow) for flow in flows]
         self._legacy_groups = [
             LegacyGroup(flow, source, self._config.group_id, self._config.commit_interval_ms)
             for flow, source in zip(flows, sources, strict=True)

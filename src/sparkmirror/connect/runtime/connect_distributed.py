@@ -13,19 +13,20 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.connector_spec import ParsedConnector, parse_connector
 from sparkmirror.config.keys.plugins import CONNECT_VERSION
 from sparkmirror.config.worker.worker_file import WorkerFile
+from sparkmirror.connect.entities import ConnectorProps
 from sparkmirror.connect.group.session_keys import SessionKeyRotation
-from sparkmirror.connect.group.worker_group_member import Membership
-from sparkmirror.connect.runtime.herder import WorkerHerder
-from sparkmirror.connect.runtime.herder_loop import Crew
+from sparkmirror.connect.group.worker_group_member import WorkerGroupMember
+from sparkmirror.connect.runtime.herder import DistributedHerder
+from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.running import Running, make_running
-from sparkmirror.connect.runtime.status_publisher import Identity
-from sparkmirror.connect.runtime.worker import SparkHost
-from sparkmirror.connect.scheduler import Ticker
+from sparkmirror.connect.runtime.status_publisher import WorkerIdentity
+from sparkmirror.connect.runtime.worker import Worker
+from sparkmirror.connect.scheduler import Scheduler
 from sparkmirror.connect.start_checks import Partners
 from sparkmirror.connect.storage.all_offsets import AllOffsets
-from sparkmirror.connect.storage.backing_stores import Settings, Stores
-from sparkmirror.connect.storage.config_backing_store import ConfigStore
-from sparkmirror.connect.storage.status_backing_store import StatusStore
+from sparkmirror.connect.storage.backing_stores import Stores
+from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingStore
+from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
 from sparkmirror.connect.storage.storage_topics import (
     configs_topic,
     offsets_topic,
@@ -45,7 +46,7 @@ KEY_CHECK_SECONDS = 0.5
 KEY_SECONDS = 1.0
 
 
-class DistributedWorker:
+class ConnectDistributed:
     """Everything of a worker but its REST server, which asks `herder`.
 
     `own_url` is how other workers and users reach that server, http://host:port/.
@@ -60,7 +61,7 @@ class DistributedWorker:
         """
         worker, group = file.worker, file.group
         self._file = file
-        self.membership = Membership(
+        self.membership = WorkerGroupMember(
             worker.client,
             group.group_id,
             session_timeout_ms=group.session_timeout_ms,
@@ -68,28 +69,28 @@ class DistributedWorker:
             rebalance_timeout_ms=group.rebalance_timeout_ms,
             own_url=own_url,
         )
-        self.configs = ConfigStore(
+        self.configs = KafkaConfigBackingStore(
             worker.client,
             configs_topic(worker),
             group_id=group.group_id,
             term=lambda: self.membership.term,
         )
         self._partners = Partners(self.configs, file)
-        self.statuses = StatusStore(worker.client, statuses_topic(worker))
-        self._spark = SparkHost(file.spark, self.membership.lend)
+        self.statuses = KafkaStatusBackingStore(worker.client, statuses_topic(worker))
+        self._spark = Worker(file.spark, self.membership.lend)
         offsets = AllOffsets(worker, _offsets(file), self._parse)
         stores = Stores(self.configs, self.statuses, offsets, self.membership)
-        self.crew = Crew(
+        self.crew = HerderLoop(
             stores,
-            Identity(urlsplit(own_url).netloc, CONNECT_VERSION),
+            WorkerIdentity(urlsplit(own_url).netloc, CONNECT_VERSION),
             self._make,
             self._spark,
             worker.task_shutdown_graceful_timeout_ms / 1000,
         )
         rotation = SessionKeyRotation(file.inter_worker, self.configs, self.crew.leads)
-        self._ticker = Ticker("worker")
+        self._ticker = Scheduler("worker")
         self._ticker.repeat("renewing the session key", KEY_CHECK_SECONDS, rotation.renew)
-        self.herder = WorkerHerder(file, stores, self.crew, _cluster_id(worker.client))
+        self.herder = DistributedHerder(file, stores, self.crew, _cluster_id(worker.client))
 
     def start(self) -> None:
         """Create and read the topics, then join the group; who leads it starts the connectors.
@@ -128,7 +129,7 @@ class DistributedWorker:
         config = self.configs.snapshot().connectors.get(name)
         return None if config is None else parse_connector(config, self._file)
 
-    def _make(self, config: Settings) -> Running:
+    def _make(self, config: ConnectorProps) -> Running:
         parsed = parse_connector(config, self._file)
         for warning in parsed.warnings:
             log.warning("%s", warning)

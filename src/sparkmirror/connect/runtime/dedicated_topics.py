@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sparkmirror.config.worker_config import WorkerConfig
-from sparkmirror.connect.scheduler import Ticker
+from sparkmirror.connect.scheduler import Scheduler
 from sparkmirror.connect.storage.storage_topics import (
     ADMIN_TIMEOUT_MS,
     StorageTopic,
@@ -18,7 +18,7 @@ from sparkmirror.connect.storage.storage_topics import (
     configs_topic,
     statuses_topic,
 )
-from sparkmirror.connect.warn_once import Complaints
+from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import ConfigError, KafkaError
 from sparkmirror.wire.admin.admin import Admin
 
@@ -37,8 +37,8 @@ class DedicatedTopics:
     def __init__(self, workers: Iterable[WorkerConfig]) -> None:
         # Several pairs may share a worker's cluster; of its two topics each is created once.
         self._workers = {(each.client.alias, each.config_storage_topic): each for each in workers}
-        self._complaints = Complaints("dedicated mode")
-        self._ticker = Ticker("dedicated mode")
+        self._complaints = WarnOnce("dedicated mode")
+        self._ticker = Scheduler("dedicated mode")
         self._ticker.repeat("creating mm2-configs and mm2-status", AGAIN_SECONDS, self.create)
 
     def connect(self) -> None:

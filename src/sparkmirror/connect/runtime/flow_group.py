@@ -21,9 +21,9 @@ from typing import Protocol
 from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.config.worker_config import WorkerConfig
 from sparkmirror.connect.group.tenure import Tenure
-from sparkmirror.connect.group.worker_group_member import Membership
-from sparkmirror.connect.runtime.worker import SparkHost
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.group.worker_group_member import WorkerGroupMember
+from sparkmirror.connect.runtime.worker import Worker
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
 from sparkmirror.mirror.permissions import NO_FLOW
 from sparkmirror.spark.task_runner import TaskRunner
@@ -53,7 +53,7 @@ class Phase(Enum):
     RUNNING = "running"
 
 
-class WorkerConnector(Protocol):
+class ThreadConnector(Protocol):
     """A connector that needs no Spark: all of its work is done by threads of this process."""
 
     name: str
@@ -82,11 +82,11 @@ class WorkerConnector(Protocol):
 class Connectors:
     """What runs for one group, from its start to its end; another start makes others."""
 
-    sources: Sequence[SourceConnector]
-    worker_side: Sequence[WorkerConnector]
+    sources: Sequence[MirrorSourceConnector]
+    worker_side: Sequence[ThreadConnector]
 
     @property
-    def all(self) -> Sequence[SourceConnector | WorkerConnector]:
+    def all(self) -> Sequence[MirrorSourceConnector | ThreadConnector]:
         return (*self.sources, *self.worker_side)
 
     def stop(self, seconds: float) -> bool:
@@ -108,7 +108,7 @@ class FlowGroup:
     """
 
     def __init__(
-        self, worker: WorkerConfig, make: Callable[[], Connectors], spark: SparkHost | None
+        self, worker: WorkerConfig, make: Callable[[], Connectors], spark: Worker | None
     ) -> None:
         """`spark`: None if this process copies nothing."""
         self.failure: MirrorError | None = None
@@ -120,7 +120,7 @@ class FlowGroup:
         self._is_used = False
         group = worker.group
         self.name = f"{group.group_id} on '{worker.client.alias}'"
-        self.member = Membership(
+        self.member = WorkerGroupMember(
             worker.client,
             group.group_id,
             session_timeout_ms=group.session_timeout_ms,
@@ -278,14 +278,14 @@ class FlowView:
         return self._group.stands_by
 
     @property
-    def _source(self) -> SourceConnector | None:
+    def _source(self) -> MirrorSourceConnector | None:
         if self.stands_by:
             return None
         sources = self._group.connectors.sources
         return next((each for each in sources if each.flow is self.flow), None)
 
 
-def connect_all(connectors: Sequence[SourceConnector | WorkerConnector]) -> None:
+def connect_all(connectors: Sequence[MirrorSourceConnector | ThreadConnector]) -> None:
     """Connect them side by side.
 
     Raises:
@@ -316,7 +316,7 @@ def raise_together(errors: Sequence[MirrorError]) -> None:
 
 
 def _connect(
-    connector: SourceConnector | WorkerConnector, at: int, results: dict[int, MirrorError]
+    connector: MirrorSourceConnector | ThreadConnector, at: int, results: dict[int, MirrorError]
 ) -> None:
     try:
         connector.connect()

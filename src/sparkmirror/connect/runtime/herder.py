@@ -27,8 +27,10 @@ from sparkmirror.config.keys.plugins import (
 from sparkmirror.config.validation.connector_validation import error_summary, validate_connector
 from sparkmirror.config.validation.definitions import plugin_definitions
 from sparkmirror.config.worker.worker_file import WorkerFile
+from sparkmirror.connect import entities
 from sparkmirror.connect.entities import (
     ConnectorInfo,
+    ConnectorProps,
     ConnectorStatus,
     Json,
     LoggerLevel,
@@ -40,24 +42,16 @@ from sparkmirror.connect.entities import (
     TaskStatus,
 )
 from sparkmirror.connect.runtime.connector_offsets import check_offsets
-from sparkmirror.connect.runtime.herder_loop import Crew
+from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.loggers import WorkerLoggers
 from sparkmirror.connect.runtime.restart_plan import RestartPlan
-from sparkmirror.connect.runtime.worker_connector import Restart
+from sparkmirror.connect.runtime.worker_connector import PendingRestart
 from sparkmirror.connect.start_checks import validate_on_worker
-from sparkmirror.connect.storage.backing_stores import Settings, Stored, Stores
+from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
 from sparkmirror.wire.produce.transactional_writer import FencedError
 
 log = logging.getLogger(__name__)
 
-COMMIT = "26b251a451ce941d"
-HEALTHY = "Worker has completed startup and is ready to handle requests."
-STARTING = "Worker is still starting up."
-UNHEALTHY = "Worker was unable to handle this request and may be unable to handle other requests."
-# Connect's own words, where they tell which of its classes refused.
-BAD_REQUEST = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException"
-CONNECT_EXCEPTION = "org.apache.kafka.connect.errors.ConnectException"
-CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 # What a connector may take to do as it is told, before a request that waits for it gives up.
 WAIT_SECONDS = 60.0
 KEEPER_SECONDS = 5.0
@@ -66,14 +60,14 @@ LOOK_SECONDS = 0.05
 LATE_SECONDS = 30.0
 
 
-class WorkerHerder:
+class DistributedHerder:
     """One worker of a cluster; for any thread. It is `Herder` of answers.py."""
 
     def __init__(
         self,
         worker: WorkerFile,
         stores: Stores,
-        crew: Crew,
+        crew: HerderLoop,
         cluster_id: str = "",
     ) -> None:
         self._worker = worker
@@ -101,15 +95,15 @@ class WorkerHerder:
 
     def root(self) -> Json:
         version, cluster = CONNECT_VERSION, self._cluster_id
-        return {"version": version, "commit": COMMIT, "kafka_cluster_id": cluster}
+        return {"version": version, "commit": entities.COMMIT, "kafka_cluster_id": cluster}
 
     def health(self) -> tuple[str, str]:
         self._has_joined = self._has_joined or bool(self._group.leader_url)
         if not self._is_started or not self._has_joined:
-            return "starting", STARTING
+            return "starting", entities.STARTING
         if self._crew.problem or time.monotonic() - self._crew.last_turn > LATE_SECONDS:
-            return "unhealthy", UNHEALTHY
-        return "healthy", HEALTHY
+            return "unhealthy", entities.UNHEALTHY
+        return "healthy", entities.HEALTHY
 
     def plugins(self, *, connectors_only: bool) -> Sequence[Json]:
         return plugins(connectors_only=connectors_only)
@@ -120,13 +114,13 @@ class WorkerHerder:
         except UnknownPlugin as error:
             raise RequestError(404, str(error)) from error
 
-    def validate(self, plugin: str, config: Settings) -> Json:
+    def validate(self, plugin: str, config: ConnectorProps) -> Json:
         try:
             return validate_on_worker(plugin, config, self._worker, self._configs)
         except WrongPlugin as error:
             raise RequestError(400, str(error)) from error
         except UnusableConnector as error:
-            raise RequestError(500, f"{BAD_REQUEST}: {error}") from error
+            raise RequestError(500, f"{entities.BAD_REQUEST}: {error}") from error
 
     # -- reads -------------------------------------------------------------------------------------
 
@@ -177,7 +171,7 @@ class WorkerHerder:
     # -- settings ----------------------------------------------------------------------------------
 
     def create(
-        self, name: str, config: Settings, initial_state: TargetState | None
+        self, name: str, config: ConnectorProps, initial_state: TargetState | None
     ) -> ConnectorInfo:
         self._check_config(config)
         with self._writing, self._leading():
@@ -185,13 +179,13 @@ class WorkerHerder:
                 raise RequestError(409, f"Connector {name} already exists")
             return self._put(name, config, initial_state)
 
-    def put_config(self, name: str, config: Settings) -> tuple[bool, ConnectorInfo]:
+    def put_config(self, name: str, config: ConnectorProps) -> tuple[bool, ConnectorInfo]:
         self._check_config(config)
         with self._writing, self._leading():
             is_new = name not in self._configs.snapshot().connectors
             return is_new, self._put(name, config)
 
-    def patch_config(self, name: str, patch: Settings) -> ConnectorInfo:
+    def patch_config(self, name: str, patch: ConnectorProps) -> ConnectorInfo:
         with self._writing, self._leading():
             config = {**self.connector_info(name).config, **patch}
             left = {key: value for key, value in config.items() if value is not None}
@@ -205,18 +199,20 @@ class WorkerHerder:
             self._configs.delete_connector(name)
         self._crew.wake()
 
-    def _put(self, name: str, config: Settings, state: TargetState | None = None) -> ConnectorInfo:
+    def _put(
+        self, name: str, config: ConnectorProps, state: TargetState | None = None
+    ) -> ConnectorInfo:
         """What is answered has the tasks that there are now; new ones come later."""
         tasks = self._configs.snapshot().tasks.get(name, ())
         self._configs.put_connector(name, config, state)
         self._crew.wake()
         return ConnectorInfo(name, config, len(tasks))
 
-    def _check_config(self, config: Settings) -> None:
+    def _check_config(self, config: ConnectorProps) -> None:
         try:
             infos = validate_connector(None, config, self._worker)
         except UnknownConnectorClass as error:
-            raise RequestError(400, f"{CONNECT_EXCEPTION}: {error}") from error
+            raise RequestError(400, f"{entities.CONNECT_EXCEPTION}: {error}") from error
         except UnusableConnector as error:
             raise RequestError(400, str(error)) from error
         if (refused := error_summary(infos)) is not None:
@@ -238,7 +234,7 @@ class WorkerHerder:
         self._check_leads()
         self._check_known(name, f"Unknown connector: {name}")
         if not include_tasks and not only_failed:
-            self._restart_now(name, Restart(connector=True))
+            self._restart_now(name, PendingRestart(connector=True))
             return None
         plan = self._plan(name, include_tasks, only_failed)
         if plan is None:
@@ -252,22 +248,22 @@ class WorkerHerder:
         self._check_known(name, f"Unknown connector: {name}")
         if task >= len(self._configs.snapshot().tasks.get(name, ())):
             raise RequestError(404, f"Unknown task: {name}-{task}")
-        self._restart_now(name, Restart(connector=False, tasks=frozenset({task})))
+        self._restart_now(name, PendingRestart(connector=False, tasks=frozenset({task})))
 
-    def _restart_now(self, name: str, restart: Restart) -> None:
+    def _restart_now(self, name: str, restart: PendingRestart) -> None:
         """Nobody may look after it yet: it was created a moment ago, maybe in place of another."""
         if not _becomes_true(lambda: self._is_tried(name, restart), KEEPER_SECONDS):
-            raise RequestError(409, CONFLICT)
+            raise RequestError(409, entities.CONFLICT)
         if restart.error:
             raise RequestError(500, f"Failed to start connector: {name}: {restart.error}")
 
-    def _is_tried(self, name: str, restart: Restart) -> bool:
+    def _is_tried(self, name: str, restart: PendingRestart) -> bool:
         restart.is_missed = False
         restart.done.clear()
         if not self._crew.restart(name, restart):
             return False
         if not restart.done.wait(WAIT_SECONDS):
-            raise RequestError(409, CONFLICT)
+            raise RequestError(409, entities.CONFLICT)
         if restart.is_missed:
             self._check_known(name, f"Unknown connector: {name}")
         return not restart.is_missed
@@ -283,7 +279,7 @@ class WorkerHerder:
         """Somebody's request to restart came by the config topic."""
         plan = self._plan(name, include_tasks, only_failed)
         if plan is not None and self._crew.leads():
-            self._crew.restart(name, Restart(plan.has_connector, plan.tasks))
+            self._crew.restart(name, PendingRestart(plan.has_connector, plan.tasks))
 
     # -- topics and offsets ------------------------------------------------------------------------
 
@@ -362,7 +358,7 @@ class WorkerHerder:
         try:
             yield
         except FencedError as error:  # another worker leads by now
-            raise RequestError(409, CONFLICT) from error
+            raise RequestError(409, entities.CONFLICT) from error
 
     def _check_leads(self) -> None:
         if not self._crew.leads():
@@ -377,13 +373,13 @@ def _not_found(name: str) -> RequestError:
     return RequestError(404, f"Connector {name} not found")
 
 
-def _task(at: int, stored: Stored) -> TaskStatus:
+def _task(at: int, stored: StoredStatus) -> TaskStatus:
     return TaskStatus(
         at, State(stored.state), stored.worker_id, stored.trace or "", stored.version or ""
     )
 
 
-def _kind(config: Settings) -> str:
+def _kind(config: ConnectorProps) -> str:
     """Of connectors that genuine workers have left in the topic, some are none of ours."""
     try:
         return KINDS[require_class(config).rpartition(".")[2]]

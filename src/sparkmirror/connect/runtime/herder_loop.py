@@ -11,13 +11,18 @@ import threading
 import time
 from collections.abc import Callable
 
-from sparkmirror.connect.entities import TargetState
+from sparkmirror.connect.entities import ConnectorProps, TargetState
 from sparkmirror.connect.group.tenure import Tenure
 from sparkmirror.connect.runtime.running import Running, RunningSource
-from sparkmirror.connect.runtime.status_publisher import Identity, Publisher
-from sparkmirror.connect.runtime.worker import SparkHost
-from sparkmirror.connect.runtime.worker_connector import ConnectorKeeper, Desired, Restart
-from sparkmirror.connect.storage.backing_stores import Settings, Snapshot, Stores
+from sparkmirror.connect.runtime.status_publisher import StatusPublisher, WorkerIdentity
+from sparkmirror.connect.runtime.worker import Worker
+from sparkmirror.connect.runtime.worker_connector import (
+    ConnectorTarget,
+    PendingRestart,
+    WorkerConnector,
+)
+from sparkmirror.connect.storage.backing_stores import Stores
+from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
@@ -28,7 +33,7 @@ SLOT_SECONDS = 1.0
 STARTING_SECONDS = 1.0
 
 
-class Crew:
+class HerderLoop:
     """Keepers by name of their connector.
 
     `problem` says why this worker must end: Spark is gone, and nothing here can bring it back.
@@ -37,9 +42,9 @@ class Crew:
     def __init__(
         self,
         stores: Stores,
-        identity: Identity,
-        make: Callable[[Settings], Running],
-        spark: SparkHost,
+        identity: WorkerIdentity,
+        make: Callable[[ConnectorProps], Running],
+        spark: Worker,
         stop_seconds: float = 5.0,
     ) -> None:
         self.problem = ""
@@ -53,8 +58,8 @@ class Crew:
         self._stop_seconds = stop_seconds
         self._tenure = Tenure(stores.group)
         self._lock = threading.Lock()
-        self._keepers: dict[str, ConnectorKeeper] = {}
-        self._leaving: list[ConnectorKeeper] = []
+        self._keepers: dict[str, WorkerConnector] = {}
+        self._leaving: list[WorkerConnector] = []
         self._has_claimed = False
         # The last error of a turn, so that it is logged once.
         self._said = ""
@@ -95,7 +100,7 @@ class Crew:
         """Whether this worker leads, and nobody else can."""
         return self._tenure.leads()
 
-    def keeper(self, name: str) -> ConnectorKeeper | None:
+    def keeper(self, name: str) -> WorkerConnector | None:
         """Who keeps the connector `name` here."""
         with self._lock:
             return self._keepers.get(name)
@@ -106,7 +111,7 @@ class Crew:
             found = {name: keeper.running for name, keeper in self._keepers.items()}
         return {name: running for name, running in found.items() if running is not None}
 
-    def restart(self, name: str, restart: Restart) -> bool:
+    def restart(self, name: str, restart: PendingRestart) -> bool:
         """Restart what it names; False when the connector is not kept here, or not yet."""
         keeper = self.keeper(name)
         return keeper is not None and keeper.restart(restart)
@@ -149,16 +154,16 @@ class Crew:
             self._has_claimed = True
             log.info("this worker leads, and runs the connectors")
 
-    def _apply(self, snapshot: Snapshot) -> None:
+    def _apply(self, snapshot: ConfigSnapshot) -> None:
         for name in self._keepers.keys() - snapshot.connectors.keys():
             if not self._keepers[name].want(None):
                 with self._lock:
                     del self._keepers[name]
         for name, config in snapshot.connectors.items():
             state = _target_state(snapshot.target_states.get(name))
-            self._want(name, Desired(config, state, snapshot.tasks.get(name, ())))
+            self._want(name, ConnectorTarget(config, state, snapshot.tasks.get(name, ())))
 
-    def _want(self, name: str, desired: Desired) -> None:
+    def _want(self, name: str, desired: ConnectorTarget) -> None:
         keeper = self._keepers.get(name)
         if keeper is not None and keeper.want(desired):
             return
@@ -168,9 +173,9 @@ class Crew:
             self._keepers[name] = keeper
         keeper.start()
 
-    def _new_keeper(self, name: str) -> ConnectorKeeper:
-        publisher = Publisher(name, self._stores, self._identity)
-        return ConnectorKeeper(name, self._make, publisher, self.leads, self._stop_seconds)
+    def _new_keeper(self, name: str) -> WorkerConnector:
+        publisher = StatusPublisher(name, self._stores, self._identity)
+        return WorkerConnector(name, self._make, publisher, self.leads, self._stop_seconds)
 
     def _step_down(self, why: str) -> None:
         self._has_claimed = False

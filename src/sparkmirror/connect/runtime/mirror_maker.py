@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, MirrorMakerConfig
 from sparkmirror.connect.background import Background
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.runtime.dedicated_topics import DedicatedTopics
 from sparkmirror.connect.runtime.flow_group import (
     LEAVE_SECONDS,
@@ -24,32 +24,32 @@ from sparkmirror.connect.runtime.flow_group import (
     FlowGroup,
     FlowView,
     Phase,
-    WorkerConnector,
+    ThreadConnector,
     connect_all,
 )
-from sparkmirror.connect.runtime.worker import SparkHost
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.runtime.worker import Worker
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.connect.source.start_report import refuse_fresh_starts
 from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
 
 
-class DedicatedMirror:
+class MirrorMaker:
     """The flows of one file, each with its checkpoints, and the heartbeats of all pairs."""
 
     def __init__(self, config: MirrorMakerConfig, *, resume_only: bool = False) -> None:
         """`resume_only`: start nothing unless every partition has a position to resume at."""
         tasks = sum(flow.source.tasks_max for flow in config.flows)
         self._resume_only = resume_only
-        self._spark = SparkHost(config.spark, slots=tasks)
+        self._spark = Worker(config.spark, slots=tasks)
         self._groups = self._make_groups(config)
         self.flows = [FlowView(flow, self._groups[_group_key(flow)]) for flow in config.flows]
         self._is_started = False
         self._has_told = False
 
     @property
-    def worker_connectors(self) -> Sequence[WorkerConnector]:
+    def worker_connectors(self) -> Sequence[ThreadConnector]:
         """Those that have no tasks: checkpoints and heartbeats, of the flows that run here."""
         return [each for group in self._groups.values() for each in group.connectors.worker_side]
 
@@ -121,7 +121,7 @@ class DedicatedMirror:
         needed = self._spark if config.flows else None
         return {key: self._make_group(rows, needed) for key, rows in members.items()}
 
-    def _make_group(self, members: Sequence[Member], spark: SparkHost | None) -> FlowGroup:
+    def _make_group(self, members: Sequence[Member], spark: Worker | None) -> FlowGroup:
         return FlowGroup(members[0].worker, lambda: self.make_connectors(members), spark)
 
     def _connect(self) -> None:
@@ -156,10 +156,11 @@ def make_connectors(members: Sequence[Member]) -> Connectors:
     flows = [member for member in members if isinstance(member, FlowConfig)]
     pairs = [member for member in members if isinstance(member, HeartbeatPair)]
     checkpoints = [
-        CheckpointConnector(flow, has_syncs=flow.source.emit_offset_syncs_enabled) for flow in flows
+        MirrorCheckpointConnector(flow, has_syncs=flow.source.emit_offset_syncs_enabled)
+        for flow in flows
     ]
-    heartbeats = [HeartbeatConnector(pair) for pair in pairs]
+    heartbeats = [MirrorHeartbeatConnector(pair) for pair in pairs]
     topics = DedicatedTopics([member.worker for member in members])
     return Connectors(
-        [SourceConnector(flow) for flow in flows], [*checkpoints, *heartbeats, topics]
+        [MirrorSourceConnector(flow) for flow in flows], [*checkpoints, *heartbeats, topics]
     )

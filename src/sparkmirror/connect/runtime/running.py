@@ -14,26 +14,26 @@ from sparkmirror.config.connector_spec import ConnectorConfig, ParsedConnector
 from sparkmirror.config.mirror_configs import CheckpointConfig, HeartbeatConfig, SourceConfig
 from sparkmirror.config.mm2 import HeartbeatPair
 from sparkmirror.config.worker_config import WorkerConfig
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import CheckpointConnector
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
 from sparkmirror.connect.entities import DEGRADED, State
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import HeartbeatConnector
-from sparkmirror.connect.runtime.worker import SparkHost
-from sparkmirror.connect.source.mirror_source_connector import SourceConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.runtime.worker import Worker
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.mirror.task_configs import TaskSettings, checkpoint_tasks, source_tasks
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
 from sparkmirror.types import FlowName
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class StateAndTrace:
     """The state of a connector or of a task, and why it is in it."""
 
     state: State
     trace: str = ""
 
 
-RUNNING = View(State.RUNNING)
-C = TypeVar("C", bound=CheckpointConnector | HeartbeatConnector)
+RUNNING = StateAndTrace(State.RUNNING)
+C = TypeVar("C", bound=MirrorCheckpointConnector | MirrorHeartbeatConnector)
 
 
 class Running(Protocol):
@@ -64,7 +64,7 @@ class Running(Protocol):
     def tasks(self) -> Sequence[TaskSettings] | None:
         """What each task has of its own; None while it is not known which tasks there will be."""
 
-    def view(self, task: int) -> View:
+    def view(self, task: int) -> StateAndTrace:
         """How a task is."""
 
     def restart(self) -> None:
@@ -81,7 +81,7 @@ ProblemOf = Callable[[ConnectorConfig], str]
 
 
 def make_running(
-    parsed: ParsedConnector, spark: SparkHost, problem_of: ProblemOf = lambda _: ""
+    parsed: ParsedConnector, spark: Worker, problem_of: ProblemOf = lambda _: ""
 ) -> Running:
     """The connector that `parsed` describes, not started yet.
 
@@ -97,7 +97,7 @@ def make_running(
 
 @dataclass(frozen=True, slots=True)
 class _SourceFlow:
-    """What a SourceConnector is told of its flow."""
+    """What a MirrorSourceConnector is told of its flow."""
 
     name: FlowName
     worker: WorkerConfig
@@ -107,7 +107,7 @@ class _SourceFlow:
 
 @dataclass(frozen=True, slots=True)
 class _CheckpointFlow:
-    """What a CheckpointConnector is told of its flow."""
+    """What a MirrorCheckpointConnector is told of its flow."""
 
     name: FlowName
     worker: WorkerConfig
@@ -120,9 +120,11 @@ class RunningSource:
     task_class = "MirrorSourceTask"
     has_own_tasks = True
 
-    def __init__(self, parsed: ParsedConnector, config: SourceConfig, spark: SparkHost) -> None:
+    def __init__(self, parsed: ParsedConnector, config: SourceConfig, spark: Worker) -> None:
         props = dict(parsed.worker_props)
-        self._connector = SourceConnector(_SourceFlow(parsed.flow, parsed.worker, config, props))
+        self._connector = MirrorSourceConnector(
+            _SourceFlow(parsed.flow, parsed.worker, config, props)
+        )
         self._elsewhere = parsed.elsewhere
         self._is_enabled = config.enabled
         self._spark = spark
@@ -152,9 +154,9 @@ class RunningSource:
     def tasks(self) -> Sequence[TaskSettings] | None:
         return source_tasks(self._connector.assignment) if self._is_started else None
 
-    def view(self, task: int) -> View:
+    def view(self, task: int) -> StateAndTrace:
         runner = self._runner(task)
-        return View(State.UNASSIGNED) if runner is None else _view_of(runner)
+        return StateAndTrace(State.UNASSIGNED) if runner is None else _view_of(runner)
 
     def restart(self) -> None:
         if self._is_enabled:
@@ -172,7 +174,7 @@ class RunningSource:
         return found
 
     @property
-    def connector(self) -> SourceConnector:
+    def connector(self) -> MirrorSourceConnector:
         """For what is shown of the flow."""
         return self._connector
 
@@ -191,15 +193,15 @@ class RunningSource:
         return runners[task] if task < len(runners) else None
 
 
-def _view_of(runner: TaskRunner) -> View:
+def _view_of(runner: TaskRunner) -> StateAndTrace:
     """A task that waits for its next attempt has failed, until that one runs."""
     state, trace = runner.state, runner.trace
     if state is TaskState.RUNNING:
         return RUNNING
     if trace:
         reason = reason_of(trace)
-        return View(State.FAILED, trace if trace == reason else f"{reason}\n{trace}")
-    return View(State.UNASSIGNED)
+        return StateAndTrace(State.FAILED, trace if trace == reason else f"{reason}\n{trace}")
+    return StateAndTrace(State.UNASSIGNED)
 
 
 class _Threads(Generic[C]):
@@ -229,10 +231,10 @@ class _Threads(Generic[C]):
     def join(self, seconds: float) -> bool:
         return self._connector.join(seconds)
 
-    def view(self, task: int) -> View:
+    def view(self, task: int) -> StateAndTrace:
         del task
         blocked = self._connector.blocked
-        return View(State.FAILED, blocked) if blocked else RUNNING
+        return StateAndTrace(State.FAILED, blocked) if blocked else RUNNING
 
     def restart_task(self, task: int) -> None:
         """It begins anew with the whole."""
@@ -241,7 +243,7 @@ class _Threads(Generic[C]):
         return self._topics.take(self._connector.topic, self._connector.records)
 
 
-class RunningCheckpoint(_Threads[CheckpointConnector]):
+class RunningCheckpoint(_Threads[MirrorCheckpointConnector]):
     """One thread follows all groups; its tasks are those that MirrorMaker 2 would have."""
 
     task_class = "MirrorCheckpointTask"
@@ -250,7 +252,7 @@ class RunningCheckpoint(_Threads[CheckpointConnector]):
         self, parsed: ParsedConnector, config: CheckpointConfig, problem: Callable[[], str]
     ) -> None:
         flow = _CheckpointFlow(parsed.flow, parsed.worker, config)
-        super().__init__(CheckpointConnector(flow, partner_problem=problem), parsed.elsewhere)
+        super().__init__(MirrorCheckpointConnector(flow, partner_problem=problem), parsed.elsewhere)
         self._tasks_max = config.tasks_max
 
     def tasks(self) -> Sequence[TaskSettings] | None:
@@ -264,14 +266,14 @@ class RunningCheckpoint(_Threads[CheckpointConnector]):
         self._connector.refresh_soon()
 
 
-class RunningHeartbeat(_Threads[HeartbeatConnector]):
+class RunningHeartbeat(_Threads[MirrorHeartbeatConnector]):
     """One task, or none when heartbeats are off."""
 
     task_class = "MirrorHeartbeatTask"
 
     def __init__(self, parsed: ParsedConnector, config: HeartbeatConfig) -> None:
         pair = HeartbeatPair(parsed.flow, parsed.worker, config)
-        super().__init__(HeartbeatConnector(pair), parsed.elsewhere)
+        super().__init__(MirrorHeartbeatConnector(pair), parsed.elsewhere)
 
     def tasks(self) -> Sequence[TaskSettings] | None:
         return [{}] if self._connector.is_enabled else []

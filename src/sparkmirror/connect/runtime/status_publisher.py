@@ -11,29 +11,29 @@ from dataclasses import dataclass
 
 from sparkmirror.config.masking import mask
 from sparkmirror.connect.entities import State
-from sparkmirror.connect.runtime.running import View
-from sparkmirror.connect.storage.backing_stores import Stored, Stores
+from sparkmirror.connect.runtime.running import StateAndTrace
+from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
 
 # A status that is not in the topic after so long was overwritten by somebody: it is written again.
 REPEAT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class WorkerIdentity:
     """Who writes: `worker_id` is host:port of this worker's REST API."""
 
     worker_id: str
     version: str
 
 
-class Publisher:
+class StatusPublisher:
     """Of one connector. What it has written is remembered: reading it back takes a moment."""
 
     def __init__(
         self,
         name: str,
         stores: Stores,
-        identity: Identity,
+        identity: WorkerIdentity,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
@@ -43,12 +43,12 @@ class Publisher:
         self._identity = identity
         self._clock = clock
         # Of the connector (None) and of each task: what was written last, and when.
-        self._said: dict[int | None, tuple[View, float]] = {}
+        self._said: dict[int | None, tuple[StateAndTrace, float]] = {}
         self._tasks: list[dict[str, str]] | None = None
 
     def take_over(self) -> None:
         """Nobody runs what another worker has left behind, until it runs here."""
-        nobody = View(State.UNASSIGNED)
+        nobody = StateAndTrace(State.UNASSIGNED)
         stored = self._statuses.connector(self._name)
         if self._is_left_behind(stored):
             self._say(None, nobody, stored)
@@ -56,7 +56,7 @@ class Publisher:
             if self._is_left_behind(task):
                 self._say(at, nobody, task)
 
-    def show(self, connector: View | None, tasks: Sequence[View]) -> None:
+    def show(self, connector: StateAndTrace | None, tasks: Sequence[StateAndTrace]) -> None:
         """The states as they are now; None: nothing to say of the connector itself."""
         if connector is not None:
             self._say(None, connector, self._statuses.connector(self._name))
@@ -95,28 +95,28 @@ class Publisher:
         self._tasks = None
         self._statuses.forget(self._name)
 
-    def _say(self, at: int | None, view: View, stored: Stored | None) -> None:
+    def _say(self, at: int | None, view: StateAndTrace, stored: StoredStatus | None) -> None:
         last, when = self._said.get(at, (None, 0.0))
         is_lost = not self._is_stored(view, stored) and self._clock() - when > REPEAT_SECONDS
         if view != last or is_lost:
             self._put(at, view)
             self._said[at] = view, self._clock()
 
-    def _is_left_behind(self, stored: Stored | None) -> bool:
+    def _is_left_behind(self, stored: StoredStatus | None) -> bool:
         return (
             stored is not None
             and stored.worker_id != self._identity.worker_id
             and stored.state in (State.RUNNING, State.FAILED, State.RESTARTING)
         )
 
-    def _is_stored(self, view: View, stored: Stored | None) -> bool:
+    def _is_stored(self, view: StateAndTrace, stored: StoredStatus | None) -> bool:
         return (
             stored is not None
             and stored.state == view.state
             and stored.worker_id == self._identity.worker_id
         )
 
-    def _put(self, at: int | None, view: View) -> None:
+    def _put(self, at: int | None, view: StateAndTrace) -> None:
         who, generation = self._identity, self._group.generation
         trace = mask(view.trace)
         details = (str(view.state), who.worker_id, generation, trace, who.version)
@@ -127,7 +127,7 @@ class Publisher:
 
     def _forget_task(self, at: int, *, is_stored: bool) -> None:
         """Once told, and again when it is still there after a while."""
-        gone = View(State.STOPPED)
+        gone = StateAndTrace(State.STOPPED)
         last, when = self._said.get(at, (None, 0.0))
         if last == gone and not (is_stored and self._clock() - when > REPEAT_SECONDS):
             return

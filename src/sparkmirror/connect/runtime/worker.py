@@ -24,7 +24,7 @@ SLOTS = 256
 Started = tuple[SparkEngine, LinkServer]
 
 
-class SparkHost:
+class Worker:
     """Spark and the control link of its tasks; for any thread."""
 
     def __init__(

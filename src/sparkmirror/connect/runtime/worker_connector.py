@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 
 from sparkmirror.config.keys.plugins import UnusableConnector
 from sparkmirror.config.masking import forget_owner, mask, owned_by
-from sparkmirror.connect.entities import State, TargetState
-from sparkmirror.connect.runtime.running import Running, View, stop_now
-from sparkmirror.connect.runtime.status_publisher import Publisher
-from sparkmirror.connect.storage.backing_stores import Settings
+from sparkmirror.connect.entities import ConnectorProps, State, TargetState
+from sparkmirror.connect.runtime.running import Running, StateAndTrace, stop_now
+from sparkmirror.connect.runtime.status_publisher import StatusPublisher
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 from sparkmirror.mirror.task_configs import complete_settings
 
@@ -36,16 +35,16 @@ ASKED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Desired:
+class ConnectorTarget:
     """What the config topic says of a connector; `tasks` are the settings of its tasks."""
 
-    config: Settings
+    config: ConnectorProps
     state: TargetState
     tasks: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass(slots=True, eq=False)
-class Restart:
+class PendingRestart:
     """Somebody asked for a restart; `done` is set when it was tried, `error` says how it failed.
 
     `is_missed`: it was not tried, for whom it met had ended; another of its name may be there.
@@ -63,14 +62,14 @@ class Restart:
         return ", ".join(parts) or "nothing"
 
 
-class ConnectorKeeper:
+class WorkerConnector:
     """One connector. `make` parses the settings; `leads` tells whether this worker still leads."""
 
     def __init__(
         self,
         name: str,
-        make: Callable[[Settings], Running],
-        publisher: Publisher,
+        make: Callable[[ConnectorProps], Running],
+        publisher: StatusPublisher,
         leads: Callable[[], bool],
         stop_seconds: float,
     ) -> None:
@@ -81,15 +80,15 @@ class ConnectorKeeper:
         self._leads = leads
         self._stop_seconds = stop_seconds
         self._lock = threading.Lock()
-        self._desired: Desired | None = None
-        self._restarts: list[Restart] = []
+        self._desired: ConnectorTarget | None = None
+        self._restarts: list[PendingRestart] = []
         self._is_leaving = False
         self._has_ended = False
         self._is_active = False
         self._is_starting = False
         self._wake = threading.Event()
-        self._seen: Desired | None = None
-        self._config: Settings | None = None
+        self._seen: ConnectorTarget | None = None
+        self._config: ConnectorProps | None = None
         self._failure = ""
         self._retry_at = 0.0
         self._backoff = FIRST_BACKOFF_SECONDS
@@ -101,7 +100,7 @@ class ConnectorKeeper:
         """Start the thread; `want` comes first."""
         self._thread.start()
 
-    def want(self, desired: Desired | None) -> bool:
+    def want(self, desired: ConnectorTarget | None) -> bool:
         """What it shall be from now on, None: gone; False when the thread has ended already."""
         with self._lock:
             if self._has_ended:
@@ -111,7 +110,7 @@ class ConnectorKeeper:
                 self._wake.set()
             return True
 
-    def restart(self, restart: Restart) -> bool:
+    def restart(self, restart: PendingRestart) -> bool:
         """Restart what it names, soon; False when the thread has ended already."""
         with self._lock:
             if self._has_ended:
@@ -187,7 +186,7 @@ class ConnectorKeeper:
         self._tell(lambda: self._publish(desired))
         return True
 
-    def _say_change(self, desired: Desired) -> None:
+    def _say_change(self, desired: ConnectorTarget) -> None:
         """What a user asked for leaves a trace in the log; of settings the names, no values."""
         seen = self._seen
         if desired.state is not (TargetState.STARTED if seen is None else seen.state):
@@ -197,7 +196,7 @@ class ConnectorKeeper:
             changed = [key for key in keys if seen.config.get(key) != desired.config.get(key)]
             log.info("connector %s: settings changed: %s", self.name, ", ".join(sorted(changed)))
 
-    def _bring(self, desired: Desired, restarts: Sequence[Restart]) -> None:
+    def _bring(self, desired: ConnectorTarget, restarts: Sequence[PendingRestart]) -> None:
         if desired.config != self._config:
             self._forgive()
         if self._must_halt(desired, restarts):
@@ -210,7 +209,7 @@ class ConnectorKeeper:
         if self.running is None and time.monotonic() >= self._retry_at:
             self._start(desired)
 
-    def _must_halt(self, desired: Desired, restarts: Sequence[Restart]) -> bool:
+    def _must_halt(self, desired: ConnectorTarget, restarts: Sequence[PendingRestart]) -> bool:
         running = self.running
         if running is None:
             return False
@@ -219,7 +218,7 @@ class ConnectorKeeper:
         # Tasks that are no Spark tasks begin anew with the whole.
         return not running.has_own_tasks and any(restart.tasks for restart in restarts)
 
-    def _restart_parts(self, restarts: Sequence[Restart]) -> None:
+    def _restart_parts(self, restarts: Sequence[PendingRestart]) -> None:
         running = self.running
         for restart in restarts:
             log.info("connector %s: restart of %s", self.name, restart)
@@ -231,7 +230,7 @@ class ConnectorKeeper:
             if restart.connector:
                 _refresh(running, restart)
 
-    def _start(self, desired: Desired) -> None:
+    def _start(self, desired: ConnectorTarget) -> None:
         self._config = desired.config
         with owned_by(self):
             running = self._make(desired.config)
@@ -279,20 +278,20 @@ class ConnectorKeeper:
         self._backoff = FIRST_BACKOFF_SECONDS
 
     @staticmethod
-    def _answer(restarts: Sequence[Restart], failure: str) -> None:
+    def _answer(restarts: Sequence[PendingRestart], failure: str) -> None:
         for restart in restarts:
             restart.error = restart.error or failure
             restart.done.set()
 
     @staticmethod
-    def _miss(restarts: Sequence[Restart]) -> None:
+    def _miss(restarts: Sequence[PendingRestart]) -> None:
         for restart in restarts:
             restart.is_missed = True
             restart.done.set()
 
     # -- what others see ---------------------------------------------------------------------------
 
-    def _publish(self, desired: Desired) -> None:
+    def _publish(self, desired: ConnectorTarget) -> None:
         self._publish_tasks(desired)
         self._publisher.show(self._view(desired), self._task_views(desired))
         if self.running is not None:
@@ -310,12 +309,12 @@ class ConnectorKeeper:
             return True
         return False
 
-    def _publish_tasks(self, desired: Desired) -> None:
+    def _publish_tasks(self, desired: ConnectorTarget) -> None:
         tasks = self._tasks(desired)
         if tasks is not None and self._leads():
             self._publisher.put_tasks(tasks, desired.tasks)
 
-    def _tasks(self, desired: Desired) -> list[dict[str, str]] | None:
+    def _tasks(self, desired: ConnectorTarget) -> list[dict[str, str]] | None:
         """The settings of all tasks; None: those that are stored stay."""
         if desired.state is TargetState.STOPPED:
             return []
@@ -325,25 +324,29 @@ class ConnectorKeeper:
             return None
         return [complete_settings(desired.config, running.task_class, each) for each in own]
 
-    def _view(self, desired: Desired) -> View | None:
+    def _view(self, desired: ConnectorTarget) -> StateAndTrace | None:
         if desired.state is not TargetState.STARTED:
-            return View(State(desired.state))
+            return StateAndTrace(State(desired.state))
         if self._failure:
-            return View(State.FAILED, self._failure)
-        return View(State.RUNNING, self.running.notice) if self.running is not None else None
+            return StateAndTrace(State.FAILED, self._failure)
+        return (
+            StateAndTrace(State.RUNNING, self.running.notice) if self.running is not None else None
+        )
 
-    def _task_views(self, desired: Desired) -> list[View]:
+    def _task_views(self, desired: ConnectorTarget) -> list[StateAndTrace]:
         tasks = self._tasks(desired)
         count = len(desired.tasks if tasks is None else tasks)
         if desired.state is TargetState.PAUSED:
-            return [View(State.PAUSED)] * count
+            return [StateAndTrace(State.PAUSED)] * count
         if tasks is None or self.running is None:
-            return [View(State.UNASSIGNED)] * count
+            return [StateAndTrace(State.UNASSIGNED)] * count
         return [self.running.view(at) for at in range(count)]
 
-    def _show_restarting(self, desired: Desired, restarts: Sequence[Restart]) -> None:
+    def _show_restarting(
+        self, desired: ConnectorTarget, restarts: Sequence[PendingRestart]
+    ) -> None:
         if restarts:
-            again = View(State.RESTARTING)
+            again = StateAndTrace(State.RESTARTING)
             views = [again] * len(self._task_views(desired))
             self._tell(lambda: self._publisher.show(again, views))
 
@@ -361,16 +364,16 @@ class ConnectorKeeper:
             self._has_ended = self._desired is None
             return not self._has_ended
 
-    def _leave(self, desired: Desired | None) -> None:
+    def _leave(self, desired: ConnectorTarget | None) -> None:
         count = 0 if desired is None else len(self._task_views(desired))
         self._halt()
         if desired is None or desired.state is TargetState.STOPPED or not self._leads():
             return
-        nobody = View(State.UNASSIGNED)
+        nobody = StateAndTrace(State.UNASSIGNED)
         self._tell(lambda: self._publisher.show(nobody, [nobody] * count))
 
 
-def _refresh(running: Running, restart: Restart) -> None:
+def _refresh(running: Running, restart: PendingRestart) -> None:
     """It runs on if that fails, and tries again by itself."""
     try:
         running.restart()

@@ -9,19 +9,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from sparkmirror.connect.warn_once import Complaints
+from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import DeniedError, KafkaError, told
 from sparkmirror.mirror.acls import (
     WILDCARD,
     AclBinding,
     AclOperation,
+    AclPermission,
     AclPlan,
     PatternType,
-    Permission,
     ResourceType,
     plan_acls,
 )
-from sparkmirror.mirror.permissions import ALTER, DESCRIBE, Feature, Operation, Place, meanwhile
+from sparkmirror.mirror.permissions import (
+    ALTER,
+    DESCRIBE,
+    Feature,
+    Operation,
+    ResourceKind,
+    meanwhile,
+)
 from sparkmirror.mirror.policy import ReplicationPolicy
 from sparkmirror.types import FlowName
 from sparkmirror.wire.admin.admin import AclRule, Admin
@@ -47,7 +54,7 @@ class AclSync:
         self._should_replicate_topic = should_replicate_topic
         self._source = source
         self._target = target
-        self._complaints = Complaints(str(flow))
+        self._complaints = WarnOnce(str(flow))
         self._has_said_disabled = False
 
     def sync(self) -> None:
@@ -112,7 +119,7 @@ def _describe(admin: Admin, operation: Operation) -> list[AclBinding] | None:
     try:
         rules = admin.describe_topic_acls(operation)
     except DeniedError as error:
-        without = meanwhile(Feature.ACLS, Place.CLUSTER, operation)
+        without = meanwhile(Feature.ACLS, ResourceKind.CLUSTER, operation)
         raise KafkaError(told(error, without)) from error
     return None if rules is None else [_binding(rule) for rule in rules]
 
@@ -125,7 +132,7 @@ def _binding(rule: AclRule) -> AclBinding:
         rule.principal,
         rule.host,
         AclOperation(rule.operation),
-        Permission(rule.permission),
+        AclPermission(rule.permission),
     )
 
 

@@ -10,10 +10,10 @@ import threading
 import time
 from collections.abc import Mapping, Sequence, Set
 
-from sparkmirror.connect.denied_topics import HiddenTopics
+from sparkmirror.connect.denied_topics import DeniedTopics
 from sparkmirror.connect.forwarded_admin import forwarded
 from sparkmirror.connect.naming import some_names
-from sparkmirror.connect.scheduler import Ticker
+from sparkmirror.connect.scheduler import Scheduler
 from sparkmirror.connect.source.accepted_settings import AcceptedSettings
 from sparkmirror.connect.source.acl_sync import AclSync
 from sparkmirror.connect.source.cycles import Cycles
@@ -24,7 +24,7 @@ from sparkmirror.connect.source.source_topics import SourceTopics
 from sparkmirror.connect.source.stale_positions import StalePositions
 from sparkmirror.connect.source.start_report import StartReport
 from sparkmirror.connect.source.topic_config_sync import ConfigSync
-from sparkmirror.connect.storage.offset_backing_store import OffsetStore
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
 from sparkmirror.mirror.config_sync import topics_to_sync
@@ -32,12 +32,12 @@ from sparkmirror.mirror.filters import make_config_property_filter, make_topic_f
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.mirror.translation.offset_map_chunks import offset_map_topic
-from sparkmirror.spark.link.files import LinkFiles, clients_of_tasks
-from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.files import SecretFileSender, clients_of_tasks
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.lease import Lender
 from sparkmirror.spark.link.server import LinkServer
 from sparkmirror.spark.session import SparkEngine
-from sparkmirror.spark.task_config import Assigned, encode_assigned, start_message
+from sparkmirror.spark.task_config import AssignedPartition, encode_assigned, start_message
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.admin import Admin, TopicView, open_admins
@@ -54,7 +54,7 @@ FILES_SECONDS = 10.0
 LAST_REQUEST_SECONDS = 0.5
 
 
-class SourceConnector:
+class MirrorSourceConnector:
     """Discovers topics, creates their remotes, and keeps the copy tasks in line with them."""
 
     # It copies, for whoever shows it beside flows that other processes copy.
@@ -71,17 +71,17 @@ class SourceConnector:
         self._filter = make_topic_filter(self.config)
         self._cycles = Cycles(self.config, self._filter, self._policy)
         self._property_filter = make_config_property_filter(self.config)
-        self._store = OffsetStore.of(flow.worker, self.config)
+        self._store = KafkaOffsetBackingStore.of(flow.worker, self.config)
         self._assignment: list[list[TopicPartition]] = []
         self._stale = StalePositions()
         self._missing_topics = MissingTopics()
         # The remote topic of every topic that has one, as of the last refresh.
         self._remotes: dict[str, str] = {}
         # For executors elsewhere, which have none; those of this machine have the worker's.
-        self._files: LinkFiles | None = None
+        self._files: SecretFileSender | None = None
         self._lock = threading.Lock()
         self._misses_topics = threading.Event()
-        self._ticker = Ticker(str(flow.name))
+        self._ticker = Scheduler(str(flow.name))
         self._topics = SourceTopics(
             self.config, flow.worker, self.offset_syncs_topic, self.offset_map_topic
         )
@@ -116,7 +116,7 @@ class SourceConnector:
         )
         self._config_sync = ConfigSync(name, properties, source, target, accepted)
         self._acl_sync = AclSync(name, policy, self._wants, source, target)
-        self._hidden = HiddenTopics(self.config, self._wants, source)
+        self._hidden = DeniedTopics(self.config, self._wants, source)
         self._start_report = StartReport(name, self.config, source)
 
     def start(self, engine: SparkEngine, links: LinkServer, lease: Lender | None = None) -> None:
@@ -126,7 +126,7 @@ class SourceConnector:
         """
         self._engine, self._links, self._lease = engine, links, lease
         if not engine.is_local:
-            self._files = LinkFiles(clients_of_tasks(self.config, self.flow.worker))
+            self._files = SecretFileSender(clients_of_tasks(self.config, self.flow.worker))
         self._store.prepare(self._target, self.config.target_client)
         self._schedule_internal_topics()
         self.refresh()
@@ -338,9 +338,9 @@ class SourceConnector:
 
     def _changes(
         self, before: Sequence[Sequence[TopicPartition]], after: Sequence[Sequence[TopicPartition]]
-    ) -> dict[int, list[Message]]:
+    ) -> dict[int, list[LinkMessage]]:
         """What running tasks must be told. Reads positions, so it may fail: before anything is."""
-        orders: dict[int, list[Message]] = {}
+        orders: dict[int, list[LinkMessage]] = {}
         for at in range(len(self.tasks)):
             gone = sorted(set(before[at]) - set(after[at]))
             new = sorted(set(after[at]) - set(before[at]))
@@ -362,7 +362,7 @@ class SourceConnector:
             lease=self._lease,
         )
 
-    def _orders(self, at: int) -> Message:
+    def _orders(self, at: int) -> LinkMessage:
         """Called when task `at` has started, on its link's thread."""
         with self._lock:
             partitions = list(self._assignment[at])
@@ -384,14 +384,14 @@ class SourceConnector:
             for task in list(self.tasks):
                 task.send(message)
 
-    def _with_positions(self, partitions: Sequence[TopicPartition]) -> list[Assigned]:
+    def _with_positions(self, partitions: Sequence[TopicPartition]) -> list[AssignedPartition]:
         stored = self._store.load()
         rows = []
         for tp in partitions:
             position = stored.get(tp)
             target = TopicPartition(self._remote(tp.topic), tp.partition)
             if position is None or self._stale.hold(tp, position):
-                rows.append(Assigned(tp, target, None))
+                rows.append(AssignedPartition(tp, target, None))
             else:
-                rows.append(Assigned(tp, target, *position))
+                rows.append(AssignedPartition(tp, target, *position))
         return rows

@@ -13,7 +13,7 @@ from dataclasses import replace
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.connect.source.accepted_settings import AcceptedSettings
 from sparkmirror.connect.source.topic_config_sync import config_entries
-from sparkmirror.connect.warn_once import Complaints
+from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import BrokerError, told_if_denied
 from sparkmirror.mirror.config_sync import AlterOperation
 from sparkmirror.mirror.filters import ConfigPropertyFilter
@@ -23,7 +23,7 @@ from sparkmirror.mirror.permissions import (
     DESCRIBE_CONFIGS,
     Feature,
     Operation,
-    Place,
+    ResourceKind,
     meanwhile,
 )
 from sparkmirror.mirror.policy import ReplicationPolicy
@@ -67,7 +67,7 @@ class RemoteTopics:
         self._source = source
         self._target = target
         self._accepted = accepted
-        self._complaints = Complaints(self._name)
+        self._complaints = WarnOnce(self._name)
         # Topics that brokers were asked to create, until they have the wanted settings.
         self._unsettled: dict[str, NewTopic] = {}
         # Of topics that are not copied because they have no place on the target; empty if all have.
@@ -107,7 +107,7 @@ class RemoteTopics:
                 too_many[remote] = error
             else:
                 wrong[remote] = _told(
-                    error, Place.REMOTE, CREATE, "trying again with the next refresh"
+                    error, ResourceKind.REMOTE, CREATE, "trying again with the next refresh"
                 )
         created |= self._let_brokers_create(too_many, wanted, wrong)
         self.refused = _not_copied([text for topic, text in wrong.items() if topic not in before])
@@ -196,7 +196,7 @@ class RemoteTopics:
             if isinstance(settings, BrokerError):
                 # Without its settings a compacted topic would lose records on the target.
                 otherwise = f"'{remote}' is not created before that"
-                wrong[remote] = _told(settings, Place.COPIED, DESCRIBE_CONFIGS, otherwise)
+                wrong[remote] = _told(settings, ResourceKind.COPIED, DESCRIBE_CONFIGS, otherwise)
                 continue
             configs = creation_configs(config_entries(settings), self._filter)
             replicas = self._config.replication_factor
@@ -211,7 +211,7 @@ class RemoteTopics:
                 log.info("[%s] '%s' has %d partitions now", self._name, remote, grown[remote])
             else:
                 otherwise = "the new partitions are not copied until it works"
-                wrong[remote] = _told(error, Place.REMOTE, ALTER, otherwise)
+                wrong[remote] = _told(error, ResourceKind.REMOTE, ALTER, otherwise)
         return grown
 
 
@@ -226,6 +226,6 @@ def _not_copied(reasons: Sequence[str]) -> str:
     return f"{count} not copied: {reasons[0]}"
 
 
-def _told(error: BrokerError, place: Place, operation: Operation, otherwise: str) -> str:
+def _told(error: BrokerError, place: ResourceKind, operation: Operation, otherwise: str) -> str:
     """The error and what happens meanwhile: what the table of rights says, if one is missing."""
     return told_if_denied(error, meanwhile(Feature.COPY, place, operation), otherwise)

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sparkmirror.connect.storage.offset_backing_store import StoredPosition
+from sparkmirror.connect.storage.offset_backing_store import StoredPosition, StoredPositions
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.admin import TopicView
-
-Stored = Mapping[TopicPartition, StoredPosition]
 
 
 class StalePositions:
@@ -23,7 +21,9 @@ class StalePositions:
         self._topic_ids: dict[str, bytes] = {}
         self._stale: dict[TopicPartition, StoredPosition] = {}
 
-    def note_ids(self, source: Mapping[str, TopicView], load: Callable[[], Stored]) -> None:
+    def note_ids(
+        self, source: Mapping[str, TopicView], load: Callable[[], StoredPositions]
+    ) -> None:
         """Look for topics that came back under another id; then `load` tells all positions."""
         known = self._topic_ids
         recreated = {

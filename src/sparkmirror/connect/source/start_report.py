@@ -9,7 +9,11 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sparkmirror.config.mirror_configs import SourceConfig
-from sparkmirror.connect.storage.offset_backing_store import OffsetStore, StoredPosition
+from sparkmirror.connect.storage.offset_backing_store import (
+    KafkaOffsetBackingStore,
+    StoredPosition,
+    StoredPositions,
+)
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.positions.starts import (
     Start,
@@ -23,7 +27,6 @@ from sparkmirror.wire.admin.admin import Admin, TopicView
 
 log = logging.getLogger(__name__)
 
-Stored = Mapping[TopicPartition, StoredPosition]
 IsStale = Callable[[TopicPartition, StoredPosition], bool]
 
 # A report must not hold up the copy: it leaves out what brokers do not tell within this time.
@@ -44,7 +47,7 @@ class StartReport:
         self,
         partitions: Sequence[TopicPartition],
         topics: Mapping[str, TopicView],
-        load: Callable[[], Stored],
+        load: Callable[[], StoredPositions],
         is_stale: IsStale,
     ) -> None:
         """Log how partitions begin.
@@ -59,7 +62,9 @@ class StartReport:
         reset = self._config.consumer.auto_offset_reset
         log.info("[%s] %s", self._flow, report_starts(starts, reset))
 
-    def refused(self, wants: Callable[[str], bool], store: OffsetStore, target: Admin) -> list[str]:
+    def refused(
+        self, wants: Callable[[str], bool], store: KafkaOffsetBackingStore, target: Admin
+    ) -> list[str]:
         """A line for each partition, or several of a topic, that would begin afresh."""
         stored = store.load_existing(target, self._config.target_client)
         topics = {name: view for name, view in self._source.list_topics().items() if wants(name)}
@@ -73,7 +78,7 @@ class StartReport:
         self,
         partitions: Sequence[TopicPartition],
         topics: Mapping[str, TopicView],
-        stored: Stored,
+        stored: StoredPositions,
         seconds: float,
         is_stale: IsStale = lambda _, __: False,
     ) -> list[Start]:

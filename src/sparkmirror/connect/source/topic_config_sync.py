@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from sparkmirror.connect.source.accepted_settings import AcceptedSettings
-from sparkmirror.connect.warn_once import Complaints
+from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import BrokerError, told
 from sparkmirror.mirror.config_sync import (
     AlterConfig,
@@ -23,7 +23,7 @@ from sparkmirror.mirror.permissions import (
     ALTER_CONFIGS,
     DESCRIBE_CONFIGS,
     Feature,
-    Place,
+    ResourceKind,
     meanwhile,
 )
 from sparkmirror.mirror.topics import ConfigEntry, ConfigSource
@@ -60,7 +60,7 @@ class ConfigSync:
         self._filter = property_filter
         self._source = source
         self._target = target
-        self._complaints = Complaints(self._name)
+        self._complaints = WarnOnce(self._name)
 
     def sync(self, remotes: Mapping[str, str]) -> None:
         """Let each remote topic, by its source topic, have the settings that it should have.
@@ -89,7 +89,7 @@ class ConfigSync:
                 again[remote] = planned[remote]
             else:
                 errors[remote] = told(
-                    error, meanwhile(Feature.CONFIGS, Place.REMOTE, ALTER_CONFIGS)
+                    error, meanwhile(Feature.CONFIGS, ResourceKind.REMOTE, ALTER_CONFIGS)
                 )
         return again
 
@@ -99,7 +99,7 @@ class ConfigSync:
             if _is_gone(settings):
                 continue
             if isinstance(settings, BrokerError):
-                without = meanwhile(Feature.CONFIGS, Place.COPIED, DESCRIBE_CONFIGS)
+                without = meanwhile(Feature.CONFIGS, ResourceKind.COPIED, DESCRIBE_CONFIGS)
                 errors[topic] = told(settings, without)
             else:
                 entries = config_entries(settings)

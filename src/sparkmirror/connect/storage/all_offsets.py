@@ -1,7 +1,7 @@
 """Offsets as the REST API shows and changes them, whichever topic a connector keeps them in.
 
 Runs on: worker, blocking, on whichever thread asks. A connector with `offsets.storage.topic` has a
-topic of its own; what that does not say is in the worker's (`config/own_offsets`).
+topic of its own; what that does not say is in the worker's (`mirror/own_offsets`).
 Mirrors: org.apache.kafka.connect.storage.ConnectorOffsetBackingStore (4.3), but for one thing:
 positions are written to the connector's own topic only.
 """
@@ -12,14 +12,15 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from sparkmirror.config.connector_spec import ParsedConnector
-from sparkmirror.config.own_offsets import with_own_offsets
 from sparkmirror.config.worker_config import WorkerConfig
+from sparkmirror.connect.entities import Json
 from sparkmirror.connect.storage.storage_topics import (
     ADMIN_TIMEOUT_MS,
     offsets_topic,
     prepare_storage_topic,
 )
-from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets, Json, merge_rows
+from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets, merge_rows
+from sparkmirror.mirror.own_offsets import with_own_offsets
 from sparkmirror.wire.admin.admin import Admin
 
 Parse = Callable[[str], ParsedConnector | None]

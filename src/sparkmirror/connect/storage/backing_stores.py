@@ -10,36 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sparkmirror.connect.entities import Json
-
-Settings = Mapping[str, str | None]
-OnRestart = Callable[[str, bool, bool], None]
+from sparkmirror.connect.entities import ConnectorProps, Json, OnRestart
+from sparkmirror.connect.storage.config_records import ConfigSnapshot
 
 
-class Snapshot(Protocol):
-    """The config topic as it was at one moment."""
-
-    @property
-    def connectors(self) -> Mapping[str, Settings]: ...
-    @property
-    def tasks(self) -> Mapping[str, Sequence[Mapping[str, str]]]: ...
-    @property
-    def target_states(self) -> Mapping[str, str]: ...
-    @property
-    def loggers(self) -> Mapping[str, str]: ...
-
-
-class Configs(Protocol):
+class ConfigBackingStore(Protocol):
     """The config topic. Writes return when the topic has them; only the leader may write."""
 
-    def snapshot(self) -> Snapshot: ...
+    def snapshot(self) -> ConfigSnapshot: ...
     def claim(self) -> None:
         """From now on no earlier leader can write; what it wrote is read."""
 
     def on_change(self, callback: Callable[[], None]) -> None: ...
     def on_restart(self, callback: OnRestart) -> None: ...
     def put_connector(
-        self, name: str, config: Settings, target_state: str | None = None
+        self, name: str, config: ConnectorProps, target_state: str | None = None
     ) -> None: ...
     def delete_connector(self, name: str) -> None: ...
     def put_target_state(self, name: str, state: str) -> None: ...
@@ -48,26 +33,22 @@ class Configs(Protocol):
     def put_logger(self, name: str, level: str) -> None: ...
 
 
-class Stored(Protocol):
-    """A status, as it is in the status topic."""
+@dataclass(frozen=True, slots=True)
+class StoredStatus:
+    """A state, who wrote it, and in which generation of the group of workers."""
 
-    @property
-    def state(self) -> str: ...
-    @property
-    def worker_id(self) -> str: ...
-    @property
-    def generation(self) -> int: ...
-    @property
-    def trace(self) -> str | None: ...
-    @property
-    def version(self) -> str | None: ...
+    state: str
+    worker_id: str
+    generation: int
+    trace: str | None = None
+    version: str | None = None
 
 
-class Statuses(Protocol):
+class StatusBackingStore(Protocol):
     """The status topic. Writes do not wait."""
 
-    def connector(self, name: str) -> Stored | None: ...
-    def tasks(self, name: str) -> Mapping[int, Stored]: ...
+    def connector(self, name: str) -> StoredStatus | None: ...
+    def tasks(self, name: str) -> Mapping[int, StoredStatus]: ...
     def topics(self, name: str) -> set[str]: ...
     def put_connector(  # noqa: PLR0917
         self,
@@ -94,14 +75,14 @@ class Statuses(Protocol):
     def reset_topics(self, name: str) -> None: ...
 
 
-class Offsets(Protocol):
+class OffsetBackingStore(Protocol):
     """The offsets topic."""
 
     def list(self, connector: str) -> Sequence[tuple[Json, Json]]: ...
     def write(self, connector: str, rows: Sequence[tuple[Json, Json | None]]) -> None: ...
 
 
-class Group(Protocol):
+class GroupMembership(Protocol):
     """The workers that share these topics. One of them leads."""
 
     @property
@@ -119,7 +100,7 @@ class Group(Protocol):
 class Stores:
     """All of them, of one worker."""
 
-    configs: Configs
-    statuses: Statuses
-    offsets: Offsets
-    group: Group
+    configs: ConfigBackingStore
+    statuses: StatusBackingStore
+    offsets: OffsetBackingStore
+    group: GroupMembership

@@ -13,13 +13,13 @@ from sparkmirror.batches.forward import stamp
 from sparkmirror.batches.header import ATTRIBUTES, ATTRIBUTES_AT, CRC, CRC_AT, TRANSACTIONAL
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ClientConfig
+from sparkmirror.connect.entities import ConnectorProps, OnRestart
 from sparkmirror.connect.group.session_keys import SessionKey
 from sparkmirror.connect.storage.config_records import (
     ConfigSnapshot,
     ConfigState,
     KeyValue,
-    Restart,
-    Settings,
+    RestartRequest,
     connector_records,
     deletion_records,
     logger_record,
@@ -28,19 +28,17 @@ from sparkmirror.connect.storage.config_records import (
     target_state_record,
     task_records,
 )
-from sparkmirror.connect.storage.kafka_based_log import FollowedTopic, now_ms
+from sparkmirror.connect.storage.kafka_based_log import KafkaBasedLog, now_ms
 from sparkmirror.connect.storage.storage_topics import StorageTopic, prepare_storage_topic
 from sparkmirror.errors import DeniedError, LocalProtocolError
 from sparkmirror.mirror.permissions import NO_CHANGES, NO_CONNECTORS
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.transactional_writer import FencedWriter
+from sparkmirror.wire.produce.transactional_writer import TransactionalWriter
 
 WRITE_SECONDS = 30.0
 
-OnRestart = Callable[[str, bool, bool], None]
 
-
-class ConfigStore:
+class KafkaConfigBackingStore:
     """The config topic of one group of workers. For any thread.
 
     `term` is a number that stands for this worker's leadership, None when it does not lead:
@@ -74,8 +72,8 @@ class ConfigStore:
         self._callbacks: list[Callable[[], None]] = []
         self._restart_callbacks: list[OnRestart] = []
         self._started = False
-        self._followed: FollowedTopic | None = None
-        self._writer = FencedWriter(
+        self._followed: KafkaBasedLog | None = None
+        self._writer = TransactionalWriter(
             client, f"connect-cluster-{group_id}", stamp, lambda: term() is not None
         )
 
@@ -87,7 +85,7 @@ class ConfigStore:
             KafkaError: it can neither be created nor read.
         """
         prepare_storage_topic(self._client, self._wanted)
-        self._followed = FollowedTopic(self._client, self.topic, 1, self)
+        self._followed = KafkaBasedLog(self._client, self.topic, 1, self)
         self._followed.start()
         self._started = True
 
@@ -140,7 +138,9 @@ class ConfigStore:
             self._claimed = term
         self.refresh()
 
-    def put_connector(self, name: str, config: Settings, target_state: str | None = None) -> None:
+    def put_connector(
+        self, name: str, config: ConnectorProps, target_state: str | None = None
+    ) -> None:
         """Create the connector or replace its settings."""
         self._write(connector_records(name, config, target_state))
 
@@ -158,7 +158,7 @@ class ConfigStore:
 
     def put_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
         """Ask whoever runs the connector to restart it."""
-        self._write([restart_record(Restart(name, include_tasks, only_failed))])
+        self._write([restart_record(RestartRequest(name, include_tasks, only_failed))])
 
     def put_logger(self, name: str, level: str) -> None:
         """Set a logger's level on all workers."""
@@ -182,7 +182,7 @@ class ConfigStore:
         end = offset + len(rows)
         self._running().wait_for(lambda: self._snapshot.end_offset >= end, WRITE_SECONDS)
 
-    def _running(self) -> FollowedTopic:
+    def _running(self) -> KafkaBasedLog:
         if self._followed is None:
             raise LocalProtocolError(f"use '{self.topic}': the store was not started")
         return self._followed
@@ -202,7 +202,7 @@ class ConfigStore:
         if self._started:
             self._tell([restart for restart in restarts if restart is not None and not rewound])
 
-    def _tell(self, restarts: Sequence[Restart]) -> None:
+    def _tell(self, restarts: Sequence[RestartRequest]) -> None:
         for changed in self._callbacks:
             changed()
         for restart in restarts:

@@ -22,12 +22,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparkmirror.connect.entities import ConnectorProps
 from sparkmirror.connect.group.session_keys import SessionKey, parse_session_key
 from sparkmirror.foreign_json import parse_json
 
 log = logging.getLogger(__name__)
 
-Settings = Mapping[str, str | None]
 KeyValue = tuple[bytes, bytes | None]
 
 CONNECTOR, TARGET_STATE, TASK = "connector-", "target-state-", "task-"
@@ -39,7 +39,7 @@ LONGEST_NUMBER = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Restart:
+class RestartRequest:
     """Somebody asked for it."""
 
     connector: str
@@ -56,7 +56,7 @@ class ConfigSnapshot:
     A connector whose tasks were not all written has none.
     """
 
-    connectors: Mapping[str, Settings]
+    connectors: Mapping[str, ConnectorProps]
     tasks: Mapping[str, Sequence[Mapping[str, str]]]
     target_states: Mapping[str, str]
     loggers: Mapping[str, str]
@@ -67,7 +67,9 @@ class ConfigSnapshot:
 # -- writing --------------------------------------------------------------------------------------
 
 
-def connector_records(name: str, config: Settings, target_state: str | None) -> list[KeyValue]:
+def connector_records(
+    name: str, config: ConnectorProps, target_state: str | None
+) -> list[KeyValue]:
     """The target state goes first, so that nobody starts what shall not run."""
     state = [] if target_state is None else [target_state_record(name, target_state)]
     return [*state, _record(CONNECTOR + name, {"properties": dict(config)})]
@@ -91,7 +93,7 @@ def task_records(name: str, configs: Sequence[Mapping[str, str]]) -> list[KeyVal
     return [*rows, _record(COMMIT + name, {"tasks": len(configs)})]
 
 
-def restart_record(restart: Restart) -> KeyValue:
+def restart_record(restart: RestartRequest) -> KeyValue:
     flags = {"include-tasks": restart.include_tasks, "only-failed": restart.only_failed}
     return _record(RESTART + restart.connector, flags)
 
@@ -118,7 +120,7 @@ class ConfigState:
 
     def __init__(self) -> None:
         self.end_offset = 0
-        self._connectors: dict[str, Settings] = {}
+        self._connectors: dict[str, ConnectorProps] = {}
         self._target_states: dict[str, str] = {}
         self._tasks: dict[str, list[Mapping[str, str]]] = {}
         # Of tasks whose commit has not come.
@@ -141,7 +143,7 @@ class ConfigState:
         """Levels are for the workers that run when they are set."""
         self._loggers.clear()
 
-    def apply(self, key: bytes | None, value: bytes | None) -> Restart | None:
+    def apply(self, key: bytes | None, value: bytes | None) -> RestartRequest | None:
         """Take in one record; a restart that it asks for. One that makes no sense is told."""
         name = (key or b"").decode(errors="replace")
         document = _read(name, value)
@@ -224,12 +226,12 @@ class ConfigState:
             self._session_keys = (key, *self._session_keys[:1])
 
 
-def _restart(name: str, document: Mapping[str, Any] | None) -> Restart | None:
+def _restart(name: str, document: Mapping[str, Any] | None) -> RestartRequest | None:
     if document is None:
         return None
     # A flag that is missing or odd counts as false.
     flags = [document.get(flag) is True for flag in ("include-tasks", "only-failed")]
-    return Restart(name, *flags)
+    return RestartRequest(name, *flags)
 
 
 def _read(key: str, value: bytes | None) -> Mapping[str, Any] | None:
@@ -246,7 +248,7 @@ def _read(key: str, value: bytes | None) -> Mapping[str, Any] | None:
     return {}
 
 
-def _properties(key: str, document: Mapping[str, Any]) -> Settings | None:
+def _properties(key: str, document: Mapping[str, Any]) -> ConnectorProps | None:
     properties = document.get("properties")
     if not isinstance(properties, dict):
         _complain(key, "no properties")

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.storage.log_reader import TopicFollower
+from sparkmirror.connect.storage.log_reader import LogReader
 from sparkmirror.errors import DeniedError, KafkaError, MirrorError, TransportError, told
 from sparkmirror.mirror.permissions import NO_WORKER
 
@@ -36,14 +36,14 @@ class Reader(Protocol):
         """Records that came; `rewound`: the topic begins anew, forget all earlier ones."""
 
 
-class FollowedTopic:
+class KafkaBasedLog:
     """Follows one topic. `last_error` says what keeps it from being read; empty while it is."""
 
     def __init__(self, config: ClientConfig, topic: str, partitions: int, reader: Reader) -> None:
         self.topic = topic
         self.last_error = ""
         self._reader = reader
-        self._follower = TopicFollower(config, topic, partitions, must_exist=True)
+        self._follower = LogReader(config, topic, partitions, must_exist=True)
         self._changed = threading.Condition()
         # Passes over the topic that were begun, and the last one that came to the end.
         self._begun = 0

@@ -25,12 +25,12 @@ from sparkmirror.errors import DeniedError, KafkaError, TransportError
 from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.fetch.leader_epochs import EpochRows
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.net.buffer_pool import BufferPool
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from sparkmirror.wire.protocol.fetch_messages import Limits
 
@@ -39,7 +39,7 @@ KEEP_BYTES = 4 << 20
 LIMIT_BYTES = 32 << 20
 
 
-class TopicFollower:
+class LogReader:
     """A position in all partitions of a topic, read_committed, and the connections to go on.
 
     Between two calls nothing is under way. Owned by one thread, but for `give_up`.
@@ -55,8 +55,8 @@ class TopicFollower:
         self.rewound = False
         self._alias = config.alias
         self._must_exist = must_exist
-        self._loop = Loop()
-        self._cluster = Cluster(self._loop, config, BufferPool(KEEP_BYTES))
+        self._loop = EventLoop()
+        self._cluster = NetworkClient(self._loop, config, BufferPool(KEEP_BYTES))
         limits = Limits(500, 1, 8 << 20, 1 << 20, True, "")
         self._fetcher = Fetcher(self._cluster, limits, self, config.request_timeout_ms / 1000)
         self._partitions = [TopicPartition(topic, at) for at in range(partitions)]

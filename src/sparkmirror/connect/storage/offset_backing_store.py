@@ -5,12 +5,12 @@ Runs on: worker. The copy tasks write it (spark/offsets/positions); this creates
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from typing import NamedTuple, Protocol
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.own_offsets import OffsetsSettings, with_own_offsets
 from sparkmirror.config.worker_config import WorkerConfig
 from sparkmirror.connect.storage.storage_topics import (
     ADMIN_TIMEOUT_MS,
@@ -20,7 +20,8 @@ from sparkmirror.connect.storage.storage_topics import (
 )
 from sparkmirror.connect.storage.topic_reader import TopicReader
 from sparkmirror.errors import DeniedError, KafkaError, told
-from sparkmirror.mirror.permissions import READ, Feature, Place, meanwhile
+from sparkmirror.mirror.own_offsets import OffsetsSettings, with_own_offsets
+from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, meanwhile
 from sparkmirror.mirror.positions.provenance import Provenance, decode_provenance
 from sparkmirror.mirror.records import START, decode_offset_key, decode_offset_value
 from sparkmirror.types import TopicPartition
@@ -40,6 +41,9 @@ class StoredPosition(NamedTuple):
         return not topic_id or self.provenance.topic_id in (None, topic_id)
 
 
+StoredPositions = Mapping[TopicPartition, StoredPosition]
+
+
 class ConnectorSettings(OffsetsSettings, Protocol):
     """The part of a connector's settings that says whose positions they are, and where."""
 
@@ -49,7 +53,7 @@ class ConnectorSettings(OffsetsSettings, Protocol):
     def source_alias(self) -> str: ...
 
 
-class OffsetStore:
+class KafkaOffsetBackingStore:
     """Positions of one connector. `shared` has those from before it had a topic of its own."""
 
     def __init__(
@@ -57,7 +61,7 @@ class OffsetStore:
         worker: WorkerConfig,
         connector: str,
         cluster: str,
-        shared: OffsetStore | None = None,
+        shared: KafkaOffsetBackingStore | None = None,
     ) -> None:
         self._worker = worker
         self._shared = shared
@@ -67,7 +71,7 @@ class OffsetStore:
         self.partitions = 0
 
     @classmethod
-    def of(cls, worker: WorkerConfig, config: ConnectorSettings) -> OffsetStore:
+    def of(cls, worker: WorkerConfig, config: ConnectorSettings) -> KafkaOffsetBackingStore:
         """The worker's topic, or the connector's own with the worker's behind it."""
         shared = cls(worker, config.name, config.source_alias)
         own = with_own_offsets(worker, config)
@@ -115,7 +119,9 @@ class OffsetStore:
         try:
             records = reader.read(READ_SECONDS)
         except DeniedError as error:
-            raise KafkaError(told(error, meanwhile(Feature.COPY, Place.OFFSETS, READ))) from error
+            raise KafkaError(
+                told(error, meanwhile(Feature.COPY, ResourceKind.OFFSETS, READ))
+            ) from error
         for record in records:
             key = decode_offset_key(record.key)
             if key is None or (key.connector, key.cluster) != (self._connector, self._cluster):

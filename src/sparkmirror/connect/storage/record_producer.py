@@ -29,11 +29,11 @@ from sparkmirror.errors import (
     told_if_denied,
 )
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
-from sparkmirror.wire.net.event_loop import READ, Loop
-from sparkmirror.wire.produce.producer import Producer
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.net.event_loop import READ, EventLoop
+from sparkmirror.wire.produce.producer import KafkaProducer
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 from sparkmirror.wire.protocol.error_codes import error_code
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class _Batch:
             self.on_done(error)
 
 
-class RecordWriter:
+class RecordProducer:
     """One producer for several threads; every partition's records keep the order of the calls.
 
     `last_error` says what keeps records from being stored; it is empty while they are.
@@ -244,13 +244,15 @@ class RecordWriter:
 class _Session:
     """The connections of a writer and their producer, on its thread."""
 
-    def __init__(self, writer: RecordWriter, config: ProducerConfig, woken: socket.socket) -> None:
+    def __init__(
+        self, writer: RecordProducer, config: ProducerConfig, woken: socket.socket
+    ) -> None:
         self._writer = writer
         self._woken = woken
         self._stuck_since: dict[TopicPartition, float] = {}
-        self.loop = Loop()
-        self._cluster = Cluster(self.loop, config.client, BufferPool(keep_bytes=0))
-        self._producer = Producer(
+        self.loop = EventLoop()
+        self._cluster = NetworkClient(self.loop, config.client, BufferPool(keep_bytes=0))
+        self._producer = KafkaProducer(
             self._cluster,
             self,
             stamp,
@@ -279,17 +281,19 @@ class _Session:
 
     def _offer(self) -> None:
         for batch in self._writer.take():
-            self._producer.offer(batch.tp, [Parcel(batch.data, batch.count, None, batch)])
+            self._producer.offer(batch.tp, [ProducerBatch(batch.data, batch.count, None, batch)])
         self._producer.pump()
 
     # -- from the producer -------------------------------------------------------------------------
 
-    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
+    def on_acked(self, tp: TopicPartition, parcel: ProducerBatch) -> None:
         """Stored."""
         self._writer.last_error = ""
         self._settle(parcel, None)
 
-    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
+    def on_refused(
+        self, tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
+    ) -> list[ProducerBatch]:
         """Will never be stored: whoever sent it is told, the others go on."""
         self._writer.say_of(tp.topic, error)
         self._settle(parcel, error)
@@ -309,6 +313,6 @@ class _Session:
             self._writer.note_missing(tp.topic, error)
             self._writer.say(f"{error}; trying again")
 
-    def _settle(self, parcel: Parcel, error: KafkaError | None) -> None:
+    def _settle(self, parcel: ProducerBatch, error: KafkaError | None) -> None:
         assert isinstance(parcel.owner, _Batch)
         self._writer.settle(parcel.owner, error)

@@ -11,7 +11,7 @@ import time
 
 from sparkmirror.config.clients import ProducerConfig
 from sparkmirror.config.worker_config import WorkerConfig
-from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.mirror.permissions import NO_TRACE
 from sparkmirror.mirror.positions.partitioner import partition_for_key
 from sparkmirror.mirror.records import encode_offset_value
@@ -26,7 +26,9 @@ class SourceOffsets:
     the records, does so to another cluster than the worker's.
     """
 
-    def __init__(self, writer: RecordWriter, topic: str, own: RecordWriter | None = None) -> None:
+    def __init__(
+        self, writer: RecordProducer, topic: str, own: RecordProducer | None = None
+    ) -> None:
         self._writer = writer
         self._own = own
         self._topic = topic
@@ -71,8 +73,10 @@ class SourceOffsets:
             self._own.close()
 
 
-def own_writer(worker: WorkerConfig, producer: ProducerConfig, name: str) -> RecordWriter | None:
+def own_writer(worker: WorkerConfig, producer: ProducerConfig, name: str) -> RecordProducer | None:
     """A writer for the worker's cluster, when the producer of the records is for another one."""
     if worker.client.is_same_cluster(producer.client):
         return None
-    return RecordWriter(worker.producer, f"{name} offsets", {worker.offset_storage_topic: NO_TRACE})
+    return RecordProducer(
+        worker.producer, f"{name} offsets", {worker.offset_storage_topic: NO_TRACE}
+    )

@@ -16,16 +16,16 @@ import json
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig, ProducerConfig
-from sparkmirror.connect.storage.kafka_based_log import FollowedTopic, now_ms
-from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.connect.storage.backing_stores import StoredStatus
+from sparkmirror.connect.storage.kafka_based_log import KafkaBasedLog, now_ms
+from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.connect.storage.storage_topics import StorageTopic, prepare_storage_topic
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import WRITE, Feature, Place, meanwhile
+from sparkmirror.mirror.permissions import WRITE, Feature, ResourceKind, meanwhile
 from sparkmirror.mirror.positions.partitioner import partition_for_key
 
 log = logging.getLogger(__name__)
@@ -40,18 +40,7 @@ K = TypeVar("K")
 FLUSH_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class StoredStatus:
-    """A state, who wrote it, and in which generation of the group of workers."""
-
-    state: str
-    worker_id: str
-    generation: int
-    trace: str | None = None
-    version: str | None = None
-
-
-class StatusStore:
+class KafkaStatusBackingStore:
     """The status topic. For any thread; writes do not wait."""
 
     def __init__(self, client: ClientConfig, topic: StorageTopic) -> None:
@@ -65,9 +54,9 @@ class StatusStore:
         self._topics: dict[str, set[str]] = {}
         # Written from here, and maybe not read back yet.
         self._put_topics: dict[str, set[str]] = {}
-        self._followed: FollowedTopic | None = None
-        without = {topic.name: meanwhile(Feature.WORKER, Place.STATUS, WRITE)}
-        self._writer = RecordWriter(ProducerConfig(client), f"'{topic.name}'", without)
+        self._followed: KafkaBasedLog | None = None
+        without = {topic.name: meanwhile(Feature.WORKER, ResourceKind.STATUS, WRITE)}
+        self._writer = RecordProducer(ProducerConfig(client), f"'{topic.name}'", without)
 
     def start(self) -> None:
         """Create or check the topic, read it to its end, and follow it.
@@ -77,7 +66,7 @@ class StatusStore:
             KafkaError: it can neither be created nor read.
         """
         self._partitions = prepare_storage_topic(self._client, self._wanted)
-        self._followed = FollowedTopic(self._client, self.topic, self._partitions, self)
+        self._followed = KafkaBasedLog(self._client, self.topic, self._partitions, self)
         self._followed.start()
         self._writer.start()
 

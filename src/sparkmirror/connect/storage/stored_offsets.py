@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sparkmirror.config.clients import ClientConfig, ProducerConfig
+from sparkmirror.connect.entities import Json
 from sparkmirror.connect.storage.kafka_based_log import now_ms
-from sparkmirror.connect.storage.record_producer import RecordWriter
+from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.connect.storage.topic_reader import TopicReader
 from sparkmirror.errors import DeniedError, KafkaError, TransportError
 from sparkmirror.foreign_json import parse_json
@@ -26,8 +27,6 @@ WRITE_SECONDS = 30.0
 # Of Java's HashMap: the first table, and how full it may be.
 TABLE_SIZE = 16
 LOAD = 0.75
-
-Json = dict[str, Any]
 
 
 class ConnectorOffsets:
@@ -87,7 +86,7 @@ class ConnectorOffsets:
             rows = by_partition.setdefault(partition_for_key(key, self._partitions), [])
             rows.append((key, value, now_ms()))
         without = {self.topic: NO_ALTERING}
-        writer = RecordWriter(ProducerConfig(self._client), f"'{self.topic}'", without)
+        writer = RecordProducer(ProducerConfig(self._client), f"'{self.topic}'", without)
         writer.start()
         try:
             for partition, rows in by_partition.items():

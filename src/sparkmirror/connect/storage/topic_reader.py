@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.storage.log_reader import TopicFollower
+from sparkmirror.connect.storage.log_reader import LogReader
 
 
 class TopicReader:
@@ -19,7 +19,7 @@ class TopicReader:
     """
 
     def __init__(self, config: ClientConfig, topic: str, partitions: int) -> None:
-        self._follower = TopicFollower(config, topic, partitions, must_exist=True)
+        self._follower = LogReader(config, topic, partitions, must_exist=True)
 
     def read(self, seconds: float) -> Sequence[Record]:
         """All records, each partition's in order; TransportError when it takes too long."""

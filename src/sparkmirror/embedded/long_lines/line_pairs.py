@@ -32,11 +32,11 @@ MOST_BYTES = 256 << 20
 # Close with a reset: what is under way is lost, as when a router forgets a connection.
 RESET = struct.pack("ii", 1, 0)
 
-Piece = bytes | memoryview | None
+LinePiece = bytes | memoryview | None
 """Bytes on the line; None: the end of the stream."""
 
 
-class Line(Protocol):
+class LineState(Protocol):
     """What connections know of their line."""
 
     delay: float
@@ -59,13 +59,13 @@ class Line(Protocol):
 class Half:
     """One direction of one connection."""
 
-    def __init__(self, line: Line, pair: Pair, source: End, sink: End, *, is_up: bool) -> None:
+    def __init__(self, line: LineState, pair: Pair, source: End, sink: End, *, is_up: bool) -> None:
         self._line = line
         self._pair = pair
         self._source = source
         self._sink = sink
         self._is_up = is_up
-        self._queue: deque[tuple[float, Piece, bytearray | None]] = deque()
+        self._queue: deque[tuple[float, LinePiece, bytearray | None]] = deque()
         self._acks: deque[tuple[float, int]] = deque()
         self._in_flight = 0
         self._has_ended = False
@@ -205,7 +205,7 @@ class End:
 class Pair:
     """A connection of a client, and ours to the server for it."""
 
-    def __init__(self, line: Line, client: socket.socket, server: socket.socket) -> None:
+    def __init__(self, line: LineState, client: socket.socket, server: socket.socket) -> None:
         self._line = line
         self.born = time.monotonic()
         self.ends = (End(client), End(server))

@@ -15,8 +15,8 @@ from collections.abc import Container, Iterable, Mapping
 from sparkmirror.mirror.positions.provenance import decode_topic_id, encode_topic_id
 from sparkmirror.types import TopicPartition
 
-Committed = Mapping[TopicPartition, tuple[int, str]]
-Positions = Mapping[TopicPartition, int]
+CommittedPositions = Mapping[TopicPartition, tuple[int, str]]
+GroupPositions = Mapping[TopicPartition, int]
 
 _BAD_IN_NAME = re.compile(r"[^A-Za-z0-9._-]")
 # So that the topic named after the group and its cluster has at most 249 characters.
@@ -43,7 +43,7 @@ def group_name(group: str, source_id: str) -> str:
 
 
 def plan_seeds(
-    stored: Positions, committed: Committed, mark: str, topic_ids: Mapping[str, bytes]
+    stored: GroupPositions, committed: CommittedPositions, mark: str, topic_ids: Mapping[str, bytes]
 ) -> dict[TopicPartition, int]:
     """The positions to begin at where those that are stored on the target do not hold.
 
@@ -59,20 +59,20 @@ def plan_seeds(
     }
 
 
-def only_stored(stored: Positions, committed: Committed) -> list[TopicPartition]:
+def only_stored(stored: GroupPositions, committed: CommittedPositions) -> list[TopicPartition]:
     """Partitions whose position the group has lost: brokers forget what nobody commits again."""
     return sorted(tp for tp in stored if committed.get(tp, (-1, ""))[0] < 0)
 
 
 def plan_commit(
-    wanted: Committed, committed: Committed, *, everything: bool
+    wanted: CommittedPositions, committed: CommittedPositions, *, everything: bool
 ) -> dict[TopicPartition, tuple[int, str]]:
     """What the group lacks of `wanted`; or all of it, so that brokers do not forget it."""
     return {tp: row for tp, row in wanted.items() if everything or committed.get(tp) != row}
 
 
 def plan_corrections(
-    committed: Committed,
+    committed: CommittedPositions,
     target_id: str,
     topic_ids: Mapping[str, bytes],
     partitions: Iterable[TopicPartition],
@@ -90,7 +90,7 @@ def plan_corrections(
 
 def changed_by_others(
     ours: Container[TopicPartition],
-    committed: Committed,
+    committed: CommittedPositions,
     mark: str,
     partitions: Iterable[TopicPartition],
 ) -> list[TopicPartition]:

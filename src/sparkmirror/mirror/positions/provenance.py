@@ -19,11 +19,12 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
+from sparkmirror.batches.records import RecordHeaders
+
 TOPIC_ID = "sparkmirror.topic.id"
 LEADER_EPOCHS = "sparkmirror.leader.epochs"
 TARGET_OFFSET = "sparkmirror.target.offset"
 
-RecordHeaders = tuple[tuple[str, bytes | None], ...]
 _ID_BYTES = 16
 _MAX_NUMBER = (1 << 63) - 1
 

@@ -21,8 +21,9 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, Run
-from sparkmirror.mirror.translation.offsets import OffsetPair, Runs
+from sparkmirror.batches.outgoing import Runs
+from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, OffsetRun
+from sparkmirror.mirror.translation.offsets import OffsetPair
 
 # 24 bytes each. Only partitions with holes have many: transactions, compaction.
 MAX_RUNS = 1 << 16
@@ -67,7 +68,7 @@ class OffsetMap:
         self.target_lost_records = False
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[OffsetRun, ...]:
         """The runs that `translate` uses."""
         return tuple(self._used)
 
@@ -106,7 +107,7 @@ class OffsetMap:
         """Add a batch: as in `OffsetMapWriter.append`, for a map that is filled without chunks."""
         downstream = downstream_base
         for upstream, length in runs or ((first_upstream, count),):
-            self._add(Run(upstream, downstream, length))
+            self._add(OffsetRun(upstream, downstream, length))
             downstream += length
 
     def apply(self, chunk: Chunk) -> None:
@@ -146,7 +147,7 @@ class OffsetMap:
         elif start is ChunkStart.SESSION:
             self.begin_session()
 
-    def _add(self, run: Run) -> None:
+    def _add(self, run: OffsetRun) -> None:
         self._forget_truncated(run.downstream)
         untold = run.downstream - self._used.end_downstream
         copied_again = run.upstream < self._newest.end_upstream
@@ -185,8 +186,8 @@ class _Copy:
     def __len__(self) -> int:
         return len(self._upstream)
 
-    def __iter__(self) -> Iterator[Run]:
-        return map(Run, self._upstream, self._downstream, self._lengths)
+    def __iter__(self) -> Iterator[OffsetRun]:
+        return map(OffsetRun, self._upstream, self._downstream, self._lengths)
 
     @property
     def has_records(self) -> bool:
@@ -210,7 +211,7 @@ class _Copy:
         behind = upstream_offset - self._upstream[index]
         return self._downstream[index] + min(behind, self._lengths[index])
 
-    def add(self, run: Run) -> None:
+    def add(self, run: OffsetRun) -> None:
         if self._upstream and run.first == (self.end_upstream, self.end_downstream):
             self._lengths[-1] += run.length
             return
@@ -265,7 +266,7 @@ class _LaterCopy:
         self._used_end_upstream = used_end_upstream
         self._untold = untold
 
-    def add(self, run: Run) -> None:
+    def add(self, run: OffsetRun) -> None:
         self.copy.add(run)
         beyond = run.end_upstream - max(run.upstream, self._used_end_upstream)
         self._untold -= max(0, beyond)
@@ -275,12 +276,12 @@ class _LaterCopy:
         return self.copy.end_upstream >= self._used_end_upstream and self._untold <= 0
 
 
-def _after(chunk: Chunk, downstream: int) -> Iterator[Run]:
+def _after(chunk: Chunk, downstream: int) -> Iterator[OffsetRun]:
     """What a chunk says beyond a downstream offset."""
     for run in chunk.runs:
         known = min(run.length, max(0, downstream - run.downstream))
         if known < run.length:
-            yield Run(run.upstream + known, run.downstream + known, run.length - known)
+            yield OffsetRun(run.upstream + known, run.downstream + known, run.length - known)
 
 
 def _needed_chunks(written: list[OffsetPair], upstream_log_start: int) -> set[OffsetPair]:

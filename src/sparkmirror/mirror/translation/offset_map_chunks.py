@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, Self
 
-from sparkmirror.mirror.records import RecordError, UnsupportedVersionError
+from sparkmirror.mirror.records import RecordError, UnsupportedRecordError
 from sparkmirror.mirror.translation.offsets import OffsetPair
 
 _VERSION = 0
@@ -42,7 +42,7 @@ _MAX_VARINT_BYTES = 10
 _KEY_AFTER_TOPIC = struct.Struct(">iqq")
 
 
-class Run(NamedTuple):
+class OffsetRun(NamedTuple):
     """Records that follow each other on both sides: upstream + n is at downstream + n.
 
     A run of no records says only that the copy went on at `upstream`, when the target's end was
@@ -87,7 +87,7 @@ class Chunk:
     """A piece of the map: at least one run, rising on both sides."""
 
     start: ChunkStart
-    runs: tuple[Run, ...]
+    runs: tuple[OffsetRun, ...]
 
     @property
     def first(self) -> OffsetPair:
@@ -97,7 +97,7 @@ class Chunk:
     def encode(self) -> bytes:
         """Return the record's value."""
         value = bytearray(encode_header(self.start))
-        end = Run(0, 0, 0)
+        end = OffsetRun(0, 0, 0)
         for run in self.runs:
             value += encode_run(end, run)
             end = run
@@ -110,7 +110,7 @@ class Chunk:
             raise _bad_value(value, "it is too short")
         version, start = value[0], value[1]
         if version != _VERSION:
-            raise UnsupportedVersionError(
+            raise UnsupportedRecordError(
                 f"read a chunk of an offset map: version {version} is not supported, "
                 f"only {_VERSION}"
             )
@@ -157,7 +157,7 @@ def encode_header(start: ChunkStart) -> bytes:
     return bytes((_VERSION, start))
 
 
-def encode_run(previous: Run, run: Run) -> bytes:
+def encode_run(previous: OffsetRun, run: OffsetRun) -> bytes:
     """Return one run as it is written after `previous`."""
     skipped_upstream = run.upstream - previous.end_upstream
     skipped_downstream = run.downstream - previous.end_downstream
@@ -166,7 +166,7 @@ def encode_run(previous: Run, run: Run) -> bytes:
     return _varint(skipped_upstream << 1 | 1) + _varint(skipped_downstream) + _varint(run.length)
 
 
-def _decode_runs(value: bytes) -> Iterator[Run]:
+def _decode_runs(value: bytes) -> Iterator[OffsetRun]:
     at = _HEADER_BYTES
     upstream = downstream = 0
     while at < len(value):
@@ -176,7 +176,7 @@ def _decode_runs(value: bytes) -> Iterator[Run]:
             skipped_downstream, at = _read_varint(value, at)
             downstream += skipped_downstream
         length, at = _read_varint(value, at)
-        yield Run(upstream, downstream, length)
+        yield OffsetRun(upstream, downstream, length)
         upstream += length
         downstream += length
         if upstream > _MAX_OFFSET or downstream > _MAX_OFFSET:

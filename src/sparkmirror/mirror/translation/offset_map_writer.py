@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sparkmirror.batches.outgoing import Runs
 from sparkmirror.mirror.translation.offset_map_chunks import (
     ChunkStart,
-    Run,
+    OffsetRun,
     encode_header,
     encode_run,
 )
-from sparkmirror.mirror.translation.offsets import OffsetPair, Runs
+from sparkmirror.mirror.translation.offsets import OffsetPair
 
 # A chunk is written again at every flush while it grows, so it must stay small; a topic without
 # holes needs one run, some ten bytes.
@@ -66,7 +67,7 @@ class OffsetMapWriter:
         """
         downstream = downstream_base
         for upstream, length in runs or ((first_upstream, count),):
-            self._add(Run(upstream, downstream, length))
+            self._add(OffsetRun(upstream, downstream, length))
             downstream += length
 
     def start_new_log(self) -> None:
@@ -79,7 +80,7 @@ class OffsetMapWriter:
         changed, self._changed = self._changed, {}
         return [EncodedChunk(first, chunk.encode()) for first, chunk in changed.items()]
 
-    def _add(self, run: Run) -> None:
+    def _add(self, run: OffsetRun) -> None:
         chunk = self._open
         if chunk is None or not chunk.can_take(run) or self._is_full(chunk):
             chunk = self._open = _OpenChunk(self._next_start, run)
@@ -97,11 +98,11 @@ class OffsetMapWriter:
 class _OpenChunk:
     """A chunk whose last run may still grow; the others are encoded already."""
 
-    def __init__(self, start: ChunkStart, first: Run) -> None:
+    def __init__(self, start: ChunkStart, first: OffsetRun) -> None:
         self.first = first.first
         self.run_count = 1
         self._encoded = bytearray(encode_header(start))
-        self._previous = Run(0, 0, 0)
+        self._previous = OffsetRun(0, 0, 0)
         self._last = first
 
     @property
@@ -109,12 +110,12 @@ class _OpenChunk:
         """Size without the last run."""
         return len(self._encoded)
 
-    def can_take(self, run: Run) -> bool:
+    def can_take(self, run: OffsetRun) -> bool:
         """Whether a run rises on both sides: a chunk cannot say that the copy went back."""
         last = self._last
         return run.upstream >= last.end_upstream and run.downstream >= last.end_downstream
 
-    def add(self, run: Run) -> None:
+    def add(self, run: OffsetRun) -> None:
         last = self._last
         if run.first == last.end:
             self._last = last._replace(length=last.length + run.length)

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sparkmirror.batches.outgoing import Runs
 from sparkmirror.mirror.records import OffsetSync
-from sparkmirror.mirror.translation.offsets import OffsetPair, Runs
+from sparkmirror.mirror.translation.offsets import OffsetPair
 from sparkmirror.types import TopicPartition
 
 # MirrorMaker 2 lets so many syncs of a task be unanswered.

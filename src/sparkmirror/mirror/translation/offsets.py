@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-Runs = tuple[tuple[int, int], ...]
 """(first upstream offset, count) of the records of a batch, where they have holes."""
 
 

@@ -46,7 +46,7 @@ class JavaType:
     def is_list(self) -> bool:
         return self.raw_name.endswith("List")
 
-    def takes(self, token: Token) -> bool:
+    def takes(self, token: JsonToken) -> bool:
         if token.kind in ("null", _UNFINISHED):
             return True
         if self.is_text:
@@ -78,7 +78,7 @@ def _link(owner: JavaType, key: str | int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class JsonToken:
     """The first token of a value: its kind is its first character, but for words and numbers."""
 
     kind: str
@@ -109,21 +109,21 @@ _SCALARS = {
 }
 
 
-def token_at(text: str, start: int) -> Token:
+def token_at(text: str, start: int) -> JsonToken:
     char = text[start : start + 1]
     if char == '"':
         return _string_at(text, start)
     number = _NUMBER.match(text, start)
     if number:
-        return Token("double" if number[1] or number[2] else "int", number.group())
-    return Token(_WORDS.get(char, char), _WORDS.get(char, char))
+        return JsonToken("double" if number[1] or number[2] else "int", number.group())
+    return JsonToken(_WORDS.get(char, char), _WORDS.get(char, char))
 
 
-def _string_at(text: str, start: int) -> Token:
+def _string_at(text: str, start: int) -> JsonToken:
     string = _STRING.match(text, start)
     if string is None:
-        return Token(_UNFINISHED, "")
-    return Token('"', string[1].encode("latin-1").decode(errors="replace"))
+        return JsonToken(_UNFINISHED, "")
+    return JsonToken('"', string[1].encode("latin-1").decode(errors="replace"))
 
 
 def explain(body: bytes, kind: JavaType) -> NoReturn:
@@ -167,8 +167,8 @@ def _refuse_member(text: str, kind: JavaType, path: Path, at: int) -> NoReturn:
     )
 
 
-def _mismatch(wanted: JavaType, token: Token) -> str:
-    if wanted.is_map and token == Token('"', ""):
+def _mismatch(wanted: JavaType, token: JsonToken) -> str:
+    if wanted.is_map and token == JsonToken('"', ""):
         return (
             f'Cannot coerce empty String ("") to element of `{wanted.raw_name}` '
             "(but could if coercion was enabled using `CoercionConfig`)"

@@ -16,7 +16,7 @@ from sparkmirror.connect.entities import Json, RequestError, TargetState
 from sparkmirror.rest.entities.jackson_errors import Path, refuse
 from sparkmirror.rest.entities.java_types import JavaType, explain, values_before
 
-Config = dict[str, str | None]
+RequestedConfig = dict[str, str | None]
 _T = TypeVar("_T")
 
 _ENTITIES = "org.apache.kafka.connect.runtime.rest.entities"
@@ -66,7 +66,7 @@ class CreateRequest:
     """The body of POST /connectors."""
 
     name: str
-    config: Config
+    config: RequestedConfig
     initial_state: TargetState | None
 
 
@@ -74,7 +74,7 @@ class _Unfit(Exception):
     """A value has a type that Jackson would refuse."""
 
 
-def parse_config(body: bytes, name: str = "connectorConfig") -> Config:
+def parse_config(body: bytes, name: str = "connectorConfig") -> RequestedConfig:
     """A flat map of settings; `name` is what Connect calls it."""
     config = parse_patch(body)
     if config is None:
@@ -82,7 +82,7 @@ def parse_config(body: bytes, name: str = "connectorConfig") -> Config:
     return config
 
 
-def parse_patch(body: bytes) -> Config | None:
+def parse_patch(body: bytes) -> RequestedConfig | None:
     """A flat map of settings, or nothing."""
     value = _parse(body, _STRING_MAP)
     return None if value is None else _converted(_string_map, value, body, _STRING_MAP)
@@ -182,7 +182,7 @@ def _converted(convert: Callable[[Any], _T], value: Any, body: bytes, kind: Java
         explain(body, kind)
 
 
-def _string_map(value: Any) -> Config:
+def _string_map(value: Any) -> RequestedConfig:
     if not isinstance(value, dict):
         raise _Unfit
     return {key: _string(inner) for key, inner in value.items()}

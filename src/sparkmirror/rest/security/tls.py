@@ -13,8 +13,8 @@ from sparkmirror.config.worker.rest_security import RestTls
 from sparkmirror.rest.request_forwarder import ClientTls
 from sparkmirror.rest.transport.rate_limit import RateLimit
 from sparkmirror.wire.tls.tls_context import (
-    Context,
     ContextSource,
+    TlsContext,
     TlsSettings,
     make_server_context,
 )
@@ -75,7 +75,7 @@ class _ListenerContext(ssl.SSLContext):
 def listener_context(tls: RestTls) -> ssl.SSLContext:
     """For https listeners. Raises ConfigError for a store that cannot be used."""
 
-    def make(settings: TlsSettings) -> Context:
+    def make(settings: TlsSettings) -> TlsContext:
         context = make_server_context(settings, tls.client_auth)
         context.ssl.sslobject_class = _Handshake
         if context.ssl.suites13:

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable
 from time import sleep
 
-from sparkmirror.batches.forward import Outgoing, Reason, plan, stamp
+from sparkmirror.batches.forward import OutgoingBatch, Reason, plan, stamp
 from sparkmirror.errors import BatchError, BrokerError, KafkaError, LeaseError, MirrorError
 from sparkmirror.mirror.positions.provenance import Provenance
 from sparkmirror.spark.copy.copy_partition import (
@@ -31,23 +31,23 @@ from sparkmirror.spark.copy.damage import Damages, check_progress
 from sparkmirror.spark.copy.delivery import DeliveryTimeout
 from sparkmirror.spark.copy.joiner import Joiner
 from sparkmirror.spark.copy.log_changes import LogChanges
-from sparkmirror.spark.copy.partition_problems import Missing, Problems
+from sparkmirror.spark.copy.partition_problems import Missing, PartitionProblems
 from sparkmirror.spark.copy.positions_writer import PositionsWriter
 from sparkmirror.spark.copy.refusals import TOO_LARGE, Refusals, refuse_positions
 from sparkmirror.spark.copy.session_marks import SessionMarks
-from sparkmirror.spark.offsets.offset_committer import Committer
-from sparkmirror.spark.offsets.offset_sync_emitter import Translations
+from sparkmirror.spark.offsets.offset_committer import OffsetCommitter
+from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
 from sparkmirror.spark.offsets.positions import Commit, Positions
-from sparkmirror.spark.task_config import Assigned, CopySettings
+from sparkmirror.spark.task_config import AssignedPartition, CopyTaskConfig
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.ahead_reader import MOST_BYTES
 from sparkmirror.wire.fetch.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.net.buffer_pool import BufferPool
-from sparkmirror.wire.net.event_loop import Loop
-from sparkmirror.wire.produce.producer import Producer
-from sparkmirror.wire.produce.record_accumulator import InPlace, Parcel
+from sparkmirror.wire.net.event_loop import EventLoop
+from sparkmirror.wire.produce.producer import KafkaProducer
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch, Replacement
 
 log = logging.getLogger(__name__)
 
@@ -59,31 +59,29 @@ WAITING_BYTES = 8 << 20
 BUSY_BYTES = 3 << 20
 REST_SECONDS = 0.002
 TARGET_LINES = 2  # to every target broker: see wire/produce/broker_queues
-# Receive buffers in use, whatever holds them: no fetch of a session leaves beyond this.
-LEASED_BYTES = 96 << 20
+LEASED_BYTES = 96 << 20  # receive buffers in use: beyond this no session fetches
 STUCK_BYTES = 32 << 20  # of partitions that are stuck: so many do not count
-# A partition just created is not known at once. Then the worker is told that it is missing.
-NEW_SECONDS = 3.0
+NEW_SECONDS = 3.0  # a partition just created is not known at once; then it is missing
 
 
 class CopyLoop:
     """Copies its partitions until it is told to stop."""
 
-    def __init__(self, settings: CopySettings, loop: Loop) -> None:
+    def __init__(self, settings: CopyTaskConfig, loop: EventLoop) -> None:
         connector, worker = settings.connector, settings.worker
         self._settings = settings
         self._config = connector
         self._loop = loop
         pool = BufferPool(MOST_BYTES)
         self._pool = pool
-        self._source = Cluster(loop, connector.consumer.client, pool)
-        self._target = Cluster(loop, connector.producer.client, pool)
+        self._source = NetworkClient(loop, connector.consumer.client, pool)
+        self._target = NetworkClient(loop, connector.producer.client, pool)
         timeout = connector.consumer.request_timeout_ms / 1000
         self._fetcher = Fetcher(self._source, fetch_limits(connector.consumer), self, timeout)
         self.slow: Counter[Reason] = Counter()
         self._by_source: dict[TopicPartition, CopyPartition] = {}
         self._by_target: dict[TopicPartition, CopyPartition] = {}
-        self._producer = Producer(
+        self._producer = KafkaProducer(
             self._target,
             self,
             stamp,
@@ -100,13 +98,13 @@ class CopyLoop:
             settings.offsets_partitions,
             self._provenance,
         )
-        self.problems = Problems(loop.clock)
+        self.problems = PartitionProblems(loop.clock)
         writer = None
         if not connector.producer.client.is_same_cluster(worker.producer.client):
             writer = PositionsWriter(loop, pool, worker.producer, self._positions, self.problems)
         self._positions_writer = writer
-        self._translations = Translations(settings, loop, pool, self._target)
-        self._committer = Committer(
+        self._translations = OffsetSyncEmitter(settings, loop, pool, self._target)
+        self._committer = OffsetCommitter(
             loop,
             self._producer,
             writer.producer if writer else self._producer,
@@ -121,7 +119,7 @@ class CopyLoop:
         self._marks = SessionMarks(self._target, self._fetcher, self._translations)
         self._leaving: set[TopicPartition] = set()
         # Those that are to come back once they have left, and all that ever left.
-        self._returning: dict[TopicPartition, Assigned] = {}
+        self._returning: dict[TopicPartition, AssignedPartition] = {}
         self._left: set[TopicPartition] = set()
         self._stopping = False
         self._fetch_held = False
@@ -136,7 +134,7 @@ class CopyLoop:
 
     # -- orders ------------------------------------------------------------------------------------
 
-    def assign(self, assigned: Iterable[Assigned]) -> None:
+    def assign(self, assigned: Iterable[AssignedPartition]) -> None:
         """Copy these too; the others do not notice."""
         for row in assigned:
             if row.source in self._leaving:
@@ -308,10 +306,10 @@ class CopyLoop:
 
     # -- from the producer -------------------------------------------------------------------------
 
-    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
+    def on_acked(self, tp: TopicPartition, parcel: ProducerBatch) -> None:
         """The target has it."""
         batch = parcel.owner
-        if not isinstance(batch, Outgoing):
+        if not isinstance(batch, OutgoingBatch):
             assert isinstance(batch, Commit)
             self._positions.stored(batch)
             return
@@ -327,10 +325,12 @@ class CopyLoop:
         if self.problems and not partition.damaged:
             self.problems.pop(partition.source, None)
 
-    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> InPlace:
+    def on_refused(
+        self, tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
+    ) -> Replacement:
         """Too large: split, and remember. Bad records: skip or fail, as errors.tolerance says."""
         batch = parcel.owner
-        if not isinstance(batch, Outgoing):
+        if not isinstance(batch, OutgoingBatch):
             return refuse_positions(error)
         if error.code in TOO_LARGE and batch.count > 1:
             self.slow[Reason.TOO_LARGE] += 1

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sparkmirror.batches.codecs import Codec
-from sparkmirror.batches.forward import ForwardRules, Outgoing
+from sparkmirror.batches.forward import ForwardRules, OutgoingBatch
 from sparkmirror.config.clients import ConsumerConfig
 from sparkmirror.config.keys.client_keys import BY_DURATION
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.errors import DataLossError
 from sparkmirror.mirror.positions.provenance import Provenance
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.fetch.fetch_session import Partition
+from sparkmirror.wire.fetch.fetch_session import FetchPartition
 from sparkmirror.wire.fetch.offset_fetcher import Range
-from sparkmirror.wire.net.buffer_pool import Lease
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.net.buffer_pool import PooledBuffer
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 from sparkmirror.wire.protocol.fetch_messages import Limits
 
 
@@ -44,7 +44,7 @@ class CopyPartition:
     # Whether the offset map was told, or is being told, where this copy begins.
     is_marked: bool = False
     # What the fetcher knows of the source's log.
-    fetched: Partition | None = None
+    fetched: FetchPartition | None = None
 
     def provenance(self, last_offset: int) -> Provenance:
         """What is stored with a position, beside it."""
@@ -67,7 +67,9 @@ class CopyPartition:
             merge_into_bytes=min(rules.merge_into_bytes, most_bytes // 2),
         )
 
-    def parcels(self, batches: Iterable[Outgoing], buffer: Lease) -> list[Parcel]:
+    def parcels(
+        self, batches: Iterable[OutgoingBatch], buffer: PooledBuffer
+    ) -> list[ProducerBatch]:
         """The batches as the producer takes them; those that lie in the receive buffer hold it."""
         parcels = []
         for batch in batches:
@@ -76,10 +78,10 @@ class CopyPartition:
                 lease = buffer
                 lease.hold()
             self.pending_records += batch.count
-            parcels.append(Parcel(batch.view, batch.count, lease, batch))
+            parcels.append(ProducerBatch(batch.view, batch.count, lease, batch))
         return parcels
 
-    def settle(self, batch: Outgoing) -> bool:
+    def settle(self, batch: OutgoingBatch) -> bool:
         """The batch is stored or skipped; tells whether its offsets are of the topic as it is."""
         self.pending_records -= batch.count
         if self.outdated_records:

@@ -1,6 +1,6 @@
 """A connector task as a Spark task: calls its worker, gets its orders, copies until told to stop.
 
-Runs on: executor, in a Python worker process of Spark. The Spark job carries only `Ticket`;
+Runs on: executor, in a Python worker process of Spark. The Spark job carries only `TaskToken`;
 positions and settings come over the control link, so a task that Spark runs again after its
 executor died starts where the offsets topic says, not where the job once began.
 """
@@ -22,13 +22,13 @@ from sparkmirror.spark.copy.copy_loop import CopyLoop
 from sparkmirror.spark.copy.heap import keep_freed_memory
 from sparkmirror.spark.link.client import LinkClient, open_link
 from sparkmirror.spark.link.files import FILES, provide_files
-from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.lease import LEASE, Lease
-from sparkmirror.spark.link.task_token import Ticket
+from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.task_config import decode_assigned, parse_start
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire import secret_files
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.net.outages import OUTAGES
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class LinkLog(logging.Handler):
         self._link.send({"type": "log", "level": record.levelno, "text": text})
 
 
-def run_copy_task(tickets: Iterator[Ticket]) -> Iterator[str]:
+def run_copy_task(tickets: Iterator[TaskToken]) -> Iterator[str]:
     """What Spark calls, with the one ticket of the job; yields how it ended."""
     # Ctrl-C in a terminal reaches every process of the group, SIGTERM of some supervisors every
     # process of the service: the worker tells us when to stop.
@@ -67,7 +67,7 @@ def run_copy_task(tickets: Iterator[Ticket]) -> Iterator[str]:
         yield copy_until_stopped(ticket)
 
 
-def copy_until_stopped(ticket: Ticket) -> str:
+def copy_until_stopped(ticket: TaskToken) -> str:
     """One attempt of one task."""
     link = LinkClient(open_link(ticket))
     handler = LinkLog(link)
@@ -93,7 +93,7 @@ class CopyTask:
 
     def __init__(self, link: LinkClient) -> None:
         self._link = link
-        self._loop = Loop()
+        self._loop = EventLoop()
         self._lease = Lease()
         orders = link.wait_for_orders()
         provide_files(orders)
@@ -116,7 +116,7 @@ class CopyTask:
             self._copy.close()
         return self._ended
 
-    def _on_message(self, message: Message) -> None:
+    def _on_message(self, message: LinkMessage) -> None:
         kind = message.get("type")
         if kind == "stop":
             self._copy.stop()
@@ -164,7 +164,7 @@ class CopyTask:
         self._link.send(self._numbers())
         self._loop.call_later(NUMBERS_SECONDS, self._report)
 
-    def _numbers(self) -> Message:
+    def _numbers(self) -> LinkMessage:
         copy = self._copy
         problems = list(copy.problems.items())[:MOST_PROBLEMS]
         return {

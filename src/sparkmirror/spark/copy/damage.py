@@ -16,9 +16,9 @@ from sparkmirror.batches.header import LENGTH, MAGIC_AT, PREFIX_BYTES, check_hea
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.errors import BatchError, KafkaError
 from sparkmirror.spark.copy.copy_partition import CopyPartition
-from sparkmirror.spark.copy.partition_problems import Problems
+from sparkmirror.spark.copy.partition_problems import PartitionProblems
 from sparkmirror.wire.fetch.fetcher import Fetcher, Records
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +36,10 @@ MOST_GAP = 100_000
 SKIPPING = "set errors.tolerance=all to skip and count what is damaged"
 NOT_SKIPPED = "restore the segment (nothing says where the damage ends, so it is not skipped)"
 
-Slow = MutableMapping[Reason, int]
+SlowCounts = MutableMapping[Reason, int]
 
 
-class Damaged(NamedTuple):
+class DamagedBatch(NamedTuple):
     """A batch at bytes `start` to `end` of a response; `end` is None where its length is wrong."""
 
     start: int
@@ -47,7 +47,7 @@ class Damaged(NamedTuple):
     error: BatchError
 
 
-def find_damaged(records: Records, rules: ForwardRules) -> Damaged | None:
+def find_damaged(records: Records, rules: ForwardRules) -> DamagedBatch | None:
     """Find the first batch that cannot be copied. The bytes stay as they are.
 
     One by one and on copies: planning a batch changes its bytes.
@@ -59,7 +59,7 @@ def find_damaged(records: Records, rules: ForwardRules) -> Damaged | None:
         if end > total:
             # Brokers send the first batch whole (KIP-74), and cut the last one anywhere.
             error = BatchError(f"read batch at offset {next_offset}: cut, or its length is wrong")
-            return None if start else Damaged(start, None, error)
+            return None if start else DamagedBatch(start, None, error)
         try:
             copy = memoryview(bytearray(view[start : max(end, start)]))
             planned = plan(copy, next_offset, (), rules, {})
@@ -68,7 +68,7 @@ def find_damaged(records: Records, rules: ForwardRules) -> Damaged | None:
             is_length_right = end == total or (
                 start < end < total - MAGIC_AT and view[end + MAGIC_AT] == MAGIC
             )
-            return Damaged(start, end if is_length_right else None, error)
+            return DamagedBatch(start, end if is_length_right else None, error)
         start, next_offset = end, planned.next_offset
     return None
 
@@ -115,7 +115,7 @@ class Damages:
     """Decides by `errors.tolerance`; counts what it skipped."""
 
     def __init__(
-        self, loop: Loop, config: SourceConfig, fetcher: Fetcher, problems: Problems
+        self, loop: EventLoop, config: SourceConfig, fetcher: Fetcher, problems: PartitionProblems
     ) -> None:
         self._loop = loop
         self._alias = config.source_alias
@@ -140,7 +140,7 @@ class Damages:
         self._loop.call_later(seconds, lambda: self._fetcher.resume(source))
         return next_offset
 
-    def plan(self, partition: CopyPartition, records: Records, slow: Slow) -> Plan:
+    def plan(self, partition: CopyPartition, records: Records, slow: SlowCounts) -> Plan:
         """Plan what comes before the damaged batch; at that batch, stand still or skip it.
 
         Raises:
@@ -156,14 +156,16 @@ class Damages:
             self._recover(partition)
         return planned
 
-    def _pass(self, partition: CopyPartition, records: Records, found: Damaged) -> int:
+    def _pass(self, partition: CopyPartition, records: Records, found: DamagedBatch) -> int:
         after = _offset_after(records, found)
         if not self._skips or after is None or partition.damaged < RETRIES:
             return self.stand(partition, records.next_offset, found.error)
         self._skip(partition, records, found, after)
         return after
 
-    def _skip(self, partition: CopyPartition, records: Records, found: Damaged, after: int) -> None:
+    def _skip(
+        self, partition: CopyPartition, records: Records, found: DamagedBatch, after: int
+    ) -> None:
         count = after - records.next_offset
         self.skipped_records += count
         partition.damaged = 0
@@ -196,7 +198,7 @@ class Damages:
         )
 
 
-def _offset_after(records: Records, found: Damaged) -> int | None:
+def _offset_after(records: Records, found: DamagedBatch) -> int | None:
     """The first offset behind a damaged batch; None where nothing says which it is.
 
     The next batch says it. Behind the last one, only the damaged batch itself does.

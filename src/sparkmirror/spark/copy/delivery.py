@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 
 FOREVER_MS = 2**31 - 1
 
@@ -16,7 +16,7 @@ FOREVER_MS = 2**31 - 1
 class DeliveryTimeout:
     """Since when each target partition waits, and why."""
 
-    def __init__(self, loop: Loop, timeout_ms: int) -> None:
+    def __init__(self, loop: EventLoop, timeout_ms: int) -> None:
         self._loop = loop
         self._seconds = timeout_ms / 1000
         self._is_off = timeout_ms >= FOREVER_MS

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from sparkmirror.batches.merging.joining import count_joinable, join
-from sparkmirror.batches.outgoing import ForwardRules, Outgoing, Reason
+from sparkmirror.batches.outgoing import ForwardRules, OutgoingBatch, Reason
 from sparkmirror.errors import BatchError
 from sparkmirror.spark.copy.copy_partition import CopyPartition
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,9 @@ class Joiner:
         self._seconds = MOST_SECONDS
         self._counted_at = clock()
 
-    def __call__(self, tp: TopicPartition, waiting: Sequence[Parcel]) -> tuple[int, Parcel] | None:
+    def __call__(
+        self, tp: TopicPartition, waiting: Sequence[ProducerBatch]
+    ) -> tuple[int, ProducerBatch] | None:
         """One batch for so many of the first that wait; None: they go as they are."""
         partition = self._partitions.get(tp)
         # Records of a log that is gone are counted apart: they must not share a batch with others.
@@ -63,7 +65,9 @@ class Joiner:
         self._slow[Reason.JOINED] += joined
         return joined, parcel
 
-    def _join(self, batches: Sequence[Outgoing], rules: ForwardRules) -> tuple[int, Parcel] | None:
+    def _join(
+        self, batches: Sequence[OutgoingBatch], rules: ForwardRules
+    ) -> tuple[int, ProducerBatch] | None:
         try:
             joined = join(batches, rules)
         except BatchError as error:
@@ -73,7 +77,7 @@ class Joiner:
         if joined.size > (rules.max_batch_bytes or joined.size):
             return None
         count = sum(batch.last_offset <= joined.last_offset for batch in batches)
-        return count, Parcel(joined.view, joined.count, None, joined)
+        return count, ProducerBatch(joined.view, joined.count, None, joined)
 
     def _has_time(self) -> bool:
         now = self._clock()
@@ -83,12 +87,12 @@ class Joiner:
         return self._seconds > 0
 
 
-def _current_batches(waiting: Sequence[Parcel]) -> list[Outgoing]:
+def _current_batches(waiting: Sequence[ProducerBatch]) -> list[OutgoingBatch]:
     """The batches with the bytes that they have now: outside the receive buffer, perhaps."""
-    batches: list[Outgoing] = []
+    batches: list[OutgoingBatch] = []
     for parcel in waiting:
         batch = parcel.owner
-        if not isinstance(batch, Outgoing):
+        if not isinstance(batch, OutgoingBatch):
             break
         batch.view = parcel.view
         batches.append(batch)

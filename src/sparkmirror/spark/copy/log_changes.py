@@ -13,7 +13,7 @@ from collections.abc import Callable
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.errors import DataLossError
 from sparkmirror.spark.copy.copy_partition import CopyPartition, choose_offset
-from sparkmirror.spark.offsets.offset_sync_emitter import Translations
+from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
 from sparkmirror.spark.offsets.positions import Positions
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.fetch.offset_fetcher import Range
@@ -28,7 +28,7 @@ class LogChanges:
         self,
         config: SourceConfig,
         positions: Positions,
-        translations: Translations,
+        translations: OffsetSyncEmitter,
         commit: Callable[[], None],
     ) -> None:
         self._alias = config.source_alias

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkmirror.errors import BrokerError, KafkaError, TransportError, told_if_denied
-from sparkmirror.mirror.permissions import READ, WRITE, Feature, Place, meanwhile
+from sparkmirror.mirror.permissions import READ, WRITE, Feature, ResourceKind, meanwhile
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.net.outages import SilentError
 from sparkmirror.wire.protocol.error_codes import (
@@ -31,9 +31,9 @@ MISSING_SECONDS = 5.0
 
 
 # What happens while a right is missing for a topic on either side, or for the offsets topic.
-COPIED = meanwhile(Feature.COPY, Place.COPIED, READ)
-REMOTE = meanwhile(Feature.COPY, Place.REMOTE, WRITE)
-OFFSETS = meanwhile(Feature.COPY, Place.OFFSETS, WRITE)
+COPIED = meanwhile(Feature.COPY, ResourceKind.COPIED, READ)
+REMOTE = meanwhile(Feature.COPY, ResourceKind.REMOTE, WRITE)
+OFFSETS = meanwhile(Feature.COPY, ResourceKind.OFFSETS, WRITE)
 OLD_FORMAT = (
     "the topic is in a message format before 0.11, which knows no idempotent writes; it is not "
     "copied until its setting message.format.version is deleted on the target, the others are"
@@ -65,7 +65,7 @@ class Problem:
         return self.code_since if self.code == LEADER_NOT_AVAILABLE else self.since
 
 
-class Problems(dict[TopicPartition, Problem]):
+class PartitionProblems(dict[TopicPartition, Problem]):
     """By source partition; by their own name for the partitions of the offsets topic."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

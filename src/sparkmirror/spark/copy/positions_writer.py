@@ -9,15 +9,15 @@ from __future__ import annotations
 from sparkmirror.batches.forward import stamp
 from sparkmirror.config.clients import ProducerConfig
 from sparkmirror.errors import BrokerError, KafkaError
-from sparkmirror.spark.copy.partition_problems import Problems
+from sparkmirror.spark.copy.partition_problems import PartitionProblems
 from sparkmirror.spark.copy.refusals import refuse_positions
 from sparkmirror.spark.offsets.positions import Commit, Positions
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
-from sparkmirror.wire.net.event_loop import Loop
-from sparkmirror.wire.produce.producer import Producer
-from sparkmirror.wire.produce.record_accumulator import InPlace, Parcel
+from sparkmirror.wire.net.event_loop import EventLoop
+from sparkmirror.wire.produce.producer import KafkaProducer
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch, Replacement
 
 
 class PositionsWriter:
@@ -25,16 +25,16 @@ class PositionsWriter:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: EventLoop,
         pool: BufferPool,
         config: ProducerConfig,
         positions: Positions,
-        problems: Problems,
+        problems: PartitionProblems,
     ) -> None:
         self._positions = positions
         self._problems = problems
-        self._cluster = Cluster(loop, config.client, pool)
-        self.producer = Producer(
+        self._cluster = NetworkClient(loop, config.client, pool)
+        self.producer = KafkaProducer(
             self._cluster, self, stamp, acks=-1, request_timeout_ms=config.request_timeout_ms
         )
 
@@ -42,13 +42,15 @@ class PositionsWriter:
         """Close all connections."""
         self._cluster.close()
 
-    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
+    def on_acked(self, tp: TopicPartition, parcel: ProducerBatch) -> None:
         """Stored."""
         self._problems.pop(tp, None)
         assert isinstance(parcel.owner, Commit)
         self._positions.stored(parcel.owner)
 
-    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> InPlace:
+    def on_refused(
+        self, tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
+    ) -> Replacement:
         """Without positions the next start would copy everything again."""
         return refuse_positions(error)
 

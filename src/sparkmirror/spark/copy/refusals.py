@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 
-from sparkmirror.batches.forward import Outgoing, split
+from sparkmirror.batches.forward import OutgoingBatch, split
 from sparkmirror.errors import BatchError, BrokerError, DeniedError, RefusedError
 from sparkmirror.spark.copy.copy_partition import CopyPartition
-from sparkmirror.wire.produce.record_accumulator import InPlace, Parcel
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch, Replacement
 from sparkmirror.wire.protocol.error_codes import (
     INVALID_RECORD,
     INVALID_TIMESTAMP,
@@ -34,8 +34,12 @@ class Refusals:
         self.skipped_records = 0
 
     def replace(
-        self, partition: CopyPartition, batch: Outgoing, parcel: Parcel, error: BrokerError
-    ) -> InPlace:
+        self,
+        partition: CopyPartition,
+        batch: OutgoingBatch,
+        parcel: ProducerBatch,
+        error: BrokerError,
+    ) -> Replacement:
         """What to send in place of `parcel`: its halves, or nothing.
 
         A right that is missing for one topic, or a topic in an old message format, is no reason to
@@ -62,10 +66,10 @@ class Refusals:
             # Its CRC is right, so somebody produced it like that: no half of it can be made.
             self._skip_or_fail(partition, batch, error, f", and cannot be split: {unreadable}")
             return []
-        return [Parcel(part.view, part.count, None, part) for part in halves]
+        return [ProducerBatch(part.view, part.count, None, part) for part in halves]
 
     def _skip_or_fail(
-        self, partition: CopyPartition, batch: Outgoing, error: BrokerError, why: str = ""
+        self, partition: CopyPartition, batch: OutgoingBatch, error: BrokerError, why: str = ""
     ) -> None:
         text = (
             f"offsets {batch.first_offset} to {batch.last_offset} of {partition.source} "
@@ -81,7 +85,7 @@ class Refusals:
         log.warning("skipped, because errors.tolerance=all: %s", text)
 
 
-def refuse_positions(error: BrokerError) -> InPlace:
+def refuse_positions(error: BrokerError) -> Replacement:
     """What to do with positions that are not taken: end the task, for they would be lost.
 
     But if a right is missing they wait for it: a task that ended would copy the same once more.

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 
 from sparkmirror.errors import KafkaError
 from sparkmirror.spark.copy.copy_partition import CopyPartition
-from sparkmirror.spark.offsets.offset_sync_emitter import Translations
+from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.fetcher import Fetcher
-from sparkmirror.wire.fetch.offset_fetcher import Range, RangeFinder
+from sparkmirror.wire.fetch.offset_fetcher import OffsetFetcher, Range
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
 # A mark that is not stored by then is done without.
@@ -43,11 +43,13 @@ class _Held:
 class SessionMarks:
     """Holds partitions of one task until the map tells where they begin."""
 
-    def __init__(self, target: Cluster, fetcher: Fetcher, translations: Translations) -> None:
+    def __init__(
+        self, target: NetworkClient, fetcher: Fetcher, translations: OffsetSyncEmitter
+    ) -> None:
         self._target = target
         self._fetcher = fetcher
         self._translations = translations
-        self._ranges = RangeFinder(target, False, self._range_known)
+        self._ranges = OffsetFetcher(target, False, self._range_known)
         self._held: dict[TopicPartition, _Held] = {}
         # Marks that became known in this turn of the loop.
         self._due: list[tuple[_Held, int]] = []

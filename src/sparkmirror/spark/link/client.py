@@ -18,7 +18,7 @@ from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.spark.link.frames import (
     LENGTH,
     REFUSED,
-    Message,
+    LinkMessage,
     check_length,
     decode_message,
     encode_message,
@@ -26,9 +26,9 @@ from sparkmirror.spark.link.frames import (
     receive_message,
     send_message,
 )
-from sparkmirror.spark.link.task_token import Ticket
+from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.link.tls import RECORD_BYTES, call_over_tls
-from sparkmirror.wire.net.event_loop import READ, WRITE, Loop
+from sparkmirror.wire.net.event_loop import READ, WRITE, EventLoop
 
 CONNECT_SECONDS = 10.0
 # The worker reads the positions of all partitions before it answers.
@@ -39,7 +39,7 @@ UNHEARD_MS = 15_000
 READ_BYTES = 1 << 16
 
 
-def open_link(ticket: Ticket) -> ssl.SSLSocket:
+def open_link(ticket: TaskToken) -> ssl.SSLSocket:
     """Call the worker, and let both prove who they are; the orders come next."""
     sock = call_over_tls(_call(ticket.host, ticket.port), ticket.fingerprint)
     try:
@@ -76,17 +76,17 @@ class LinkClient:
     def __init__(self, sock: ssl.SSLSocket) -> None:
         self._socket = sock
         self._thread = threading.get_ident()
-        self._of_others: deque[Message] = deque()
-        self._loop: Loop | None = None
+        self._of_others: deque[LinkMessage] = deque()
+        self._loop: EventLoop | None = None
         self._inbox = bytearray()
         self._outbox = bytearray()
-        self._on_message: Callable[[Message], None] = lambda _: None
+        self._on_message: Callable[[LinkMessage], None] = lambda _: None
         self._on_lost: Callable[[KafkaError], None] = lambda _: None
         # Said by the worker while it was asked something.
-        self._early: list[Message] = []
+        self._early: list[LinkMessage] = []
         self.lost = False
 
-    def wait_for_orders(self) -> Message:
+    def wait_for_orders(self) -> LinkMessage:
         """Block until the worker tells what to do; it may be reading positions first."""
         self._socket.settimeout(ORDERS_SECONDS)
         orders = receive_message(self._socket)
@@ -94,7 +94,7 @@ class LinkClient:
             raise KafkaError(f"no orders from the worker: {orders['reason']}")
         return orders
 
-    def ask(self, question: Message, kind: str) -> Message:
+    def ask(self, question: LinkMessage, kind: str) -> LinkMessage:
         """Block until the worker answers with such a message; others wait for `attach`."""
         self.send(question)
         while (said := receive_message(self._socket)).get("type") != kind:
@@ -103,8 +103,8 @@ class LinkClient:
 
     def attach(
         self,
-        loop: Loop,
-        on_message: Callable[[Message], None],
+        loop: EventLoop,
+        on_message: Callable[[LinkMessage], None],
         on_lost: Callable[[KafkaError], None],
     ) -> None:
         """From here on everything happens on `loop`."""

@@ -1,7 +1,7 @@
 """Key stores, keytabs and the like on their way to tasks: executors have none of them.
 
-Runs on: worker (`LinkFiles`) and executor (`provide_files`). They travel over the control link, in
-the orders and again when they change, and stay in memory over there.
+Runs on: worker (`SecretFileSender`) and executor (`provide_files`). They travel over the control
+link, in the task's start message and again when they change, and stay in memory over there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.config.worker_config import WorkerConfig
-from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.wire import secret_files
 from sparkmirror.wire.security import Security
 
@@ -34,7 +34,7 @@ def clients_of_tasks(connector: SourceConfig, worker: WorkerConfig) -> tuple[Cli
     )
 
 
-class LinkFiles:
+class SecretFileSender:
     """The files that the tasks of one flow need; for any thread."""
 
     def __init__(self, clients: Iterable[ClientConfig]) -> None:
@@ -42,7 +42,7 @@ class LinkFiles:
         self._lock = threading.Lock()
         self._stamps: dict[str, Hashable] = {}
 
-    def all(self) -> Message:
+    def all(self) -> LinkMessage:
         """What orders have: every file there is."""
         paths = self._paths()
         with self._lock:
@@ -50,7 +50,7 @@ class LinkFiles:
                 self._stamps.setdefault(path, secret_files.stamp(path))
         return {FILES: self._encode(paths)}
 
-    def take_changed(self) -> Message | None:
+    def take_changed(self) -> LinkMessage | None:
         """The message for running tasks; None when nothing has changed since the last look."""
         with self._lock:
             stamps = {path: secret_files.stamp(path) for path in self._paths()}
@@ -74,7 +74,7 @@ class LinkFiles:
         return files
 
 
-def provide_files(message: Message) -> None:
+def provide_files(message: LinkMessage) -> None:
     """The task's side: these take the place of what is on its disk."""
     for path, data in message.get(FILES, {}).items():
         secret_files.provide(path, base64.b64decode(data))

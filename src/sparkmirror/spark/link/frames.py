@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from sparkmirror.errors import AuthenticationError, RemoteProtocolError, TransportError
 from sparkmirror.foreign_json import parse_json
 
-Message = dict[str, Any]
+LinkMessage = dict[str, Any]
 
 LENGTH = struct.Struct(">I")
 # Start messages name every partition of a task: 10,000 partitions are some 500 KB.
@@ -34,7 +34,7 @@ CHALLENGE_BYTES = 32
 REFUSED = "refused"
 
 
-class Line(Protocol):
+class ByteChannel(Protocol):
     """What frames go over: a socket, or something like it."""
 
     def sendall(self, data: bytes, /) -> None:
@@ -50,7 +50,7 @@ def encode_message(message: Mapping[str, Any]) -> bytes:
     return LENGTH.pack(len(body)) + body
 
 
-def decode_message(body: bytes | bytearray | memoryview) -> Message:
+def decode_message(body: bytes | bytearray | memoryview) -> LinkMessage:
     """The object of one frame's body."""
     try:
         message = parse_json(bytes(body))
@@ -68,7 +68,7 @@ def check_length(size: int, largest: int = LARGEST_MESSAGE) -> int:
     return size
 
 
-def send_message(line: Line, message: Mapping[str, Any]) -> None:
+def send_message(line: ByteChannel, message: Mapping[str, Any]) -> None:
     """Send one frame, blocking."""
     try:
         line.sendall(encode_message(message))
@@ -76,13 +76,13 @@ def send_message(line: Line, message: Mapping[str, Any]) -> None:
         raise TransportError(f"control link: {error}") from error
 
 
-def receive_message(line: Line, largest: int = LARGEST_MESSAGE) -> Message:
+def receive_message(line: ByteChannel, largest: int = LARGEST_MESSAGE) -> LinkMessage:
     """Receive one frame, blocking; TransportError at the end of the stream."""
     (size,) = LENGTH.unpack(_receive_exactly(line, LENGTH.size))
     return decode_message(_receive_exactly(line, check_length(size, largest)))
 
 
-def _receive_exactly(line: Line, size: int) -> bytes:
+def _receive_exactly(line: ByteChannel, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
         try:
@@ -120,7 +120,7 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-def greet_task(line: Line, secret_of: Callable[[str], str]) -> str:
+def greet_task(line: ByteChannel, secret_of: Callable[[str], str]) -> str:
     """The worker's side of the handshake; returns the task id, whose secret the caller knows."""
     challenge = secrets.token_hex(CHALLENGE_BYTES)
     send_message(line, {"challenge": challenge})
@@ -134,7 +134,7 @@ def greet_task(line: Line, secret_of: Callable[[str], str]) -> str:
     return task
 
 
-def greet_worker(line: Line, secret: str, task: str) -> None:
+def greet_worker(line: ByteChannel, secret: str, task: str) -> None:
     """The task's side of the handshake."""
     theirs = str(receive_message(line, LARGEST_HELLO).get("challenge", ""))
     challenge = secrets.token_hex(CHALLENGE_BYTES)

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 
 from sparkmirror.errors import LeaseError
-from sparkmirror.spark.link.frames import Message
+from sparkmirror.spark.link.frames import LinkMessage
 
 RENEW = "renew"
 LEASE = "lease"
@@ -50,11 +50,11 @@ class Lease:
         self._spare = 0.0
         self._heard_at = clock()
 
-    def question(self) -> Message:
+    def question(self) -> LinkMessage:
         """What the worker is asked."""
         return {"type": RENEW, "at": self._clock()}
 
-    def renew(self, answer: Message) -> None:
+    def renew(self, answer: LinkMessage) -> None:
         """Take the worker's answer."""
         self._heard_at = self._clock()
         seconds = answer["seconds"]
@@ -90,6 +90,6 @@ def for_ever() -> float | None:
     return None
 
 
-def answer_renewal(question: Message, seconds: float | None) -> Message:
+def answer_renewal(question: LinkMessage, seconds: float | None) -> LinkMessage:
     """The worker's answer; `seconds` is how long it leads for sure, None for ever."""
     return {"type": LEASE, "at": question["at"], "seconds": seconds}

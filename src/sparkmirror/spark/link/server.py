@@ -19,7 +19,7 @@ from sparkmirror.spark.link.callers import Caller, Callers
 from sparkmirror.spark.link.certificate import make_identity
 from sparkmirror.spark.link.frames import (
     REFUSED,
-    Message,
+    LinkMessage,
     greet_task,
     new_secret,
     receive_message,
@@ -27,8 +27,8 @@ from sparkmirror.spark.link.frames import (
     task_secret,
 )
 from sparkmirror.spark.link.lease import RENEW, Lender, answer_renewal, for_ever
-from sparkmirror.spark.link.task_token import Ticket
-from sparkmirror.spark.link.tls import TlsLine, answer_over_tls
+from sparkmirror.spark.link.task_token import TaskToken
+from sparkmirror.spark.link.tls import TlsSocket, answer_over_tls
 
 log = logging.getLogger(__name__)
 
@@ -45,31 +45,31 @@ ACCEPT_PAUSE_SECONDS = 1.0
 class TaskPeer(Protocol):
     """Who answers for one task id; called on the link's reader thread."""
 
-    def on_hello(self, link: Link) -> None:
+    def on_hello(self, link: TaskConnection) -> None:
         """The task runs and waits for its orders."""
 
-    def on_message(self, link: Link, message: Message) -> None:
+    def on_message(self, link: TaskConnection, message: LinkMessage) -> None:
         """The task says something."""
 
-    def on_gone(self, link: Link) -> None:
+    def on_gone(self, link: TaskConnection) -> None:
         """The link is closed, by whichever side."""
 
 
-class Link:
+class TaskConnection:
     """One connected task."""
 
-    def __init__(self, line: TlsLine, peer: str) -> None:
+    def __init__(self, line: TlsSocket, peer: str) -> None:
         self._line = line
         self._lock = threading.Lock()
         self.peer = peer
         self.was_silent = False
 
-    def send(self, message: Message) -> None:
+    def send(self, message: LinkMessage) -> None:
         """Say something to the task; TransportError when it is gone."""
         with self._lock:
             send_message(self._line, message)
 
-    def receive(self) -> Message:
+    def receive(self) -> LinkMessage:
         """Wait for what the task says next; TransportError when it is gone or silent."""
         try:
             return receive_message(self._line)
@@ -101,15 +101,15 @@ class LinkServer:
         self._lock = threading.Lock()
         self._peers: dict[str, TaskPeer] = {}
         self._leases: dict[str, Lender] = {}
-        self._links: dict[str, Link] = {}
+        self._links: dict[str, TaskConnection] = {}
         self._callers = Callers(lambda: len(self._peers))
         self._closed = False
         threading.Thread(target=self._accept, name="control-link", daemon=True).start()
 
-    def ticket(self, host: str, task: str) -> Ticket:
+    def ticket(self, host: str, task: str) -> TaskToken:
         """With it, `task` finds this worker, which executors reach as `host`."""
         secret = self._secret_of(task)
-        return Ticket(host, self.port, secret, self._identity.fingerprint, task)
+        return TaskToken(host, self.port, secret, self._identity.fingerprint, task)
 
     def expect(self, task: str, peer: TaskPeer, lease: Lender | None = None) -> None:
         """From now on `task` may call in; `lease` takes the place of the server's."""
@@ -164,7 +164,7 @@ class LinkServer:
         finally:
             caller.close()
         line.deadline, line.seconds = None, SILENCE_SECONDS
-        link = Link(line, address)
+        link = TaskConnection(line, address)
         peer = self._admit(task, link)
         if peer is None:
             self._callers.complain(address, f"it asked for task {task}, which nobody runs")
@@ -172,7 +172,7 @@ class LinkServer:
             return
         self._listen(task, link, peer)
 
-    def _greet(self, sock: socket.socket) -> tuple[TlsLine, str]:
+    def _greet(self, sock: socket.socket) -> tuple[TlsSocket, str]:
         """Find out who calls; nobody has for ever."""
         line = answer_over_tls(sock, self._identity.context, HELLO_SECONDS)
         try:
@@ -184,7 +184,7 @@ class LinkServer:
     def _secret_of(self, task: str) -> str:
         return task_secret(self._secret, task)
 
-    def _admit(self, task: str, link: Link) -> TaskPeer | None:
+    def _admit(self, task: str, link: TaskConnection) -> TaskPeer | None:
         with self._lock:
             peer = self._peers.get(task)
             older = self._links.get(task)
@@ -195,7 +195,7 @@ class LinkServer:
             older.close()
         return peer
 
-    def _listen(self, task: str, link: Link, peer: TaskPeer) -> None:
+    def _listen(self, task: str, link: TaskConnection, peer: TaskPeer) -> None:
         try:
             if self._greeted(task, link, peer):
                 while True:
@@ -209,7 +209,7 @@ class LinkServer:
             link.close()
             peer.on_gone(link)
 
-    def _hear(self, task: str, link: Link, peer: TaskPeer, message: Message) -> None:
+    def _hear(self, task: str, link: TaskConnection, peer: TaskPeer, message: LinkMessage) -> None:
         if message.get("type") == RENEW:
             with self._lock:
                 lease = self._leases.get(task, lambda: 0.0)
@@ -218,7 +218,7 @@ class LinkServer:
             peer.on_message(link, message)
 
     @staticmethod
-    def _greeted(task: str, link: Link, peer: TaskPeer) -> bool:
+    def _greeted(task: str, link: TaskConnection, peer: TaskPeer) -> bool:
         """Let the task have its orders; when there are none, it hears why and fails with that."""
         try:
             peer.on_hello(link)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class TaskToken:
     """Where the worker listens, how both prove who they are, and who the task is.
 
     `fingerprint` is that of the worker's certificate; `secret` is that of

@@ -42,18 +42,18 @@ def call_over_tls(sock: socket.socket, fingerprint: str) -> ssl.SSLSocket:
     return secured
 
 
-def answer_over_tls(sock: socket.socket, context: ssl.SSLContext, seconds: float) -> TlsLine:
+def answer_over_tls(sock: socket.socket, context: ssl.SSLContext, seconds: float) -> TlsSocket:
     """The worker's side: encrypt within `seconds`; who calls is to be found out yet."""
     deadline = time.monotonic() + seconds
     sock.settimeout(seconds)
     try:
-        return TlsLine(context.wrap_socket(sock, server_side=True), deadline)
+        return TlsSocket(context.wrap_socket(sock, server_side=True), deadline)
     except OSError as error:
         sock.close()
         raise TransportError(f"control link: a caller without TLS: {error}") from error
 
 
-class TlsLine:
+class TlsSocket:
     """A TLS connection that one thread reads while others write.
 
     OpenSSL lets one thread at a time use a connection, so nobody waits while he has the lock.

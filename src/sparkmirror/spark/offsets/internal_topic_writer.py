@@ -14,17 +14,17 @@ from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ProducerConfig
 from sparkmirror.errors import BrokerError, DeniedError, KafkaError, told_if_denied
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
-from sparkmirror.wire.produce.producer import Producer
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.client.network_client import NetworkClient
+from sparkmirror.wire.produce.producer import KafkaProducer
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 
 log = logging.getLogger(__name__)
 
-KeyValue = tuple[bytes, bytes]
+TopicRecord = tuple[bytes, bytes]
 MEANWHILE = "offsets of what is copied meanwhile are translated less well"
 
 
-class InternalWriter:
+class InternalTopicWriter:
     """One cluster's internal topics, all of which have one partition.
 
     What the cluster refuses is logged and given up: these records help others to translate
@@ -32,11 +32,11 @@ class InternalWriter:
     """
 
     def __init__(
-        self, cluster: Cluster, config: ProducerConfig, without: Mapping[str, str]
+        self, cluster: NetworkClient, config: ProducerConfig, without: Mapping[str, str]
     ) -> None:
         """`without` says of each topic what happens as long as it may not be written."""
         self._without = without
-        self._producer = Producer(
+        self._producer = KafkaProducer(
             cluster, self, stamp, acks=-1, request_timeout_ms=config.request_timeout_ms
         )
         self._refused: set[str] = set()
@@ -46,22 +46,24 @@ class InternalWriter:
         """True when everything was stored or given up."""
         return self._producer.idle
 
-    def write(self, topic: str, rows: Sequence[KeyValue], on_done: Callable[[], None]) -> None:
+    def write(self, topic: str, rows: Sequence[TopicRecord], on_done: Callable[[], None]) -> None:
         """Write one batch; `on_done` is called when it is stored or given up."""
         now_ms = int(time.time() * 1000)
         records = [Record(at, now_ms, key, value) for at, (key, value) in enumerate(rows)]
-        parcel = Parcel(encode(records), len(records), None, on_done)
+        parcel = ProducerBatch(encode(records), len(records), None, on_done)
         self._producer.offer(TopicPartition(topic, 0), [parcel])
         self._producer.pump()
 
     # -- from the producer -------------------------------------------------------------------------
 
-    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
+    def on_acked(self, tp: TopicPartition, parcel: ProducerBatch) -> None:
         """Stored."""
         self._refused.discard(tp.topic)
         self._done(parcel)
 
-    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> list[Parcel]:
+    def on_refused(
+        self, tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
+    ) -> list[ProducerBatch]:
         """Given up; said once until the topic takes something again."""
         self._say(tp.topic, error)
         self._done(parcel)
@@ -80,6 +82,6 @@ class InternalWriter:
             log.warning("%s", told_if_denied(error, self._without[topic], MEANWHILE))
 
     @staticmethod
-    def _done(parcel: Parcel) -> None:
+    def _done(parcel: ProducerBatch) -> None:
         assert callable(parcel.owner)
         parcel.owner()

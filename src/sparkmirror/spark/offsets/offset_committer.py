@@ -9,11 +9,11 @@ import logging
 import time
 
 from sparkmirror.errors import MirrorError
-from sparkmirror.spark.offsets.offset_sync_emitter import Translations
+from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
 from sparkmirror.spark.offsets.positions import Positions
-from sparkmirror.wire.net.event_loop import Loop
-from sparkmirror.wire.produce.producer import Producer
-from sparkmirror.wire.produce.record_accumulator import Parcel
+from sparkmirror.wire.net.event_loop import EventLoop
+from sparkmirror.wire.produce.producer import KafkaProducer
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ SYNCS_SECONDS = 1.0
 DECIDED_SECONDS = 0.1
 
 
-class Committer:
+class OffsetCommitter:
     """Stores positions every `offset.flush.interval.ms`, and at the end.
 
     `records` and `producer`, which writes positions, are the same if their cluster is.
@@ -33,11 +33,11 @@ class Committer:
 
     def __init__(
         self,
-        loop: Loop,
-        records: Producer,
-        producer: Producer,
+        loop: EventLoop,
+        records: KafkaProducer,
+        producer: KafkaProducer,
         positions: Positions,
-        translations: Translations,
+        translations: OffsetSyncEmitter,
         *,
         interval_ms: int,
         timeout_ms: int,
@@ -61,7 +61,7 @@ class Committer:
 
     def _send(self) -> None:
         for tp, batch, commit in self._positions.take_commit(int(time.time() * 1000)):
-            self._producer.offer(tp, [Parcel(batch, len(commit.last_offsets), None, commit)])
+            self._producer.offer(tp, [ProducerBatch(batch, len(commit.last_offsets), None, commit)])
         self._producer.pump()
 
     def drain(self, seconds: float) -> None:

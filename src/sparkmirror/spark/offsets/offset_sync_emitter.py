@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from sparkmirror.batches.forward import Outgoing
-from sparkmirror.mirror.permissions import WRITE, Feature, Place, meanwhile
+from sparkmirror.batches.forward import OutgoingBatch
+from sparkmirror.mirror.permissions import WRITE, Feature, ResourceKind, meanwhile
 from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.mirror.translation.offset_map_chunks import ChunkKey, ChunkStart
 from sparkmirror.mirror.translation.offset_map_writer import OffsetMapWriter
 from sparkmirror.mirror.translation.offset_sync_writer import OffsetSyncWriter
-from sparkmirror.spark.offsets.internal_topic_writer import InternalWriter, KeyValue
-from sparkmirror.spark.task_config import CopySettings
+from sparkmirror.spark.offsets.internal_topic_writer import InternalTopicWriter, TopicRecord
+from sparkmirror.spark.task_config import CopyTaskConfig
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 
 # Acknowledgements are looked at together so often: a busy task has thousands of them a second, and
 # most continue the one before. Measured, a sync for each would nearly double the CPU of the copy.
@@ -73,7 +73,7 @@ class Sender(Protocol):
 class SyncSender:
     """Offset syncs: which are due, and how many are unanswered."""
 
-    def __init__(self, writer: InternalWriter, topic: str, offset_lag_max: int) -> None:
+    def __init__(self, writer: InternalTopicWriter, topic: str, offset_lag_max: int) -> None:
         self._writer = writer
         self._topic = topic
         self._due = OffsetSyncWriter(offset_lag_max, MOST_SYNCS)
@@ -112,7 +112,7 @@ class SyncSender:
 class MapSender:
     """The exact offset map: one writer per partition, flushed about once a second."""
 
-    def __init__(self, loop: Loop, writer: InternalWriter, topic: str) -> None:
+    def __init__(self, loop: EventLoop, writer: InternalTopicWriter, topic: str) -> None:
         self._loop = loop
         self._writer = writer
         self._topic = topic
@@ -138,7 +138,7 @@ class MapSender:
 
         Batches are answered in order, so the last one answers for all.
         """
-        rows: list[KeyValue] = []
+        rows: list[TopicRecord] = []
         for tp, (upstream, downstream) in marks.items():
             chunks = self._maps.setdefault(tp, OffsetMapWriter(ChunkStart.SESSION))
             chunks.append(upstream, None, 0, downstream)
@@ -184,7 +184,7 @@ class MapSender:
 
     def _flush(self, partitions: Iterable[TopicPartition]) -> int:
         """Write the chunks of these that have changed; how many bytes they are."""
-        rows: list[KeyValue] = []
+        rows: list[TopicRecord] = []
         size = total = 0
         for tp in partitions:
             for chunk in self._maps[tp].take_changed():
@@ -198,7 +198,7 @@ class MapSender:
             self._write(rows)
         return total + size
 
-    def _write(self, rows: list[KeyValue], on_done: Callable[[], None] | None = None) -> None:
+    def _write(self, rows: list[TopicRecord], on_done: Callable[[], None] | None = None) -> None:
         def done() -> None:
             self._under_way -= 1
             if on_done is not None:
@@ -208,26 +208,26 @@ class MapSender:
         self._writer.write(self._topic, rows, done)
 
 
-class Translations:
+class OffsetSyncEmitter:
     """Both, each if it is wanted."""
 
     def __init__(
-        self, settings: CopySettings, loop: Loop, pool: BufferPool, target: Cluster
+        self, settings: CopyTaskConfig, loop: EventLoop, pool: BufferPool, target: NetworkClient
     ) -> None:
         config = settings.connector
         self._loop = loop
         # What was acknowledged since the last look, by partition.
         self._spans: dict[TopicPartition, list[Span]] = {}
         self._is_scheduled = False
-        self._own: list[Cluster] = []
-        self._writers: list[InternalWriter] = []
+        self._own: list[NetworkClient] = []
+        self._writers: list[InternalTopicWriter] = []
         self._senders: list[Sender] = []
         self._map: MapSender | None = None
         without = {
-            settings.offset_map_topic: meanwhile(Feature.COPY, Place.OFFSET_MAP, WRITE),
-            settings.offset_syncs_topic: meanwhile(Feature.COPY, Place.SYNCS, WRITE),
+            settings.offset_map_topic: meanwhile(Feature.COPY, ResourceKind.OFFSET_MAP, WRITE),
+            settings.offset_syncs_topic: meanwhile(Feature.COPY, ResourceKind.SYNCS, WRITE),
         }
-        on_target = InternalWriter(target, config.producer, without)
+        on_target = InternalTopicWriter(target, config.producer, without)
         if settings.offset_map_topic:
             self._map = MapSender(loop, on_target, settings.offset_map_topic)
             self._senders.append(self._map)
@@ -235,8 +235,8 @@ class Translations:
             writer = on_target
             if config.offset_syncs_location == "source":
                 # A connection of its own: behind a long poll of the fetcher's it would wait.
-                self._own = [Cluster(loop, config.offset_syncs_producer.client, pool)]
-                writer = InternalWriter(self._own[0], config.offset_syncs_producer, without)
+                self._own = [NetworkClient(loop, config.offset_syncs_producer.client, pool)]
+                writer = InternalTopicWriter(self._own[0], config.offset_syncs_producer, without)
             syncs = SyncSender(writer, settings.offset_syncs_topic, config.offset_lag_max)
             self._senders.append(syncs)
             self._writers.append(writer)
@@ -257,7 +257,7 @@ class Translations:
         """True when everything written was stored or given up."""
         return all(writer.idle for writer in self._writers)
 
-    def acked(self, tp: TopicPartition, batch: Outgoing, offset: int) -> None:
+    def acked(self, tp: TopicPartition, batch: OutgoingBatch, offset: int) -> None:
         """The target has a batch of the source's `tp`, at `offset`; -1: it forgot where.
 
         Runs for every batch, so it only puts together what belongs together.

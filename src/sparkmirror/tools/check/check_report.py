@@ -11,13 +11,13 @@ from enum import StrEnum
 from typing import Any
 
 from sparkmirror.connect.naming import some_names
-from sparkmirror.mirror.permissions import Need, Resource, Right
+from sparkmirror.mirror.permissions import Need, Permission, Resource
 
 # Why nothing is known of the rights on a cluster; its own checks say more.
 NO_CONNECTION = "no connection"
 
 
-class State(StrEnum):
+class CheckResult(StrEnum):
     """`WITHOUT`: it is not there, and what is asked for works all the same."""
 
     YES = "yes"
@@ -31,7 +31,7 @@ class Check:
     """One question about a cluster."""
 
     what: str
-    state: State
+    state: CheckResult
     detail: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class ClusterReport:
 
     @property
     def is_ok(self) -> bool:
-        return all(check.state in (State.YES, State.WITHOUT) for check in self.checks)
+        return all(check.state in (CheckResult.YES, CheckResult.WITHOUT) for check in self.checks)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -73,21 +73,21 @@ class RightReport:
     alias: str
     principal: str
     need: Need
-    state: State
-    rights: tuple[Right, ...]
-    denied: tuple[Right, ...] = ()
+    state: CheckResult
+    rights: tuple[Permission, ...]
+    denied: tuple[Permission, ...] = ()
     grants: tuple[str, ...] = ()
     detail: str = ""
     is_untold: bool = False
 
     @property
     def is_ok(self) -> bool:
-        return self.is_untold or self.state in (State.YES, State.WITHOUT)
+        return self.is_untold or self.state in (CheckResult.YES, CheckResult.WITHOUT)
 
     @property
     def is_unasked(self) -> bool:
         """Whether the cluster could not be asked at all."""
-        return self.state is State.UNKNOWN and self.detail == NO_CONNECTION
+        return self.state is CheckResult.UNKNOWN and self.detail == NO_CONNECTION
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -138,7 +138,7 @@ class Report:
         }
 
 
-def describe_names(rights: Sequence[Right]) -> str:
+def describe_names(rights: Sequence[Permission]) -> str:
     """The resources of some rights, in few words."""
     if not rights or rights[0].resource is Resource.CLUSTER:
         return "the cluster"

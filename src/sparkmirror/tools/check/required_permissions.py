@@ -11,28 +11,28 @@ from dataclasses import dataclass
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.mirror_configs import CheckpointConfig, HeartbeatConfig, SourceConfig
-from sparkmirror.config.own_offsets import with_own_offsets
 from sparkmirror.config.worker_config import WorkerConfig
+from sparkmirror.mirror.own_offsets import with_own_offsets
 from sparkmirror.mirror.permissions import (
     CLUSTER_NAME,
     READ,
     WRITE,
     Feature,
     Need,
-    Place,
+    Permission,
     Resource,
-    Right,
+    ResourceKind,
     needs_of,
 )
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
 from sparkmirror.mirror.translation.offset_map_chunks import offset_map_topic
 
 RESOURCES = {
-    Place.GROUPS: Resource.GROUP,
-    Place.MEMBERS: Resource.GROUP,
-    Place.FLOW_GROUP: Resource.GROUP,
-    Place.CLUSTER: Resource.CLUSTER,
-    Place.TRANSACTIONAL_ID: Resource.TRANSACTIONAL_ID,
+    ResourceKind.GROUPS: Resource.GROUP,
+    ResourceKind.MEMBERS: Resource.GROUP,
+    ResourceKind.FLOW_GROUP: Resource.GROUP,
+    ResourceKind.CLUSTER: Resource.CLUSTER,
+    ResourceKind.TRANSACTIONAL_ID: Resource.TRANSACTIONAL_ID,
 }
 
 
@@ -51,7 +51,7 @@ class Clients:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequiredPermission:
     """One row of the table of rights, for one client and for these resources."""
 
     client: ClientConfig
@@ -59,17 +59,17 @@ class Wanted:
     names: tuple[str, ...]
 
     @property
-    def rights(self) -> list[Right]:
+    def rights(self) -> list[Permission]:
         kind = RESOURCES.get(self.need.place, Resource.TOPIC)
-        return [Right(kind, name, self.need.operation) for name in self.names]
+        return [Permission(kind, name, self.need.operation) for name in self.names]
 
 
-Places = Mapping[Place, Clients]
+ClientsByKind = Mapping[ResourceKind, Clients]
 
 
 def wanted_by_source(
     config: SourceConfig, worker: WorkerConfig, topics: Sequence[str]
-) -> list[Wanted]:
+) -> list[RequiredPermission]:
     """What copying these topics of the source needs."""
     features = [Feature.COPY]
     features += [Feature.CONFIGS] if config.sync_topic_configs_enabled else []
@@ -83,13 +83,13 @@ def wanted_by_source(
     is_elsewhere = not writer.is_same_cluster(target)
     mapped = "" if is_elsewhere or not syncs else offset_map_topic(config.source_alias)
     places = {
-        Place.COPIED: Clients(source, config.consumer.client, source, tuple(topics)),
-        Place.REMOTE: Clients(target, target, writer, remotes),
-        Place.SYNCS: Clients(
+        ResourceKind.COPIED: Clients(source, config.consumer.client, source, tuple(topics)),
+        ResourceKind.REMOTE: Clients(target, target, writer, remotes),
+        ResourceKind.SYNCS: Clients(
             syncs_admin, syncs_admin, config.offset_syncs_producer.client, _named(syncs)
         ),
-        Place.OFFSET_MAP: Clients(target, target, writer, _named(mapped)),
-        Place.OFFSETS: _offsets(with_own_offsets(worker, config)),
+        ResourceKind.OFFSET_MAP: Clients(target, target, writer, _named(mapped)),
+        ResourceKind.OFFSETS: _offsets(with_own_offsets(worker, config)),
     }
     clusters = {"source": source, "target": target}
     if on_source and syncs:
@@ -100,7 +100,7 @@ def wanted_by_source(
 
 def wanted_by_checkpoint(
     config: CheckpointConfig, worker: WorkerConfig, groups: Sequence[str], topics: Sequence[str]
-) -> list[Wanted]:
+) -> list[RequiredPermission]:
     """What checkpoints of these groups need, that have offsets in these topics."""
     if not config.emit_checkpoints_enabled:
         return []
@@ -108,65 +108,65 @@ def wanted_by_checkpoint(
     source, target, writer = config.source_client, config.target_client, config.producer.client
     reader = config.checkpoints_reader
     places = {
-        Place.GROUPS: Clients(source, source, source, tuple(groups)),
-        Place.SYNCS: Clients(
+        ResourceKind.GROUPS: Clients(source, source, source, tuple(groups)),
+        ResourceKind.SYNCS: Clients(
             source,
             config.offset_syncs_reader,
             writer,
             _named(flow_offset_syncs_topic(policy, config)),
         ),
-        Place.OFFSET_MAP: Clients(
+        ResourceKind.OFFSET_MAP: Clients(
             target, reader, writer, _named(offset_map_topic(config.source_alias))
         ),
-        Place.CHECKPOINTS: Clients(
+        ResourceKind.CHECKPOINTS: Clients(
             target, reader, writer, _named(policy.checkpoints_topic(config.source_alias))
         ),
-        Place.OFFSETS: _offsets(with_own_offsets(worker, config)),
+        ResourceKind.OFFSETS: _offsets(with_own_offsets(worker, config)),
     }
     found = list(_rows([Feature.CHECKPOINTS], places))
     if config.sync_group_offsets_enabled:
         remotes = [policy.format_remote_topic(config.source_alias, topic) for topic in topics]
         on_target = {
-            Place.GROUPS: Clients(target, target, target, tuple(groups)),
-            Place.REMOTE: Clients(target, target, target, tuple(remotes)),
+            ResourceKind.GROUPS: Clients(target, target, target, tuple(groups)),
+            ResourceKind.REMOTE: Clients(target, target, target, tuple(remotes)),
         }
         found += _rows([Feature.GROUP_OFFSETS], on_target)
     return found
 
 
-def wanted_by_heartbeat(config: HeartbeatConfig, worker: WorkerConfig) -> list[Wanted]:
+def wanted_by_heartbeat(config: HeartbeatConfig, worker: WorkerConfig) -> list[RequiredPermission]:
     """What heartbeats need."""
     if not config.emit_heartbeats_enabled:
         return []
     topic = flow_policy(config).heartbeats_topic()
     target, writer = config.target_client, config.producer.client
     places = {
-        Place.HEARTBEATS: Clients(target, target, writer, _named(topic)),
-        Place.OFFSETS: _offsets(with_own_offsets(worker, config)),
+        ResourceKind.HEARTBEATS: Clients(target, target, writer, _named(topic)),
+        ResourceKind.OFFSETS: _offsets(with_own_offsets(worker, config)),
     }
     return list(_rows([Feature.HEARTBEATS], places))
 
 
-def wanted_by_worker(worker: WorkerConfig) -> list[Wanted]:
+def wanted_by_worker(worker: WorkerConfig) -> list[RequiredPermission]:
     """What a Connect worker needs for itself, whatever its connectors are."""
 
     def own(name: str) -> Clients:
         return Clients(worker.client, worker.client, worker.client, _named(name))
 
     places = {
-        Place.MEMBERS: own(worker.group_id),
-        Place.CONFIG: own(worker.config_storage_topic),
-        Place.STATUS: own(worker.status_storage_topic),
-        Place.OFFSETS: own(worker.offset_storage_topic),
-        Place.TRANSACTIONAL_ID: own(f"connect-cluster-{worker.group_id}"),
+        ResourceKind.MEMBERS: own(worker.group_id),
+        ResourceKind.CONFIG: own(worker.config_storage_topic),
+        ResourceKind.STATUS: own(worker.status_storage_topic),
+        ResourceKind.OFFSETS: own(worker.offset_storage_topic),
+        ResourceKind.TRANSACTIONAL_ID: own(f"connect-cluster-{worker.group_id}"),
     }
     return list(_rows([Feature.WORKER], places))
 
 
-def wanted_by_group(worker: WorkerConfig) -> list[Wanted]:
+def wanted_by_group(worker: WorkerConfig) -> list[RequiredPermission]:
     """What the processes of one flow need to agree on which of them copies."""
     own = Clients(worker.client, worker.client, worker.client, _named(worker.group_id))
-    return list(_rows([Feature.DEDICATED], {Place.FLOW_GROUP: own}))
+    return list(_rows([Feature.DEDICATED], {ResourceKind.FLOW_GROUP: own}))
 
 
 def _offsets(worker: WorkerConfig) -> Clients:
@@ -178,20 +178,20 @@ def _named(name: str) -> tuple[str, ...]:
     return (name,) if name else ()
 
 
-def _rows(features: Sequence[Feature], places: Places) -> Iterator[Wanted]:
+def _rows(features: Sequence[Feature], places: ClientsByKind) -> Iterator[RequiredPermission]:
     for need in needs_of(*features):
         clients = places.get(need.place)
         if clients is not None and clients.names:
-            yield Wanted(clients.of(need), need, clients.names)
+            yield RequiredPermission(clients.of(need), need, clients.names)
 
 
 def _on_clusters(
     features: Sequence[Feature], clusters: Mapping[str, ClientConfig]
-) -> Iterator[Wanted]:
+) -> Iterator[RequiredPermission]:
     """Rights on clusters: writers need theirs as writers."""
     for need in needs_of(*features):
-        if need.place is not Place.CLUSTER:
+        if need.place is not ResourceKind.CLUSTER:
             continue
         role = f"{need.side.value} writer" if need.feature is Feature.COPY else need.side.value
         if role in clusters:
-            yield Wanted(clusters[role], need, (CLUSTER_NAME,))
+            yield RequiredPermission(clusters[role], need, (CLUSTER_NAME,))

@@ -14,7 +14,7 @@ from sparkmirror.config.clients import BOOTSTRAP_SERVERS, CLUSTER_KEYS
 from sparkmirror.config.files.providers import CONFIG_PROVIDERS
 from sparkmirror.tools.convert.ledger import Fate, Node, members_of
 from sparkmirror.tools.convert.security import read_security
-from sparkmirror.tools.convert.settings import Setting, Settings, Values
+from sparkmirror.tools.convert.settings import FileSetting, FileSettings, Values
 
 ALIAS = re.compile(r"[a-zA-Z0-9._-]{1,100}")
 # What Strimzi keeps from the worker's configuration, and the keys under these that it lets pass.
@@ -57,24 +57,24 @@ REPLACED = Fate("the field of spec.target is stronger", "nothing")
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ResourceCluster:
     """A cluster; `security` has the settings of its clients without any prefix."""
 
     path: str
     alias: str
-    servers: Setting
-    security: Settings
+    servers: FileSetting
+    security: FileSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class ResourceWorker:
     """What the Connect worker is told: its group and topics, and everything else."""
 
-    ids: Settings
-    settings: Settings
+    ids: FileSettings
+    settings: FileSettings
 
 
-def read_source(node: Node, values: Values) -> Cluster:
+def read_source(node: Node, values: Values) -> ResourceCluster:
     """A cluster that is copied from."""
     cluster = _read_cluster(node, values)
     for key, member in members_of(node.get("config")).items():
@@ -85,23 +85,25 @@ def read_source(node: Node, values: Values) -> Cluster:
     return cluster
 
 
-def read_target(node: Node, values: Values, *, has_fields: bool) -> tuple[Cluster, Worker]:
+def read_target(
+    node: Node, values: Values, *, has_fields: bool
+) -> tuple[ResourceCluster, ResourceWorker]:
     """The cluster that is copied to, and the worker; `has_fields`: it is spec.target."""
     values.learn_providers(node.get("config"))
     cluster = _read_cluster(node, values)
-    worker = Worker({}, {})
+    worker = ResourceWorker({}, {})
     for key, member in _config(node):
         if key in IDS and not has_fields:
-            worker.ids[key] = Setting(member.text(), member.path)
+            worker.ids[key] = FileSetting(member.text(), member.path)
         elif fate := _fate(key):
             _drop(member, fate)
         elif key in ALLOWED:
-            cluster.security[key] = Setting(member.text(), member.path)
+            cluster.security[key] = FileSetting(member.text(), member.path)
         else:
             worker.settings[key] = values.setting(member, key, "worker")
     ids = _read_fields(node) if has_fields else {}
-    defaults = {key: Setting(default) for key, (_, default) in IDS.items()}
-    return cluster, Worker(defaults | worker.ids | ids, worker.settings)
+    defaults = {key: FileSetting(default) for key, (_, default) in IDS.items()}
+    return cluster, ResourceWorker(defaults | worker.ids | ids, worker.settings)
 
 
 def _config(node: Node) -> Iterator[tuple[str, Node]]:
@@ -125,14 +127,16 @@ def _drop(member: Node, fate: Fate) -> None:
     member.ledger.note(member.path, fate.reason, fate.instead)
 
 
-def _read_fields(node: Node) -> Settings:
+def _read_fields(node: Node) -> FileSettings:
     found = {key: node.need(name, "write its name") for key, (name, _) in IDS.items()}
-    return {key: Setting(each.text(), each.path) for key, each in found.items() if each}
+    return {key: FileSetting(each.text(), each.path) for key, each in found.items() if each}
 
 
-def _read_cluster(node: Node, values: Values) -> Cluster:
+def _read_cluster(node: Node, values: Values) -> ResourceCluster:
     alias = node.need("alias", "name the cluster")
     name = "" if alias is None else alias.matching(ALIAS, "an alias of up to 100 characters")
     servers = node.need("bootstrapServers", "write host:port, several with commas")
-    address = Setting("") if servers is None else values.setting(servers, BOOTSTRAP_SERVERS, name)
-    return Cluster(node.path, name, address, read_security(node, values, name))
+    address = (
+        FileSetting("") if servers is None else values.setting(servers, BOOTSTRAP_SERVERS, name)
+    )
+    return ResourceCluster(node.path, name, address, read_security(node, values, name))

@@ -19,10 +19,10 @@ from sparkmirror.config.security.jaas import parse_jaas
 from sparkmirror.config.security.sasl import ENDPOINT_URL, JAAS, STRIMZI_ENDPOINT
 from sparkmirror.config.worker.rest_keys import ADVERTISED_HOST, DEFAULT_PORT, LISTENERS
 from sparkmirror.config.worker.rest_security import READ_ONLY_USERS, USERS_FILE
-from sparkmirror.tools.convert.clusters import Cluster
+from sparkmirror.tools.convert.clusters import ResourceCluster
 from sparkmirror.tools.convert.connectors import CHECKPOINT, HEARTBEAT, KINDS, SOURCE
-from sparkmirror.tools.convert.resource import Mirror, Resource
-from sparkmirror.tools.convert.settings import CONFIG_FOLDER, ENVIRONMENT, Setting, Settings
+from sparkmirror.tools.convert.resource import Mirror, MirrorResource
+from sparkmirror.tools.convert.settings import CONFIG_FOLDER, ENVIRONMENT, FileSetting, FileSettings
 from sparkmirror.types import FlowName
 
 WORKER_FILE = "connect-distributed.properties"
@@ -41,10 +41,12 @@ SWITCHES = {SOURCE: ENABLED, CHECKPOINT: ENABLED, HEARTBEAT: EMIT_HEARTBEATS}
 CONVERTERS = tuple(f"{part}.converter" for part in ("key", "value", "header"))
 
 
-def worker_sections(resource: Resource, connectors: Iterable[Settings]) -> dict[str, Settings]:
+def worker_sections(
+    resource: MirrorResource, connectors: Iterable[FileSettings]
+) -> dict[str, FileSettings]:
     """The settings of the worker's file, by the titles of its sections."""
     security = resource.target.security
-    converters = dict.fromkeys(CONVERTERS, Setting(BYTE_ARRAY_CONVERTER))
+    converters = dict.fromkeys(CONVERTERS, FileSetting(BYTE_ARRAY_CONVERTER))
     rest = {
         LISTENERS: f"http://:{DEFAULT_PORT}",
         ADVERTISED_HOST: f"${{{ENVIRONMENT}:{POD_IP}}}",
@@ -59,12 +61,12 @@ def worker_sections(resource: Resource, connectors: Iterable[Settings]) -> dict[
         },
         "The group of the workers and its topics": resource.worker.ids,
         "As Strimzi sets them, and the resource": converters | resource.worker.settings,
-        "The REST API, which asks for passwords": {k: Setting(v) for k, v in rest.items()},
+        "The REST API, which asks for passwords": {k: FileSetting(v) for k, v in rest.items()},
         "What logins of connectors may use": _allowed(connectors),
     }
 
 
-def connector_files(resource: Resource) -> dict[str, Settings]:
+def connector_files(resource: MirrorResource) -> dict[str, FileSettings]:
     """The settings of each connector, by the names of their files."""
     return {
         file_name(mirror.source.alias, kind): _connector(resource, mirror, kind)
@@ -78,41 +80,41 @@ def file_name(alias: str, kind: str) -> str:
     return f"mm2-{SHORT[kind]}-{alias}.json"
 
 
-def json_text(settings: Settings) -> str:
+def json_text(settings: FileSettings) -> str:
     """A connector's file."""
     return json.dumps({key: each.value for key, each in settings.items()}, indent=2) + "\n"
 
 
-def _connector(resource: Resource, mirror: Mirror, kind: str) -> Settings:
+def _connector(resource: MirrorResource, mirror: Mirror, kind: str) -> FileSettings:
     flow = FlowName(mirror.source.alias, resource.target.alias)
     identity = {
-        "name": Setting(f"{flow}.{CLASSES[kind]}"),
-        "connector.class": Setting(f"{MIRROR}{CLASSES[kind]}"),
+        "name": FileSetting(f"{flow}.{CLASSES[kind]}"),
+        "connector.class": FileSetting(f"{MIRROR}{CLASSES[kind]}"),
     }
     clusters = _side("source", mirror.source) | _side("target", resource.target)
     connector = mirror.connectors.get(kind)
     own = {} if connector is None else connector.settings
     is_on = connector is not None and connector.is_on
-    switch = {} if is_on else {SWITCHES[kind]: Setting("false", mirror.path)}
+    switch = {} if is_on else {SWITCHES[kind]: FileSetting("false", mirror.path)}
     return identity | clusters | own | switch
 
 
-def _side(side: str, cluster: Cluster) -> Settings:
+def _side(side: str, cluster: ResourceCluster) -> FileSettings:
     settings = {
-        "alias": Setting(cluster.alias, f"{cluster.path}.alias"),
+        "alias": FileSetting(cluster.alias, f"{cluster.path}.alias"),
         BOOTSTRAP_SERVERS: cluster.servers,
         **cluster.security,
     }
     return {f"{side}.cluster.{key}": setting for key, setting in settings.items()}
 
 
-def _allowed(connectors: Iterable[Settings]) -> Settings:
+def _allowed(connectors: Iterable[FileSettings]) -> FileSettings:
     """Token servers and files that the connectors name: a worker refuses all others."""
     pairs = [pair for settings in connectors for pair in settings.items()]
     urls = dict.fromkeys(url for key, each in pairs for url in _urls(key, each.value))
     files = dict.fromkeys(each.value for key, each in pairs if key.endswith(FILE_KEYS))
     found = {ALLOWED_URLS: urls, ALLOWED_FILES: files}
-    return {key: Setting(",".join(each)) for key, each in found.items() if each}
+    return {key: FileSetting(",".join(each)) for key, each in found.items() if each}
 
 
 def _urls(key: str, value: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkmirror.tools.convert.ledger import Fate, Node, members_of
-from sparkmirror.tools.convert.settings import Setting, Settings, Values
+from sparkmirror.tools.convert.settings import FileSetting, FileSettings, Values
 
 SOURCE, CHECKPOINT, HEARTBEAT = "source", "checkpoint", "heartbeat"
 KINDS = (SOURCE, CHECKPOINT, HEARTBEAT)
@@ -47,7 +47,7 @@ class Connector:
 
     kind: str
     path: str
-    settings: Settings
+    settings: FileSettings
     is_on: bool
 
 
@@ -65,12 +65,12 @@ def read_connectors(
     }
 
 
-def _read_patterns(mirror: Node, present: Mapping[str, Node]) -> Settings:
+def _read_patterns(mirror: Node, present: Mapping[str, Node]) -> FileSettings:
     """The patterns of the mirror as settings, if anybody reads them."""
-    found: Settings = {}
+    found: FileSettings = {}
     for name, node in _named_patterns(mirror).items():
         key, readers = PATTERNS[name]
-        setting = Setting(node.text(), node.path)
+        setting = FileSetting(node.text(), node.path)
         if any(kind in present for kind in readers):
             found[key] = setting
         else:
@@ -93,7 +93,7 @@ def _named_patterns(mirror: Node) -> dict[str, Node]:
 
 
 def _read_connector(
-    node: Node, kind: str, patterns: Settings, values: Values, label: str
+    node: Node, kind: str, patterns: FileSettings, values: Values, label: str
 ) -> Connector:
     members = node.members()
     if not members:
@@ -101,12 +101,14 @@ def _read_connector(
     own = {key: setting for key, setting in patterns.items() if kind in READERS[key]}
     settings = _read_config(members.get("config"), own, values, label)
     if tasks := members.get("tasksMax"):
-        settings[TASKS_MAX] = Setting(str(tasks.number(least=1)), tasks.path)
+        settings[TASKS_MAX] = FileSetting(str(tasks.number(least=1)), tasks.path)
     return Connector(kind, node.path, settings | own, is_on=_is_on(members))
 
 
-def _read_config(config: Node | None, patterns: Settings, values: Values, label: str) -> Settings:
-    settings: Settings = {}
+def _read_config(
+    config: Node | None, patterns: FileSettings, values: Values, label: str
+) -> FileSettings:
+    settings: FileSettings = {}
     for key, member in members_of(config).items():
         fate = FORBIDDEN.get(key)
         if key in patterns:

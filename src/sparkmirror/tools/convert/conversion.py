@@ -24,10 +24,10 @@ from sparkmirror.tools.convert.manifests import Manifests, Object
 from sparkmirror.tools.convert.mm2_files import FILE as MM2_FILE
 from sparkmirror.tools.convert.mm2_files import mm2_sections
 from sparkmirror.tools.convert.own_checks import check_mm2, check_workers
-from sparkmirror.tools.convert.resource import Resource, read_resource
+from sparkmirror.tools.convert.resource import MirrorResource, read_resource
 from sparkmirror.tools.convert.settings import (
     SECRETS_FOLDER,
-    Settings,
+    FileSettings,
     properties_text,
     provider_settings,
 )
@@ -89,7 +89,7 @@ def convert(text: str, where: str, format_: Format, image: str) -> Conversion:
     return Conversion(resource.name, files, (*sorted(ledger.notes), *others))
 
 
-def _write_mm2(resource: Resource, manifests: Manifests, ledger: Ledger) -> dict[str, str]:
+def _write_mm2(resource: MirrorResource, manifests: Manifests, ledger: Ledger) -> dict[str, str]:
     sections = mm2_sections(resource, ledger)
     sections[PROVIDERS] = _providers(resource, [*sections.values()], [])
     check_mm2(_all_of(sections), ledger)
@@ -98,7 +98,9 @@ def _write_mm2(resource: Resource, manifests: Manifests, ledger: Ledger) -> dict
     return {MM2_FILE: file, MANIFESTS_FILE: _manifest(head, manifests.dedicated(file))}
 
 
-def _write_workers(resource: Resource, manifests: Manifests, ledger: Ledger) -> dict[str, str]:
+def _write_workers(
+    resource: MirrorResource, manifests: Manifests, ledger: Ledger
+) -> dict[str, str]:
     connectors = connector_files(resource)
     sections = worker_sections(resource, connectors.values())
     settings = [*sections.values(), *connectors.values()]
@@ -115,18 +117,20 @@ def _write_workers(resource: Resource, manifests: Manifests, ledger: Ledger) -> 
     }
 
 
-def _providers(resource: Resource, settings: list[Settings], variables: list[str]) -> Settings:
+def _providers(
+    resource: MirrorResource, settings: list[FileSettings], variables: list[str]
+) -> FileSettings:
     secrets = [SECRETS_FOLDER] if resource.values.secrets.keys else []
     values = [setting.value for each in settings for setting in each.values()]
     folders = [*secrets, *resource.pods.folders]
     return provider_settings(values, folders, [*variables, *resource.pods.variables])
 
 
-def _all_of(sections: Mapping[str, Settings]) -> Settings:
+def _all_of(sections: Mapping[str, FileSettings]) -> FileSettings:
     return {key: setting for each in sections.values() for key, setting in each.items()}
 
 
-def _head(resource: Resource) -> str:
+def _head(resource: MirrorResource) -> str:
     return HEAD.format(name=resource.name, manifests=MANIFESTS_FILE)
 
 
@@ -134,7 +138,7 @@ def _manifest(head: str, objects: list[Object]) -> str:
     return head + "---\n" + write_documents(objects)
 
 
-def _note_replicas(resource: Resource, ledger: Ledger) -> None:
+def _note_replicas(resource: MirrorResource, ledger: Ledger) -> None:
     if resource.pods.replicas > 1:
         ledger.note(
             "spec.replicas",

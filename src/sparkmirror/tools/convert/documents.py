@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sparkmirror.errors import ConfigError, ConfigErrors
 from sparkmirror.tools.convert.ledger import Fate, NotCarried
-from sparkmirror.tools.convert.yaml_text import BadYaml, Json, read_documents
+from sparkmirror.tools.convert.yaml_text import BadYaml, YamlValue, read_documents
 
 KIND = "KafkaMirrorMaker2"
 LISTS = ("List", f"{KIND}List")
@@ -17,10 +17,10 @@ class Document(NamedTuple):
     """A document of the file, or an element of a list in it; `place` says which."""
 
     place: str
-    value: Json
+    value: YamlValue
 
     @property
-    def kind(self) -> Json:
+    def kind(self) -> YamlValue:
         return self.value.get("kind") if isinstance(self.value, dict) else None
 
     @property
@@ -29,7 +29,7 @@ class Document(NamedTuple):
         return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
 
 
-def find_resource(text: str, where: str) -> tuple[Json, list[NotCarried]]:
+def find_resource(text: str, where: str) -> tuple[YamlValue, list[NotCarried]]:
     """The resource, and a note for each other document.
 
     Raises:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sparkmirror.errors import ConfigError, ConfigErrors
-from sparkmirror.tools.convert.yaml_text import Json
+from sparkmirror.tools.convert.yaml_text import YamlValue
 
 INDEX = re.compile(r"\[\d+\]")
 # Shown in errors in place of a value that has no one line.
@@ -67,7 +67,7 @@ class Ledger:
         if self._errors:
             raise ConfigErrors(tuple(self._errors.values()))
 
-    def leftovers(self, value: Json, fates: Mapping[str, Fate], unknown: Fate) -> None:
+    def leftovers(self, value: YamlValue, fates: Mapping[str, Fate], unknown: Fate) -> None:
         """Note every field that was not used, with its fate in the table; one note for a fate that
         is for no field in particular.
         """
@@ -81,7 +81,7 @@ class Ledger:
         for fate, paths in shared.items():
             self.note(", ".join(paths), fate.reason, fate.instead)
 
-    def _unused(self, value: Json, path: str, fates: Mapping[str, Fate]) -> Iterator[str]:
+    def _unused(self, value: YamlValue, path: str, fates: Mapping[str, Fate]) -> Iterator[str]:
         """The highest paths that a row of the table, or nothing at all, tells about."""
         if path in self.used:
             return
@@ -96,13 +96,13 @@ class Ledger:
         for child, below in children(value, path):
             yield from self._unused(below, child, fates)
 
-    def _is_touched(self, value: Json, path: str) -> bool:
+    def _is_touched(self, value: YamlValue, path: str) -> bool:
         if path in self.used:
             return True
         return any(self._is_touched(below, child) for child, below in children(value, path))
 
 
-def children(value: Json, path: str) -> Iterator[tuple[str, Json]]:
+def children(value: YamlValue, path: str) -> Iterator[tuple[str, YamlValue]]:
     """The values inside a value with their paths; null means the same as no value."""
     if isinstance(value, dict):
         for name, below in value.items():
@@ -122,7 +122,7 @@ def pattern_of(path: str) -> str:
 class Node:
     """One value of the resource, with its path."""
 
-    value: Json
+    value: YamlValue
     path: str
     ledger: Ledger
 
@@ -162,7 +162,7 @@ class Node:
         """Say that the value, with all that is in it, was used."""
         self.ledger.used.add(self.path)
 
-    def whole(self) -> Json:
+    def whole(self) -> YamlValue:
         """The value as it is."""
         self.use()
         return self.value
@@ -212,11 +212,11 @@ class Node:
         self.wrong(f"is not {WORDS[kind]}", f"write {WORDS[kind]}")
         return False
 
-    def _mapping(self) -> dict[str, Json]:
+    def _mapping(self) -> dict[str, YamlValue]:
         return self.value if isinstance(self.value, dict) else {}
 
 
-def described(value: Json) -> str:
+def described(value: YamlValue) -> str:
     """What kind of value it is, for errors."""
     return WORDS.get(type(value), "something else")
 

@@ -19,7 +19,7 @@ from sparkmirror.tools.convert.connect_files import (
     WORKER_FILE,
 )
 from sparkmirror.tools.convert.mm2_files import FILE as MM2_FILE
-from sparkmirror.tools.convert.resource import Resource
+from sparkmirror.tools.convert.resource import MirrorResource
 from sparkmirror.tools.convert.settings import CONFIG_FOLDER, SECRETS_FOLDER
 
 Object = dict[str, Any]
@@ -45,7 +45,7 @@ ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxS
 class Manifests:
     """Makes the objects of one resource; `image` is that of this program."""
 
-    resource: Resource
+    resource: MirrorResource
     image: str
 
     @property

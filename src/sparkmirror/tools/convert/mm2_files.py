@@ -18,7 +18,7 @@ from sparkmirror.config.keys.connector_keys import (
     SOURCE_KEYS,
     TOPIC_FILTER_KEYS,
 )
-from sparkmirror.tools.convert.clusters import Cluster
+from sparkmirror.tools.convert.clusters import ResourceCluster
 from sparkmirror.tools.convert.connectors import (
     CHECKPOINT,
     HEARTBEAT,
@@ -28,8 +28,8 @@ from sparkmirror.tools.convert.connectors import (
     Connector,
 )
 from sparkmirror.tools.convert.ledger import Ledger
-from sparkmirror.tools.convert.resource import Mirror, Resource
-from sparkmirror.tools.convert.settings import Setting, Settings
+from sparkmirror.tools.convert.resource import Mirror, MirrorResource
+from sparkmirror.tools.convert.settings import FileSetting, FileSettings
 from sparkmirror.types import FlowName
 
 FILE = "mm2.properties"
@@ -45,11 +45,11 @@ OF_CLUSTERS = ("source.cluster.", "target.cluster.")
 SPLIT = "use --format connectors, which keeps the connectors apart"
 
 
-def mm2_sections(resource: Resource, ledger: Ledger) -> dict[str, Settings]:
+def mm2_sections(resource: MirrorResource, ledger: Ledger) -> dict[str, FileSettings]:
     """The settings of the file, by the titles of its sections."""
     sources = [mirror.source for mirror in resource.mirrors]
     clusters = [*sources, resource.target]
-    aliases = Setting(", ".join(cluster.alias for cluster in clusters))
+    aliases = FileSetting(", ".join(cluster.alias for cluster in clusters))
     sections = {"Clusters": {CLUSTERS: aliases}}
     for cluster in clusters:
         sections[f"Cluster {cluster.alias}"] = _cluster(cluster)
@@ -58,7 +58,9 @@ def mm2_sections(resource: Resource, ledger: Ledger) -> dict[str, Settings]:
         for key, setting in resource.worker.settings.items()
     }
     # MirrorMaker 2 would write heartbeats for every pair of clusters, to the sources too.
-    sections["Heartbeats only where the resource has them"] = {EMIT_HEARTBEATS: Setting("false")}
+    sections["Heartbeats only where the resource has them"] = {
+        EMIT_HEARTBEATS: FileSetting("false")
+    }
     for mirror in resource.mirrors:
         flow = FlowName(mirror.source.alias, resource.target.alias)
         settings = _flow(mirror, ledger)
@@ -67,12 +69,12 @@ def mm2_sections(resource: Resource, ledger: Ledger) -> dict[str, Settings]:
     return sections
 
 
-def _cluster(cluster: Cluster) -> Settings:
+def _cluster(cluster: ResourceCluster) -> FileSettings:
     settings = {BOOTSTRAP_SERVERS: cluster.servers, **cluster.security}
     return {f"{cluster.alias}.{key}": setting for key, setting in settings.items()}
 
 
-def _flow(mirror: Mirror, ledger: Ledger) -> Settings:
+def _flow(mirror: Mirror, ledger: Ledger) -> FileSettings:
     connectors = mirror.connectors
     switches = {SWITCHES[kind]: _switch(connectors.get(kind), mirror) for kind in KINDS}
     # Written only where they differ from what the file or MirrorMaker 2 has anyway.
@@ -89,20 +91,20 @@ def _flow(mirror: Mirror, ledger: Ledger) -> Settings:
     return {**shown, **own}
 
 
-def _switch(connector: Connector | None, mirror: Mirror) -> Setting:
+def _switch(connector: Connector | None, mirror: Mirror) -> FileSetting:
     if connector is None:
-        return Setting("false", mirror.path)
+        return FileSetting("false", mirror.path)
     own = connector.settings.get(SWITCHES[connector.kind])
     if own is not None and connector.is_on:
         return own
-    return Setting(str(connector.is_on).lower(), connector.path)
+    return FileSetting(str(connector.is_on).lower(), connector.path)
 
 
-def _merged(mirror: Mirror, ledger: Ledger) -> Settings:
+def _merged(mirror: Mirror, ledger: Ledger) -> FileSettings:
     """One value for each key that any of the connectors has."""
     present = [mirror.connectors[kind] for kind in KINDS if kind in mirror.connectors]
     keys = dict.fromkeys(key for connector in present for key in connector.settings)
-    found: Settings = {}
+    found: FileSettings = {}
     for key in keys:
         setting = _one_value(key, present, ledger)
         if setting is not None:
@@ -110,7 +112,7 @@ def _merged(mirror: Mirror, ledger: Ledger) -> Settings:
     return found
 
 
-def _one_value(key: str, present: Sequence[Connector], ledger: Ledger) -> Setting | None:
+def _one_value(key: str, present: Sequence[Connector], ledger: Ledger) -> FileSetting | None:
     readers = [connector for connector in present if connector.kind in _readers(key)]
     given = [connector.settings[key] for connector in readers if key in connector.settings]
     for setting in _useless(key, present, readers):
@@ -134,13 +136,13 @@ def _readers(key: str) -> Iterable[str]:
 
 def _useless(
     key: str, present: Sequence[Connector], readers: Sequence[Connector]
-) -> Iterator[Setting]:
+) -> Iterator[FileSetting]:
     for connector in present:
         if connector not in readers and key in connector.settings:
             yield connector.settings[key]
 
 
-def _note_differences(key: str, given: Sequence[Setting], readers: int, ledger: Ledger) -> None:
+def _note_differences(key: str, given: Sequence[FileSetting], readers: int, ledger: Ledger) -> None:
     first = given[0]
     for setting in given[1:]:
         if setting.value != first.value:
@@ -152,7 +154,7 @@ def _note_differences(key: str, given: Sequence[Setting], readers: int, ledger: 
         ledger.note(first.path, reason, SPLIT)
 
 
-def _note_positions(resource: Resource, ledger: Ledger) -> None:
+def _note_positions(resource: MirrorResource, ledger: Ledger) -> None:
     """Where Strimzi's connectors stopped is of no use to a file of flows."""
     ids = resource.worker.ids
     offsets = ids["offset.storage.topic"]

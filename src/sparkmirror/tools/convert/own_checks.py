@@ -22,12 +22,12 @@ from sparkmirror.errors import ConfigErrors
 from sparkmirror.tools.convert.connect_files import WORKER_FILE
 from sparkmirror.tools.convert.ledger import Ledger
 from sparkmirror.tools.convert.mm2_files import FILE as MM2_FILE
-from sparkmirror.tools.convert.settings import Settings, properties_text
+from sparkmirror.tools.convert.settings import FileSettings, properties_text
 
 REFUSED = "sparkmirror refuses the written file because of it"
 
 
-def check_mm2(settings: Settings, ledger: Ledger) -> None:
+def check_mm2(settings: FileSettings, ledger: Ledger) -> None:
     """Judge an mm2 file."""
     shown = _without_providers(settings)
     with provisional(), tempfile.TemporaryDirectory(prefix="sparkmirror-") as folder:
@@ -41,7 +41,7 @@ def check_mm2(settings: Settings, ledger: Ledger) -> None:
             _note_warnings(_without_place(warnings, str(path)), shown, ledger)
 
 
-def check_workers(worker: Settings, connectors: Iterable[Settings], ledger: Ledger) -> None:
+def check_workers(worker: FileSettings, connectors: Iterable[FileSettings], ledger: Ledger) -> None:
     """Judge a worker's file, and the connectors if the worker would run."""
     shown = _without_providers(worker)
     with provisional():
@@ -55,7 +55,7 @@ def check_workers(worker: Settings, connectors: Iterable[Settings], ledger: Ledg
             _check_connector(connector, file, ledger)
 
 
-def _check_connector(settings: Settings, worker: WorkerFile, ledger: Ledger) -> None:
+def _check_connector(settings: FileSettings, worker: WorkerFile, ledger: Ledger) -> None:
     name = settings["name"].value
     try:
         warnings = parse_connector(_plain(settings), worker).warnings
@@ -67,7 +67,7 @@ def _check_connector(settings: Settings, worker: WorkerFile, ledger: Ledger) -> 
         _note_warnings(_without_place(warnings, f"connector {name}"), settings, ledger)
 
 
-def _without_providers(settings: Settings) -> Settings:
+def _without_providers(settings: FileSettings) -> FileSettings:
     """And without the pod's address, which a placeholder stands for."""
     return {
         key: setting
@@ -76,7 +76,7 @@ def _without_providers(settings: Settings) -> Settings:
     }
 
 
-def _plain(settings: Settings) -> Mapping[str, str]:
+def _plain(settings: FileSettings) -> Mapping[str, str]:
     return {key: setting.value for key, setting in settings.items()}
 
 
@@ -85,7 +85,7 @@ def _without_place(warnings: Iterable[str], place: str) -> Iterator[str]:
         yield warning.removeprefix(f"{place}: ")
 
 
-def _note_errors(errors: ConfigErrors, settings: Settings, ledger: Ledger) -> None:
+def _note_errors(errors: ConfigErrors, settings: FileSettings, ledger: Ledger) -> None:
     for error in errors.errors:
         setting = settings.get(error.key)
         if setting is None or "${" not in setting.value:
@@ -95,7 +95,7 @@ def _note_errors(errors: ConfigErrors, settings: Settings, ledger: Ledger) -> No
             ledger.note(path or "spec", f"{REFUSED}: {what}", remedy)
 
 
-def _note_warnings(warnings: Iterable[str], settings: Settings, ledger: Ledger) -> None:
+def _note_warnings(warnings: Iterable[str], settings: FileSettings, ledger: Ledger) -> None:
     """A warning begins with the key that it is about, or is about the whole."""
     for warning in warnings:
         found = [key for key in settings if warning.startswith(f"{key}: ")]

@@ -11,12 +11,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sparkmirror.tools.convert.clusters import Cluster, Worker, read_source, read_target
+from sparkmirror.tools.convert.clusters import (
+    ResourceCluster,
+    ResourceWorker,
+    read_source,
+    read_target,
+)
 from sparkmirror.tools.convert.connectors import Connector, read_connectors
 from sparkmirror.tools.convert.ledger import Ledger, Node, members_of
 from sparkmirror.tools.convert.pods import Pods, read_pods
 from sparkmirror.tools.convert.settings import Values
-from sparkmirror.tools.convert.yaml_text import Json
+from sparkmirror.tools.convert.yaml_text import YamlValue
 
 API = "kafka.strimzi.io"
 V1BETA2, V1 = f"{API}/v1beta2", f"{API}/v1"
@@ -32,19 +37,19 @@ class Mirror:
     """One source cluster, and the connectors that copy from it, by their kinds."""
 
     path: str
-    source: Cluster
+    source: ResourceCluster
     connectors: Mapping[str, Connector]
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class MirrorResource:
     """A whole resource; `values` knows which Secrets it needs, `labels` are for all objects."""
 
     name: str
     namespace: str
     labels: Mapping[str, str]
-    target: Cluster
-    worker: Worker
+    target: ResourceCluster
+    worker: ResourceWorker
     mirrors: Sequence[Mirror]
     pods: Pods
     values: Values
@@ -62,7 +67,7 @@ class _Layout:
     idle: list[Node] = field(default_factory=list)
 
 
-def read_resource(value: Json, ledger: Ledger) -> Resource:
+def read_resource(value: YamlValue, ledger: Ledger) -> MirrorResource:
     """The resource that `value` is.
 
     Raises:
@@ -76,7 +81,7 @@ def read_resource(value: Json, ledger: Ledger) -> Resource:
     ledger.raise_errors()
     assert found is not None  # without a target there was an error
     target, worker, mirrors, pods = found
-    return Resource(
+    return MirrorResource(
         name=values.name,
         namespace=values.namespace,
         labels=labels,
@@ -120,7 +125,7 @@ def _read_labels(metadata: Node | None) -> dict[str, str]:
 
 def _read_spec(
     spec: Node, version: str, values: Values
-) -> tuple[Cluster, Worker, list[Mirror], Pods] | None:
+) -> tuple[ResourceCluster, ResourceWorker, list[Mirror], Pods] | None:
     layout = _read_layout(spec, version)
     pods = read_pods(spec, values)
     is_new = spec.get("target") is not None

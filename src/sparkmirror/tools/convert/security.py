@@ -22,8 +22,8 @@ from sparkmirror.tools.convert.ledger import Node
 from sparkmirror.tools.convert.settings import (
     SECRET_KEY,
     SECRET_NAME,
-    Setting,
-    Settings,
+    FileSetting,
+    FileSettings,
     Values,
     quoted,
 )
@@ -46,7 +46,7 @@ OAUTH_SECONDS = {
 CUSTOM_PREFIXES = ("sasl.", f"{KEYS}.")
 
 
-def read_security(cluster: Node, values: Values, label: str) -> Settings:
+def read_security(cluster: Node, values: Values, label: str) -> FileSettings:
     """The settings for one cluster; `label` is its alias."""
     tls, login = cluster.get("tls"), cluster.get("authentication")
     settings = {} if tls is None else _read_trust(tls, values)
@@ -61,7 +61,7 @@ def read_security(cluster: Node, values: Values, label: str) -> Settings:
             "has no effect without tls: Strimzi connects in the clear, and so does the file",
             f"add tls to the cluster, or set {PROTOCOL}=SSL in the written file",
         )
-    return {PROTOCOL: Setting(protocol, (tls or cluster).path), **settings}
+    return {PROTOCOL: FileSetting(protocol, (tls or cluster).path), **settings}
 
 
 def _read_type(login: Node) -> str:
@@ -82,7 +82,7 @@ def _is_sasl(login: Node | None) -> bool:
 # -- certificates ----------------------------------------------------------------------------------
 
 
-def _read_trust(tls: Node, values: Values) -> Settings:
+def _read_trust(tls: Node, values: Values) -> FileSettings:
     tls_fields = tls.members()
     if not tls_fields:
         tls.use()
@@ -92,18 +92,18 @@ def _read_trust(tls: Node, values: Values) -> Settings:
     files = _read_certificates(certificates, values)
     if not files:
         return {}
-    kind = {f"{TRUST}.type": Setting("PEM", certificates.path)}
+    kind = {f"{TRUST}.type": FileSetting("PEM", certificates.path)}
     if len(files) == 1:
         # A file is read again when it changes; the value of a placeholder is not.
         path = values.secrets.path(*files[0])
-        return kind | {f"{TRUST}.location": Setting(path, certificates.path)}
+        return kind | {f"{TRUST}.location": FileSetting(path, certificates.path)}
     values.ledger.note(
         certificates.path,
         "sparkmirror reads several certificates once, at the start",
         RESTART,
     )
     text = "\n".join(values.secrets.placeholder(*file) for file in files)
-    return kind | {f"{TRUST}.certificates": Setting(text, certificates.path)}
+    return kind | {f"{TRUST}.certificates": FileSetting(text, certificates.path)}
 
 
 def _read_certificates(certificates: Node, values: Values) -> list[tuple[str, str]]:
@@ -143,7 +143,7 @@ def _matched(pattern: Node) -> str:
 # -- logins ----------------------------------------------------------------------------------------
 
 
-def _read_tls(login: Node, values: Values, _label: str) -> Settings:
+def _read_tls(login: Node, values: Values, _label: str) -> FileSettings:
     both = login.need("certificateAndKey", "name a Secret, its certificate and its key")
     if both is None:
         return {}
@@ -153,14 +153,14 @@ def _read_tls(login: Node, values: Values, _label: str) -> Settings:
         both.path, "sparkmirror reads certificate and key once, at the start", RESTART
     )
     found = {f"{KEYS}.certificate.chain": certificate, f"{KEYS}.key": key}
-    return {f"{KEYS}.type": Setting("PEM", both.path)} | {
-        name: Setting(values.secrets.placeholder(secret, each), both.path)
+    return {f"{KEYS}.type": FileSetting("PEM", both.path)} | {
+        name: FileSetting(values.secrets.placeholder(secret, each), both.path)
         for name, each in found.items()
     }
 
 
-def _with_password(mechanism: str, module: str) -> Callable[[Node, Values, str], Settings]:
-    def read(login: Node, values: Values, _label: str) -> Settings:
+def _with_password(mechanism: str, module: str) -> Callable[[Node, Values, str], FileSettings]:
+    def read(login: Node, values: Values, _label: str) -> FileSettings:
         user = login.need("username", "name the user")
         name = "" if user is None else user.text()
         secret = login.need("passwordSecret", "name a Secret and its key")
@@ -171,15 +171,15 @@ def _with_password(mechanism: str, module: str) -> Callable[[Node, Values, str],
     return read
 
 
-def _jaas(module: str, mechanism: str, options: Mapping[str, str], login: Node) -> Settings:
+def _jaas(module: str, mechanism: str, options: Mapping[str, str], login: Node) -> FileSettings:
     words = [module, "required", *(f"{name}={quoted(text)}" for name, text in options.items())]
     return {
-        MECHANISM: Setting(mechanism, login.at("type")),
-        JAAS: Setting(" ".join(words) + ";", login.path),
+        MECHANISM: FileSetting(mechanism, login.at("type")),
+        JAAS: FileSetting(" ".join(words) + ";", login.path),
     }
 
 
-def _read_custom(login: Node, values: Values, label: str) -> Settings:
+def _read_custom(login: Node, values: Values, label: str) -> FileSettings:
     _is_sasl(login)
     found = values.config(login.get("config"), label)
     taken = {key: setting for key, setting in found.items() if key.startswith(CUSTOM_PREFIXES)}
@@ -192,44 +192,44 @@ def _read_custom(login: Node, values: Values, label: str) -> Settings:
     return taken
 
 
-def _read_oauth(login: Node, values: Values, _label: str) -> Settings:
+def _read_oauth(login: Node, values: Values, _label: str) -> FileSettings:
     fields = login.members()
     settings = _oauth_endpoint(login, values)
     for name, key in OAUTH_TEXTS.items():
         if name in fields:
-            settings[key] = Setting(fields[name].text(), fields[name].path)
+            settings[key] = FileSetting(fields[name].text(), fields[name].path)
     for name, key in OAUTH_SECONDS.items():
         if name in fields:
             seconds = fields[name].number()
-            settings[key] = Setting(str(seconds * 1000), fields[name].path)
+            settings[key] = FileSetting(str(seconds * 1000), fields[name].path)
     if pause := fields.get("httpRetryPauseMs"):
-        settings["sasl.login.retry.backoff.ms"] = Setting(str(pause.number()), pause.path)
+        settings["sasl.login.retry.backoff.ms"] = FileSetting(str(pause.number()), pause.path)
     if secret := fields.get("clientSecret"):
         text = values.secrets.placeholder(*values.secret_key(secret, "key"))
-        settings[f"{CREDENTIALS}.secret"] = Setting(text, secret.path)
+        settings[f"{CREDENTIALS}.secret"] = FileSetting(text, secret.path)
     options = _oauth_tls(fields, values)
     return {
-        LOGIN_HANDLER: Setting(OAUTH_HANDLER, login.at("type")),
+        LOGIN_HANDLER: FileSetting(OAUTH_HANDLER, login.at("type")),
         **_jaas(OAUTH_MODULE, OAUTHBEARER, options, login),
         **settings,
     }
 
 
-def _oauth_endpoint(login: Node, values: Values) -> Settings:
+def _oauth_endpoint(login: Node, values: Values) -> FileSettings:
     """Where tokens come from: a mounted Secret, a file, else the server."""
     token, file, server = map(login.get, ("accessToken", "accessTokenLocation", "tokenEndpointUri"))
     if token is not None:
         url = f"file://{values.secrets.path(*values.secret_key(token, 'key'))}"
-        return {ENDPOINT_URL: Setting(url, token.path)}
+        return {ENDPOINT_URL: FileSetting(url, token.path)}
     if file is not None:
         values.ledger.note(
             file.path,
             "the path is one of Strimzi's pod, which runs as another service account",
             "mount the token in kubernetes.yaml at this path",
         )
-        return {ENDPOINT_URL: Setting(f"file://{file.text()}", file.path)}
+        return {ENDPOINT_URL: FileSetting(f"file://{file.text()}", file.path)}
     if server is not None:
-        return {ENDPOINT_URL: Setting(server.text(), server.path)}
+        return {ENDPOINT_URL: FileSetting(server.text(), server.path)}
     login.ledger.error(
         login.path,
         None,
@@ -265,7 +265,7 @@ def _note_further(certificates: Node, files: Sequence[tuple[str, str]]) -> None:
 
 TLS, CUSTOM = "tls", "custom"
 # Types of `authentication`, and what reads each.
-LOGINS: Mapping[str, Callable[[Node, Values, str], Settings]] = {
+LOGINS: Mapping[str, Callable[[Node, Values, str], FileSettings]] = {
     TLS: _read_tls,
     "scram-sha-256": _with_password("SCRAM-SHA-256", "scram.ScramLoginModule"),
     "scram-sha-512": _with_password("SCRAM-SHA-512", "scram.ScramLoginModule"),

@@ -66,14 +66,14 @@ UNKNOWN_PROVIDER = Fate(
 )
 
 
-class Setting(NamedTuple):
+class FileSetting(NamedTuple):
     """A value for a file, and the path in the resource that it comes from ("": from nowhere)."""
 
     value: str
     path: str = ""
 
 
-Settings = dict[str, Setting]
+FileSettings = dict[str, FileSetting]
 
 
 @dataclass(slots=True)
@@ -111,15 +111,15 @@ class Values:
         """The Secret for passwords that the resource itself holds."""
         return f"{self.name}-sparkmirror-secrets"
 
-    def setting(self, node: Node, key: str, label: str) -> Setting:
+    def setting(self, node: Node, key: str, label: str) -> FileSetting:
         """The value of `key`; `label` tells it from the same key elsewhere."""
         text = PLACEHOLDER.sub(lambda found: self._translated(found, node.path), node.text())
         if holds_secret(key, text):
             remember(text)
             text = self._moved(node.path, f"{label}.{key}")
-        return Setting(text, node.path)
+        return FileSetting(text, node.path)
 
-    def config(self, node: Node | None, label: str) -> Settings:
+    def config(self, node: Node | None, label: str) -> FileSettings:
         """All of a `config` mapping."""
         return {key: self.setting(member, key, label) for key, member in members_of(node).items()}
 
@@ -220,24 +220,24 @@ def quoted(text: str) -> str:
 
 def provider_settings(
     values: Iterable[str], folders: Sequence[str], variables: Sequence[str]
-) -> Settings:
+) -> FileSettings:
     """The config providers that `values` need, limited to these folders and variables."""
     used = {found[1] for value in values for found in PLACEHOLDER.finditer(value)}
     names = [name for name in JAVA_CLASSES if name in used]
     paths = (ALLOWED_PATHS, ",".join(folders))
     names_only = (ALLOWLIST_PATTERN, f"^({'|'.join(variables)})$" if variables else "")
     limits = {ENVIRONMENT: names_only, DIRECTORY: paths, FILE: paths}
-    settings = {CONFIG_PROVIDERS: Setting(",".join(names))} if names else {}
+    settings = {CONFIG_PROVIDERS: FileSetting(",".join(names))} if names else {}
     for name in names:
         prefix = f"{CONFIG_PROVIDERS}.{name}"
         param, limit = limits[name]
-        settings[f"{prefix}.class"] = Setting(JAVA_CLASSES[name])
+        settings[f"{prefix}.class"] = FileSetting(JAVA_CLASSES[name])
         if limit:
-            settings[f"{prefix}.param.{param}"] = Setting(limit)
+            settings[f"{prefix}.param.{param}"] = FileSetting(limit)
     return settings
 
 
-def properties_text(sections: Mapping[str, Settings], head: str = "") -> str:
+def properties_text(sections: Mapping[str, FileSettings], head: str = "") -> str:
     """A properties file: sections, each below its comment."""
     parts = [f"# {line}".rstrip() for line in head.splitlines()]
     for title, settings in sections.items():

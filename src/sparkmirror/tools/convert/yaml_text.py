@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
+YamlValue = dict[str, "YamlValue"] | list["YamlValue"] | str | int | float | bool | None
 
 TAG = "tag:yaml.org,2002:"
 TEXT, MERGE = f"{TAG}str", f"{TAG}merge"
@@ -70,7 +70,7 @@ def _represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _represent)
 
 
-def read_documents(text: str) -> list[Json]:
+def read_documents(text: str) -> list[YamlValue]:
     """Every document of the text; empty ones are left out.
 
     Raises:
@@ -103,7 +103,7 @@ def write_documents(documents: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def _document(node: yaml.Node) -> Json:
+def _document(node: yaml.Node) -> YamlValue:
     if _size(node, {}) > MOST_VALUES:
         reason = f"has more than {MOST_VALUES:,} values, with all aliases written out"
         raise BadYaml(reason, "write it without aliases", _line(node))
@@ -126,7 +126,7 @@ def _children(node: yaml.Node) -> Iterator[yaml.Node]:
         yield from node.value
 
 
-def _value(node: yaml.Node) -> Json:
+def _value(node: yaml.Node) -> YamlValue:
     if isinstance(node, yaml.MappingNode) and node.tag == f"{TAG}map":
         return _mapping(node)
     if isinstance(node, yaml.SequenceNode) and node.tag == f"{TAG}seq":
@@ -137,9 +137,9 @@ def _value(node: yaml.Node) -> Json:
     return read(_encodable(node))
 
 
-def _mapping(node: yaml.MappingNode) -> dict[str, Json]:
-    found: dict[str, Json] = {}
-    merged: list[Json] = []
+def _mapping(node: yaml.MappingNode) -> dict[str, YamlValue]:
+    found: dict[str, YamlValue] = {}
+    merged: list[YamlValue] = []
     for key, value in node.value:
         if key.tag == MERGE:
             merged.append(_value(value))
@@ -153,13 +153,13 @@ def _mapping(node: yaml.MappingNode) -> dict[str, Json]:
     return found
 
 
-def _merged(value: Json, node: yaml.Node) -> dict[str, Json]:
+def _merged(value: YamlValue, node: yaml.Node) -> dict[str, YamlValue]:
     """What `<<` adds: a mapping, or several of which the first wins."""
     if isinstance(value, dict):
         return value
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise BadYaml("'<<' needs a mapping", "write the members themselves", _line(node))
-    found: dict[str, Json] = {}
+    found: dict[str, YamlValue] = {}
     for each in value:
         found = (each if isinstance(each, dict) else {}) | found
     return found
@@ -190,7 +190,7 @@ def _int(text: str) -> int:
     return int(text, 8 if OCTAL.fullmatch(text) else 0)
 
 
-_SCALARS: Mapping[str, Callable[[str], Json]] = {
+_SCALARS: Mapping[str, Callable[[str], YamlValue]] = {
     TEXT: str,
     f"{TAG}int": _int,
     f"{TAG}float": float,

@@ -18,8 +18,8 @@ from sparkmirror.tools.deploy.connector_files import CLASSES, SOURCE_ALIAS, Conn
 from sparkmirror.tools.deploy.rest_client import (
     RUNNING,
     ConnectClient,
+    DeployedStatus,
     Part,
-    Status,
     WorkerUnreachable,
 )
 
@@ -39,7 +39,7 @@ class DeployError(MirrorError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class DeployedConnector:
     """A connector that this deployment has created, or whose settings it replaced."""
 
     name: str
@@ -66,7 +66,7 @@ class Deployment:
         """Send those that are not RUNNING, and wait until all are."""
         statuses = {file.name: self._client.status(file.name) for file in files}
         self._stale = _final_parts(statuses.values())
-        sent: list[Sent] = []
+        sent: list[DeployedConnector] = []
         for file in files:
             if _state(statuses[file.name]) == RUNNING:
                 self._skip(file)
@@ -117,20 +117,27 @@ class Deployment:
                 "redeploy to use the file's"
             )
 
-    def _send(self, file: ConnectorFile, before: Sequence[Sent]) -> Sent:
+    def _send(self, file: ConnectorFile, before: Sequence[DeployedConnector]) -> DeployedConnector:
         former = self._client.config(file.name)
         try:
             is_new = self._client.put_config(file.name, file.body)
         except RequestError as error:
-            in_doubt = [Sent(file.name, former)] if error.status >= 500 else []
+            in_doubt = [DeployedConnector(file.name, former)] if error.status >= 500 else []
             reason = f"{file.name}: refused by the worker: {error}"
             raise self._undone(reason, before, in_doubt) from error
         except WorkerUnreachable as error:
-            raise self._undone(str(error), before, [Sent(file.name, former)]) from error
+            raise self._undone(
+                str(error), before, [DeployedConnector(file.name, former)]
+            ) from error
         self._tell(f"{file.name}: {'created' if is_new else 'settings replaced'}")
-        return Sent(file.name, former)
+        return DeployedConnector(file.name, former)
 
-    def _undone(self, reason: str, before: Sequence[Sent], in_doubt: Sequence[Sent]) -> DeployError:
+    def _undone(
+        self,
+        reason: str,
+        before: Sequence[DeployedConnector],
+        in_doubt: Sequence[DeployedConnector],
+    ) -> DeployError:
         """Undo what was sent; the error to raise."""
         self._client.renew_patience()
         lines = [reason]
@@ -141,7 +148,7 @@ class Deployment:
                 lines.append(f"{sent.name}: could not be undone: {error}")
         return DeployError("\n".join([*lines, "nothing was deployed"]))
 
-    def _undo(self, sent: Sent) -> str:
+    def _undo(self, sent: DeployedConnector) -> str:
         if sent.former is None:
             self._client.delete(sent.name)
             return f"{sent.name}: deleted again"
@@ -181,20 +188,22 @@ class Deployment:
                 raise DeployError(f"not RUNNING after {seconds:.0f} s: {'; '.join(awaited)}")
             time.sleep(_POLL_SECONDS)
 
-    def _tell_news(self, statuses: Mapping[str, Status | None], told: list[str]) -> list[str]:
+    def _tell_news(
+        self, statuses: Mapping[str, DeployedStatus | None], told: list[str]
+    ) -> list[str]:
         lines = [f"{name}: {summary(status)}" for name, status in statuses.items()]
         for line in lines:
             if line not in told:
                 self._tell(line)
         return lines
 
-    def _warn_of_notices(self, statuses: Iterable[Status | None]) -> None:
+    def _warn_of_notices(self, statuses: Iterable[DeployedStatus | None]) -> None:
         """What runs and has a trace all the same does not do what its user may think."""
         for status in statuses:
             if status and status.connector.reason:
                 self._warn(f"{status.connector.connector}: {status.connector.reason}")
 
-    def _hopeless(self, statuses: Mapping[str, Status | None], seconds: float) -> list[str]:
+    def _hopeless(self, statuses: Mapping[str, DeployedStatus | None], seconds: float) -> list[str]:
         final = _final_parts(statuses.values())
         if seconds < STALE_SECONDS:
             final -= self._stale
@@ -202,7 +211,7 @@ class Deployment:
         return sorted(lines)
 
 
-def summary(status: Status | None) -> str:
+def summary(status: DeployedStatus | None) -> str:
     """The state of a connector and how many of its tasks run, in one line."""
     if status is None:
         return "no status yet"
@@ -212,7 +221,7 @@ def summary(status: Status | None) -> str:
     return f"{status.connector.state}, {running} of {len(status.tasks)} tasks RUNNING"
 
 
-def _awaited(statuses: Mapping[str, Status | None], new: Container[str]) -> Iterable[str]:
+def _awaited(statuses: Mapping[str, DeployedStatus | None], new: Container[str]) -> Iterable[str]:
     """What does not run yet; `new` connectors are still without tasks."""
     for name, status in statuses.items():
         if status is None:
@@ -223,12 +232,12 @@ def _awaited(statuses: Mapping[str, Status | None], new: Container[str]) -> Iter
             yield f"{name} has no tasks"
 
 
-def _final_parts(statuses: Iterable[Status | None]) -> frozenset[Part]:
+def _final_parts(statuses: Iterable[DeployedStatus | None]) -> frozenset[Part]:
     found = [part for status in statuses if status for part in status.parts]
     return frozenset(part for part in found if part.state in FINAL)
 
 
-def _state(status: Status | None) -> str | None:
+def _state(status: DeployedStatus | None) -> str | None:
     return status.connector.state if status else None
 
 

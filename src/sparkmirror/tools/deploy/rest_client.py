@@ -79,7 +79,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class DeployedStatus:
     """A connector and its tasks; `answer` is what the worker said, word for word."""
 
     connector: Part
@@ -156,7 +156,7 @@ class ConnectClient:
             values = [row["value"] for row in answer["configs"]]
             return [(str(value["name"]), str(text)) for value in values for text in value["errors"]]
 
-    def status(self, name: str) -> Status | None:
+    def status(self, name: str) -> DeployedStatus | None:
         """None: there is no such connector, or it has no status yet."""
         answer = self._find(_path("connectors", name, "status"))
         with self._shaped():
@@ -327,9 +327,9 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _read_status(name: str, answer: Json) -> Status:
+def _read_status(name: str, answer: Json) -> DeployedStatus:
     tasks = tuple(_part(name, task["id"], task) for task in answer["tasks"])
-    return Status(_part(name, None, answer["connector"]), tasks, answer)
+    return DeployedStatus(_part(name, None, answer["connector"]), tasks, answer)
 
 
 def _part(name: str, task: int | None, state: Mapping[str, Any]) -> Part:

@@ -21,7 +21,7 @@ from sparkmirror.connect.checkpoint.group_plans import TargetGroups, is_in_use, 
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
 from sparkmirror.mirror.policy import ReplicationPolicy
-from sparkmirror.mirror.records import Checkpoint, RecordError, UnsupportedVersionError
+from sparkmirror.mirror.records import Checkpoint, RecordError, UnsupportedRecordError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.admin import TopicView
 
@@ -31,14 +31,14 @@ READ_SECONDS = 60.0
 PLAIN_NAME = re.compile(r"[\w.-]+")
 
 
-class Target(TargetGroups, Protocol):
+class SyncTarget(TargetGroups, Protocol):
     """What a `GroupAdmin` does for the tool."""
 
     def list_topics(self) -> Mapping[str, TopicView]:
         """All topics."""
 
 
-class Follower(Protocol):
+class CheckpointReader(Protocol):
     """What a `TopicFollower` does for the tool."""
 
     rewound: bool
@@ -65,7 +65,7 @@ class SyncSettings:
         return self.policy.checkpoints_topic(self.source_alias)
 
 
-class Outcome(enum.StrEnum):
+class SyncOutcome(enum.StrEnum):
     """What became of one group's partition, or of a group."""
 
     WRITTEN = "written"
@@ -79,7 +79,7 @@ class SyncRow:
     """One line of the result; without a partition it stands for the whole group."""
 
     group: str
-    outcome: Outcome
+    outcome: SyncOutcome
     reason: str = ""
     tp: TopicPartition | None = None
     upstream_offset: int | None = None
@@ -111,7 +111,7 @@ class CheckpointTable:
         """Take the next records; a tombstone takes its checkpoint away.
 
         Raises:
-            UnsupportedVersionError: a later MirrorMaker wrote one.
+            UnsupportedRecordError: a later MirrorMaker wrote one.
         """
         for record in records:
             key = record.key or b""
@@ -120,7 +120,7 @@ class CheckpointTable:
                 continue
             try:
                 self._last[key] = Checkpoint.decode(key, record.value)
-            except UnsupportedVersionError:
+            except UnsupportedRecordError:
                 raise
             except RecordError as error:
                 self._skip(record, error)
@@ -147,7 +147,9 @@ class CheckpointTable:
 class GroupTool:
     """Rounds of group offset sync. Offsets never go back, groups in use are left alone."""
 
-    def __init__(self, settings: SyncSettings, target: Target, checkpoints: Follower) -> None:
+    def __init__(
+        self, settings: SyncSettings, target: SyncTarget, checkpoints: CheckpointReader
+    ) -> None:
         self._settings = settings
         self._target = target
         self._follower = checkpoints
@@ -204,10 +206,10 @@ class GroupTool:
         plan = given.plan
         if plan.reason is not None:
             reason = f"{plan.reason.value}: {error}" if error else plan.reason.value
-            return [SyncRow(given.group, Outcome.NOT_WRITTEN, reason)]
-        rows = [given.row(tp, Outcome.KEPT, reason.value) for tp, reason in plan.kept.items()]
+            return [SyncRow(given.group, SyncOutcome.NOT_WRITTEN, reason)]
+        rows = [given.row(tp, SyncOutcome.KEPT, reason.value) for tp, reason in plan.kept.items()]
         if dry_run:
-            rows += [given.row(tp, Outcome.WOULD_WRITE, "") for tp in plan.write]
+            rows += [given.row(tp, SyncOutcome.WOULD_WRITE, "") for tp in plan.write]
         elif plan.write:
             outcomes = self._target.alter_offsets(given.group, plan.write)
             rows += [given.written(tp, outcomes.get(tp)) for tp in plan.write]
@@ -227,11 +229,11 @@ class _Given:
         if error is None:
             was_reset = tp in self.plan.reset_by_others
             note = "its offset had been taken away on the target" if was_reset else ""
-            return self.row(tp, Outcome.WRITTEN, note)
+            return self.row(tp, SyncOutcome.WRITTEN, note)
         reason = NotWritten.ACTIVE.value if is_in_use(error) else str(error)
-        return self.row(tp, Outcome.NOT_WRITTEN, reason)
+        return self.row(tp, SyncOutcome.NOT_WRITTEN, reason)
 
-    def row(self, tp: TopicPartition, outcome: Outcome, reason: str) -> SyncRow:
+    def row(self, tp: TopicPartition, outcome: SyncOutcome, reason: str) -> SyncRow:
         before = self.before.get(tp)
         checkpoint = self.checkpoints[tp]
         return SyncRow(

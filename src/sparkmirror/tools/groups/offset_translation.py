@@ -20,7 +20,7 @@ from sparkmirror.wire.admin.group_admin import GroupOffset
 CATCH_UP_SECONDS = 60.0
 
 
-class Groups(Protocol):
+class GroupReader(Protocol):
     """What a `GroupAdmin` of either cluster does here."""
 
     def committed_offsets(
@@ -34,7 +34,7 @@ class Groups(Protocol):
         """The end of each partition's log."""
 
 
-class Translating(Protocol):
+class ExactTranslator(Protocol):
     """What a `Translator` does here; it has caught up."""
 
     def translate(self, tp: TopicPartition, upstream_offset: int) -> Translation:
@@ -90,9 +90,9 @@ class TranslatedRow:
 def translate_group(
     group: str,
     rules: CheckpointRules,
-    translator: Translating,
-    source: Groups,
-    target: Groups,
+    translator: ExactTranslator,
+    source: GroupReader,
+    target: GroupReader,
 ) -> list[TranslatedRow]:
     """A row for each partition that the group has an offset in, on the source.
 
@@ -120,7 +120,7 @@ def translate_group(
     return rows
 
 
-def _committed(group: str, alias: str, source: Groups) -> dict[TopicPartition, int]:
+def _committed(group: str, alias: str, source: GroupReader) -> dict[TopicPartition, int]:
     found = source.committed_offsets([group])[group]
     if isinstance(found, KafkaError):
         raise found
@@ -144,7 +144,7 @@ class _Place:
     committed: GroupOffset | None
 
 
-def _row(place: _Place, translator: Translating) -> TranslatedRow:
+def _row(place: _Place, translator: ExactTranslator) -> TranslatedRow:
     found = translator.translate(place.upstream, place.offset)
     end = None if isinstance(place.end, KafkaError) else place.end
     if end is not None and (found.downstream_offset or 0) > end:
@@ -180,7 +180,7 @@ def _reason(found: Translation, end: int | KafkaError) -> str:
 
 
 def _read_again(
-    place: _Place, target: int | None, end: int | None, is_exact: bool, translator: Translating
+    place: _Place, target: int | None, end: int | None, is_exact: bool, translator: ExactTranslator
 ) -> int | None:
     """The most records below the group's offset that lie at or after `target`, now or later.
 

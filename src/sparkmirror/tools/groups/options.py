@@ -56,7 +56,7 @@ class SyncOptions:
     mutual_tls: bool = False
 
 
-class _Client(NamedTuple):
+class _ToolClients(NamedTuple):
     """What a properties file of either kind tells."""
 
     source_alias: str
@@ -75,7 +75,7 @@ def read_sync_options(options: SyncOptions) -> SyncSettings:
     errors: list[ConfigError] = []
     groups: tuple[str, ...] = ()
     pattern = None
-    client: _Client | None = None
+    client: _ToolClients | None = None
     try:
         groups = parse_list(options.groups.strip())
         pattern = compile_patterns(groups)
@@ -156,7 +156,7 @@ def _not_one(
     return ConfigError("", None, reason, "choose one with --source and --target", str(path))
 
 
-def _read_client(options: SyncOptions, errors: list[ConfigError]) -> _Client | None:
+def _read_client(options: SyncOptions, errors: list[ConfigError]) -> _ToolClients | None:
     props: Mapping[str, str] = {}
     with _collected(errors):
         props = load_properties(options.properties)
@@ -165,7 +165,7 @@ def _read_client(options: SyncOptions, errors: list[ConfigError]) -> _Client | N
     return _of_target(options, props, errors)
 
 
-def _of_flow(options: SyncOptions, errors: list[ConfigError]) -> _Client:
+def _of_flow(options: SyncOptions, errors: list[ConfigError]) -> _ToolClients:
     for name, given in (
         ("--policy", options.policy),
         ("--separator", options.separator),
@@ -177,7 +177,7 @@ def _of_flow(options: SyncOptions, errors: list[ConfigError]) -> _Client:
             reason = f"{options.properties} is an mm2 file, which says that itself"
             errors.append(ConfigError(name, shown, reason, "take the option away"))
     config = choose_flow(options.properties, options.source, options.target).checkpoint
-    return _Client(
+    return _ToolClients(
         config.source_alias,
         flow_policy(config),
         config.target_client,
@@ -188,7 +188,7 @@ def _of_flow(options: SyncOptions, errors: list[ConfigError]) -> _Client:
 
 def _of_target(
     options: SyncOptions, props: Mapping[str, str], errors: list[ConfigError]
-) -> _Client | None:
+) -> _ToolClients | None:
     findings = Findings(str(options.properties))
     values = _with_tls(options, resolve(_dotted(props), None, findings), errors)
     alias = options.target or TARGET
@@ -203,7 +203,7 @@ def _of_target(
         errors.append(ConfigError("--source", options.source or None, reason, remedy))
     if client is None or policy is None:
         return None
-    return _Client(options.source or "", policy, client, client, client.default_api_timeout_ms)
+    return _ToolClients(options.source or "", policy, client, client, client.default_api_timeout_ms)
 
 
 def _with_tls(

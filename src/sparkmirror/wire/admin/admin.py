@@ -15,7 +15,7 @@ from kafka.protocol.metadata import MetadataRequest
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.mirror.admin_types import AclRule, ConfigChange, NewTopic
-from sparkmirror.mirror.permissions import Operation, Right, topic_right
+from sparkmirror.mirror.permissions import Operation, Permission, topic_right
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.acl_admin import AclAdmin
 from sparkmirror.wire.admin.admin_client import in_parts
@@ -140,7 +140,7 @@ class Admin(ConfigAdmin, AclAdmin):
         return outcome
 
     def _outcome(
-        self, what: str, row: Mapping[str, Any], fine: str, needed: Right
+        self, what: str, row: Mapping[str, Any], fine: str, needed: Permission
     ) -> BrokerError | None:
         code = row["error_code"]
         if code == 0 or error_code(code).name == fine:

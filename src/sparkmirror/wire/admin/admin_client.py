@@ -18,7 +18,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
-from sparkmirror.mirror.permissions import Right
+from sparkmirror.mirror.permissions import Permission
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.reachability import (
     AdvertisedError,
@@ -55,7 +55,7 @@ LAST_METADATA_WITH_RIGHTS = 10
 LEAST_IDLE_MS, LONGEST_IDLE_MS = 1000, 2**31 - 1
 
 
-class _Client(KafkaAdminClient):  # type: ignore[misc]
+class _AdminClient(KafkaAdminClient):  # type: ignore[misc]
     """kafka-python's admin client, with two settings that its connections know and it does not."""
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = {
@@ -124,7 +124,7 @@ class AdminClient:
         self._timeout_ms = min(timeout_ms, config.default_api_timeout_ms)
         check_reachable(config)
         try:
-            self._client = _Client(**client_options(config, self._timeout_ms))
+            self._client = _AdminClient(**client_options(config, self._timeout_ms))
         except kafka.errors.KafkaError as error:
             raise _silent(config, self._timeout_ms) from error
 
@@ -201,7 +201,7 @@ class AdminClient:
         return self._client._manager  # noqa: SLF001
 
     def _error(
-        self, what: str, code: int, *needed: Right, detail: str | None = None
+        self, what: str, code: int, *needed: Permission, detail: str | None = None
     ) -> BrokerError:
         """The error of a request that needs these rights."""
         return answer_error(

@@ -23,7 +23,7 @@ from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 Find = Callable[[Sequence[K]], Mapping[K, int | KafkaError]]
-Ask = Callable[[int, Sequence[K]], Mapping[K, T | KafkaError]]
+AskBroker = Callable[[int, Sequence[K]], Mapping[K, T | KafkaError]]
 
 
 def may_pass(answer: object) -> bool:
@@ -33,7 +33,7 @@ def may_pass(answer: object) -> bool:
     return isinstance(answer, KafkaError) and answer.retriable
 
 
-class OwnerAdmin(Admin):
+class BrokerRoutedAdmin(Admin):
     """Admin requests whose parts go to different brokers and fail one by one.
 
     `_owners` remembers who answers for a group (its coordinator) or a partition (its leader).
@@ -44,7 +44,7 @@ class OwnerAdmin(Admin):
         self._owners: dict[Hashable, int] = {}
 
     def _settle(
-        self, keys: Iterable[K], find: Find[K], ask: Ask[K, T], seconds: float | None = None
+        self, keys: Iterable[K], find: Find[K], ask: AskBroker[K, T], seconds: float | None = None
     ) -> dict[K, T | KafkaError]:
         """Ask for every key, and again while its error may pass, until the admin timeout."""
         most = self._timeout_ms / 1000 if seconds is None else seconds
@@ -62,7 +62,9 @@ class OwnerAdmin(Admin):
             time.sleep(wait)
         return answers
 
-    def _round(self, keys: Sequence[K], find: Find[K], ask: Ask[K, T]) -> dict[K, T | KafkaError]:
+    def _round(
+        self, keys: Sequence[K], find: Find[K], ask: AskBroker[K, T]
+    ) -> dict[K, T | KafkaError]:
         answers: dict[K, T | KafkaError] = {}
         answers |= self._find_owners([key for key in keys if key not in self._owners], find)
         found = [key for key in keys if key not in answers]

@@ -19,7 +19,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.permissions import Operation, group_right, topic_right
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.admin.broker_routed_admin import OwnerAdmin, may_pass
+from sparkmirror.wire.admin.broker_routed_admin import BrokerRoutedAdmin, may_pass
 from sparkmirror.wire.protocol.error_codes import (
     GROUP_ID_NOT_FOUND,
     LEADER_NOT_AVAILABLE,
@@ -41,7 +41,7 @@ GROUPS_PER_LANE = 50
 MOST_LANES = 4
 
 
-class GroupListing(NamedTuple):
+class ListedGroup(NamedTuple):
     """A group as ListGroups answers it. Old brokers tell neither state nor type: then empty."""
 
     group_id: str
@@ -50,7 +50,7 @@ class GroupListing(NamedTuple):
     type: str
 
 
-class GroupState(NamedTuple):
+class DescribedGroup(NamedTuple):
     """A group's state in the broker's word, `Dead` when there is no such group, or the error."""
 
     state: str
@@ -66,13 +66,13 @@ class GroupOffset(NamedTuple):
 
 _Offsets = dict[TopicPartition, GroupOffset]
 _Outcomes = dict[TopicPartition, KafkaError | None]
-Offsets = Mapping[TopicPartition, tuple[int, str]]
+GroupOffsets = Mapping[TopicPartition, tuple[int, str]]
 
 
-class GroupAdmin(OwnerAdmin):
+class GroupAdmin(BrokerRoutedAdmin):
     """Admin requests about the groups of one cluster, and about topics as `Admin`'s."""
 
-    def list_groups(self) -> list[GroupListing]:
+    def list_groups(self) -> list[ListedGroup]:
         """All consumer groups, in whatever state; not share, streams or Connect groups.
 
         Raises:
@@ -85,11 +85,13 @@ class GroupAdmin(OwnerAdmin):
             raise listings
         return [listing for listing in listings if _is_consumer_group(listing)]
 
-    def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupState]:
+    def describe_groups(self, group_ids: Iterable[str]) -> dict[str, DescribedGroup]:
         """The state of each group, of either group protocol."""
         answers = self._settle(group_ids, self._find_coordinators, self._describe)
         return {
-            group: GroupState("", answer) if isinstance(answer, KafkaError) else GroupState(answer)
+            group: DescribedGroup("", answer)
+            if isinstance(answer, KafkaError)
+            else DescribedGroup(answer)
             for group, answer in answers.items()
         }
 
@@ -100,7 +102,7 @@ class GroupAdmin(OwnerAdmin):
         return self._settle(group_ids, self._find_coordinators, self._fetch_offsets)
 
     def alter_many(
-        self, wanted: Mapping[str, Offsets], is_stopping: Callable[[], bool] = lambda: False
+        self, wanted: Mapping[str, GroupOffsets], is_stopping: Callable[[], bool] = lambda: False
     ) -> dict[str, dict[TopicPartition, KafkaError | None]]:
         """As `alter_offsets`, of many groups, over several connections at a time.
 
@@ -195,17 +197,17 @@ class GroupAdmin(OwnerAdmin):
             return self._error(what, row.error_code, needed, detail=row.error_message)
         return int(row.node_id)
 
-    def _listings(self) -> list[GroupListing]:
+    def _listings(self) -> list[ListedGroup]:
         brokers = self._describe_cluster().brokers
         found = {row.group_id: row for broker in brokers for row in self._listings_of(broker)}
         return list(found.values())
 
-    def _listings_of(self, broker: int) -> list[GroupListing]:
+    def _listings_of(self, broker: int) -> list[ListedGroup]:
         answer = self._send(f"list groups of broker {broker}", ListGroupsRequest(), broker)
         if answer.error_code:
             raise self._error(f"list groups of broker {broker}", answer.error_code)
         return [
-            GroupListing(
+            ListedGroup(
                 row.group_id, row.protocol_type, row.group_state or "", row.group_type or ""
             )
             for row in answer.groups
@@ -335,7 +337,7 @@ class GroupAdmin(OwnerAdmin):
         return leader
 
 
-def _is_consumer_group(listing: GroupListing) -> bool:
+def _is_consumer_group(listing: ListedGroup) -> bool:
     # Brokers before KIP-848 tell no type: all their groups are classic.
     group_type = listing.type.lower() or "classic"
     return group_type in FOLLOWED_TYPES and listing.protocol_type in FOLLOWED_PROTOCOLS

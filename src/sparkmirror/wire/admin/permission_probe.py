@@ -25,7 +25,7 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest, ProduceRequest
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import Operation, Resource, Right
+from sparkmirror.mirror.permissions import Operation, Permission, Resource
 from sparkmirror.wire.access import DENIALS
 from sparkmirror.wire.admin.admin_client import in_parts
 from sparkmirror.wire.admin.group_admin import GroupAdmin
@@ -57,17 +57,17 @@ NOBODY = "sparkmirror-check"
 SOME_CONFIG = ("retention.ms", 0, "604800000")
 
 Codes = Mapping[str, int]
-Answers = dict[Right, bool | KafkaError]
+Answers = dict[Permission, bool | KafkaError]
 
 
 class NotToldError(KafkaError):
     """Brokers of this release cannot be asked about a right without using it."""
 
 
-class RightsProbe(GroupAdmin):
+class PermissionProbe(GroupAdmin):
     """An admin connection that asks what it may do."""
 
-    def ask(self, rights: Iterable[Right]) -> Answers:
+    def ask(self, rights: Iterable[Permission]) -> Answers:
         """Whether we have each of these rights, or why that cannot be found out."""
         answers: Answers = {}
         by_kind: dict[tuple[Resource, Operation], list[str]] = {}
@@ -75,7 +75,7 @@ class RightsProbe(GroupAdmin):
             by_kind.setdefault((right.resource, right.operation), []).append(right.name)
         for (resource, operation), names in by_kind.items():
             for name, answer in self._ask_kind(resource, operation, names).items():
-                answers[Right(resource, name, operation)] = answer
+                answers[Permission(resource, name, operation)] = answer
         return answers
 
     def existing(self, topics: Iterable[str]) -> set[str]:

@@ -12,10 +12,10 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.mirror.permissions import Operation, group_right, transaction_right
 from sparkmirror.wire.access import answer_error
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.connection import Connection
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.protocol.api_versions import FIND_COORDINATOR, Api
 from sparkmirror.wire.protocol.group_messages import (
     decode_find_coordinator,
@@ -28,7 +28,7 @@ SLICE_SECONDS = 0.1
 CONNECT_SECONDS = 5.0
 
 
-class Call:
+class PendingRequest:
     """One request under way. `sent_at` is the time before its first byte left."""
 
     def __init__(self, sent_at: float, version: int = 0) -> None:
@@ -49,16 +49,16 @@ class Call:
         return memoryview(self.answer)
 
 
-class Calls:
-    """Calls to the brokers of one cluster; `clock` is for deadlines and for `Call.sent_at`."""
+class BlockingClient:
+    """Blocking requests to one cluster; `clock` is for deadlines and `PendingRequest.sent_at`."""
 
     def __init__(
         self, config: ClientConfig, clock: Callable[[], float], is_over: Callable[[], bool]
     ) -> None:
         """Every wait ends soon once `is_over` returns True."""
         self.clock = clock
-        self.loop = Loop()
-        self.cluster = Cluster(self.loop, config, BufferPool(keep_bytes=0))
+        self.loop = EventLoop()
+        self.cluster = NetworkClient(self.loop, config, BufferPool(keep_bytes=0))
         self.config = config
         self._alias = config.alias
         self._is_over = is_over
@@ -88,7 +88,7 @@ class Calls:
         body: Sequence[Buffer],
         seconds: float,
         line: int = 0,
-    ) -> Call:
+    ) -> PendingRequest:
         """Send to `node`, or to any broker; waits for a connection, not for the answer.
 
         The body must be the same in all versions of `api` that we speak.
@@ -99,7 +99,7 @@ class Calls:
         """
         connection = self._connect(node, line, min(seconds, CONNECT_SECONDS))
         key, version = connection.choose(api)
-        call = Call(self.clock(), version)
+        call = PendingRequest(self.clock(), version)
 
         def on_answer(answer: memoryview, _: object) -> None:
             call.answer = bytes(answer)
@@ -128,7 +128,7 @@ class Calls:
         api: Api,
         body: Sequence[Buffer],
         seconds: float,
-    ) -> Call:
+    ) -> PendingRequest:
         """The same, for callers that need the version to read the answer."""
         call = self.send(node, api, body, seconds)
         if not self.wait(lambda: call.is_over, seconds):

@@ -13,7 +13,7 @@ from sparkmirror.wire.protocol.api_versions import ApiVersions
 
 
 @dataclass(slots=True)
-class Link:
+class BrokerConnection:
     """Our connection to one broker. `failures` are attempts in a row; waits grow with them."""
 
     connection: Connection | None = None

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.connection import Connection
 
 Question = TypeVar("Question")
@@ -18,7 +18,7 @@ Question = TypeVar("Question")
 class BrokerQuestions(ABC, Generic[Question]):
     """One kind of question. The subclass sends a request for all that one broker is asked."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: NetworkClient) -> None:
         self._cluster = cluster
         self._asked: dict[int, list[Question]] = {}
         self._scheduled = False

@@ -18,7 +18,7 @@ class Leader(NamedTuple):
     epoch: int
 
 
-class Listener(Protocol):
+class MetadataListener(Protocol):
     """Hears of changes; called on the loop's thread."""
 
     def on_connected(self, node: int) -> None:

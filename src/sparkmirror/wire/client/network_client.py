@@ -20,16 +20,16 @@ from sparkmirror.errors import (
 )
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.backoff import reconnect_seconds, retry_seconds, setup_seconds
-from sparkmirror.wire.client.broker_link import Link, check_open
+from sparkmirror.wire.client.broker_link import BrokerConnection, check_open
 from sparkmirror.wire.client.deleted_topics import DeletedTopics
-from sparkmirror.wire.client.leaders import Leader, Listener, merge_leaders
+from sparkmirror.wire.client.leaders import Leader, MetadataListener, merge_leaders
 from sparkmirror.wire.client.topic_ids import TopicIds
 from sparkmirror.wire.client.wanted_topics import WantedTopics
-from sparkmirror.wire.net.buffer_pool import BufferPool, Lease
+from sparkmirror.wire.net.buffer_pool import BufferPool, PooledBuffer
 from sparkmirror.wire.net.connection import Connection
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.net.idle import IdleConnections
-from sparkmirror.wire.net.outages import OUTAGES, Address
+from sparkmirror.wire.net.outages import OUTAGES, BrokerAddress
 from sparkmirror.wire.net.stream import HungUp, Stream
 from sparkmirror.wire.protocol import messages
 from sparkmirror.wire.protocol.api_versions import METADATA, Api
@@ -53,7 +53,7 @@ NEVER_REACHED = "; if that broker is up, correct the address that it tells (adve
 BOOTSTRAP = -1  # first id of the addresses in bootstrap.servers: -1, -2, ...
 
 
-class Cluster:
+class NetworkClient:
     """Brokers, leaders and topic ids as of the last metadata answer; one connection per broker.
 
     Whoever wants several to the same broker numbers them: its `line`.
@@ -61,7 +61,7 @@ class Cluster:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: EventLoop,
         config: ClientConfig,
         pool: BufferPool,
         open_stream: OpenStream | None = None,
@@ -78,12 +78,12 @@ class Cluster:
         self.topic_errors: dict[str, int] = {}
         # Why a broker could not be reached; None again as soon as one answers.
         self.last_error: KafkaError | None = None
-        self.listeners: list[Listener] = []
+        self.listeners: list[MetadataListener] = []
         self.security = Security.of(config)
         self._open_stream = open_stream or self._stream
         self._nodes: dict[int, tuple[str, int]] = {}
         # By (broker, line).
-        self._links: dict[tuple[int, int], Link] = {}
+        self._links: dict[tuple[int, int], BrokerConnection] = {}
         # What the metadata answer that listeners hear of is about; None: everything.
         self.news: frozenset[str] | None = None
         self._topics = WantedTopics()
@@ -152,7 +152,7 @@ class Cluster:
         """The connection to `node` if it is ready; else one is opened and listeners hear of it."""
         link = self._links.get((node, line))
         if link is None:
-            link = self._links[node, line] = Link()
+            link = self._links[node, line] = BrokerConnection()
         if link.ready:
             return link.connection
         if link.connection is None and self.loop.clock() >= link.not_before and not self._closed:
@@ -219,7 +219,7 @@ class Cluster:
         send, receive = self.config.send_buffer_bytes, self.config.receive_buffer_bytes
         return self.security.open_stream(host, port, attempt, send, receive)
 
-    def _connect(self, node: int, link: Link) -> None:
+    def _connect(self, node: int, link: BrokerConnection) -> None:
         self._last_attempt = self.loop.clock()
         host, port = self._nodes.get(node, ("", 0))
         if not host:  # a leader we know no address of: the next metadata answer will tell
@@ -242,12 +242,12 @@ class Cluster:
         patience = setup_seconds(self.config, link.failures)
         self.loop.call_later(patience, lambda: check_open(connection, f"{host}:{port}", patience))
 
-    def _handshake(self, node: int, link: Link, host: str) -> None:
+    def _handshake(self, node: int, link: BrokerConnection, host: str) -> None:
         """Learn which versions the broker speaks, then log in."""
         assert link.connection is not None
         connection, timeout = link.connection, self.config.request_timeout_ms / 1000
 
-        def answered(answer: memoryview, _: Lease | None) -> None:
+        def answered(answer: memoryview, _: PooledBuffer | None) -> None:
             connection.versions = link.versions = messages.decode_api_versions(answer)
             link.versions.require()
             authenticator = self.security.authenticator(host)
@@ -259,7 +259,7 @@ class Cluster:
         # When it fails, the connection's own on_closed does what is needed.
         connection.send(messages.API_VERSIONS, [], answered, lambda _: None, timeout)
 
-    def _on_ready(self, node: int, link: Link) -> None:
+    def _on_ready(self, node: int, link: BrokerConnection) -> None:
         assert link.connection is not None
         link.open(link.connection)
         self.last_error = None
@@ -268,7 +268,7 @@ class Cluster:
             listener.on_connected(node)
         self._maybe_refresh(self.loop.clock())
 
-    def _on_closed(self, node: int, link: Link, error: KafkaError) -> None:
+    def _on_closed(self, node: int, link: BrokerConnection, error: KafkaError) -> None:
         was_ready = link.ready
         self._has_served = self._has_served or link.has_served
         connection = link.close()
@@ -300,7 +300,7 @@ class Cluster:
         has_served = self._has_served or any(link.has_served for link in self._links.values())
         return "" if has_served else self.security.hint(connection)
 
-    def _say(self, link: Link, error: KafkaError, address: Address) -> None:
+    def _say(self, link: BrokerConnection, error: KafkaError, address: BrokerAddress) -> None:
         """The first failure, and that a login is still refused; of a silent cluster no more."""
         now = self.loop.clock()
         refused = isinstance(error, AuthenticationError)

@@ -19,10 +19,10 @@ from typing import NamedTuple
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.keys.client_keys import COMMON_CLIENT_KEYS
 from sparkmirror.errors import KafkaError, TransportError
-from sparkmirror.wire.client.network_client import BOOTSTRAP, LASTING, Cluster
+from sparkmirror.wire.client.network_client import BOOTSTRAP, LASTING, NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.connection import Connection
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.net.stream import connect_problem
 from sparkmirror.wire.protocol.api_versions import METADATA
 from sparkmirror.wire.protocol.messages import decode_metadata, encode_metadata
@@ -156,8 +156,8 @@ class _Trial:
     """
 
     def __init__(self, config: ClientConfig) -> None:
-        self._loop = Loop()
-        self._cluster = Cluster(self._loop, config, BufferPool(keep_bytes=0), is_trial=True)
+        self._loop = EventLoop()
+        self._cluster = NetworkClient(self._loop, config, BufferPool(keep_bytes=0), is_trial=True)
         # Addresses by broker; empty while there is no answer.
         self.brokers: dict[int, str] = {}
         self._asked: Connection | None = None

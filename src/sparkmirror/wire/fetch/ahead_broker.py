@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.fetch_session import Ahead
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.net.line_estimate import LineEstimate
@@ -20,7 +20,7 @@ BYTES_PER_LINE = 512 << 10
 
 
 @dataclass(slots=True, eq=False)
-class Broker:
+class AheadBroker:
     """What is under way from one broker; `turn` holds its partitions, the next one first."""
 
     node: int
@@ -36,7 +36,9 @@ class Broker:
         """Asked for, or kept."""
         return sum(ahead.reads.bytes for ahead in self.turn)
 
-    def choose_connection(self, cluster: Cluster, window: int) -> tuple[int, Connection] | None:
+    def choose_connection(
+        self, cluster: NetworkClient, window: int
+    ) -> tuple[int, Connection] | None:
         """The least busy connection; that of the session only while there is no other.
 
         While others are being opened, each takes its share of `window` only: what is asked of the

@@ -17,20 +17,20 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sparkmirror.errors import KafkaError, TransportError
-from sparkmirror.wire.client.network_client import Cluster
-from sparkmirror.wire.fetch.ahead_broker import Broker
-from sparkmirror.wire.fetch.fetch_session import Ahead, Consumer, Partition, Records
+from sparkmirror.wire.client.network_client import NetworkClient
+from sparkmirror.wire.fetch.ahead_broker import AheadBroker
+from sparkmirror.wire.fetch.fetch_session import Ahead, Consumer, FetchPartition, Records
 from sparkmirror.wire.fetch.read_ahead import (
     HEAD_BYTES,
-    Ask,
-    Content,
+    AheadRequest,
     ReadAhead,
     Response,
+    ResponseContent,
     measure,
     new_part,
 )
 from sparkmirror.wire.fetch.silence import SILENT_SECONDS
-from sparkmirror.wire.net.buffer_pool import Lease
+from sparkmirror.wire.net.buffer_pool import PooledBuffer
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.net.line_estimate import LineEstimate
 from sparkmirror.wire.protocol import fetch_messages as fetch
@@ -53,9 +53,9 @@ ALONE_SECONDS = 5.0
 class Flight(NamedTuple):
     """A request under way."""
 
-    broker: Broker
+    broker: AheadBroker
     ahead: Ahead
-    ask: Ask
+    ask: AheadRequest
     line: int
     connection: Connection
     version: int
@@ -67,12 +67,12 @@ class AheadReader:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: NetworkClient,
         limits: fetch.Limits,
         consumer: Consumer,
         timeout: float,
         *,
-        on_end: Callable[[Partition], None],
+        on_end: Callable[[FetchPartition], None],
         is_stopped: Callable[[], bool],
     ) -> None:
         """`on_end` hears of each partition that has to go back into the session."""
@@ -82,26 +82,26 @@ class AheadReader:
         self._consumer = consumer
         self._timeout = timeout
         self._on_end = on_end
-        self._brokers: dict[int, Broker] = {}
+        self._brokers: dict[int, AheadBroker] = {}
         self._is_stopped = is_stopped
         self._asked_bytes = 0
 
     # -- what the fetcher asks -------------------------------------------------------------------
 
-    def look(self, partition: Partition, row: fetch.Fetched) -> Content | None:
+    def look(self, partition: FetchPartition, row: fetch.Fetched) -> ResponseContent | None:
         """Look at a response of the session, before its bytes change; None: read nothing ahead."""
         if partition.leader_epoch < 0 or len(row.records) < LEAST_BACKLOG_BYTES:
             return None
         return measure(row.records) if self._now() >= partition.alone_until else None
 
-    def is_worth(self, partition: Partition, seen: Content | None) -> bool:
+    def is_worth(self, partition: FetchPartition, seen: ResponseContent | None) -> bool:
         """Whether much of the log is left behind a response."""
         if seen is None or partition.next_offset is None or partition.end_offset is None:
             return False
         per_offset = seen.size / (seen.end_offset - seen.first_offset)
         return (partition.end_offset - partition.next_offset) * per_offset > LEAST_BACKLOG_BYTES
 
-    def begin(self, partition: Partition, node: int, seen: Content) -> None:
+    def begin(self, partition: FetchPartition, node: int, seen: ResponseContent) -> None:
         """Read a partition ahead, which is in no session any more."""
         assert partition.next_offset is not None
         broker = self._brokers.get(node) or self._new_broker(node)
@@ -111,13 +111,13 @@ class AheadReader:
         broker.turn.append(ahead)
         self._ask(broker)
 
-    def _new_broker(self, node: int) -> Broker:
+    def _new_broker(self, node: int) -> AheadBroker:
         session = self._cluster.connection(node)
         round_trip = 0.0 if session is None else session.fastest_seconds
-        broker = self._brokers[node] = Broker(node, LineEstimate(round_trip))
+        broker = self._brokers[node] = AheadBroker(node, LineEstimate(round_trip))
         return broker
 
-    def drop(self, partition: Partition) -> None:
+    def drop(self, partition: FetchPartition) -> None:
         """Stop reading it ahead; what has come is of no use."""
         ahead, partition.ahead = partition.ahead, None
         assert ahead is not None
@@ -159,7 +159,7 @@ class AheadReader:
                     self._replace_session(broker, error)
                     connection.fail(error)
 
-    def _replace_session(self, broker: Broker, error: TransportError) -> None:
+    def _replace_session(self, broker: AheadBroker, error: TransportError) -> None:
         """The session's connection has been idle: what silenced the others may have silenced it."""
         session = self._cluster.connection(broker.node)
         if session is not None and not session.in_flight:
@@ -167,7 +167,7 @@ class AheadReader:
 
     # -- requests --------------------------------------------------------------------------------
 
-    def _ask(self, broker: Broker) -> None:
+    def _ask(self, broker: AheadBroker) -> None:
         """Send what is missing between responses, then what may leave, in turn."""
         if self._is_stopped() or not broker.turn:
             return
@@ -179,7 +179,7 @@ class AheadReader:
         passed = 0
         while passed < len(broker.turn):
             ahead = broker.turn[0]
-            next_ask = Ask(0, size, ahead.reads.largest)
+            next_ask = AheadRequest(0, size, ahead.reads.largest)
             has_enough = ahead.reads.bytes and ahead.reads.bytes + next_ask.expected_bytes > share
             if not has_enough and not self._has_room(broker, window, next_ask):
                 return
@@ -195,7 +195,7 @@ class AheadReader:
             size = min(size, self._limits.partition_max_bytes)
         return max(1, min(size, self._limits.max_bytes) - HEAD_BYTES)
 
-    def _has_room(self, broker: Broker, window: int, ask: Ask) -> bool:
+    def _has_room(self, broker: AheadBroker, window: int, ask: AheadRequest) -> bool:
         held = broker.held_bytes
         in_use = self._cluster.pool.leased_bytes + self._asked_bytes
         fits = in_use + ask.buffer_bytes <= MOST_BYTES
@@ -204,7 +204,7 @@ class AheadReader:
         # Others fill the memory: one request at a time, so that the next one is thought of.
         return not held and self._consumer.may_fetch()
 
-    def _fill(self, broker: Broker, ahead: Ahead) -> None:
+    def _fill(self, broker: AheadBroker, ahead: Ahead) -> None:
         """What is missing is always asked for: it lets go of what is kept."""
         while not ahead.is_over and (place := self._choose_line(broker)) is not None:
             gap = ahead.reads.next_gap()
@@ -212,7 +212,7 @@ class AheadReader:
                 return
             self._send(broker, ahead, gap, *place)
 
-    def _ask_more(self, broker: Broker, ahead: Ahead, size: int) -> bool:
+    def _ask_more(self, broker: AheadBroker, ahead: Ahead, size: int) -> bool:
         """One more request for a partition, or its end; False: it has to wait."""
         reads, end_offset = ahead.reads, ahead.partition.end_offset
         place = self._choose_line(broker)
@@ -225,12 +225,17 @@ class AheadReader:
             self._end(ahead)
         return ask is not None or ahead.is_over
 
-    def _choose_line(self, broker: Broker) -> tuple[int, Connection] | None:
+    def _choose_line(self, broker: AheadBroker) -> tuple[int, Connection] | None:
         window = broker.line.window_bytes(LEAST_WINDOW_BYTES, MOST_BYTES)
         return broker.choose_connection(self._cluster, window)
 
     def _send(
-        self, broker: Broker, ahead: Ahead, ask: Ask, line: int, connection: Connection
+        self,
+        broker: AheadBroker,
+        ahead: Ahead,
+        ask: AheadRequest,
+        line: int,
+        connection: Connection,
     ) -> None:
         now, partition = self._now(), ahead.partition
         if not any(broker.asked):
@@ -244,7 +249,7 @@ class AheadReader:
         body = fetch.encode_fetch(
             version,
             fetch.NO_SESSION,
-            [fetch.Wanted(partition.tp, ask.offset, ahead.leader_epoch)],
+            [fetch.FetchRequestPartition(partition.tp, ask.offset, ahead.leader_epoch)],
             (),
             topic_ids={partition.tp.topic: topic_id or b""},
             limits=self._limits._replace(max_bytes=most, partition_max_bytes=most),
@@ -272,7 +277,7 @@ class AheadReader:
         flight.broker.asked[flight.line] -= flight.ask.most_bytes
         self._asked_bytes -= flight.ask.buffer_bytes
 
-    def _on_answer(self, flight: Flight, view: memoryview, lease: Lease | None) -> None:
+    def _on_answer(self, flight: Flight, view: memoryview, lease: PooledBuffer | None) -> None:
         assert lease is not None
         ahead, now = flight.ahead, self._now()
         try:
@@ -297,7 +302,7 @@ class AheadReader:
         self._ask(flight.broker)
         self._consumer.on_round()
 
-    def _ask_no_more(self, broker: Broker, connection: Connection) -> None:
+    def _ask_no_more(self, broker: AheadBroker, connection: Connection) -> None:
         """The line only looked long, because the broker or we were busy."""
         broker.is_short = True
         session = self._cluster.connection(broker.node)
@@ -305,7 +310,7 @@ class AheadReader:
             session.fastest_seconds = min(session.fastest_seconds, connection.fastest_seconds)
 
     def _read(
-        self, ahead: Ahead, flight: Flight, answer: fetch.Answer, lease: Lease
+        self, ahead: Ahead, flight: Flight, answer: fetch.FetchResponse, lease: PooledBuffer
     ) -> Response | None:
         """What came; None: nothing that can be taken as it is."""
         partition = ahead.partition
@@ -359,7 +364,7 @@ class AheadReader:
         self.drop(ahead.partition)
         self._on_end(ahead.partition)
 
-    def _round_trip(self, broker: Broker) -> float:
+    def _round_trip(self, broker: AheadBroker) -> float:
         trip = broker.line.round_trip
         return 0.0 if trip == float("inf") else trip
 

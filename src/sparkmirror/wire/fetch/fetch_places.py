@@ -11,12 +11,12 @@ from abc import ABC, abstractmethod
 
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.ahead_reader import AheadReader
 from sparkmirror.wire.fetch.fetch_session import (
     Consumer,
-    Lane,
-    Partition,
+    FetchPartition,
+    FetchSession,
     backoff,
     denial,
     fetch_error,
@@ -35,12 +35,12 @@ class FetchPlaces(ABC):
     """All partitions of a fetcher, each in its place."""
 
     def __init__(
-        self, cluster: Cluster, limits: fetch.Limits, consumer: Consumer, timeout: float
+        self, cluster: NetworkClient, limits: fetch.Limits, consumer: Consumer, timeout: float
     ) -> None:
         self._cluster = cluster
         self._consumer = consumer
-        self._partitions: dict[TopicPartition, Partition] = {}
-        self._lanes: dict[int, Lane] = {}
+        self._partitions: dict[TopicPartition, FetchPartition] = {}
+        self._lanes: dict[int, FetchSession] = {}
         self._finder = PositionFinder(cluster, limits, consumer, self._place, self._on_not_found)
         self._ahead = AheadReader(
             cluster,
@@ -55,7 +55,7 @@ class FetchPlaces(ABC):
         self.stopped = False
 
     @abstractmethod
-    def _pump(self, lane: Lane) -> None:
+    def _pump(self, lane: FetchSession) -> None:
         """Send the next request of a lane, if it may leave."""
 
     # -- what the consumer asks ------------------------------------------------------------------
@@ -66,12 +66,12 @@ class FetchPlaces(ABC):
         next_offset: int | None,
         epochs: EpochRows = (),
         topic_id: bytes | None = None,
-    ) -> Partition:
+    ) -> FetchPartition:
         """Fetch `tp` from `next_offset` on; None: the consumer decides when both ends are known.
 
         `epochs` and `topic_id` tell which log the position is of, if that is known.
         """
-        partition = Partition(tp, next_offset, topic_id=topic_id, epochs=EpochHistory(epochs))
+        partition = FetchPartition(tp, next_offset, topic_id=topic_id, epochs=EpochHistory(epochs))
         self._partitions[tp] = partition
         if topic_id is not None:
             self._cluster.topic_ids.setdefault(tp.topic, topic_id)
@@ -105,7 +105,7 @@ class FetchPlaces(ABC):
 
     # -- placing partitions ----------------------------------------------------------------------
 
-    def _place(self, partition: Partition) -> None:
+    def _place(self, partition: FetchPartition) -> None:
         """Put the partition into the lane of the broker that should serve it."""
         leader = self._cluster.leaders.get(partition.tp)
         if leader is None or partition.paused or partition.asking:
@@ -128,7 +128,7 @@ class FetchPlaces(ABC):
             return
         self._join(partition, serving_node(self._cluster, partition, leader.node))
 
-    def _same_topic(self, partition: Partition) -> bool:
+    def _same_topic(self, partition: FetchPartition) -> bool:
         topic_id = self._cluster.topic_ids.get(partition.tp.topic)
         returns = self._cluster.deleted_topics.returns[partition.tp.topic]
         is_same = partition.is_of_topic(topic_id, returns)
@@ -145,7 +145,7 @@ class FetchPlaces(ABC):
         self._place(partition)
         return False
 
-    def _join(self, partition: Partition, node: int) -> None:
+    def _join(self, partition: FetchPartition, node: int) -> None:
         if partition.lane is not None and partition.lane.node == node:
             return
         ahead = partition.ahead
@@ -154,29 +154,29 @@ class FetchPlaces(ABC):
         self._leave(partition)
         lane = self._lanes.get(node)
         if lane is None:
-            lane = self._lanes[node] = Lane(node)
+            lane = self._lanes[node] = FetchSession(node)
         lane.join(partition)
         self._pump(lane)
 
-    def _leave(self, partition: Partition) -> None:
+    def _leave(self, partition: FetchPartition) -> None:
         if partition.lane is not None:
             partition.lane.leave(partition)
         if partition.ahead is not None:
             self._ahead.drop(partition)
 
-    def _retry(self, partition: Partition, seconds: float) -> None:
+    def _retry(self, partition: FetchPartition, seconds: float) -> None:
         """Take the partition out of its lane and place it again later."""
         self._leave(partition)
         partition.not_before = self._cluster.loop.clock() + seconds
         self._cluster.loop.call_later(seconds, lambda: self._place_again(partition))
 
-    def _place_again(self, partition: Partition) -> None:
+    def _place_again(self, partition: FetchPartition) -> None:
         if self._partitions.get(partition.tp) is partition and partition.lane is None:
             self._place(partition)
 
     # -- finding the position --------------------------------------------------------------------
 
-    def _on_not_found(self, partition: Partition, error: KafkaError) -> None:
+    def _on_not_found(self, partition: FetchPartition, error: KafkaError) -> None:
         if isinstance(error, BrokerError):
             self._on_error(partition, error.code)
             return
@@ -185,7 +185,9 @@ class FetchPlaces(ABC):
 
     # -- errors ------------------------------------------------------------------------------------
 
-    def _on_diverging(self, lane: Lane, partition: Partition, epoch: int, end_offset: int) -> None:
+    def _on_diverging(
+        self, lane: FetchSession, partition: FetchPartition, epoch: int, end_offset: int
+    ) -> None:
         """The log does not have what was read: go back to where it does."""
         if partition.preferred is not None:
             partition.preferred = None  # the follower may lag behind: ask the leader
@@ -196,7 +198,7 @@ class FetchPlaces(ABC):
         if partition.lane is lane:
             lane.changed.add(partition.tp)
 
-    def _follow(self, partition: Partition, replica: int) -> None:
+    def _follow(self, partition: FetchPartition, replica: int) -> None:
         """The leader names a replica in our rack: fetch from there for a while (KIP-392)."""
         if self._cluster.is_failing(replica):
             # The leader has not noticed, and gives nothing itself: see whether it comes back.
@@ -208,7 +210,7 @@ class FetchPlaces(ABC):
         partition.preferred_until = self._cluster.loop.clock() + age
         self._join(partition, replica)
 
-    def _on_error(self, partition: Partition, code: int) -> None:
+    def _on_error(self, partition: FetchPartition, code: int) -> None:
         row, tp = error_code(code), partition.tp
         self.troubled.add(tp)
         if partition.preferred is not None:

@@ -14,12 +14,12 @@ from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import DENIALS, answer_error
 from sparkmirror.wire.client.backoff import retry_seconds
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.leader_epochs import EpochHistory
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.fetch.poll_pace import PollPace
 from sparkmirror.wire.fetch.read_ahead import ReadAhead
-from sparkmirror.wire.net.buffer_pool import Lease
+from sparkmirror.wire.net.buffer_pool import PooledBuffer
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.protocol import fetch_messages as fetch
 
@@ -38,7 +38,7 @@ class Records(NamedTuple):
     tp: TopicPartition
     next_offset: int
     view: memoryview
-    lease: Lease
+    lease: PooledBuffer
     aborted: Sequence[tuple[int, int]]
     end_offset: int
 
@@ -85,12 +85,12 @@ class Consumer(Protocol):
 
 
 @dataclass(slots=True)
-class Partition:
+class FetchPartition:
     """Where we are in one partition."""
 
     tp: TopicPartition
     next_offset: int | None
-    lane: Lane | None = None
+    lane: FetchSession | None = None
     # Counts its stays in lanes, and jumps to other offsets: what was told before is out of date.
     stay: int = 0
     topic_id: bytes | None = None
@@ -126,37 +126,39 @@ class Partition:
             return None
         return max(0, self.end_offset - self.next_offset)
 
-    def as_wanted(self) -> fetch.Wanted:
+    def as_wanted(self) -> fetch.FetchRequestPartition:
         """What a request says of it."""
         assert self.next_offset is not None
-        return fetch.Wanted(self.tp, self.next_offset, self.leader_epoch, self.epochs.last)
+        return fetch.FetchRequestPartition(
+            self.tp, self.next_offset, self.leader_epoch, self.epochs.last
+        )
 
 
 @dataclass(slots=True, eq=False)
 class Ahead:
     """A partition that is read ahead from one broker, while one leader leads (`ahead_reader`)."""
 
-    partition: Partition
+    partition: FetchPartition
     node: int
     leader_epoch: int
     reads: ReadAhead
     is_over: bool = False
 
 
-class Told(NamedTuple):
+class SentOffset(NamedTuple):
     """An offset that a broker was told, and which stay of the partition in its lane this is of."""
 
     next_offset: int
     stay: int
 
-    def is_of(self, partition: Partition) -> bool:
+    def is_of(self, partition: FetchPartition) -> bool:
         """Whether the partition is still there, and has not been added again further back."""
         position = partition.next_offset
         is_reached = position is not None and self.next_offset <= position
         return is_reached and self.stay == partition.stay
 
 
-class Sent(NamedTuple):
+class FetchInFlight(NamedTuple):
     """A request of a session that is under way: what it changes at the broker."""
 
     connection: Connection
@@ -165,20 +167,20 @@ class Sent(NamedTuple):
     resets: int
     departures: int
     sent_at: float
-    told: dict[TopicPartition, Told]
+    told: dict[TopicPartition, SentOffset]
     forgotten: list[TopicPartition]
 
 
 @dataclass(slots=True)
-class Lane:
+class FetchSession:
     """The session with one broker."""
 
     node: int
-    wanted: dict[TopicPartition, Partition] = field(default_factory=dict)
+    wanted: dict[TopicPartition, FetchPartition] = field(default_factory=dict)
     # What the broker's side of the session holds once it has read all requests, and what it held
     # when it wrote the last response.
-    told: dict[TopicPartition, Told] = field(default_factory=dict)
-    answered: dict[TopicPartition, Told] = field(default_factory=dict)
+    told: dict[TopicPartition, SentOffset] = field(default_factory=dict)
+    answered: dict[TopicPartition, SentOffset] = field(default_factory=dict)
     # What the next request has to say: other offsets, and what is not wanted any more. Kept at
     # hand, like the names: a request is about few of the partitions, and there may be thousands.
     changed: set[TopicPartition] = field(default_factory=set)
@@ -198,7 +200,7 @@ class Lane:
     # How many partitions have left: requests before the last of them may bring something of it.
     departures: int = 0
 
-    def join(self, partition: Partition) -> None:
+    def join(self, partition: FetchPartition) -> None:
         """Fetch it with the next request."""
         partition.lane, self.names = self, None
         partition.stay += 1
@@ -206,7 +208,7 @@ class Lane:
         self.changed.add(partition.tp)
         self.left.discard(partition.tp)
 
-    def leave(self, partition: Partition) -> None:
+    def leave(self, partition: FetchPartition) -> None:
         """Fetch it no more."""
         self.departures += 1
         partition.lane, self.names = None, None
@@ -236,7 +238,9 @@ class Lane:
         has_ids = newest >= fetch.BY_ID and all(tp.topic in ids for tp in self.wanted)
         self.version = fetch.BY_ID if has_ids else min(newest, fetch.BY_NAME)
 
-    def send(self, connection: Connection, now: float) -> tuple[Sent, list[fetch.Wanted]]:
+    def send(
+        self, connection: Connection, now: float
+    ) -> tuple[FetchInFlight, list[fetch.FetchRequestPartition]]:
         """What the next request says; from now on it has been said."""
         forgotten = self.take_left()
         wanted, told = [], {}
@@ -244,10 +248,10 @@ class Lane:
             partition = self.wanted[tp]
             row = partition.as_wanted()
             wanted.append(row)
-            told[tp] = Told(row.next_offset, partition.stay)
+            told[tp] = SentOffset(row.next_offset, partition.stay)
         self.told.update(told)
         self.changed.clear()
-        sent = Sent(
+        sent = FetchInFlight(
             connection,
             self.version,
             self.epoch,
@@ -263,7 +267,7 @@ class Lane:
         self.sent_at = now
         return sent, wanted
 
-    def learn(self, sent: Sent, session_id: int) -> None:
+    def learn(self, sent: FetchInFlight, session_id: int) -> None:
         """The broker has read this request, and goes on with this session."""
         self.answered.update(sent.told)
         for tp in sent.forgotten:
@@ -292,7 +296,7 @@ class Lane:
         return self.names
 
 
-def serving_node(cluster: Cluster, partition: Partition, leader: int) -> int:
+def serving_node(cluster: NetworkClient, partition: FetchPartition, leader: int) -> int:
     """The follower that the leader named, while it can be reached; otherwise the leader."""
     preferred = partition.preferred
     if preferred is None:
@@ -304,31 +308,33 @@ def serving_node(cluster: Cluster, partition: Partition, leader: int) -> int:
     return leader
 
 
-def in_the_news(cluster: Cluster, partitions: Iterable[Partition]) -> list[Partition]:
+def in_the_news(
+    cluster: NetworkClient, partitions: Iterable[FetchPartition]
+) -> list[FetchPartition]:
     """Those that the metadata answer of this moment is about."""
     news = cluster.news
     return [each for each in partitions if news is None or each.tp.topic in news]
 
 
-def shared_limits(limits: fetch.Limits, lanes: Iterable[Lane]) -> fetch.Limits:
+def shared_limits(limits: fetch.Limits, lanes: Iterable[FetchSession]) -> fetch.Limits:
     """What one broker of all these may answer with."""
     most = ANSWERS_BYTES // max(1, sum(bool(lane.wanted) for lane in lanes))
     return limits if limits.max_bytes <= most else limits._replace(max_bytes=most)
 
 
-def backoff(cluster: Cluster, partition: Partition) -> float:
+def backoff(cluster: NetworkClient, partition: FetchPartition) -> float:
     """How long to wait after one more failure of `partition`."""
     partition.failures += 1
     return retry_seconds(cluster.config, partition.failures)
 
 
-def fetch_error(cluster: Cluster, tp: TopicPartition, code: int) -> BrokerError:
+def fetch_error(cluster: NetworkClient, tp: TopicPartition, code: int) -> BrokerError:
     """Why the cluster does not give the records of `tp`."""
     what = f"fetch {tp} on '{cluster.config.alias}'"
     return answer_error(cluster.config, what, code, topic_right(Operation.READ, tp.topic))
 
 
-def denial(cluster: Cluster, tp: TopicPartition) -> BrokerError | None:
+def denial(cluster: NetworkClient, tp: TopicPartition) -> BrokerError | None:
     """Why `tp` has no leader that we may know of; other reasons for having none pass."""
     code = cluster.topic_errors.get(tp.topic, 0)
     return fetch_error(cluster, tp, code) if code in DENIALS else None

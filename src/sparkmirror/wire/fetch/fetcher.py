@@ -12,21 +12,21 @@ from __future__ import annotations
 from math import ceil
 
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.fetch_places import FetchPlaces
 from sparkmirror.wire.fetch.fetch_session import (
     Consumer,
-    Lane,
-    Partition,
+    FetchInFlight,
+    FetchPartition,
+    FetchSession,
     Records,
-    Sent,
     Taken,
     in_the_news,
     shared_limits,
 )
 from sparkmirror.wire.fetch.read_ahead import new_part
 from sparkmirror.wire.fetch.silence import silent_partitions
-from sparkmirror.wire.net.buffer_pool import Lease
+from sparkmirror.wire.net.buffer_pool import PooledBuffer
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.protocol import fetch_messages as fetch
 from sparkmirror.wire.protocol.api_versions import FETCH
@@ -53,7 +53,7 @@ class Fetcher(FetchPlaces):
     """Keeps fetches under way for all partitions added to it."""
 
     def __init__(
-        self, cluster: Cluster, limits: fetch.Limits, consumer: Consumer, timeout: float
+        self, cluster: NetworkClient, limits: fetch.Limits, consumer: Consumer, timeout: float
     ) -> None:
         super().__init__(cluster, limits, consumer, timeout)
         self._limits = limits
@@ -92,7 +92,7 @@ class Fetcher(FetchPlaces):
 
     # -- requests and answers --------------------------------------------------------------------
 
-    def _pump(self, lane: Lane) -> None:
+    def _pump(self, lane: FetchSession) -> None:
         if lane.is_paced or not lane.wanted or self.stopped or not self._consumer.may_fetch():
             return
         if lane.in_flight and not self._may_overtake(lane):
@@ -103,7 +103,7 @@ class Fetcher(FetchPlaces):
         if connection is not None:
             self._send(lane, connection)
 
-    def _may_overtake(self, lane: Lane) -> bool:
+    def _may_overtake(self, lane: FetchSession) -> bool:
         """Whether a poll may leave before the last one was answered."""
         connection = self._cluster.connection(lane.node)
         if connection is None or lane.epoch == fetch.NEW_SESSION:
@@ -111,7 +111,7 @@ class Fetcher(FetchPlaces):
         now = self._cluster.loop.clock()
         return lane.in_flight < lane.pace.polls(connection.fastest_seconds, now)
 
-    def _is_too_soon(self, lane: Lane) -> bool:
+    def _is_too_soon(self, lane: FetchSession) -> bool:
         """A trickle of records is fetched a few at a time; asks again when it is time."""
         wait = lane.not_before - self._cluster.loop.clock()
         lane.not_before = 0.0
@@ -121,11 +121,11 @@ class Fetcher(FetchPlaces):
         self._cluster.loop.call_later(wait, lambda: self._go_on(lane))
         return True
 
-    def _go_on(self, lane: Lane) -> None:
+    def _go_on(self, lane: FetchSession) -> None:
         lane.is_paced = False
         self._pump(lane)
 
-    def _send(self, lane: Lane, connection: Connection) -> None:
+    def _send(self, lane: FetchSession, connection: Connection) -> None:
         now = self._cluster.loop.clock()
         ids = self._cluster.topic_ids
         lane.choose_version(ids, connection.versions.choose(FETCH))
@@ -153,7 +153,9 @@ class Fetcher(FetchPlaces):
             lane.not_before = now + interval
             self._pump(lane)
 
-    def _session_limits(self, lane: Lane, connection: Connection, interval: float) -> fetch.Limits:
+    def _session_limits(
+        self, lane: FetchSession, connection: Connection, interval: float
+    ) -> fetch.Limits:
         limits = shared_limits(self._limits, self._lanes.values())
         if connection.is_long:
             most = min(limits.max_bytes, LONG_LINE_BYTES)
@@ -164,7 +166,7 @@ class Fetcher(FetchPlaces):
             limits = limits._replace(max_wait_ms=min(limits.max_wait_ms, ceil(interval * 1000)))
         return limits
 
-    def _on_failure(self, lane: Lane, sent: Sent) -> None:
+    def _on_failure(self, lane: FetchSession, sent: FetchInFlight) -> None:
         """The connection died: the session is gone with it. The cluster reconnects and tells."""
         lane.in_flight -= 1
         if lane.resets != sent.resets:
@@ -175,7 +177,9 @@ class Fetcher(FetchPlaces):
             self._place(partition)  # a follower that is gone: back to the leader
         self._cluster.refresh()
 
-    def _on_answer(self, lane: Lane, sent: Sent, view: memoryview, lease: Lease | None) -> None:
+    def _on_answer(
+        self, lane: FetchSession, sent: FetchInFlight, view: memoryview, lease: PooledBuffer | None
+    ) -> None:
         assert lease is not None
         is_news = False
         try:
@@ -202,13 +206,19 @@ class Fetcher(FetchPlaces):
             self._pump(lane)
             self._consumer.on_round()
 
-    def _session_failed(self, lane: Lane, code: int) -> None:
+    def _session_failed(self, lane: FetchSession, code: int) -> None:
         lane.reset()
         if code not in LOST_SESSION:  # not cured by a new session: with back-off
             for partition in list(lane.wanted.values()):
                 self._on_error(partition, code)
 
-    def _take(self, lane: Lane, sent: Sent, answer: fetch.Answer, lease: Lease) -> bool:
+    def _take(
+        self,
+        lane: FetchSession,
+        sent: FetchInFlight,
+        answer: fetch.FetchResponse,
+        lease: PooledBuffer,
+    ) -> bool:
         """Hand on what an answer brings; tells whether it has new records."""
         lane.learn(sent, answer.session_id)
         if self.troubled:
@@ -229,7 +239,12 @@ class Fetcher(FetchPlaces):
         return is_news
 
     def _take_partition(
-        self, lane: Lane, sent: Sent, partition: Partition, row: fetch.Fetched, lease: Lease
+        self,
+        lane: FetchSession,
+        sent: FetchInFlight,
+        partition: FetchPartition,
+        row: fetch.Fetched,
+        lease: PooledBuffer,
     ) -> bool:
         if row.code:
             self._on_error(partition, row.code)

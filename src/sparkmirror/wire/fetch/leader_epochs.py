@@ -21,7 +21,7 @@ from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.broker_questions import BrokerQuestions
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.protocol.api_versions import OFFSET_FOR_LEADER_EPOCH
 from sparkmirror.wire.protocol.messages import encode_string, parsing, read_topic_rows
@@ -115,7 +115,7 @@ class EpochEndFinder(BrokerQuestions[EpochQuestion]):
     A broker that does not speak the request leaves every end unknown.
     """
 
-    def __init__(self, cluster: Cluster, on_end: OnEnd) -> None:
+    def __init__(self, cluster: NetworkClient, on_end: OnEnd) -> None:
         super().__init__(cluster)
         self._on_end = on_end
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.fetch_session import denial
-from sparkmirror.wire.fetch.offset_fetcher import Range, RangeFinder
+from sparkmirror.wire.fetch.offset_fetcher import OffsetFetcher, Range
 from sparkmirror.wire.net.buffer_pool import BufferPool
-from sparkmirror.wire.net.event_loop import Loop
+from sparkmirror.wire.net.event_loop import EventLoop
 
 KEEP_BYTES = 1 << 20
 
@@ -25,8 +25,8 @@ def fetch_ranges(
     config: ClientConfig, partitions: Iterable[TopicPartition], seconds: float
 ) -> Ranges:
     """The range of every partition, or why it could not be had in time."""
-    loop = Loop()
-    cluster = Cluster(loop, config, BufferPool(KEEP_BYTES), is_trial=True)
+    loop = EventLoop()
+    cluster = NetworkClient(loop, config, BufferPool(KEEP_BYTES), is_trial=True)
     try:
         question = _Question(cluster, partitions)
         loop.run_until(question.is_answered, seconds)
@@ -39,10 +39,10 @@ def fetch_ranges(
 class _Question:
     """Partitions that have no answer yet; asked again while an error may pass."""
 
-    def __init__(self, cluster: Cluster, partitions: Iterable[TopicPartition]) -> None:
+    def __init__(self, cluster: NetworkClient, partitions: Iterable[TopicPartition]) -> None:
         self._cluster = cluster
         # read_uncommitted: a position is valid up to the high watermark, also in a transaction.
-        self._finder = RangeFinder(cluster, read_committed=False, on_range=self._on_range)
+        self._finder = OffsetFetcher(cluster, read_committed=False, on_range=self._on_range)
         self._open = dict.fromkeys(partitions)
         self._asked: set[TopicPartition] = set()
         self._errors: dict[TopicPartition, KafkaError] = {}

@@ -14,7 +14,7 @@ from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.broker_questions import BrokerQuestions
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.protocol import messages
 from sparkmirror.wire.protocol.api_versions import LIST_OFFSETS
@@ -34,12 +34,12 @@ class Range(NamedTuple):
 OnRange = Callable[[TopicPartition, Range | KafkaError], None]
 
 
-class RangeFinder(BrokerQuestions[TopicPartition]):
+class OffsetFetcher(BrokerQuestions[TopicPartition]):
     """Asks for both ends of partitions; the result, or the error, comes to `on_range`."""
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: NetworkClient,
         read_committed: bool,
         on_range: OnRange,
         age_ms: int | None = None,

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.leaders import Leader
-from sparkmirror.wire.client.network_client import Cluster
-from sparkmirror.wire.fetch.fetch_session import Consumer, Partition
+from sparkmirror.wire.client.network_client import NetworkClient
+from sparkmirror.wire.fetch.fetch_session import Consumer, FetchPartition
 from sparkmirror.wire.fetch.leader_epochs import (
     UNKNOWN_END,
     EpochEnd,
@@ -22,11 +22,11 @@ from sparkmirror.wire.fetch.leader_epochs import (
     EpochHistory,
     EpochQuestion,
 )
-from sparkmirror.wire.fetch.offset_fetcher import Range, RangeFinder
+from sparkmirror.wire.fetch.offset_fetcher import OffsetFetcher, Range
 from sparkmirror.wire.protocol.fetch_messages import Limits
 
-OnFound = Callable[[Partition], None]
-OnNotFound = Callable[[Partition, KafkaError], None]
+OnFound = Callable[[FetchPartition], None]
+OnNotFound = Callable[[FetchPartition, KafkaError], None]
 
 
 class PositionFinder:
@@ -34,7 +34,7 @@ class PositionFinder:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: NetworkClient,
         limits: Limits,
         consumer: Consumer,
         on_found: OnFound,
@@ -43,16 +43,16 @@ class PositionFinder:
         self._consumer = consumer
         self._on_found = on_found
         self._on_not_found = on_not_found
-        self._ranges = RangeFinder(
+        self._ranges = OffsetFetcher(
             cluster, limits.read_committed, self._range_known, limits.start_age_ms
         )
         self._ends = EpochEndFinder(cluster, self._end_known)
         # With each partition its question; None: where its log begins and ends.
-        self._asking: dict[TopicPartition, tuple[Partition, EpochQuestion | None]] = {}
+        self._asking: dict[TopicPartition, tuple[FetchPartition, EpochQuestion | None]] = {}
         # Positions that turned out to be outside the log, until the log's range is known.
         self._lost: dict[TopicPartition, int] = {}
 
-    def must_ask(self, partition: Partition, leader: Leader) -> bool:
+    def must_ask(self, partition: FetchPartition, leader: Leader) -> bool:
         """Whether the position has to be found first; then it is being asked for."""
         if partition.next_offset is None:
             self._begin(partition, None)
@@ -67,12 +67,12 @@ class PositionFinder:
         self._ends.ask(question, leader.node)
         return True
 
-    def lose(self, partition: Partition) -> None:
+    def lose(self, partition: FetchPartition) -> None:
         """The position is outside the log."""
         assert partition.next_offset is not None
         self._lost[partition.tp], partition.next_offset = partition.next_offset, None
 
-    def forget(self, partition: Partition) -> None:
+    def forget(self, partition: FetchPartition) -> None:
         """The partition is removed, or its log is another one."""
         self._lost.pop(partition.tp, None)
         self._asking.pop(partition.tp, None)
@@ -83,7 +83,7 @@ class PositionFinder:
         self._ranges.pump()
         self._ends.pump()
 
-    def compare(self, partition: Partition, epoch: int, end_offset: int) -> None:
+    def compare(self, partition: FetchPartition, epoch: int, end_offset: int) -> None:
         """The leader's last epoch up to ours is this one, and ends there: go back if need be."""
         position = partition.next_offset
         assert position is not None
@@ -92,11 +92,11 @@ class PositionFinder:
             if partition.next_offset < position:
                 self._consumer.on_truncated(partition.tp, position, partition.next_offset)
 
-    def _begin(self, partition: Partition, question: EpochQuestion | None) -> None:
+    def _begin(self, partition: FetchPartition, question: EpochQuestion | None) -> None:
         partition.asking = True
         self._asking[partition.tp] = partition, question
 
-    def _end(self, tp: TopicPartition, question: EpochQuestion | None) -> Partition | None:
+    def _end(self, tp: TopicPartition, question: EpochQuestion | None) -> FetchPartition | None:
         """The partition that waits for this response; None: its question is another one by now.
 
         A topic that was recreated asks for its range while the response about its epochs is still

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sparkmirror.wire.net.buffer_pool import Lease, buffer_size
+from sparkmirror.wire.net.buffer_pool import PooledBuffer, buffer_size
 
 # Of a batch: its base offset and length; behind the leader epoch, its format ("magic").
 OFFSET_LENGTH = struct.Struct(">qi")
@@ -41,7 +41,7 @@ HEAD_BYTES = 2 << 10
 MOST_GAP_BYTES = 1 << 20
 
 
-class Content(NamedTuple):
+class ResponseContent(NamedTuple):
     """The whole batches of a response."""
 
     first_offset: int
@@ -58,14 +58,14 @@ class Response(NamedTuple):
     """
 
     view: memoryview
-    lease: Lease
+    lease: PooledBuffer
     aborted: Sequence[tuple[int, int]]
     log_end: int
-    content: Content
+    content: ResponseContent
 
 
 @dataclass(slots=True, eq=False)
-class Ask:
+class AheadRequest:
     """One request: from `offset` on, `most_bytes` at most.
 
     Brokers give the first batch whole, whatever its size (KIP-74): `largest` is that of the largest
@@ -98,13 +98,13 @@ class ReadAhead:
 
     __slots__ = ("_asks", "_per_batch", "_share", "bytes", "has_gap", "largest", "next_offset")
 
-    def __init__(self, next_offset: int, seen: Content) -> None:
+    def __init__(self, next_offset: int, seen: ResponseContent) -> None:
         """`seen` is what the last response brought: guesses begin with it."""
         self.next_offset = next_offset
         # What is asked for or kept.
         self.bytes = 0
         self.largest = 0
-        self._asks: list[Ask] = []
+        self._asks: list[AheadRequest] = []
         # Whether something between two requests may be missing: `next_gap`.
         self.has_gap = False
         # Bytes and offsets of a batch.
@@ -117,7 +117,7 @@ class ReadAhead:
         """Whether nothing is asked for or kept."""
         return not self._asks
 
-    def next_gap(self) -> Ask | None:
+    def next_gap(self) -> AheadRequest | None:
         """A request for what lies between two others; the caller sends it."""
         if not self.has_gap:
             return None
@@ -131,14 +131,14 @@ class ReadAhead:
         self.has_gap = False
         return None
 
-    def next_ask(self, log_end: int, most_bytes: int) -> Ask | None:
+    def next_ask(self, log_end: int, most_bytes: int) -> AheadRequest | None:
         """A request behind all others, or None where the log ends; the caller sends it."""
         offset = self._guess()
         if offset >= log_end:
             return None
         return self._add(len(self._asks), offset, min(most_bytes, self._whole_bytes(most_bytes)))
 
-    def keep(self, ask: Ask, response: Response) -> None:
+    def keep(self, ask: AheadRequest, response: Response) -> None:
         """The response to `ask` has come. Its content has at least one batch."""
         self.bytes -= ask.held_bytes
         ask.response = response
@@ -176,8 +176,8 @@ class ReadAhead:
         self.bytes = 0
         return kept
 
-    def _add(self, at: int, offset: int, most_bytes: int) -> Ask:
-        ask = Ask(offset, most_bytes, self.largest)
+    def _add(self, at: int, offset: int, most_bytes: int) -> AheadRequest:
+        ask = AheadRequest(offset, most_bytes, self.largest)
         self._asks.insert(at, ask)
         self.bytes += ask.held_bytes
         return ask
@@ -203,19 +203,19 @@ class ReadAhead:
         batches = max(1, int(last.most_bytes / size))
         return max(self.next_offset, last.offset + max(1, round(batches * offsets * self._share)))
 
-    def _learn(self, content: Content) -> None:
+    def _learn(self, content: ResponseContent) -> None:
         size, offsets = _per_batch(content)
         known_size, known_offsets = self._per_batch
         self._per_batch = (known_size + size) / 2, (known_offsets + offsets) / 2
         self.largest = max(content.largest, self.largest * 3 // 4)
 
 
-def _per_batch(content: Content) -> tuple[float, float]:
+def _per_batch(content: ResponseContent) -> tuple[float, float]:
     offsets = content.end_offset - content.first_offset
     return content.size / content.batches, offsets / content.batches
 
 
-def measure(view: memoryview) -> Content | None:
+def measure(view: memoryview) -> ResponseContent | None:
     """Look at the whole batches of a response; None if there is none, or no sense in it."""
     at = count = largest = end_offset = 0
     first_offset = -1
@@ -232,7 +232,7 @@ def measure(view: memoryview) -> Content | None:
             return None
         end_offset, count, largest = last + 1, count + 1, max(largest, size)
         at += size
-    return Content(first_offset, end_offset, count, at, largest) if count else None
+    return ResponseContent(first_offset, end_offset, count, at, largest) if count else None
 
 
 def new_part(

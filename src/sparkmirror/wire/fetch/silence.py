@@ -10,15 +10,17 @@ from collections.abc import Iterable
 
 from sparkmirror.errors import KafkaError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
-from sparkmirror.wire.fetch.fetch_session import Lane
+from sparkmirror.wire.client.network_client import NetworkClient
+from sparkmirror.wire.fetch.fetch_session import FetchSession
 from sparkmirror.wire.net.outages import SilentError, named
 
 # Slow disks, full request queues and elections keep a broker busy for a second or two.
 SILENT_SECONDS = 5.0
 
 
-def silence(cluster: Cluster, node: int, line: int = 0, allowed: float = 0.0) -> KafkaError | None:
+def silence(
+    cluster: NetworkClient, node: int, line: int = 0, allowed: float = 0.0
+) -> KafkaError | None:
     """Say that `node` owes a response, once it has sent nothing for a while.
 
     `allowed` is how long the request lets the broker wait on purpose.
@@ -38,7 +40,7 @@ def silence(cluster: Cluster, node: int, line: int = 0, allowed: float = 0.0) ->
 
 
 def silent_partitions(
-    cluster: Cluster, lanes: Iterable[Lane], allowed: float
+    cluster: NetworkClient, lanes: Iterable[FetchSession], allowed: float
 ) -> dict[TopicPartition, KafkaError]:
     """Find the partitions whose broker is silent or cannot be connected, and say why."""
     found: dict[TopicPartition, KafkaError] = {}

@@ -18,7 +18,7 @@ ANNOUNCED = 64 << 20
 Memory = bytearray | mmap.mmap
 
 
-class Lease:
+class PooledBuffer:
     """One buffer in use. `hold` for every user, `release` once for each."""
 
     __slots__ = ("_pool", "_users", "buffer")
@@ -52,7 +52,7 @@ class BufferPool:
         self._free_bytes = 0
         self.leased_bytes = 0
 
-    def lease(self, size: int) -> Lease:
+    def lease(self, size: int) -> PooledBuffer:
         """A buffer of at least `size` bytes, with old bytes in it.
 
         Raises:
@@ -67,7 +67,7 @@ class BufferPool:
             self._make_room(wanted)
             buffer = _allocate(wanted)
         self.leased_bytes += wanted
-        return Lease(self, buffer)
+        return PooledBuffer(self, buffer)
 
     def give_back(self, buffer: Memory) -> None:
         """Called by the lease's last user."""

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from sparkmirror.batches.header import Buffer
 from sparkmirror.errors import KafkaError, MirrorError, RemoteProtocolError, TransportError
-from sparkmirror.wire.net.buffer_pool import BufferPool, Lease
-from sparkmirror.wire.net.event_loop import READ, WRITE, Loop, Timer
+from sparkmirror.wire.net.buffer_pool import BufferPool, PooledBuffer
+from sparkmirror.wire.net.event_loop import READ, WRITE, EventLoop, Timer
 from sparkmirror.wire.net.frames import (
     FRAME,
     LARGE_READ_BYTES,
@@ -37,7 +37,7 @@ class Connection:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: EventLoop,
         stream: Stream,
         client_id: str,
         pool: BufferPool,
@@ -67,7 +67,7 @@ class Connection:
         self._outbox: list[Buffer] = []
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._scratch_size = 0
-        self._lease: Lease | None = None
+        self._lease: PooledBuffer | None = None
         self._answer = memoryview(b"")
         self._answer_size = 0
         self._wake_size = 1
@@ -385,7 +385,7 @@ class Connection:
         copy[:] = answer
         self._deliver(copy, lease)
 
-    def _deliver(self, answer: memoryview, lease: Lease | None) -> None:
+    def _deliver(self, answer: memoryview, lease: PooledBuffer | None) -> None:
         request = self._waiting.popleft()
         self.answers += 1
         self._note_time(request)

@@ -21,7 +21,7 @@ READ = selectors.EVENT_READ
 WRITE = selectors.EVENT_WRITE
 
 
-class Handler(Protocol):
+class IoHandler(Protocol):
     """What the loop calls when a socket is ready; runs on the loop's thread and must not block."""
 
     def fileno(self) -> int:
@@ -45,7 +45,7 @@ class Timer:
         self.call = None
 
 
-class Loop:
+class EventLoop:
     """Waits for sockets and timers and calls their handlers, one after the other."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,22 +53,22 @@ class Loop:
         self._selector = selectors.DefaultSelector()
         # Its own descriptor, where the selector has one.
         self._descriptor: int = getattr(self._selector, "fileno", lambda: MOST_SELECTABLE)()
-        self._handlers: dict[int, Handler] = {}
+        self._handlers: dict[int, IoHandler] = {}
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
         # Called before anything is written to a broker; may raise KafkaError: see spark/link/lease.
         self.guard: Callable[[], None] | None = None
 
-    def watch(self, handler: Handler, events: int) -> None:
+    def watch(self, handler: IoHandler, events: int) -> None:
         """Start calling `handler` for `events`."""
         self._selector.register(handler.fileno(), events, handler)
         self._handlers[handler.fileno()] = handler
 
-    def rewatch(self, handler: Handler, events: int) -> None:
+    def rewatch(self, handler: IoHandler, events: int) -> None:
         """Change the events that `handler` is called for."""
         self._selector.modify(handler.fileno(), events, handler)
 
-    def unwatch(self, handler: Handler) -> None:
+    def unwatch(self, handler: IoHandler) -> None:
         """Stop calling `handler`; must come before its socket is closed."""
         self._selector.unregister(handler.fileno())
         del self._handlers[handler.fileno()]
@@ -83,7 +83,7 @@ class Loop:
         """Wait at most `timeout` seconds for something to do, and do it."""
         for key, events in self._select(self._wait_seconds(timeout)):
             # An earlier handler of this round may have closed this one's socket.
-            handler: Handler = key.data
+            handler: IoHandler = key.data
             if self._handlers.get(key.fd) is handler:
                 handler.on_ready(events)
         self._run_timers()

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 # Who waits for a silent broker finds it silent again and again.
 RECENT_SECONDS = 60.0
 
-Address = tuple[str, int]
+BrokerAddress = tuple[str, int]
 """Host and port."""
 
 
@@ -47,7 +47,7 @@ class _Silence:
     `told_since`: since when all are, as the log says; None while it does not.
     """
 
-    found: dict[Address, float] = field(default_factory=dict)
+    found: dict[BrokerAddress, float] = field(default_factory=dict)
     told_since: float | None = None
 
 
@@ -72,7 +72,11 @@ class Outages:
             log.warning("%s responds again, after %.0f s", named(config), seconds)
 
     def is_told(
-        self, config: ClientConfig, error: KafkaError, broker: Address, known: Iterable[Address]
+        self,
+        config: ClientConfig,
+        error: KafkaError,
+        broker: BrokerAddress,
+        known: Iterable[BrokerAddress],
     ) -> bool:
         """The connection to `broker` failed; whether that needs no line of its own.
 

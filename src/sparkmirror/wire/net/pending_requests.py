@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from sparkmirror.batches.header import Buffer
 from sparkmirror.errors import KafkaError
-from sparkmirror.wire.net.buffer_pool import Lease
+from sparkmirror.wire.net.buffer_pool import PooledBuffer
 
-OnAnswer = Callable[[memoryview, Lease | None], None]
+OnAnswer = Callable[[memoryview, PooledBuffer | None], None]
 
 
 class Waiting(NamedTuple):

@@ -23,10 +23,10 @@ from sparkmirror.errors import BrokerError, DeniedError, KafkaError
 from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import PRODUCING, answer_error
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.silence import silence
 from sparkmirror.wire.net.connection import Connection
-from sparkmirror.wire.produce.record_accumulator import Partition
+from sparkmirror.wire.produce.record_accumulator import ProducePartition
 from sparkmirror.wire.protocol.api_versions import PRODUCE
 from sparkmirror.wire.protocol.error_codes import LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED
 
@@ -47,12 +47,12 @@ MOST_WANTED_BYTES = 48 << 20
 
 
 @dataclass(slots=True)
-class Lane:
+class BrokerQueue:
     """The requests under way on one connection."""
 
     node: int
     line: int
-    ready: dict[TopicPartition, Partition] = field(default_factory=dict)
+    ready: dict[TopicPartition, ProducePartition] = field(default_factory=dict)
     in_flight: int = 0
     # The shortest time a response has taken on it, and whether its broker is far therefore.
     fastest_seconds: float = inf
@@ -68,21 +68,21 @@ class Lane:
 NO_LEADER = "no broker leads the partition now: the topic is new, or its brokers are down"
 
 
-class Lanes:
+class BrokerQueues:
     """Puts partitions that have something to send into the lane of their leader."""
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: NetworkClient,
         lines: int,
-        on_leaderless: Callable[[Partition, KafkaError], None],
+        on_leaderless: Callable[[ProducePartition, KafkaError], None],
         on_moved: Callable[[], None],
     ) -> None:
         self._cluster = cluster
         self._lines = lines
         self._on_leaderless = on_leaderless
         self._on_moved = on_moved
-        self._lanes: dict[tuple[int, int], Lane] = {}
+        self._lanes: dict[tuple[int, int], BrokerQueue] = {}
         self._next_line = 0
         # How many lines lead to brokers that are far.
         self._far_lines: dict[int, int] = {}
@@ -113,7 +113,7 @@ class Lanes:
             lines *= 2
         return lines
 
-    def note_pace(self, lane: Lane, connection: Connection) -> None:
+    def note_pace(self, lane: BrokerQueue, connection: Connection) -> None:
         """Remember how fast the broker can be; one response alone does not tell."""
         if connection.answers >= FEWEST_RESPONSES:
             is_first = lane.fastest_seconds == inf
@@ -121,19 +121,21 @@ class Lanes:
             if is_first:
                 self.measure()
 
-    def of_node(self, node: int) -> list[Lane]:
+    def of_node(self, node: int) -> list[BrokerQueue]:
         """All lanes to one broker."""
         return [lane for lane in self._lanes.values() if lane.node == node]
 
-    def with_work(self) -> list[Lane]:
+    def with_work(self) -> list[BrokerQueue]:
         """Those that have a partition with something to send."""
         return [lane for lane in self._lanes.values() if lane.ready]
 
-    def under_way(self) -> list[Lane]:
+    def under_way(self) -> list[BrokerQueue]:
         """Those that wait for responses."""
         return [lane for lane in self._lanes.values() if lane.in_flight]
 
-    def silent(self, partitions: Iterable[Partition]) -> Iterator[tuple[Partition, KafkaError]]:
+    def silent(
+        self, partitions: Iterable[ProducePartition]
+    ) -> Iterator[tuple[ProducePartition, KafkaError]]:
         """Find those of the partitions that wait for a broker that sends nothing."""
         errors: dict[tuple[int, int], KafkaError] = {}
         for lane in self.under_way():
@@ -145,7 +147,7 @@ class Lanes:
             if error is not None and partition.in_flight:
                 yield partition, error
 
-    def schedule(self, partition: Partition, waiting_bytes: int) -> None:
+    def schedule(self, partition: ProducePartition, waiting_bytes: int) -> None:
         """Put a partition with work into the lane of its leader; so much waits in all."""
         if not partition.queue or partition.failed is not None or partition.resting:
             return
@@ -162,14 +164,14 @@ class Lanes:
         self._lanes[partition.node, partition.line].ready[partition.tp] = partition
         partition.scheduled = True
 
-    def withdraw(self, partition: Partition) -> None:
+    def withdraw(self, partition: ProducePartition) -> None:
         """Send nothing of it until it is scheduled again."""
         partition.scheduled = False
         lane = self._lanes.get((partition.node, partition.line))
         if lane is not None:
             lane.ready.pop(partition.tp, None)
 
-    def _line(self, partition: Partition, node: int, waiting_bytes: int) -> int:
+    def _line(self, partition: ProducePartition, node: int, waiting_bytes: int) -> int:
         """Its own line in a backlog; the first one for a trickle, once nothing is under way."""
         if node in self._far_lines:
             return partition.own_line % self._far_lines[node]
@@ -177,7 +179,7 @@ class Lanes:
             return partition.own_line % self._lines
         return partition.line if partition.in_flight else 0
 
-    def _move(self, partition: Partition, node: int, line: int) -> bool:
+    def _move(self, partition: ProducePartition, node: int, line: int) -> bool:
         """Go elsewhere; not yet while there are answers to come from there (invariant D)."""
         self.withdraw(partition)
         if partition.in_flight:
@@ -185,11 +187,13 @@ class Lanes:
         if partition.node != node:
             partition.node, partition.known = node, False
         partition.line = line
-        self._lanes.setdefault((node, line), Lane(node, line, is_far=node in self._far_lines))
+        self._lanes.setdefault(
+            (node, line), BrokerQueue(node, line, is_far=node in self._far_lines)
+        )
         self._on_moved()
         return True
 
-    def _wait_for_leader(self, partition: Partition) -> None:
+    def _wait_for_leader(self, partition: ProducePartition) -> None:
         """Metadata tells sooner or later; when the cluster said why there is none, so do we."""
         topic = partition.tp.topic
         code = self._cluster.topic_errors.get(topic)
@@ -202,13 +206,15 @@ class Lanes:
             self._on_leaderless(partition, self._cluster.last_error)
         self._cluster.miss(topic)
 
-    def error(self, partition: Partition, code: int, detail: str | None = None) -> BrokerError:
+    def error(
+        self, partition: ProducePartition, code: int, detail: str | None = None
+    ) -> BrokerError:
         """Why the cluster does not take what is to be written."""
         needed = topic_right(Operation.WRITE, partition.tp.topic)
         config, what = self._cluster.config, self.what(partition)
         return answer_error(config, what, code, needed, PRODUCING, detail=detail)
 
-    def denial(self, partition: Partition, error: DeniedError) -> BrokerError:
+    def denial(self, partition: ProducePartition, error: DeniedError) -> BrokerError:
         """That there is no producer id for us, from brokers that are content with less.
 
         Those of 2.8 and later give one to whoever may write any topic, so that this one may not be
@@ -217,6 +223,6 @@ class Lanes:
         is_content = self._cluster.newest(PRODUCE) >= CONTENT_VERSION
         return self.error(partition, TOPIC_AUTHORIZATION_FAILED) if is_content else error
 
-    def what(self, partition: Partition) -> str:
+    def what(self, partition: ProducePartition) -> str:
         """For error messages: what was being done."""
         return f"produce to {partition.tp} on '{self._cluster.config.alias}'"

@@ -31,42 +31,36 @@ from sparkmirror.errors import (
 )
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.backoff import shared_retry_seconds
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.connection import Connection
-from sparkmirror.wire.produce.broker_queues import Lane, Lanes
+from sparkmirror.wire.produce.broker_queues import BrokerQueue, BrokerQueues
 from sparkmirror.wire.produce.record_accumulator import (
+    InFlightBatches,
     Join,
-    Owner,
-    Parcel,
-    Partition,
+    ProducePartition,
+    ProducerBatch,
+    ProducerListener,
     keep_apart,
 )
-from sparkmirror.wire.produce.sequences import FORGOTTEN, QUIET_SECONDS, Sequences, Stamp
+from sparkmirror.wire.produce.sequences import FORGOTTEN, LOST, QUIET_SECONDS, Sequences, Stamp
 from sparkmirror.wire.protocol import error_codes as codes
 from sparkmirror.wire.protocol import produce_messages
 from sparkmirror.wire.protocol.api_versions import PRODUCE
 
-# A broker remembers the last five batches of a producer: more in flight could not be told apart.
+# KAFKA-5494: brokers keep the last five batches per producer and partition to detect duplicates.
 MOST_IN_FLIGHT = 5
 # Enough to keep a broker busy; a batch larger than this goes alone.
 REQUEST_BYTES = 1 << 20
 STORED = (0, codes.DUPLICATE_SEQUENCE_NUMBER)
-LOST_STATE = (
-    codes.OUT_OF_ORDER_SEQUENCE_NUMBER,
-    codes.UNKNOWN_PRODUCER_ID,
-    codes.INVALID_PRODUCER_EPOCH,
-)
-
-Sent = list[tuple[Partition, Parcel]]
 
 
-class Producer:
+class KafkaProducer:
     """Sends parcels to their partitions' leaders and reports each one's fate exactly once."""
 
     def __init__(
         self,
-        cluster: Cluster,
-        owner: Owner,
+        cluster: NetworkClient,
+        owner: ProducerListener,
         stamp: Stamp,
         *,
         acks: int,
@@ -86,8 +80,8 @@ class Producer:
         # Without idempotence a refused batch could be overtaken by the next: one at a time then.
         idempotent = acks == -1
         self._most_sent = min(max_in_flight, MOST_IN_FLIGHT) if idempotent else 1
-        self._partitions: dict[TopicPartition, Partition] = {}
-        self._lanes = Lanes(cluster, lines, self._mark_stuck, self._pump_soon)
+        self._partitions: dict[TopicPartition, ProducePartition] = {}
+        self._lanes = BrokerQueues(cluster, lines, self._mark_stuck, self._pump_soon)
         timeout = request_timeout_ms / 1000
         self._sequences = Sequences(
             cluster, stamp, timeout, self.pump, self._on_denied, idempotent=idempotent
@@ -101,7 +95,7 @@ class Producer:
 
     # -- what the owner asks ---------------------------------------------------------------------
 
-    def offer(self, tp: TopicPartition, parcels: Iterable[Parcel]) -> None:
+    def offer(self, tp: TopicPartition, parcels: Iterable[ProducerBatch]) -> None:
         """Queue batches; they leave with the next `pump`."""
         partition = self._partitions.get(tp)
         if partition is None:
@@ -163,13 +157,13 @@ class Producer:
             self._lanes.schedule(partition, self.waiting_bytes)
         self.pump()
 
-    def _new_partition(self, tp: TopicPartition) -> Partition:
+    def _new_partition(self, tp: TopicPartition) -> ProducePartition:
         self._cluster.track([tp.topic])
-        return Partition(tp, self._lanes.choose_line(), *self._sequences.take_retired(tp))
+        return ProducePartition(tp, self._lanes.choose_line(), *self._sequences.take_retired(tp))
 
     # -- requests --------------------------------------------------------------------------------
 
-    def _pump(self, lane: Lane) -> None:
+    def _pump(self, lane: BrokerQueue) -> None:
         if not lane.ready:
             return
         if not self._sequences.is_ready:
@@ -189,9 +183,9 @@ class Producer:
         connection.flush()
         lane.hold_ready()
 
-    def _collect(self, lane: Lane, quiet_since: float) -> Sent:
+    def _collect(self, lane: BrokerQueue, quiet_since: float) -> InFlightBatches:
         """One batch of each ready partition, until the request is large enough."""
-        batches: Sent = []
+        batches: InFlightBatches = []
         size = 0
         for tp, partition in list(lane.ready.items()):
             if partition.in_flight:
@@ -218,7 +212,7 @@ class Producer:
                 partition.scheduled = partition.held = False
         return batches
 
-    def _send(self, lane: Lane, connection: Connection, batches: Sent) -> None:
+    def _send(self, lane: BrokerQueue, connection: Connection, batches: InFlightBatches) -> None:
         rows = [(partition.tp, parcel.view) for partition, parcel in batches]
         self._count_request(lane, batches, 1)
         api = connection.choose(PRODUCE)
@@ -234,14 +228,16 @@ class Producer:
 
     # -- answers ---------------------------------------------------------------------------------
 
-    def _on_answer(self, lane: Lane, batches: Sent, answer: memoryview, version: int) -> None:
+    def _on_answer(
+        self, lane: BrokerQueue, batches: InFlightBatches, answer: memoryview, version: int
+    ) -> None:
         rows = produce_messages.decode_produce(answer, version)
         try:
             fates = [rows[partition.tp] for partition, _ in batches]
         except KeyError as error:
             raise RemoteProtocolError(f"a produce answer without {error.args[0]}") from error
         self._count_request(lane, batches, -1)
-        failed: list[tuple[Partition, Parcel, BrokerError]] = []
+        failed: list[tuple[ProducePartition, ProducerBatch, BrokerError]] = []
         now = self._cluster.loop.clock()
         for (partition, parcel), (code, offset, detail) in zip(batches, fates, strict=True):
             partition.in_flight -= 1
@@ -256,7 +252,7 @@ class Producer:
         if lane.ready:
             self._pump_soon()
 
-    def _on_failure(self, lane: Lane, batches: Sent, error: KafkaError) -> None:
+    def _on_failure(self, lane: BrokerQueue, batches: InFlightBatches, error: KafkaError) -> None:
         """The connection died: nobody knows whether these were stored. Same sequence again."""
         self._count_request(lane, batches, -1)
         for partition, _ in batches:
@@ -264,7 +260,7 @@ class Producer:
             partition.failed = partition.failed or error
             self._settle(partition)
 
-    def _settle(self, partition: Partition) -> None:
+    def _settle(self, partition: ProducePartition) -> None:
         """Report what is acknowledged, in order; recover once nothing is under way."""
         sent = partition.sent
         while sent and sent[0].done:
@@ -283,10 +279,10 @@ class Producer:
         elif partition.queue and not partition.scheduled:
             self._lanes.schedule(partition, self.waiting_bytes)
 
-    def _on_errors(self, failed: list[tuple[Partition, Parcel, BrokerError]]) -> None:
+    def _on_errors(self, failed: list[tuple[ProducePartition, ProducerBatch, BrokerError]]) -> None:
         """First those that can be sent again, then those that the owner decides about (E)."""
-        again: list[Partition] = []
-        refused: list[tuple[Partition, Parcel, BrokerError]] = []
+        again: list[ProducePartition] = []
+        refused: list[tuple[ProducePartition, ProducerBatch, BrokerError]] = []
         for row in failed:
             if self._mark_failed(*row):
                 refused.append(row)
@@ -298,7 +294,9 @@ class Producer:
             self._replace(partition, parcel, error)
             self._settle(partition)
 
-    def _mark_failed(self, partition: Partition, parcel: Parcel, error: BrokerError) -> bool:
+    def _mark_failed(
+        self, partition: ProducePartition, parcel: ProducerBatch, error: BrokerError
+    ) -> bool:
         """Send nothing more of it; tells whether the owner has to decide about the batch."""
         row = codes.error_code(error.code)
         is_first = partition.failed is None and bool(partition.sent)
@@ -307,14 +305,16 @@ class Producer:
             self._cluster.refresh(partition.tp.topic)
         partition.failed = partition.failed or error
         self._lanes.withdraw(partition)
-        if error.code in LOST_STATE:
+        if error.code in LOST:
             # After an older batch failed this is its echo; alone it means the broker forgot us.
             if is_oldest:
                 partition.renew = partition.renew or FORGOTTEN
             return False
         return is_oldest and not row.retriable
 
-    def _replace(self, partition: Partition, parcel: Parcel, error: BrokerError) -> None:
+    def _replace(
+        self, partition: ProducePartition, parcel: ProducerBatch, error: BrokerError
+    ) -> None:
         """The owner splits or skips a refused batch, or keeps it as it is."""
         replacements = self._owner.on_refused(partition.tp, parcel, error)
         if replacements is None:
@@ -334,7 +334,7 @@ class Producer:
 
     # -- recovery --------------------------------------------------------------------------------
 
-    def _recover(self, partition: Partition) -> None:
+    def _recover(self, partition: ProducePartition) -> None:
         """Everything unacknowledged goes back to the front of the queue, oldest first.
 
         A younger batch that was stored while an older one failed is sent again too: the broker
@@ -358,7 +358,7 @@ class Producer:
         wait = shared_retry_seconds(config, partition.failures, loop.clock())
         loop.call_later(wait, lambda: self._resume(partition))
 
-    def _resume(self, partition: Partition) -> None:
+    def _resume(self, partition: ProducePartition) -> None:
         partition.resting = False
         if self._partitions.get(partition.tp) is partition:
             self._lanes.schedule(partition, self.waiting_bytes)
@@ -379,7 +379,7 @@ class Producer:
         for row in list(self._lanes.silent(self._partitions.values())):
             self._mark_stuck(*row)
 
-    def _mark_stuck(self, partition: Partition, error: KafkaError | None) -> None:
+    def _mark_stuck(self, partition: ProducePartition, error: KafkaError | None) -> None:
         stuck = error is not None
         if stuck != partition.stuck:
             partition.stuck = stuck
@@ -389,12 +389,12 @@ class Producer:
                 parcel.detach()
         self._owner.on_stuck(partition.tp, error)
 
-    def _count(self, partition: Partition, size: int) -> None:
+    def _count(self, partition: ProducePartition, size: int) -> None:
         partition.bytes += size
         self.waiting_bytes += size
         if partition.stuck:
             self.stuck_bytes += size
 
-    def _count_request(self, lane: Lane, batches: Sent, requests: int) -> None:
+    def _count_request(self, lane: BrokerQueue, batches: InFlightBatches, requests: int) -> None:
         lane.in_flight += requests
         self.sent_bytes += requests * sum(len(parcel.view) for _, parcel in batches)

@@ -13,12 +13,12 @@ from typing import Protocol
 
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.net.buffer_pool import Lease
+from sparkmirror.wire.net.buffer_pool import PooledBuffer
 
 Batch = memoryview | bytearray
 
 
-class Parcel:
+class ProducerBatch:
     """One batch on its way: its bytes, the buffer they lie in, and what the owner needs at the ack.
 
     The bytes stay as they are while a request carries them: until it is answered or its connection
@@ -29,7 +29,7 @@ class Parcel:
         "count", "done", "is_alone", "is_resent", "lease", "offset", "owner", "sequence", "view",
     )  # fmt: skip
 
-    def __init__(self, view: Batch, count: int, lease: Lease | None, owner: object) -> None:
+    def __init__(self, view: Batch, count: int, lease: PooledBuffer | None, owner: object) -> None:
         self.view = view
         self.count = count
         self.lease = lease
@@ -55,28 +55,30 @@ class Parcel:
             self.lease = None
 
 
-InPlace = list[Parcel] | None
+Replacement = list[ProducerBatch] | None
 """What is sent in place of a refused batch; None: the batch itself, until the target takes it."""
 
 
-Join = Callable[[TopicPartition, Sequence[Parcel]], tuple[int, Parcel] | None]
+Join = Callable[[TopicPartition, Sequence[ProducerBatch]], tuple[int, ProducerBatch] | None]
 """Puts batches together that wait for a far target: one for so many of the first, or None."""
 
 # Of those that wait, so many are looked at. Smaller ones were merged when they came.
 _MOST_JOINED = 512
 
 
-def keep_apart(_tp: TopicPartition, _waiting: Sequence[Parcel]) -> None:
+def keep_apart(_tp: TopicPartition, _waiting: Sequence[ProducerBatch]) -> None:
     """Join nothing."""
 
 
-class Owner(Protocol):
+class ProducerListener(Protocol):
     """What the producer tells; every method runs on the loop's thread."""
 
-    def on_acked(self, tp: TopicPartition, parcel: Parcel) -> None:
+    def on_acked(self, tp: TopicPartition, parcel: ProducerBatch) -> None:
         """The batch is stored at `parcel.offset` (-1 when the broker no longer knows). In order."""
 
-    def on_refused(self, tp: TopicPartition, parcel: Parcel, error: BrokerError) -> InPlace:
+    def on_refused(
+        self, tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
+    ) -> Replacement:
         """The target does not take it: say what is to be sent instead, or raise RefusedError."""
 
     def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
@@ -84,7 +86,7 @@ class Owner(Protocol):
 
 
 @dataclass(slots=True)
-class Partition:
+class ProducePartition:
     """One target partition."""
 
     tp: TopicPartition
@@ -97,8 +99,8 @@ class Partition:
     line: int = 0
     # Whether its lane knows that it has something to send.
     scheduled: bool = False
-    queue: deque[Parcel] = field(default_factory=deque)
-    sent: deque[Parcel] = field(default_factory=deque)
+    queue: deque[ProducerBatch] = field(default_factory=deque)
+    sent: deque[ProducerBatch] = field(default_factory=deque)
     in_flight: int = 0
     # Whether batches have waited because as many as may be were under way.
     held: bool = False
@@ -131,3 +133,6 @@ class Partition:
         parcel.is_alone = True
         self.queue.appendleft(parcel)
         return more
+
+
+InFlightBatches = list[tuple[ProducePartition, ProducerBatch]]

@@ -17,9 +17,14 @@ from collections.abc import Callable
 
 from sparkmirror.errors import DeniedError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.network_client import Cluster
-from sparkmirror.wire.produce.record_accumulator import Batch, Parcel, Partition
-from sparkmirror.wire.produce.transaction_manager import IdentityAsker
+from sparkmirror.wire.client.network_client import NetworkClient
+from sparkmirror.wire.produce.record_accumulator import Batch, ProducePartition, ProducerBatch
+from sparkmirror.wire.produce.transaction_manager import TransactionManager
+from sparkmirror.wire.protocol.error_codes import (
+    INVALID_PRODUCER_EPOCH,
+    OUT_OF_ORDER_SEQUENCE_NUMBER,
+    UNKNOWN_PRODUCER_ID,
+)
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +44,12 @@ SKIPPED = (
     "producer continues with a new producer id, so that this copy cannot hide the next batch"
 )
 
+# The broker has lost what it knew of a producer.
+LOST = (
+    OUT_OF_ORDER_SEQUENCE_NUMBER,
+    UNKNOWN_PRODUCER_ID,
+    INVALID_PRODUCER_EPOCH,
+)
 Stamp = Callable[[Batch, int, int, int], None]
 Numbers = tuple[int, int, int]
 """Producer id, epoch and next sequence of a partition."""
@@ -49,7 +60,7 @@ class Sequences:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: NetworkClient,
         stamp: Stamp,
         timeout: float,
         on_known: Callable[[], None],
@@ -59,7 +70,7 @@ class Sequences:
     ) -> None:
         self.idempotent = idempotent
         self._stamp = stamp
-        self._identity = IdentityAsker(cluster, timeout, on_known, on_denied)
+        self._identity = TransactionManager(cluster, timeout, on_known, on_denied)
         # Of removed partitions. To begin again at 0 would be to repeat batches that the broker
         # has: it would acknowledge them and store nothing.
         self._retired: dict[TopicPartition, Numbers] = {}
@@ -74,7 +85,7 @@ class Sequences:
         if self.idempotent:
             self._identity.ask()
 
-    def retire(self, partition: Partition) -> None:
+    def retire(self, partition: ProducePartition) -> None:
         """Keep the numbers of a partition that is removed."""
         numbers = (partition.producer_id, partition.epoch, partition.next_sequence)
         self._retired[partition.tp] = numbers
@@ -83,7 +94,7 @@ class Sequences:
         """The numbers of a partition that comes back; nothing for a new one."""
         return self._retired.pop(tp, ())
 
-    def number(self, partition: Partition, parcel: Parcel) -> None:
+    def number(self, partition: ProducePartition, parcel: ProducerBatch) -> None:
         """Stamp a batch that is about to leave."""
         if parcel.sequence >= 0:
             parcel.is_resent = True  # same bytes again
@@ -98,7 +109,9 @@ class Sequences:
         self._stamp(parcel.view, partition.producer_id, partition.epoch, parcel.sequence)
         partition.next_sequence = (parcel.sequence + parcel.count) % (LAST_SEQUENCE + 1)
 
-    def free(self, partition: Partition, parcel: Parcel, replacements: list[Parcel]) -> None:
+    def free(
+        self, partition: ProducePartition, parcel: ProducerBatch, replacements: list[ProducerBatch]
+    ) -> None:
         """A refused batch is replaced: those after it are numbered from its number on.
 
         The broker cannot have taken any later one, because that would have left a gap. But an
@@ -112,7 +125,7 @@ class Sequences:
             partition.renew = SKIPPED
         partition.renumber_from = max(parcel.sequence, 0)
 
-    def renumber(self, partition: Partition, what: str) -> None:
+    def renumber(self, partition: ProducePartition, what: str) -> None:
         """Give new numbers: after a refusal, or under a producer id that no broker has seen."""
         if partition.renew:
             log.warning("%s: %s", what, partition.renew)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sparkmirror.errors import DeniedError, KafkaError, RefusedError
 from sparkmirror.wire.access import PRODUCING, answer_error
 from sparkmirror.wire.client.backoff import retry_seconds
-from sparkmirror.wire.client.network_client import Cluster
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.protocol import messages
 from sparkmirror.wire.protocol.api_versions import INIT_PRODUCER_ID
 
@@ -19,19 +19,19 @@ from sparkmirror.wire.protocol.api_versions import INIT_PRODUCER_ID
 DENIED_SECONDS = 2.0
 
 
-class Identity(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     """A producer id and its epoch."""
 
     producer_id: int
     epoch: int
 
 
-class IdentityAsker:
+class TransactionManager:
     """Keeps one identity, and calls `on_known` whenever there is a new one."""
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: NetworkClient,
         timeout: float,
         on_known: Callable[[], None],
         on_denied: Callable[[DeniedError], None],
@@ -43,7 +43,7 @@ class IdentityAsker:
         self._on_known = on_known
         self._asking = False
         self._failures = 0
-        self.current: Identity | None = None
+        self.current: ProducerIdAndEpoch | None = None
 
     def renew(self) -> None:
         """Ask for one that no broker has seen."""
@@ -75,7 +75,7 @@ class IdentityAsker:
             return
         self._asking = False
         self._failures = 0
-        self.current = Identity(producer_id, epoch)
+        self.current = ProducerIdAndEpoch(producer_id, epoch)
         self._on_known()
 
     def _on_error(self, error: KafkaError) -> None:

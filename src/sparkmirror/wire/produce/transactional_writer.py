@@ -21,13 +21,13 @@ from typing import NoReturn, TypeVar
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
-from sparkmirror.mirror.permissions import Operation, Right, topic_right, transaction_right
+from sparkmirror.mirror.permissions import Operation, Permission, topic_right, transaction_right
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.backoff import retry_seconds
-from sparkmirror.wire.client.blocking_client import Calls
+from sparkmirror.wire.client.blocking_client import BlockingClient
 from sparkmirror.wire.client.leaders import Leader
-from sparkmirror.wire.produce.transaction_manager import Identity
+from sparkmirror.wire.produce.transaction_manager import ProducerIdAndEpoch
 from sparkmirror.wire.protocol.api_versions import (
     ADD_PARTITIONS_TO_TXN,
     END_TXN,
@@ -60,7 +60,7 @@ TRANSACTION_TIMEOUT_MS = 10_000
 # One request, before it is sent again.
 REQUEST_SECONDS = 5.0
 
-Stamp = Callable[[bytearray, int, int, int], None]
+StampBatch = Callable[[bytearray, int, int, int], None]
 T = TypeVar("T")
 
 
@@ -71,14 +71,14 @@ class FencedError(KafkaError):
     """
 
 
-class FencedWriter:
+class TransactionalWriter:
     """One transactional id. For any thread; one write at a time."""
 
     def __init__(
         self,
         config: ClientConfig,
         transactional_id: str,
-        stamp: Stamp,
+        stamp: StampBatch,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         """`stamp(batch, producer id, epoch, sequence)` completes a batch of a transaction."""
@@ -91,13 +91,15 @@ class FencedWriter:
         self._may_write = may_write
         self._lock = threading.Lock()
         self._closed = False
-        self._calls: Calls | None = None
+        self._calls: BlockingClient | None = None
         self._coordinator: int | None = None
-        self._identity: Identity | None = None
+        self._identity: ProducerIdAndEpoch | None = None
         # By another one's claim, which is more than that we may not write for the time being.
         self._is_fenced = False
         self._sequences: dict[TopicPartition, int] = {}
-        self._needed: tuple[Right, ...] = (transaction_right(Operation.WRITE, transactional_id),)
+        self._needed: tuple[Permission, ...] = (
+            transaction_right(Operation.WRITE, transactional_id),
+        )
 
     @property
     def must_claim(self) -> bool:
@@ -152,7 +154,7 @@ class FencedWriter:
     # -- one transaction ---------------------------------------------------------------------------
 
     def _transaction(
-        self, identity: Identity, tp: TopicPartition, batch: bytearray, deadline: float
+        self, identity: ProducerIdAndEpoch, tp: TopicPartition, batch: bytearray, deadline: float
     ) -> int:
         def left() -> float:
             return deadline - time.monotonic()
@@ -167,7 +169,7 @@ class FencedWriter:
         self._end_or_forget(identity, left(), commit=True)
         return offset
 
-    def _end_or_forget(self, identity: Identity, seconds: float, *, commit: bool) -> None:
+    def _end_or_forget(self, identity: ProducerIdAndEpoch, seconds: float, *, commit: bool) -> None:
         """End the transaction. If that fails for whichever reason, a claim must come next.
 
         The partition's leader may have the records, with their sequence number: the next batch
@@ -180,14 +182,14 @@ class FencedWriter:
             self._identity = None
             raise
 
-    def _claim_once(self) -> Identity:
+    def _claim_once(self) -> ProducerIdAndEpoch:
         body = encode_init_transactions(self.transactional_id, TRANSACTION_TIMEOUT_MS)
         answer = self._ask_coordinator("claim", INIT_PRODUCER_ID, body)
         code, producer_id, epoch = decode_init_producer_id(answer)
         self._check("claim", code)
-        return Identity(producer_id, epoch)
+        return ProducerIdAndEpoch(producer_id, epoch)
 
-    def _add_partition(self, identity: Identity, tp: TopicPartition) -> None:
+    def _add_partition(self, identity: ProducerIdAndEpoch, tp: TopicPartition) -> None:
         body = encode_add_partition(self.transactional_id, *identity, tp)
         answer = self._ask_coordinator("begin", ADD_PARTITIONS_TO_TXN, body)
         self._check("begin", decode_add_partition(answer))
@@ -209,7 +211,7 @@ class FencedWriter:
         self._check(what, code, detail)
         return offset
 
-    def _end(self, identity: Identity, *, commit: bool) -> None:
+    def _end(self, identity: ProducerIdAndEpoch, *, commit: bool) -> None:
         what = "commit" if commit else "abort"
         body = encode_end_transaction(self.transactional_id, *identity, commit=commit)
         self._check(what, decode_code(self._ask_coordinator(what, END_TXN, body)))
@@ -267,14 +269,14 @@ class FencedWriter:
             )
         return cluster.leaders[tp]
 
-    def _connected(self) -> Calls:
+    def _connected(self) -> BlockingClient:
         if self._closed:
             raise KafkaError(f"{self._name('use it')}: it is closed")
         if self._calls is None:
-            self._calls = Calls(self._config, time.monotonic, lambda: self._closed)
+            self._calls = BlockingClient(self._config, time.monotonic, lambda: self._closed)
         return self._calls
 
-    def _claimed(self) -> Identity:
+    def _claimed(self) -> ProducerIdAndEpoch:
         self._connected().notice_closed()
         if self._identity is None:
             self._refuse("it is not claimed by us")

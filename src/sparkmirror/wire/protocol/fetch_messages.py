@@ -44,7 +44,7 @@ MOST_VARINT_BITS = 35
 NONE = b"\1"
 
 
-class Wanted(NamedTuple):
+class FetchRequestPartition(NamedTuple):
     """One partition to fetch. `last_epoch` is of the last batch read; -1: unknown, not compared."""
 
     tp: TopicPartition
@@ -85,7 +85,7 @@ class Fetched(NamedTuple):
     diverging: tuple[int, int] | None = None
 
 
-class Answer(NamedTuple):
+class FetchResponse(NamedTuple):
     """A whole fetch answer; `topic` in its rows is a name or an id, as it was asked."""
 
     code: int
@@ -133,7 +133,7 @@ def skip_tags(view: memoryview, at: int) -> int:
 def encode_fetch(
     version: int,
     session: tuple[int, int],
-    wanted: Sequence[Wanted],
+    wanted: Sequence[FetchRequestPartition],
     forgotten: Sequence[TopicPartition],
     *,
     topic_ids: Mapping[str, bytes],
@@ -191,7 +191,7 @@ def _encode_topics(
         yield b"\0"
 
 
-def decode_fetch(view: memoryview, version: int) -> Answer:
+def decode_fetch(view: memoryview, version: int) -> FetchResponse:
     """Walk an answer; nothing is copied."""
     if version < FETCH.first_flexible:
         return _decode_classic(view, version)
@@ -204,7 +204,7 @@ def decode_fetch(view: memoryview, version: int) -> Answer:
             at = _decode_topic(view, at, version, rows)
     except UNREADABLE as error:
         raise unreadable("fetch answer", error) from error
-    return Answer(code, session_id, rows)
+    return FetchResponse(code, session_id, rows)
 
 
 def _decode_topic(view: memoryview, at: int, version: int, rows: list[Fetched]) -> int:
@@ -243,7 +243,7 @@ def _decode_topic(view: memoryview, at: int, version: int, rows: list[Fetched]) 
     return skip_tags(view, at)
 
 
-def _decode_classic(view: memoryview, version: int) -> Answer:
+def _decode_classic(view: memoryview, version: int) -> FetchResponse:
     rows: list[Fetched] = []
     try:
         code, session_id, topics = struct.unpack_from(">hii", view, 4)
@@ -260,7 +260,7 @@ def _decode_classic(view: memoryview, version: int) -> Answer:
                 rows.append(row)
     except UNREADABLE as error:
         raise unreadable("fetch answer", error) from error
-    return Answer(code, session_id, rows)
+    return FetchResponse(code, session_id, rows)
 
 
 def _decode_classic_row(view: memoryview, at: int, version: int, topic: str) -> tuple[Fetched, int]:

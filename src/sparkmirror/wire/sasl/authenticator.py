@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from sparkmirror.errors import AuthenticationError, KafkaError, MirrorError
-from sparkmirror.wire.net.buffer_pool import Lease
+from sparkmirror.wire.net.buffer_pool import PooledBuffer
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.protocol.api_versions import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from sparkmirror.wire.protocol.error_codes import error_code
@@ -93,7 +93,7 @@ class _Exchange:
         self._connection.hold_back()
         body = messages.encode_handshake(self._login.mechanism)
 
-        def answered(answer: memoryview, _: Lease | None) -> None:
+        def answered(answer: memoryview, _: PooledBuffer | None) -> None:
             self._check_offer(messages.decode_handshake(answer))
             self._say(mechanism, mechanism.start())
 
@@ -120,7 +120,7 @@ class _Exchange:
     def _say(self, mechanism: Mechanism, message: bytes) -> None:
         key, version = self._connection.choose(SASL_AUTHENTICATE)
 
-        def answered(answer: memoryview, _: Lease | None) -> None:
+        def answered(answer: memoryview, _: PooledBuffer | None) -> None:
             step = messages.decode_authenticate(answer, version)
             if step.code:
                 raise self._refused(step)
@@ -136,7 +136,7 @@ class _Exchange:
         self,
         api: tuple[int, int],
         body: bytes,
-        answered: Callable[[memoryview, Lease | None], None],
+        answered: Callable[[memoryview, PooledBuffer | None], None],
     ) -> None:
         self._connection.send(api, [body], answered, _ignore, self._timeout, ahead=True)
 
@@ -153,7 +153,7 @@ class _Exchange:
         self._on_done()
         self._connection.let_go()
 
-    def _refused(self, step: messages.Step) -> AuthenticationError:
+    def _refused(self, step: messages.SaslStep) -> AuthenticationError:
         if step.code != messages.SASL_AUTHENTICATION_FAILED:
             return self._error(f"{error_code(step.code).name} {step.text or ''}".rstrip())
         # Brokers say no more than this, on purpose.

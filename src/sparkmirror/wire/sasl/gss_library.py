@@ -88,7 +88,7 @@ def memory_cache() -> str:
     return f"MEMORY:sparkmirror-{next(_memory_caches)}"
 
 
-class Name:
+class GssName:
     """A principal: `kafka@host` of type HOST_BASED_SERVICE, or `user@REALM`."""
 
     def __init__(self, text: str, kind: bytes) -> None:
@@ -103,7 +103,7 @@ class Name:
 class Credentials:
     """A ticket, from the places of `store`: `ccache` and `client_keytab`; empty is the default."""
 
-    def __init__(self, name: Name | None, store: Mapping[str, str]) -> None:
+    def __init__(self, name: GssName | None, store: Mapping[str, str]) -> None:
         self.handle = c_void_p()
         pairs = [_Pair(key.encode(), value.encode()) for key, value in store.items()]
         array = (_Pair * len(pairs))(*pairs)
@@ -124,10 +124,10 @@ class Credentials:
         _release("gss_release_cred", self.handle)
 
 
-class Context:
+class GssContext:
     """The talk with one service; used by one thread at a time."""
 
-    def __init__(self, service: Name, credentials: Credentials) -> None:
+    def __init__(self, service: GssName, credentials: Credentials) -> None:
         self._handle = c_void_p()
         self._service = service
         self._credentials = credentials

@@ -34,7 +34,7 @@ TIPS = {
 class Gssapi(Mechanism):
     """One exchange, whose first token is there already: making it may take a talk with the KDC."""
 
-    def __init__(self, context: gss.Context) -> None:
+    def __init__(self, context: gss.GssContext) -> None:
         self._context = context
         self._first = context.step(b"")
         self._is_done = False
@@ -81,10 +81,10 @@ class GssapiLogin(Login):
     def _exchange(self, host: str) -> Mechanism:
         try:
             with self._lock:  # one request for a ticket, then it is in the cache
-                name = gss.Name(self.user, gss.PRINCIPAL_NAME) if self.user else None
+                name = gss.GssName(self.user, gss.PRINCIPAL_NAME) if self.user else None
                 credentials = gss.Credentials(name, self._store())
-                service = gss.Name(f"{self._service}@{host}", gss.HOST_BASED_SERVICE)
-                return Gssapi(gss.Context(service, credentials))
+                service = gss.GssName(f"{self._service}@{host}", gss.HOST_BASED_SERVICE)
+                return Gssapi(gss.GssContext(service, credentials))
         except AuthenticationError as error:
             whom = f" as '{self.user}'" if self.user else ""
             what = f"GSSAPI login{whom} for the service {self._service}/{host}"

@@ -22,7 +22,7 @@ class Handshake(NamedTuple):
     mechanisms: tuple[str, ...]
 
 
-class Step(NamedTuple):
+class SaslStep(NamedTuple):
     """The broker's answer to one message of the mechanism; lifetime 0 means for ever."""
 
     code: int
@@ -52,7 +52,7 @@ def encode_authenticate(message: bytes) -> bytes:
     return struct.pack(">i", len(message)) + message
 
 
-def decode_authenticate(answer: memoryview, version: int) -> Step:
+def decode_authenticate(answer: memoryview, version: int) -> SaslStep:
     """The broker's next message."""
     with parsing("SASL answer"):
         (code,) = struct.unpack_from(">h", answer)
@@ -64,7 +64,7 @@ def decode_authenticate(answer: memoryview, version: int) -> Step:
             (lifetime,) = struct.unpack_from(">q", answer, end)
         elif end > len(answer):
             raise ValueError(f"{size} bytes wanted at {at} of {len(answer)}")
-    return Step(code, text, bytes(answer[at + 4 : end]), max(lifetime, 0))
+    return SaslStep(code, text, bytes(answer[at + 4 : end]), max(lifetime, 0))
 
 
 def _string(answer: memoryview, at: int) -> tuple[str | None, int]:

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from sparkmirror.errors import AuthenticationError
 from sparkmirror.wire.sasl.aws_signing import Keys, Scope, Signable, encode_query, presigned_query
 from sparkmirror.wire.sasl.mechanism import Login, Mechanism
-from sparkmirror.wire.sasl.oauth.jwt import Token
+from sparkmirror.wire.sasl.oauth.jwt import BearerToken
 from sparkmirror.wire.sasl.oauth.oauthbearer import OAuthBearer
 from sparkmirror.wire.sasl.renewing import Renewing, then
 
@@ -112,11 +112,11 @@ def region_of(host: str) -> str:
     return found[1] if found else ""
 
 
-def iam_token(keys: Keys, scope: Scope) -> Token:
+def iam_token(keys: Keys, scope: Scope) -> BearerToken:
     """A URL that is valid for some minutes."""
     host = f"kafka.{scope.region}.amazonaws.com"
     request = Signable("GET", {"host": host}, {"Action": ACTION})
     query = presigned_query(request, keys, scope, EXPIRES_SECONDS)
     url = f"https://{host}/?{encode_query(query)}&User-Agent={USER_AGENT}"
     text = base64.urlsafe_b64encode(url.encode()).decode().rstrip("=")
-    return Token(text, keys.access_key, scope.at, scope.at + EXPIRES_SECONDS)
+    return BearerToken(text, keys.access_key, scope.at, scope.at + EXPIRES_SECONDS)

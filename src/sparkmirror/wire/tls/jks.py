@@ -28,7 +28,7 @@ _PROTECTOR = bytes.fromhex("060a2b060104012a02110101")
 _SEQUENCE, _OCTETS = 0x30, 0x04
 
 
-class Damaged(ValueError):
+class DamagedStore(ValueError):
     """The bytes are not what a store consists of."""
 
 
@@ -53,7 +53,7 @@ class Store:
     trusted: tuple[bytes, ...]
 
 
-class _Reader:
+class _JksReader:
     """Takes one field after the other; Damaged where the bytes end too soon."""
 
     def __init__(self, data: bytes) -> None:
@@ -63,7 +63,7 @@ class _Reader:
     def take(self, size: int) -> bytes:
         end = self._at + size
         if end > len(self._data):
-            raise Damaged(f"it ends in the middle of an entry, at byte {len(self._data)}")
+            raise DamagedStore(f"it ends in the middle of an entry, at byte {len(self._data)}")
         piece = self._data[self._at : end]
         self._at = end
         return piece
@@ -91,14 +91,14 @@ def read(data: bytes, password: str | None) -> Store:
     """
     body, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
     if not body.startswith(MAGIC):
-        raise Damaged("it does not start as one")
+        raise DamagedStore("it does not start as one")
     if password is not None and not hmac.compare_digest(_digest(body, password), digest):
         raise WrongPassword
-    reader = _Reader(body)
+    reader = _JksReader(body)
     reader.take(len(MAGIC))
     version = reader.u4()
     if version not in _VERSIONS:
-        raise Damaged(f"its version is {version}")
+        raise DamagedStore(f"its version is {version}")
     return _read_entries(reader, version)
 
 
@@ -114,7 +114,7 @@ def decrypt_key(protected: bytes, password: str) -> bytes:
     """
     content = _unwrap(protected)
     if len(content) < 2 * _DIGEST_BYTES:
-        raise Damaged("a key is too short")
+        raise DamagedStore("a key is too short")
     secret = _encoded(password)
     salt, check = content[:_DIGEST_BYTES], content[-_DIGEST_BYTES:]
     encrypted = content[_DIGEST_BYTES:-_DIGEST_BYTES]
@@ -126,7 +126,7 @@ def decrypt_key(protected: bytes, password: str) -> bytes:
     return key
 
 
-def _read_entries(reader: _Reader, version: int) -> Store:
+def _read_entries(reader: _JksReader, version: int) -> Store:
     keys, trusted = [], []
     for _ in range(reader.u4()):
         tag, alias = reader.u4(), reader.text()
@@ -138,20 +138,20 @@ def _read_entries(reader: _Reader, version: int) -> Store:
         elif tag == _TRUSTED:
             trusted.append(_certificate(reader, version))
         else:
-            raise Damaged(f"an entry has the tag {tag}")
+            raise DamagedStore(f"an entry has the tag {tag}")
     if reader.left:
-        raise Damaged(f"{reader.left} bytes follow the last entry")
+        raise DamagedStore(f"{reader.left} bytes follow the last entry")
     return Store(tuple(keys), tuple(trusted))
 
 
-def _chain_length(reader: _Reader) -> int:
+def _chain_length(reader: _JksReader) -> int:
     length = reader.u4()
     if length > reader.left:
-        raise Damaged("a chain is longer than the file")
+        raise DamagedStore("a chain is longer than the file")
     return length
 
 
-def _certificate(reader: _Reader, version: int) -> bytes:
+def _certificate(reader: _JksReader, version: int) -> bytes:
     if version > 1:
         reader.text()
     return reader.block()
@@ -183,17 +183,17 @@ def _unwrap(protected: bytes) -> bytes:
     outer, _ = _element(protected, _SEQUENCE)
     algorithm, rest = _element(outer, _SEQUENCE)
     if not algorithm.startswith(_PROTECTOR):
-        raise Damaged("a key is protected by something else than JKS has")
+        raise DamagedStore("a key is protected by something else than JKS has")
     octets, _ = _element(rest, _OCTETS)
     return octets
 
 
 def _element(data: bytes, tag: int) -> tuple[bytes, bytes]:
     """The content of the DER element at the front, and what follows it."""
-    reader = _Reader(data)
+    reader = _JksReader(data)
     found, size = struct.unpack("BB", reader.take(2))
     if found != tag:
-        raise Damaged("a protected key has another structure")
+        raise DamagedStore("a protected key has another structure")
     if size & 0x80:
         size = int.from_bytes(reader.take(size & 0x7F), "big")
     return reader.take(size), reader.take(reader.left)

@@ -205,7 +205,7 @@ def _read_jks(data: bytes, password: str | None) -> jks.Store:
         return jks.read(data, password)
     except jks.WrongPassword as error:
         raise _wrong_password() from error
-    except jks.Damaged as error:
+    except jks.DamagedStore as error:
         raise BadStore(f"is a damaged JKS store: {error}", "make it again with keytool") from error
 
 
@@ -219,7 +219,13 @@ def _jks_own_key(data: bytes, password: str | None, key_password: str | None) ->
     try:
         der = jks.decrypt_key(entries[0].protected, key_password)
         key = serialization.load_der_private_key(der, None)
-    except (jks.WrongPassword, jks.Damaged, ValueError, TypeError, UnsupportedAlgorithm) as error:
+    except (
+        jks.WrongPassword,
+        jks.DamagedStore,
+        ValueError,
+        TypeError,
+        UnsupportedAlgorithm,
+    ) as error:
         raise _bad_key() from error
     return OwnKey(_key_pem(key), entries[0].chain)
 

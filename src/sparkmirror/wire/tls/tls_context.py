@@ -153,7 +153,7 @@ class TlsSettings:
         return tuple(self["ssl.cipher.suites"] or ())
 
 
-class Context:
+class TlsContext:
     """An OpenSSL context, and what cannot be seen of it."""
 
     def __init__(self, context: SuiteContext, has_own_key: bool) -> None:
@@ -161,7 +161,7 @@ class Context:
         self.has_own_key = has_own_key
 
 
-def make_client_context(settings: TlsSettings) -> Context:
+def make_client_context(settings: TlsSettings) -> TlsContext:
     """What connections to brokers are made with.
 
     Raises:
@@ -172,10 +172,10 @@ def make_client_context(settings: TlsSettings) -> Context:
     context.set_ciphers(JAVA_SUITES)
     _choose(context, settings)
     _trust(context, settings)
-    return Context(context, _load_own_key(context, settings))
+    return TlsContext(context, _load_own_key(context, settings))
 
 
-def make_server_context(settings: TlsSettings, client_auth: str = "none") -> Context:
+def make_server_context(settings: TlsSettings, client_auth: str = "none") -> TlsContext:
     """What a listener is made with; `client_auth` is none, requested or required."""
     context = SuiteContext(ssl.PROTOCOL_TLS_SERVER)
     _choose(context, settings)
@@ -185,7 +185,7 @@ def make_server_context(settings: TlsSettings, client_auth: str = "none") -> Con
     context.verify_mode = CLIENT_AUTH[client_auth]
     if context.verify_mode != ssl.CERT_NONE:
         _trust(context, settings)
-    return Context(context, True)
+    return TlsContext(context, True)
 
 
 def _choose(context: SuiteContext, settings: TlsSettings) -> None:
@@ -310,7 +310,7 @@ class ContextSource:
     def __init__(
         self,
         settings: TlsSettings,
-        make: Callable[[TlsSettings], Context] = make_client_context,
+        make: Callable[[TlsSettings], TlsContext] = make_client_context,
     ) -> None:
         self._settings = settings
         self._make = make
@@ -318,7 +318,7 @@ class ContextSource:
         self._stamps = self._look()
         self._context = make(settings)
 
-    def current(self) -> Context:
+    def current(self) -> TlsContext:
         """The newest context that could be made."""
         with self._lock:
             stamps = self._look()

@@ -13,7 +13,7 @@ from sparkmirror.batches.header import Buffer
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.wire.net.event_loop import READ, WRITE
 from sparkmirror.wire.net.stream import HungUp, PlainStream
-from sparkmirror.wire.tls.tls_context import Context
+from sparkmirror.wire.tls.tls_context import TlsContext
 from sparkmirror.wire.tls.tls_failures import explain_handshake, explain_later, explain_silence
 from sparkmirror.wire.tls.tls_suites import SuiteRefused
 
@@ -39,7 +39,7 @@ class TlsStream(PlainStream):
         receive_buffer: int,
         attempt: int = 0,
         *,
-        context: Context,
+        context: TlsContext,
     ) -> None:
         super().__init__(host, port, send_buffer, receive_buffer, attempt)
         self._host = host.rstrip(".")

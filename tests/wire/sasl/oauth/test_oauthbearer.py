@@ -13,7 +13,7 @@ import pytest
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import AuthenticationError
 from sparkmirror.wire.sasl.oauth import jwt
-from sparkmirror.wire.sasl.oauth.jwt import Token, read_token, unsecured_token
+from sparkmirror.wire.sasl.oauth.jwt import BearerToken, read_token, unsecured_token
 from sparkmirror.wire.sasl.oauth.oauthbearer import OAuthBearer, check_extensions, clock_advice
 from sparkmirror.wire.sasl.oauth.tokens import (
     EndpointTokens,
@@ -44,15 +44,15 @@ def endpoint(server: TokenServer, **changes: Any) -> EndpointTokens:
 
 
 def test_message() -> None:
-    assert OAuthBearer(Token("abc", "u", 0, 1)).start() == b"n,,\x01auth=Bearer abc\x01\x01"
-    with_more = Token("abc", "u", 0, 1, {"logicalCluster": "lkc-1", "pool": "p"})
+    assert OAuthBearer(BearerToken("abc", "u", 0, 1)).start() == b"n,,\x01auth=Bearer abc\x01\x01"
+    with_more = BearerToken("abc", "u", 0, 1, {"logicalCluster": "lkc-1", "pool": "p"})
     assert OAuthBearer(with_more).start() == (
         b"n,,\x01auth=Bearer abc\x01logicalCluster=lkc-1\x01pool=p\x01\x01"
     )
 
 
 def test_answers() -> None:
-    mechanism = OAuthBearer(Token("abc", "u", 0, 1))
+    mechanism = OAuthBearer(BearerToken("abc", "u", 0, 1))
     assert mechanism.answer(b'{"status":"invalid_token"}') == b"\x01"
     assert mechanism.answer(b"") is None
 

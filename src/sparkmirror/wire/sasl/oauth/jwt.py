@@ -21,7 +21,7 @@ _FAR = 1e12
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class BearerToken:
     """A token, what goes with it, and its life in seconds since 1970."""
 
     text: str = field(repr=False)
@@ -37,7 +37,7 @@ def read_token(
     where: str,
     subject_claim: str = "sub",
     extensions: Mapping[str, str] | None = None,
-) -> Token:
+) -> BearerToken:
     """The token with its life; one that is no JWT (opaque) is taken as it is.
 
     Raises:
@@ -58,7 +58,7 @@ def read_token(
     # A clock that is behind sees tokens of the future: their life begins now.
     starts_at = min(starts_at, now)
     subject = claims.get(subject_claim, "")
-    return Token(
+    return BearerToken(
         text, subject if isinstance(subject, str) else "", starts_at, expires_at, extensions or {}
     )
 

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 
 from sparkmirror.errors import AuthenticationError
 from sparkmirror.wire.sasl.mechanism import Login, Mechanism
-from sparkmirror.wire.sasl.oauth.jwt import Token
+from sparkmirror.wire.sasl.oauth.jwt import BearerToken
 from sparkmirror.wire.sasl.renewing import Renewing, then
 
 SEPARATOR = "\x01"
@@ -23,7 +23,7 @@ EXTENSION_VALUE = re.compile(r"[\x21-\x7E \t\r\n]+")
 class OAuthBearer(Mechanism):
     """One message; a broker that does not like the token says why."""
 
-    def __init__(self, token: Token) -> None:
+    def __init__(self, token: BearerToken) -> None:
         self._token = token
 
     def start(self) -> bytes:
@@ -42,7 +42,9 @@ class OAuthLogin(Login):
 
     mechanism = "OAUTHBEARER"
 
-    def __init__(self, tokens: Renewing[Token], where: str, skew: Callable[[], float]) -> None:
+    def __init__(
+        self, tokens: Renewing[BearerToken], where: str, skew: Callable[[], float]
+    ) -> None:
         """`skew` is how far this clock is ahead of the token server's, as far as it is known."""
         self._tokens = tokens
         self._where = where
@@ -54,7 +56,7 @@ class OAuthLogin(Login):
     def advice(self) -> str:
         return f"check the token of {self._where}{clock_advice(self._skew())}"
 
-    def _exchange(self, token: Token) -> Mechanism:
+    def _exchange(self, token: BearerToken) -> Mechanism:
         self.user = token.subject
         return OAuthBearer(token)
 

@@ -18,7 +18,7 @@ from typing import Any
 from sparkmirror.errors import AuthenticationError, TransportError
 from sparkmirror.foreign_json import parse_json
 from sparkmirror.wire.sasl.oauth import web
-from sparkmirror.wire.sasl.oauth.jwt import Token, read_token, unsecured_token
+from sparkmirror.wire.sasl.oauth.jwt import BearerToken, read_token, unsecured_token
 from sparkmirror.wire.secret_files import read_file
 
 UNSECURED = "unsecuredLogin"
@@ -33,7 +33,7 @@ class UnsecuredTokens:
     options: Mapping[str, str] = field(repr=False)
     extensions: Mapping[str, str] = field(default_factory=dict)
 
-    def fetch(self) -> Token:
+    def fetch(self) -> BearerToken:
         """A new one."""
         now = time.time()
         claims: dict[str, Any] = {"iat": round(now, 3), "exp": round(now + self._life(), 3)}
@@ -73,7 +73,7 @@ class FileTokens:
     subject_claim: str = "sub"
     extensions: Mapping[str, str] = field(default_factory=dict)
 
-    def fetch(self) -> Token:
+    def fetch(self) -> BearerToken:
         """The one that is in the file now."""
         try:
             text = read_file(self.path).decode("ascii")
@@ -102,7 +102,7 @@ class EndpointTokens:
     # How far this machine's clock is ahead of the server's.
     skew_seconds: float = 0.0
 
-    def fetch(self) -> Token:
+    def fetch(self) -> BearerToken:
         """A new one; tried again for a while when the server is not well."""
         deadline = time.monotonic() + self.backoff_max_seconds
         wait = self.backoff_seconds
@@ -116,7 +116,7 @@ class EndpointTokens:
                 time.sleep(min(wait, left))
                 wait *= 2
 
-    def _fetch_once(self) -> Token:
+    def _fetch_once(self) -> BearerToken:
         headers = {
             "Accept": "application/json",
             "Cache-Control": "no-cache",
@@ -135,14 +135,14 @@ class EndpointTokens:
         where = web.address(self.url)
         return read_token(self._token(answer), now, where, self.subject_claim, self.extensions)
 
-    def _refused(self, answer: web.Answer) -> AuthenticationError | TransportError:
+    def _refused(self, answer: web.HttpResponse) -> AuthenticationError | TransportError:
         reason = _error_of(answer.body)
         text = f"HTTP status {answer.status}" + (f" ({reason})" if reason else "")
         if answer.status in FINAL_STATUSES or 300 <= answer.status < 400:
             return self._error(f"{text}; check the client id, its secret and the scope")
         return TransportError(f"{web.address(self.url)}: {text}")
 
-    def _token(self, answer: web.Answer) -> str:
+    def _token(self, answer: web.HttpResponse) -> str:
         try:
             found = parse_json(answer.body)
             token = found.get("access_token") or found.get("id_token")

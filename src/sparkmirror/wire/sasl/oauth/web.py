@@ -31,7 +31,7 @@ MOST_TIMEOUTS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """What the server said; `date` is its clock in seconds since 1970, if it tells."""
 
     status: int
@@ -126,7 +126,7 @@ def ask(
     timeout: float = TIMEOUT_SECONDS,
     context: ssl.SSLContext | None = None,
     proxies: bool = True,
-) -> Answer:
+) -> HttpResponse:
     """Send a request and read the answer, whatever its status.
 
     Raises:
@@ -168,7 +168,7 @@ def _exchange(
     request: urllib.request.Request,
     timeout: float,
     watch: _Watch,
-) -> Answer:
+) -> HttpResponse:
     try:
         with opener.open(request, timeout=timeout) as answer:
             return _read(answer.status, answer.headers, answer, watch)
@@ -177,10 +177,10 @@ def _exchange(
             return _read(answer.code, answer.headers, answer, watch)
 
 
-def _read(status: int, headers: Message, answer: IO[bytes], watch: _Watch) -> Answer:
+def _read(status: int, headers: Message, answer: IO[bytes], watch: _Watch) -> HttpResponse:
     body = answer.read(MOST_BYTES)
     watch.check()
-    return Answer(status, body, _date(headers.get("Date")))
+    return HttpResponse(status, body, _date(headers.get("Date")))
 
 
 def _date(text: str | None) -> float | None:
