@@ -161,7 +161,7 @@ def test_every_connector_opens_its_admins_through_the_class(tmp_path: Path) -> N
     heartbeat = MirrorHeartbeatConnector(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
     with (
         mock.patch.object(admin_client, "check_reachable"),
-        mock.patch.object(admin_client, "_Client"),
+        mock.patch.object(admin_client, "_AdminClient"),
     ):
         for connector in (source, checkpoint, heartbeat):
             connector.connect()

@@ -70,7 +70,7 @@ def no_admin_network() -> Iterator[None]:
     """Admin clients are made with all their options and never connect."""
     with (
         mock.patch.object(admin_client, "check_reachable"),
-        mock.patch.object(admin_client, "_Client"),
+        mock.patch.object(admin_client, "_AdminClient"),
     ):
         yield
 

@@ -14,7 +14,7 @@ from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.masking import provided_in, remember_provided
 from sparkmirror.config.mirror_configs import SourceConfig, parse_source
 from sparkmirror.config.worker_config import WorkerConfig, parse_worker
-from sparkmirror.mirror.own_offsets import with_own_offsets
+from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from sparkmirror.mirror.positions.provenance import Provenance
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.types import TopicPartition

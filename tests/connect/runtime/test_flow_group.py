@@ -127,7 +127,7 @@ class Rig:
         self.member, self.spark = FakeMember(), FakeSpark()
         self.calls: list[str] = []
         self.clean = {"source": True, "beat": True}
-        monkeypatch.setattr(flow_group, "Membership", lambda *_, **__: self.member)
+        monkeypatch.setattr(flow_group, "WorkerGroupMember", lambda *_, **__: self.member)
         self.flow = make_config(folder).flows[0]
         spark = cast("Worker", self.spark)
         self.group = FlowGroup(self.flow.worker, self.make, spark)

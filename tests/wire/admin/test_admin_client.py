@@ -68,7 +68,7 @@ def test_a_call_has_the_shorter_of_two_times(
 ) -> None:
     made: list[dict[str, Any]] = []
     monkeypatch.setattr(admin_client, "check_reachable", lambda _: None)
-    monkeypatch.setattr(admin_client, "_Client", lambda **options: made.append(options))
+    monkeypatch.setattr(admin_client, "_AdminClient", lambda **options: made.append(options))
     AdminClient(ClientConfig("a", ("h:1",), default_api_timeout_ms=api_ms), admin_ms)
     assert made[0]["bootstrap_timeout_ms"] == used
 

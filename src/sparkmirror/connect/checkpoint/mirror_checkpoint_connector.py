@@ -41,7 +41,6 @@ from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import KafkaError, MirrorError, told_if_denied
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
 from sparkmirror.mirror.filters import make_topic_filter
-from sparkmirror.mirror.own_offsets import with_own_offsets
 from sparkmirror.mirror.permissions import (
     CREATE,
     NO_TRACE,
@@ -52,6 +51,7 @@ from sparkmirror.mirror.permissions import (
     meanwhile,
 )
 from sparkmirror.mirror.policy import flow_policy
+from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import FlowName, TopicPartition
 from sparkmirror.wire.admin.admin import open_admins

@@ -24,9 +24,9 @@ from sparkmirror.connect.storage.topic_admin import (
 )
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.own_offsets import with_own_offsets
 from sparkmirror.mirror.permissions import CREATE, NO_TRACE, WRITE, Feature, ResourceKind, meanwhile
 from sparkmirror.mirror.policy import flow_policy
+from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from sparkmirror.mirror.records import Heartbeat, encode_heartbeat_offset_key
 from sparkmirror.wire.admin.admin import Admin
 

@@ -1,7 +1,7 @@
 """Offsets as the REST API shows and changes them, whichever topic a connector keeps them in.
 
 Runs on: worker, blocking, on whichever thread asks. A connector with `offsets.storage.topic` has a
-topic of its own; what that does not say is in the worker's (`mirror/own_offsets`).
+topic of its own; what that does not say is in the worker's (`mirror/positions/own_offsets`).
 Mirrors: org.apache.kafka.connect.storage.ConnectorOffsetBackingStore (4.3), but for one thing:
 positions are written to the connector's own topic only.
 """
@@ -20,7 +20,7 @@ from sparkmirror.connect.storage.storage_topics import (
     prepare_storage_topic,
 )
 from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets, merge_rows
-from sparkmirror.mirror.own_offsets import with_own_offsets
+from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from sparkmirror.wire.admin.admin import Admin
 
 Parse = Callable[[str], ParsedConnector | None]

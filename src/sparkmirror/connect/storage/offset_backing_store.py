@@ -20,8 +20,8 @@ from sparkmirror.connect.storage.storage_topics import (
 )
 from sparkmirror.connect.storage.topic_reader import TopicReader
 from sparkmirror.errors import DeniedError, KafkaError, told
-from sparkmirror.mirror.own_offsets import OffsetsSettings, with_own_offsets
 from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, meanwhile
+from sparkmirror.mirror.positions.own_offsets import OffsetsSettings, with_own_offsets
 from sparkmirror.mirror.positions.provenance import Provenance, decode_provenance
 from sparkmirror.mirror.records import START, decode_offset_key, decode_offset_value
 from sparkmirror.types import TopicPartition

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.mirror_configs import CheckpointConfig, HeartbeatConfig, SourceConfig
 from sparkmirror.config.worker_config import WorkerConfig
-from sparkmirror.mirror.own_offsets import with_own_offsets
 from sparkmirror.mirror.permissions import (
     CLUSTER_NAME,
     READ,
@@ -25,6 +24,7 @@ from sparkmirror.mirror.permissions import (
     needs_of,
 )
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
+from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from sparkmirror.mirror.translation.offset_map_chunks import offset_map_topic
 
 RESOURCES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sparkmirror.mirror.own_offsets import with_own_offsets
+from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from tests.flows import make_flow
 
 SERVERS = {"b.bootstrap.servers": "b:9092"}
