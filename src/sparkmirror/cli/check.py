@@ -19,8 +19,6 @@ from sparkmirror.tools.check.check_report import (
     RightReport,
     describe_names,
 )
-from sparkmirror.tools.check.checked_file import load_checked
-from sparkmirror.tools.check.cluster_check import check_file
 
 EXIT_MISSING = 1
 CLUSTER_HEADER = ("CHECK", "RESULT", "DETAIL")
@@ -51,6 +49,9 @@ def check(
     Changes nothing anywhere. Ends with 0 when all that FILE asks for is possible; 1 when a cluster
     cannot be reached or a right is missing; 2 when FILE is wrong.
     """
+    from sparkmirror.tools.check.checked_file import load_checked
+    from sparkmirror.tools.check.cluster_check import check_file
+
     # What is found goes into the report.
     logging.getLogger("sparkmirror").setLevel(logging.CRITICAL)
     report = check_file(load_checked(file, worker), str(file))
