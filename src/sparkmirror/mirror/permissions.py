@@ -1,4 +1,4 @@
-"""Which rights each feature needs, on which cluster, and what happens without each of them.
+"""Which permissions each feature needs, on which cluster, and what happens without each of them.
 
 Runs on: worker and executor. One table: docs/security.md shows it, `sparkmirror check` asks the
 clusters about it, and every message about a denied request takes its last words from it.
@@ -21,7 +21,7 @@ CLUSTER_NAME = "kafka-cluster"
 
 
 class Resource(StrEnum):
-    """What a right is about, as `kafka-acls` spells it."""
+    """What a permission is about, as `kafka-acls` spells it."""
 
     TOPIC = "topic"
     GROUP = "group"
@@ -30,7 +30,7 @@ class Resource(StrEnum):
 
 
 class Operation(StrEnum):
-    """What a right allows, as `kafka-acls` spells it."""
+    """What a permission allows, as `kafka-acls` spells it."""
 
     READ = "Read"
     WRITE = "Write"
@@ -65,23 +65,23 @@ class Permission(NamedTuple):
         return f"{kind}s '{self.name}*'" if self.is_prefix else f"{kind} '{self.name}'"
 
 
-def topic_right(operation: Operation, topic: str) -> Permission:
-    """A right on one topic."""
+def topic_permission(operation: Operation, topic: str) -> Permission:
+    """A permission on one topic."""
     return Permission(Resource.TOPIC, topic, operation)
 
 
-def group_right(operation: Operation, group: str) -> Permission:
-    """A right on one group."""
+def group_permission(operation: Operation, group: str) -> Permission:
+    """A permission on one group."""
     return Permission(Resource.GROUP, group, operation)
 
 
-def cluster_right(operation: Operation) -> Permission:
-    """A right on the cluster itself."""
+def cluster_permission(operation: Operation) -> Permission:
+    """A permission on the cluster itself."""
     return Permission(Resource.CLUSTER, CLUSTER_NAME, operation)
 
 
-def transaction_right(operation: Operation, transactional_id: str) -> Permission:
-    """A right on one transactional id."""
+def transaction_permission(operation: Operation, transactional_id: str) -> Permission:
+    """A permission on one transactional id."""
     return Permission(Resource.TRANSACTIONAL_ID, transactional_id, operation)
 
 
@@ -91,7 +91,7 @@ ALTER_CONFIGS, IDEMPOTENT_WRITE = Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_
 
 
 class Feature(StrEnum):
-    """What rights are needed for, and the setting that turns it on."""
+    """What permissions are needed for, and the setting that turns it on."""
 
     COPY = "copy"
     CONFIGS = "topic configs"
@@ -144,7 +144,7 @@ class ResourceKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One right. `is_optional`: everything works without it, if `unless` holds."""
+    """One permission. `is_optional`: everything works without it, if `unless` holds."""
 
     feature: Feature
     side: Side
@@ -184,11 +184,15 @@ EARLIER = "checkpoints are made, without knowing those of earlier runs, which ca
 
 
 def _internal(
-    feature: Feature, side: Side, place: ResourceKind, create: str, rights: Mapping[Operation, str]
+    feature: Feature,
+    side: Side,
+    place: ResourceKind,
+    create: str,
+    permissions: Mapping[Operation, str],
 ) -> Iterator[Need]:
     """An internal topic: it is created if it is missing, then read and written."""
     yield Need(feature, side, place, CREATE, "create it", create, EXISTS)
-    for operation, without in rights.items():
+    for operation, without in permissions.items():
         verb = "read" if operation is READ else "write"
         yield Need(feature, side, place, operation, f"{verb} it", without)
     yield Need(
@@ -330,8 +334,8 @@ NEEDS: tuple[Need, ...] = (
 _BY_PLACE = {(need.feature, need.place, need.operation): need for need in NEEDS}
 
 
-def meanwhile(feature: Feature, place: ResourceKind, operation: Operation) -> str:
-    """What happens as long as the right is missing."""
+def consequence_without(feature: Feature, place: ResourceKind, operation: Operation) -> str:
+    """What happens as long as the permission is missing."""
     return _BY_PLACE[feature, place, operation].without
 
 
@@ -346,7 +350,7 @@ def table_lines() -> Iterator[str]:
         yield f"### For {feature.value}"
         yield f"Turned on by: {SETTINGS[feature]}."
         yield ""
-        yield "| cluster | resource | right | for | without it |"
+        yield "| cluster | resource | permission | for | without it |"
         yield "|---|---|---|---|---|"
         for need in needs_of(feature):
             unless = f" (not needed if {need.unless})" if need.unless else ""

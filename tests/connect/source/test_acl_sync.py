@@ -10,7 +10,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.source.acl_sync import AclSync
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.acls import AclOperation, AclPermission, PatternType, ResourceType
-from sparkmirror.mirror.permissions import Operation, cluster_right
+from sparkmirror.mirror.permissions import Operation, cluster_permission
 from sparkmirror.mirror.policy import (
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
@@ -154,7 +154,7 @@ def test_a_rule_that_the_target_refuses_is_said_once_and_the_others_are_created(
 def test_a_cluster_that_does_not_tell_its_rules_says_what_to_allow(
     clusters: Clusters, side: str, right: str
 ) -> None:
-    needed = cluster_right(Operation[right])
+    needed = cluster_permission(Operation[right])
     denial = answer_error(ClientConfig("x", ("h:1",)), "describe ACLs on 'x'", 31, needed)
     getattr(clusters, side).acl_errors.append(denial)
     with pytest.raises(KafkaError) as raised:
