@@ -161,26 +161,28 @@ class Need:
 
 EXISTS = "the topic exists"
 REMOTE_EXISTS = "the remote topic exists"
-# Of these two, one is needed.
+# One of these two is needed.
 EITHER = ("the offset map may be read", "offset syncs may be read")
-NEW_BROKERS = "brokers are of 2.8 or later"
-NO_SYNCS = "copying goes on without offset syncs, which only MirrorMaker 2's own tools miss"
-NO_MAP = "copying goes on; offsets of groups are translated as coarsely as by MirrorMaker 2"
-NO_CHECKPOINTS = "copying goes on, but no checkpoints are made"
-NO_HEARTBEATS = "copying goes on without heartbeats"
-NO_WRITING = "nothing is written there before that"
-NO_STORE = "nothing that needs it starts before that"
-NO_START = "nothing is copied before that"
-NO_POSITIONS = "copying goes on, but a restart copies again what came since positions were stored"
-NO_TRACE = "all else goes on: nobody reads what is not written"
+NEW_BROKERS = "brokers run Kafka 2.8 or later"
+NO_SYNCS = "copying continues without offset syncs, which only MirrorMaker 2's own tools need"
+NO_MAP = "copying continues; group offsets are translated as coarsely as by MirrorMaker 2"
+NO_CHECKPOINTS = "copying continues, but no checkpoints are written"
+NO_HEARTBEATS = "copying continues without heartbeats"
+NO_WRITING = "nothing is written there until it is granted"
+NO_STORE = "nothing that needs it starts until it exists"
+NO_START = "nothing is copied until it is granted"
+NO_POSITIONS = (
+    "copying continues, but a restart copies all records since the last stored position again"
+)
+NO_TRACE = "everything else continues: nothing reads what is not written"
 NO_WORKER = "the worker does not start"
 NO_CHANGES = "connectors run, but cannot be created, changed or deleted"
-NO_CONNECTORS = "the worker answers, but runs no connectors and lets nobody change them"
-NO_FLOW = "the flow is not copied before that: another process might copy it too"
-NO_LIST = "connectors cannot read their positions, nor show them"
-NO_ALTERING = "positions cannot be changed by REST"
-NOT_LOOKED = "nobody looks whether the topic is compacted"
-EARLIER = "checkpoints are made, without knowing those of earlier runs, which can make them coarser"
+NO_CONNECTORS = "the worker serves REST requests, but runs no connectors and accepts no changes"
+NO_FLOW = "the flow is not copied, because another process might copy it too"
+NO_LIST = "connectors can neither read nor list their positions"
+NO_ALTERING = "positions cannot be changed through REST"
+NOT_LOOKED = "whether the topic is compacted is not checked"
+EARLIER = "checkpoints are written without those of earlier runs, which can make them coarser"
 
 
 def _internal(
@@ -200,7 +202,7 @@ def _internal(
         side,
         place,
         DESCRIBE_CONFIGS,
-        "see that it is compacted",
+        "check that it is compacted",
         NOT_LOOKED,
         "the topic is compacted",
     )
@@ -224,11 +226,11 @@ NEEDS: tuple[Need, ...] = (
     ),
     Need(
         Feature.COPY, Side.TARGET, ResourceKind.REMOTE, WRITE,
-        "write the records", "its partitions wait and nothing of them is lost; the others go on",
+        "write the records", "its partitions wait and lose nothing; the others continue",
     ),
     Need(
         Feature.COPY, Side.TARGET, ResourceKind.REMOTE, ALTER,
-        "add partitions", "new partitions are not copied; those that have a place are",
+        "add partitions", "new partitions are not copied; existing ones are",
         "source topics never get more partitions",
     ),
     *_internal(Feature.COPY, Side.TARGET, ResourceKind.OFFSET_MAP, NO_MAP, {WRITE: NO_MAP}),
@@ -257,13 +259,13 @@ NEEDS: tuple[Need, ...] = (
     ),
     Need(
         Feature.ACLS, Side.SOURCE, ResourceKind.CLUSTER, DESCRIBE,
-        "read ACLs", "no ACLs are copied, all else is; set sync.topic.acls.enabled=false to do "
-        "without",
+        "read ACLs", "no ACLs are copied, everything else is; if you need none, set "
+        "sync.topic.acls.enabled=false",
     ),
     Need(
         Feature.ACLS, Side.TARGET, ResourceKind.CLUSTER, ALTER,
-        "read and create ACLs", "no ACLs are copied, all else is; set "
-        "sync.topic.acls.enabled=false to do without",
+        "read and create ACLs", "no ACLs are copied, everything else is; if you "
+        "need none, set sync.topic.acls.enabled=false",
     ),
     Need(
         Feature.CHECKPOINTS, Side.SOURCE, ResourceKind.GROUPS, DESCRIBE,
@@ -304,7 +306,7 @@ NEEDS: tuple[Need, ...] = (
     *_internal(Feature.HEARTBEATS, Side.WORKER, ResourceKind.OFFSETS, NO_STORE, {WRITE: NO_TRACE}),
     Need(
         Feature.WORKER, Side.WORKER, ResourceKind.MEMBERS, READ,
-        "be a member", NO_CONNECTORS,
+        "join the group of workers", NO_CONNECTORS,
     ),
     *_internal(
         Feature.WORKER,
@@ -315,7 +317,7 @@ NEEDS: tuple[Need, ...] = (
     ),
     *_internal(
         Feature.WORKER, Side.WORKER, ResourceKind.STATUS, NO_STORE,
-        {READ: NO_WORKER, WRITE: "connectors run, but their states are not told"},
+        {READ: NO_WORKER, WRITE: "connectors run, but their states are not stored"},
     ),
     *_internal(
         Feature.WORKER, Side.WORKER, ResourceKind.OFFSETS, NO_STORE,
@@ -327,7 +329,7 @@ NEEDS: tuple[Need, ...] = (
     ),
     Need(
         Feature.DEDICATED, Side.TARGET, ResourceKind.FLOW_GROUP, READ,
-        "let one process of several copy the flow", NO_FLOW,
+        "ensure that only one process copies the flow", NO_FLOW,
     ),
 )  # fmt: skip
 
@@ -362,4 +364,4 @@ def table_lines() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(table_lines()))  # noqa: T201 - a document for whoever pastes it
+    print("\n".join(table_lines()))  # noqa: T201 - to be pasted into the document

@@ -161,8 +161,8 @@ def test_a_cluster_that_does_not_tell_its_rules_says_what_to_allow(
         clusters.sync(allow("t", READ))
     assert str(raised.value) == (
         "describe ACLs on 'x': CLUSTER_AUTHORIZATION_FAILED: User:ANONYMOUS lacks "
-        f"{right} on cluster 'x'; no ACLs are copied, all else is; set "
-        "sync.topic.acls.enabled=false to do without; to allow it: kafka-acls.sh "
+        f"{right} on cluster 'x'; no ACLs are copied, everything else is; if you need "
+        "none, set sync.topic.acls.enabled=false; to allow it: kafka-acls.sh "
         "--bootstrap-server h:1 --add --allow-principal User:ANONYMOUS "
         f"--operation {right.capitalize()} --cluster"
     )
