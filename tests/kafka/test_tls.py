@@ -177,7 +177,7 @@ def without(settings: dict[str, str], word: str) -> dict[str, str]:
         pytest.param(
             lambda secure: secure.client("SSL") | other_authority(secure),
             AuthenticationError,
-            "TLS handshake: the broker's certificate is signed by nobody we trust; put its CA "
+            "TLS handshake: the broker's certificate is signed by no CA that we trust; put its CA "
             "certificate into the trust store (ssl.truststore.location)",
             id="unknown CA",
         ),

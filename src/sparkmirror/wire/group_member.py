@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import Operation, group_right
+from sparkmirror.mirror.permissions import Operation, group_permission
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.blocking_client import BlockingClient, PendingRequest
 from sparkmirror.wire.protocol.api_versions import (
@@ -197,7 +197,7 @@ class GroupMember:
             MEMBER_ID_REQUIRED,
         ):
             raise RejoinError(f"{self._name(what)}: {error_code(code).name}")
-        needed = group_right(Operation.READ, self._terms.group)
+        needed = group_permission(Operation.READ, self._terms.group)
         raise answer_error(self._calls.config, self._name(what), code, needed)
 
     def _name(self, what: str) -> str:

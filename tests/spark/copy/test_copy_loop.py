@@ -179,7 +179,7 @@ def test_a_topic_that_may_not_be_written_waits_until_it_may(copy: Copy) -> None:
     text = loop.problems[T0].text
     assert text.startswith(
         "produce to a.t-0 on 'b': TOPIC_AUTHORIZATION_FAILED: User:ANONYMOUS lacks WRITE on topic "
-        "'a.t' of cluster 'b'; its partitions wait and nothing of them is lost; the others go on; "
+        "'a.t' of cluster 'b'; its partitions wait and lose nothing; the others continue; "
         "to allow it: kafka-acls.sh "
     )
     denied = False

@@ -216,7 +216,7 @@ def test_client_certificate_is_shown(certificates: Certificates) -> None:
     [
         pytest.param("expired", "certificate has expired; renew it", id="expired"),
         pytest.param("wrong_name", "for another host name", id="host name"),
-        pytest.param("unknown", "signed by nobody we trust; put its CA", id="unknown CA"),
+        pytest.param("unknown", "signed by no CA that we trust; put its CA", id="unknown CA"),
         pytest.param("early", "not valid yet; check this machine's clock", id="clock"),
     ],
 )

@@ -17,8 +17,8 @@ from typing import Protocol
 from sparkmirror.batches.records import Record
 from sparkmirror.config.mirror_configs import CheckpointConfig
 from sparkmirror.connect.storage.log_reader import LogReader
-from sparkmirror.errors import DeniedError, KafkaError, MirrorError, told
-from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, meanwhile
+from sparkmirror.errors import DeniedError, KafkaError, MirrorError, describe_error
+from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, consequence_without
 from sparkmirror.mirror.policy import ReplicationPolicy, flow_offset_syncs_topic
 from sparkmirror.mirror.records import OffsetSync, RecordError
 from sparkmirror.mirror.translation.offset_map import OffsetMap
@@ -76,7 +76,9 @@ class OffsetTranslator:
             try:
                 read(seconds)
             except DeniedError as error:
-                errors.append(told(error, meanwhile(Feature.CHECKPOINTS, place, READ)))
+                errors.append(
+                    describe_error(error, consequence_without(Feature.CHECKPOINTS, place, READ))
+                )
             except MirrorError as error:
                 errors.append(str(error))
         if errors:

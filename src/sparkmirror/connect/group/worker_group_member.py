@@ -29,7 +29,7 @@ from sparkmirror.errors import (
     KafkaError,
     RemoteProtocolError,
     TransportError,
-    told_if_denied,
+    describe_error,
 )
 from sparkmirror.foreign_json import parse_json
 from sparkmirror.mirror.permissions import NO_CONNECTORS
@@ -359,7 +359,7 @@ class WorkerGroupMember:
             log.log(level, "[%s] %s does not lead any more", self._group, self.own_url)
 
     def _complain(self, error: KafkaError) -> None:
-        text = told_if_denied(error, self._denied)
+        text = describe_error(error, if_denied=self._denied)
         if isinstance(error, BrokerError) and error.code == INCONSISTENT_GROUP_PROTOCOL:
             text += f"; {self._occupied}"
         if text != self.last_error and not self._stopping.is_set():

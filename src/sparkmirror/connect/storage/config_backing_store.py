@@ -134,7 +134,7 @@ class KafkaConfigBackingStore:
             try:
                 self._writer.claim(WRITE_SECONDS)
             except DeniedError as error:
-                raise error.during(NO_CONNECTORS) from error
+                raise error.with_consequence(NO_CONNECTORS) from error
             self._claimed = term
         self.refresh()
 
@@ -178,7 +178,7 @@ class KafkaConfigBackingStore:
             try:
                 offset = self._writer.write(self._tp, _batch(rows), len(rows), WRITE_SECONDS)
             except DeniedError as error:
-                raise error.during(NO_CHANGES) from error
+                raise error.with_consequence(NO_CHANGES) from error
         end = offset + len(rows)
         self._running().wait_for(lambda: self._snapshot.end_offset >= end, WRITE_SECONDS)
 

@@ -15,7 +15,7 @@ from typing import Protocol
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.storage.log_reader import LogReader
-from sparkmirror.errors import DeniedError, KafkaError, MirrorError, TransportError, told
+from sparkmirror.errors import DeniedError, KafkaError, MirrorError, TransportError, describe_error
 from sparkmirror.mirror.permissions import NO_WORKER
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class KafkaBasedLog:
             self._read()
         except DeniedError as error:
             self._follower.close()
-            raise KafkaError(told(error, NO_WORKER)) from error
+            raise KafkaError(describe_error(error, NO_WORKER)) from error
         except BaseException:  # also Ctrl-C: nobody stops what has not started
             self._follower.close()
             raise

@@ -22,7 +22,7 @@ from sparkmirror.batches.records import Record, decode
 from sparkmirror.batches.transactions import AbortedTransactions
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import DeniedError, KafkaError, TransportError
-from sparkmirror.mirror.permissions import Operation, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.network_client import NetworkClient
@@ -116,7 +116,7 @@ class LogReader:
                 self._epochs[tp] = partition.epochs.rows
                 self._fetcher.remove(tp)
         if code and not error_code(code).retriable:
-            needed = topic_right(Operation.READ, self.topic)
+            needed = topic_permission(Operation.READ, self.topic)
             raise answer_error(self._cluster.config, self._what, code, needed)
         if self._gave_up:
             raise TransportError(f"{self._what}: given up")

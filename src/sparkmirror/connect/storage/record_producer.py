@@ -26,7 +26,7 @@ from sparkmirror.errors import (
     KafkaError,
     MirrorError,
     TransportError,
-    told_if_denied,
+    describe_error,
 )
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
@@ -197,7 +197,7 @@ class RecordProducer:
     def say_of(self, topic: str, error: KafkaError) -> None:
         """Log an answer of the cluster; of a denial also what happens meanwhile."""
         without = self._without.get(topic, "trying again")
-        self.say(told_if_denied(error, without))
+        self.say(describe_error(error, if_denied=without))
 
     def say(self, error: str) -> None:
         """Log what is in the way, once until something else is or records are stored again."""

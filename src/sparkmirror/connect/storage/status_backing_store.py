@@ -25,7 +25,7 @@ from sparkmirror.connect.storage.kafka_based_log import KafkaBasedLog, now_ms
 from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.connect.storage.storage_topics import StorageTopic, prepare_storage_topic
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import WRITE, Feature, ResourceKind, meanwhile
+from sparkmirror.mirror.permissions import WRITE, Feature, ResourceKind, consequence_without
 from sparkmirror.mirror.positions.partitioner import partition_for_key
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class KafkaStatusBackingStore:
         # Written from here, and maybe not read back yet.
         self._put_topics: dict[str, set[str]] = {}
         self._followed: KafkaBasedLog | None = None
-        without = {topic.name: meanwhile(Feature.WORKER, ResourceKind.STATUS, WRITE)}
+        without = {topic.name: consequence_without(Feature.WORKER, ResourceKind.STATUS, WRITE)}
         self._writer = RecordProducer(ProducerConfig(client), f"'{topic.name}'", without)
 
     def start(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sparkmirror.batches.forward import stamp
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ProducerConfig
-from sparkmirror.errors import BrokerError, DeniedError, KafkaError, told_if_denied
+from sparkmirror.errors import BrokerError, DeniedError, KafkaError, describe_error
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.produce.producer import KafkaProducer
@@ -79,7 +79,7 @@ class InternalTopicWriter:
     def _say(self, topic: str, error: KafkaError) -> None:
         if topic not in self._refused:
             self._refused.add(topic)
-            log.warning("%s", told_if_denied(error, self._without[topic], MEANWHILE))
+            log.warning("%s", describe_error(error, MEANWHILE, if_denied=self._without[topic]))
 
     @staticmethod
     def _done(parcel: ProducerBatch) -> None:

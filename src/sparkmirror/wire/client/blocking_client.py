@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from sparkmirror.batches.header import Buffer
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import KafkaError, TransportError
-from sparkmirror.mirror.permissions import Operation, group_right, transaction_right
+from sparkmirror.mirror.permissions import Operation, group_permission, transaction_permission
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
@@ -148,8 +148,8 @@ class BlockingClient:
         if found.code:
             # To find is to DESCRIBE, which is part of what whoever asks will need next.
             needed = (
-                group_right(Operation.READ, key),
-                transaction_right(Operation.WRITE, key),
+                group_permission(Operation.READ, key),
+                transaction_permission(Operation.WRITE, key),
             )
             raise answer_error(self.config, what, found.code, *needed)
         self.cluster.learn_address(found.node, found.host, found.port)

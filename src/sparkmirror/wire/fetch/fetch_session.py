@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from sparkmirror.errors import BrokerError, KafkaError
-from sparkmirror.mirror.permissions import Operation, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import DENIALS, answer_error
 from sparkmirror.wire.client.backoff import retry_seconds
@@ -331,7 +331,7 @@ def backoff(cluster: NetworkClient, partition: FetchPartition) -> float:
 def fetch_error(cluster: NetworkClient, tp: TopicPartition, code: int) -> BrokerError:
     """Why the cluster does not give the records of `tp`."""
     what = f"fetch {tp} on '{cluster.config.alias}'"
-    return answer_error(cluster.config, what, code, topic_right(Operation.READ, tp.topic))
+    return answer_error(cluster.config, what, code, topic_permission(Operation.READ, tp.topic))
 
 
 def denial(cluster: NetworkClient, tp: TopicPartition) -> BrokerError | None:

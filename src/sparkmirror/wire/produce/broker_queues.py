@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from sparkmirror.errors import BrokerError, DeniedError, KafkaError
-from sparkmirror.mirror.permissions import Operation, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import PRODUCING, answer_error
 from sparkmirror.wire.client.network_client import NetworkClient
@@ -210,7 +210,7 @@ class BrokerQueues:
         self, partition: ProducePartition, code: int, detail: str | None = None
     ) -> BrokerError:
         """Why the cluster does not take what is to be written."""
-        needed = topic_right(Operation.WRITE, partition.tp.topic)
+        needed = topic_permission(Operation.WRITE, partition.tp.topic)
         config, what = self._cluster.config, self.what(partition)
         return answer_error(config, what, code, needed, PRODUCING, detail=detail)
 

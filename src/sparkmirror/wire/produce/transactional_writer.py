@@ -21,7 +21,12 @@ from typing import NoReturn, TypeVar
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
-from sparkmirror.mirror.permissions import Operation, Permission, topic_right, transaction_right
+from sparkmirror.mirror.permissions import (
+    Operation,
+    Permission,
+    topic_permission,
+    transaction_permission,
+)
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.backoff import retry_seconds
@@ -98,7 +103,7 @@ class TransactionalWriter:
         self._is_fenced = False
         self._sequences: dict[TopicPartition, int] = {}
         self._needed: tuple[Permission, ...] = (
-            transaction_right(Operation.WRITE, transactional_id),
+            transaction_permission(Operation.WRITE, transactional_id),
         )
 
     @property
@@ -133,7 +138,7 @@ class TransactionalWriter:
             self._check_may_write()
             identity = self._claimed()
             sequence = self._sequences.get(tp, 0)
-            self._needed = (self._needed[0], topic_right(Operation.WRITE, tp.topic))
+            self._needed = (self._needed[0], topic_permission(Operation.WRITE, tp.topic))
             self._stamp(batch, identity.producer_id, identity.epoch, sequence)
             try:
                 offset = self._transaction(identity, tp, batch, time.monotonic() + seconds)
