@@ -9,11 +9,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.group.worker_group_member import (
-    LEASE_MARGIN_SECONDS,
-    STOP_SECONDS,
-    WorkerGroupMember,
-)
+from sparkmirror.connect.group.member_lease import LEASE_MARGIN_SECONDS
+from sparkmirror.connect.group.worker_group_member import STOP_SECONDS, WorkerGroupMember
 from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingStore
 from sparkmirror.connect.storage.storage_topics import StorageTopic
 from sparkmirror.embedded import KafkaCluster
@@ -126,9 +123,13 @@ def test_one_leads_and_all_know_it(target_cluster: KafkaCluster, group: str) -> 
         assert {worker.leader_id for worker in (one, two, three)} == {one.member_id}
         assert len({worker.generation for worker in (one, two, three)}) == 1
         assert (one.term, two.term) == (one.generation, None)
-        assert 0 < one.lease_seconds() <= SESSION_MS / 1000 - LEASE_MARGIN_SECONDS
-        assert two.lease_seconds() == 0
+        for worker in (one, two, three):
+            assert 0 < worker.lease_seconds() <= SESSION_MS / 1000 - LEASE_MARGIN_SECONDS
+            assert worker.membership == worker.view.membership == 1
+        assert (one.tenure, two.tenure) == (1, None)
     assert not one.is_leader
+    assert [worker.lease_seconds() for worker in (one, two, three)] == [0.0, 0.0, 0.0]
+    assert one.membership is None
 
 
 def test_a_leader_that_stops_is_followed_at_once(target_cluster: KafkaCluster, group: str) -> None:
@@ -166,7 +167,7 @@ def test_a_frozen_leader_has_lost_its_lease_before_another_leads(
             one.freeze()
             frozen_at = boot_clock()
             wait_for(lambda: led_since, within=SESSION_MS / 1000 + 20)
-            assert one._lease_end < led_since[0]
+            assert one._lease.end < led_since[0]
             assert led_since[0] - frozen_at < SESSION_MS / 1000 + 10
             stores[1].claim()
             with pytest.raises(FencedError):
