@@ -53,7 +53,7 @@ COMMANDS = {
     ),
     "check": Command(
         "sparkmirror.cli.check",
-        "Connect to every cluster of FILE and tell what works: network, TLS, login, each right.",
+        "Connect to every cluster of FILE and report what works: network, TLS, login, permissions.",
     ),
     "convert": Command(
         "sparkmirror.cli.convert",
