@@ -18,7 +18,7 @@ import sparkmirror
 from sparkmirror.config.files.java_options import KRB5_CONF, java_property, use_java_options
 from sparkmirror.config.log_lines import without_controls
 from sparkmirror.config.masking import mask
-from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
+from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError, MissingPart
 
 EXIT_ERROR = 1
 EXIT_CONFIG = 2
@@ -35,6 +35,8 @@ class Command(NamedTuple):
 
     module: str
     help: str
+    # What `pip install 'sparkmirror[extra]'` brings that the others do not need.
+    extra: str = ""
 
 
 COMMANDS = {
@@ -50,6 +52,7 @@ COMMANDS = {
     "demo": Command(
         "sparkmirror.cli.demo",
         "Mirror two clusters on this machine and compare every record; takes about a minute.",
+        extra="demo",
     ),
     "check": Command(
         "sparkmirror.cli.check",
@@ -78,7 +81,9 @@ COMMANDS = {
         "Hash a password and print the line for the file of users (rest.basic.auth.users.file).",
     ),
     "kafka": Command(
-        "sparkmirror.cli.kafka", "Start and stop real Kafka clusters on this machine."
+        "sparkmirror.cli.kafka",
+        "Start and stop real Kafka clusters on this machine.",
+        extra="demo",
     ),
     "groups": Command(
         "sparkmirror.cli.groups", "Carry offsets of consumer groups to the target cluster."
@@ -99,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = _take_debug(words)
     _take_java_options()
     try:
-        build_app(_command_in(words))(words, prog_name="sparkmirror")
+        _run(_command_in(words), words)
     except MirrorError as error:
         _show(str(error), debug)
         is_config = isinstance(error, ConfigError | ConfigErrors)
@@ -110,6 +115,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         hint = "" if debug else " (a bug; run again with --debug for the traceback)"
         _show(f"{type(error).__name__}: {error}{hint}", debug)
         sys.exit(EXIT_BUG)
+
+
+def _run(command: str | None, words: list[str]) -> None:
+    try:
+        build_app(command)(words, prog_name="sparkmirror")
+    except ModuleNotFoundError as error:
+        extra = COMMANDS[command].extra if command in COMMANDS else ""
+        if not extra or error.name is None or error.name.startswith("sparkmirror"):
+            raise
+        raise MissingPart(
+            f"sparkmirror {command} needs {error.name}, which is not installed: "
+            f"pip install 'sparkmirror[{extra}]'"
+        ) from error
 
 
 def build_app(command: str | None = None) -> typer.Typer:
