@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from sparkmirror.errors import BrokerError, RefusedError, TransportError
+from sparkmirror.retry import RetryPolicy
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.produce import transaction_manager
@@ -248,7 +249,7 @@ def test_a_producer_id_that_is_refused_ends_the_task(rig: ProducerRig) -> None:
 def test_a_producer_id_that_we_may_not_have_is_waited_for(
     rig: ProducerRig, newest: int, lacking: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transaction_manager, "DENIED_SECONDS", 0.01)
+    monkeypatch.setattr(transaction_manager, "DENIED", RetryPolicy.every(0.01))
     monkeypatch.setattr(NetworkClient, "newest", lambda *_: newest)
     rig.brokers.intercept(INIT_PRODUCER_ID, once(Do(code=CLUSTER_AUTHORIZATION_FAILED)))
     rig.offer([b"v"])

@@ -19,10 +19,10 @@ from sparkmirror.errors import (
     UnsupportedVersionError,
 )
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.backoff import reconnect_seconds, retry_seconds, setup_seconds
 from sparkmirror.wire.client.broker_link import BrokerConnection, check_open
 from sparkmirror.wire.client.deleted_topics import DeletedTopics
 from sparkmirror.wire.client.leaders import Leader, MetadataListener, merge_leaders
+from sparkmirror.wire.client.retry_policies import REFUSED_LOGIN, RetryPolicies
 from sparkmirror.wire.client.topic_ids import TopicIds
 from sparkmirror.wire.client.wanted_topics import WantedTopics
 from sparkmirror.wire.net.buffer_pool import BufferPool, PooledBuffer
@@ -44,9 +44,8 @@ OpenStream = Callable[[str, int, int], Stream]
 METADATA_PATIENCE_SECONDS = 5.0
 # The same while no broker is connected: a frozen one accepts connections and says nothing.
 CONNECT_PATIENCE_SECONDS = 2.0
-# A login that is refused is told again after this time, and tried again after the other at most.
+# A login that is refused is logged again after this time.
 SAY_AGAIN_SECONDS = 60.0
-MOST_REFUSED_SECONDS = 10
 # Errors that another attempt cures only after somebody has changed something.
 LASTING = (AuthenticationError, UnsupportedVersionError)
 NEVER_REACHED = "; if that broker is up, correct the address that it tells (advertised.listeners)"
@@ -80,6 +79,7 @@ class NetworkClient:
         self.last_error: KafkaError | None = None
         self.listeners: list[MetadataListener] = []
         self.security = Security.of(config)
+        self.retries = RetryPolicies.of(config)
         self._open_stream = open_stream or self._stream
         self._nodes: dict[int, tuple[str, int]] = {}
         # By (broker, line).
@@ -138,7 +138,7 @@ class NetworkClient:
 
     def _refresh_soon(self) -> None:
         now = self.loop.clock()
-        soonest = self._last_refresh + retry_seconds(self.config, self._refresh_failures + 1)
+        soonest = self._last_refresh + self.retries.requests.wait(self._refresh_failures + 1)
         due = max(now, soonest)
         if due >= self._refresh_due > now:
             return  # thousands of partitions may ask for the same
@@ -239,7 +239,7 @@ class NetworkClient:
             on_closed=lambda error: self._on_closed(node, link, error),
         )
         connection = link.connection
-        patience = setup_seconds(self.config, link.failures)
+        patience = self.retries.setup_timeouts.wait(link.failures + 1)
         self.loop.call_later(patience, lambda: check_open(connection, f"{host}:{port}", patience))
 
     def _handshake(self, node: int, link: BrokerConnection, host: str) -> None:
@@ -288,9 +288,9 @@ class NetworkClient:
         self.last_error = kind(f"{place}: {error}{hint}")
         self._say(link, error, (host, port))
         link.failures += 1
-        wait = reconnect_seconds(self.config, link.failures)
-        if refused:  # accounts are locked after many attempts, and brokers write each one down
-            wait = max(wait, float(min(2 ** (link.failures - 1), MOST_REFUSED_SECONDS)))
+        wait = self.retries.reconnects.wait(link.failures)
+        if refused:
+            wait = max(wait, REFUSED_LOGIN.wait(link.failures))
         link.not_before = self.loop.clock() + wait
         self.refresh()
         self.loop.call_later(wait, lambda: self._reconnect(node))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.retry import RetryPolicy
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.ahead_reader import AheadReader
@@ -28,7 +29,7 @@ from sparkmirror.wire.protocol import fetch_messages as fetch
 from sparkmirror.wire.protocol.error_codes import OFFSET_OUT_OF_RANGE, error_code
 
 # Errors that metadata does not cure (a missing permission, say) are tried again this often.
-SLOW_RETRY_SECONDS = 10.0
+LASTING_ERROR = RetryPolicy.every(10.0)
 
 
 class FetchPlaces(ABC):
@@ -226,5 +227,5 @@ class FetchPlaces(ABC):
         if row.refresh:
             self._cluster.refresh(tp.topic)
         self._consumer.on_partition_error(tp, fetch_error(self._cluster, tp, code))
-        wait = backoff(self._cluster, partition) if row.retriable else SLOW_RETRY_SECONDS
+        wait = backoff(self._cluster, partition) if row.retriable else LASTING_ERROR.wait(1)
         self._retry(partition, wait)

@@ -13,7 +13,6 @@ from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.mirror.permissions import Operation, topic_right
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import DENIALS, answer_error
-from sparkmirror.wire.client.backoff import retry_seconds
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.leader_epochs import EpochHistory
 from sparkmirror.wire.fetch.offset_fetcher import Range
@@ -325,7 +324,7 @@ def shared_limits(limits: fetch.Limits, lanes: Iterable[FetchSession]) -> fetch.
 def backoff(cluster: NetworkClient, partition: FetchPartition) -> float:
     """How long to wait after one more failure of `partition`."""
     partition.failures += 1
-    return retry_seconds(cluster.config, partition.failures)
+    return cluster.retries.requests.wait(partition.failures)
 
 
 def fetch_error(cluster: NetworkClient, tp: TopicPartition, code: int) -> BrokerError:

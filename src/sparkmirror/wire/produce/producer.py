@@ -30,7 +30,6 @@ from sparkmirror.errors import (
     TransportError,
 )
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.backoff import shared_retry_seconds
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.produce.broker_queues import BrokerQueue, BrokerQueues
@@ -354,8 +353,8 @@ class KafkaProducer:
         partition.resting = True
         if partition.failures > 1 or isinstance(error, TransportError):
             self._mark_stuck(partition, error)
-        config, loop = self._cluster.config, self._cluster.loop
-        wait = shared_retry_seconds(config, partition.failures, loop.clock())
+        loop = self._cluster.loop
+        wait = self._cluster.retries.requests.shared_wait(partition.failures, loop.clock())
         loop.call_later(wait, lambda: self._resume(partition))
 
     def _resume(self, partition: ProducePartition) -> None:

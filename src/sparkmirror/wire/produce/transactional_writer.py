@@ -22,11 +22,12 @@ from typing import NoReturn, TypeVar
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
 from sparkmirror.mirror.permissions import Operation, Permission, topic_right, transaction_right
+from sparkmirror.retry import retry_until
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
-from sparkmirror.wire.client.backoff import retry_seconds
 from sparkmirror.wire.client.blocking_client import BlockingClient
 from sparkmirror.wire.client.leaders import Leader
+from sparkmirror.wire.client.retry_policies import RetryPolicies
 from sparkmirror.wire.produce.transaction_manager import ProducerIdAndEpoch
 from sparkmirror.wire.protocol.api_versions import (
     ADD_PARTITIONS_TO_TXN,
@@ -220,21 +221,25 @@ class TransactionalWriter:
 
     def _retry(self, what: str, seconds: float, attempt: Callable[[], T]) -> T:
         """Try until it is done, or refused, or out of time."""
-        deadline = time.monotonic() + seconds
-        calls = self._connected()
-        failures = 0
-        while True:
-            try:
-                return attempt()
-            except KafkaError as error:
-                if not error.retriable:
-                    raise
-                if time.monotonic() >= deadline or self._closed:
-                    raise TransportError(
-                        f"{self._name(what)}: not done in {seconds:g} s: {error}"
-                    ) from error
-            failures += 1
-            calls.wait(lambda: False, retry_seconds(self._config, failures))
+        try:
+            return retry_until(
+                attempt,
+                RetryPolicies.of(self._config).requests,
+                seconds,
+                is_retriable=lambda error: error.retriable,
+                pause=self._pause,
+            )
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            text = f"{self._name(what)}: not done in {seconds:g} s: {error}"
+            raise TransportError(text) from error
+
+    def _pause(self, seconds: float) -> bool:
+        """Let the connections work for so long; whether the writer was closed by then."""
+        if not self._closed:
+            self._connected().wait(lambda: False, seconds)
+        return self._closed
 
     def _ask_coordinator(self, what: str, api: Api, body: bytes) -> memoryview:
         calls = self._connected()
