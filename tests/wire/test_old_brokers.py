@@ -54,7 +54,7 @@ def test_records_are_produced(release: tuple[int, ...]) -> None:
     with FakeCluster(release=release) as brokers, ProducerRig(brokers) as rig:
         brokers.create_topic("t")
         values = numbered(20)
-        rig.offer(*values)
+        rig.append(*values)
         rig.finish()
         assert brokers.log("t").values() == flat(values)
         expected = 7 if release in OLD_PRODUCE else 8

@@ -179,7 +179,7 @@ def test_waiting_for_long_is_said_once_and_forgotten_when_it_is_over(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(record_producer, "STUCK_SECONDS", 0.05)
+    monkeypatch.setattr(record_producer, "BLOCKED_SECONDS", 0.05)
     send(writer, b"1", topic="late")
     wait_for(
         lambda: "late-0" in writer.last_error and "UNKNOWN_TOPIC" in writer.last_error,

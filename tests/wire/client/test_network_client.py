@@ -134,7 +134,7 @@ def test_thousands_who_miss_a_topic_make_one_request(rig: Rig) -> None:
     learn(rig, "t", "u")
     before = len(asked_topics(rig))
     for _ in range(1000):
-        rig.cluster.miss("u")
+        rig.cluster.mark_missed("u")
     rig.run_until(lambda: len(asked_topics(rig)) > before, lambda: asked_topics(rig))
     rig.run_for(0.3)
     assert asked_topics(rig)[before:] == [["u"]]

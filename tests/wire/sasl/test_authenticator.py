@@ -82,14 +82,14 @@ def test_sessions_are_renewed_under_load_and_nothing_is_lost(
         for at in itertools.count():
             (values,) = numbered(1, start=at)
             batches.append(values)
-            rig.offer(values)
+            rig.append(values)
             rig.run_for(0.002)
             if time.monotonic() > deadline:
                 break
         rig.finish()
         stored = brokers.log("t").values()
         assert stored == flat(batches)
-        assert rig.stuck == []
+        assert rig.blocked == []
     assert door.violations == []
     assert door.logins >= 2 * 2  # two connections at least, each more than once
     assert len(brokers.sent(PRODUCE)) > 100

@@ -69,7 +69,7 @@ class SessionMarks:
 
     def on_connected(self, node: int) -> None:
         """A connection is ready."""
-        self._ranges.pump()
+        self._ranges.send_ready()
 
     def on_metadata(self) -> None:
         """Leaders may be known by now."""

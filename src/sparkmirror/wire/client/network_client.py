@@ -55,7 +55,7 @@ BOOTSTRAP = -1  # first id of the addresses in bootstrap.servers: -1, -2, ...
 class NetworkClient:
     """Brokers, leaders and topic ids as of the last metadata answer; one connection per broker.
 
-    Whoever wants several to the same broker numbers them: its `line`.
+    Whoever wants several to the same broker numbers them: by `connection_index`.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class NetworkClient:
         self.retries = RetryPolicies.of(config)
         self._open_stream = open_stream or self._stream
         self._nodes: dict[int, tuple[str, int]] = {}
-        # By (broker, line).
+        # By (broker, connection index).
         self._links: dict[tuple[int, int], BrokerConnection] = {}
         # What the metadata answer that listeners hear of is about; None: everything.
         self.news: frozenset[str] | None = None
@@ -130,7 +130,7 @@ class NetworkClient:
             self._topics.doubt_all()
         self._refresh_soon()
 
-    def miss(self, topic: str) -> None:
+    def mark_missed(self, topic: str) -> None:
         """Somebody needs a partition that metadata lacks: look again, less and less often."""
         self._missed = True
         self._topics.doubt([topic])
@@ -148,20 +148,20 @@ class NetworkClient:
         else:
             self.loop.call_later(self._refresh_due - now, self._wake)
 
-    def connection(self, node: int, line: int = 0) -> Connection | None:
+    def connection(self, node: int, connection_index: int = 0) -> Connection | None:
         """The connection to `node` if it is ready; else one is opened and listeners hear of it."""
-        link = self._links.get((node, line))
+        link = self._links.get((node, connection_index))
         if link is None:
-            link = self._links[node, line] = BrokerConnection()
+            link = self._links[node, connection_index] = BrokerConnection()
         if link.ready:
             return link.connection
         if link.connection is None and self.loop.clock() >= link.not_before and not self._closed:
             self._connect(node, link)
         return None
 
-    def is_opening(self, node: int, line: int) -> bool:
+    def is_opening(self, node: int, connection_index: int) -> bool:
         """Whether that connection is on its way and not ready yet."""
-        link = self._links.get((node, line))
+        link = self._links.get((node, connection_index))
         return link is not None and link.connection is not None and not link.ready
 
     def is_failing(self, node: int) -> bool:

@@ -66,7 +66,7 @@ class _Question:
     def on_connected(self, node: int) -> None:
         """A connection is ready."""
         del node
-        self._finder.pump()
+        self._finder.send_ready()
 
     def on_metadata(self) -> None:
         """Leaders are known."""
@@ -78,7 +78,7 @@ class _Question:
             elif refused := denial(self._cluster, tp):
                 self._on_range(tp, refused)
             elif self._cluster.knows(tp.topic):
-                self._cluster.miss(tp.topic)
+                self._cluster.mark_missed(tp.topic)
 
     def _on_range(self, tp: TopicPartition, answer: Range | KafkaError) -> None:
         if tp not in self._open:
@@ -86,7 +86,7 @@ class _Question:
         if isinstance(answer, KafkaError) and answer.retriable:
             self._errors[tp] = answer
             self._asked.discard(tp)
-            self._cluster.miss(tp.topic)
+            self._cluster.mark_missed(tp.topic)
             return
         del self._open[tp]
         self._found[tp] = answer

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn, TypeVar
 
+from sparkmirror.batches.forward import stamp
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
 from sparkmirror.mirror.permissions import Operation, Permission, topic_right, transaction_right
@@ -61,7 +62,6 @@ TRANSACTION_TIMEOUT_MS = 10_000
 # One request, before it is sent again.
 REQUEST_SECONDS = 5.0
 
-StampBatch = Callable[[bytearray, int, int, int], None]
 T = TypeVar("T")
 
 
@@ -79,16 +79,13 @@ class TransactionalWriter:
         self,
         config: ClientConfig,
         transactional_id: str,
-        stamp: StampBatch,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`stamp(batch, producer id, epoch, sequence)` completes a batch of a transaction."""
         self.transactional_id = transactional_id
         # Connections to a frozen broker are given up as soon as requests are.
         self._config = replace(
             config, request_timeout_ms=min(config.request_timeout_ms, int(REQUEST_SECONDS * 1000))
         )
-        self._stamp = stamp
         self._may_write = may_write
         self._lock = threading.Lock()
         self._closed = False
@@ -135,7 +132,7 @@ class TransactionalWriter:
             identity = self._claimed()
             sequence = self._sequences.get(tp, 0)
             self._needed = (self._needed[0], topic_right(Operation.WRITE, tp.topic))
-            self._stamp(batch, identity.producer_id, identity.epoch, sequence)
+            stamp(batch, identity.producer_id, identity.epoch, sequence)
             try:
                 offset = self._transaction(identity, tp, batch, time.monotonic() + seconds)
             except (FencedError, TransportError):
