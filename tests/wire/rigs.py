@@ -50,6 +50,7 @@ class Rig:
         self.loop = EventLoop()
         self.pool = BufferPool(1 << 20)
         self.cluster = NetworkClient(self.loop, client_config(brokers, **settings), self.pool)
+        self.metadata = self.cluster.metadata
 
     def __enter__(self) -> Self:
         return self

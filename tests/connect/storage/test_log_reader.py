@@ -73,7 +73,7 @@ def test_each_record_comes_once(cluster: FakeCluster, follower: LogReader) -> No
 def test_passes_do_not_become_slower(follower: LogReader) -> None:
     for _ in range(8):
         follower.catch_up(SECONDS)
-    assert follower._cluster._refresh_failures == 0, "metadata is asked for less and less often"
+    assert follower._cluster.metadata._failures == 0, "metadata is asked for less and less often"
 
 
 def test_nothing_is_fetched_when_nothing_is_new(cluster: FakeCluster, follower: LogReader) -> None:

@@ -154,8 +154,8 @@ def test_a_leader_that_moves_with_batches_under_way(rig: ProducerRig) -> None:
     rig.append(*batches[:3])
     rig.run_until(lambda: bool(rig.brokers.sent(PRODUCE)), lambda: rig.brokers.requests)
     rig.brokers.move_leader(TP, 2)
-    rig.cluster.refresh()
-    rig.run_until(lambda: rig.cluster.leaders[TP].node == 2, lambda: rig.cluster.leaders)
+    rig.metadata.refresh()
+    rig.run_until(lambda: rig.metadata.leaders[TP].node == 2, lambda: rig.metadata.leaders)
     rig.append(*batches[3:])
     rig.run_for(0.1)
     assert {request.node for request in rig.brokers.sent(PRODUCE)} == {1}

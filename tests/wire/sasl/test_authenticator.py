@@ -138,11 +138,11 @@ def test_a_refused_login_is_tried_again_less_often_and_told_once(
     brokers: FakeCluster, door: Door, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Rig(brokers, security=BOB) as rig:
-        rig.cluster.track(["t"])
+        rig.metadata.track(["t"])
         rig.run_for(1.5)
         assert isinstance(rig.cluster.last_error, AuthenticationError)
         door.judge = lambda _: b""  # somebody has added bob
-        rig.run_until(lambda: rig.cluster.leaders != {}, lambda: rig.cluster.last_error)
+        rig.run_until(lambda: rig.metadata.leaders != {}, lambda: rig.cluster.last_error)
     told = [record for record in caplog.records if "who are you?" in record.message]
     assert 1 <= len(told) <= 2  # one for each broker
 

@@ -134,8 +134,8 @@ class LogReader:
         """Why the topic cannot be read; 0 also before there was an answer in this pass."""
         if isinstance(self._last_error, DeniedError):
             return self._last_error.code
-        is_looked_up = self._cluster.knows(self.topic)
-        return self._cluster.topic_errors.get(self.topic, 0) if is_looked_up else 0
+        is_looked_up = self._cluster.metadata.knows(self.topic)
+        return self._cluster.metadata.topic_errors.get(self.topic, 0) if is_looked_up else 0
 
     def _forget(self) -> None:
         self._topic_id = None
@@ -185,7 +185,7 @@ class LogReader:
         """The range of the log is known: go on where we were, if that is in it."""
         start, end, _ = found
         known = self._positions.get(tp)
-        topic_id = self._cluster.topic_ids.get(self.topic)
+        topic_id = self._cluster.metadata.topic_ids.get(self.topic)
         is_other_topic = self._topic_id not in (None, topic_id)
         is_lost = position is not None or (known is not None and not start <= known <= end)
         if is_other_topic or is_lost:

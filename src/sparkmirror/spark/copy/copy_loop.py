@@ -147,7 +147,7 @@ class CopyLoop:
             self._by_source[row.source] = self._by_target[row.target] = partition
             if row.next_offset:
                 partition.copied_to = partition.told_to = row.next_offset
-            self._target.track([row.target.topic])
+            self._target.metadata.track([row.target.topic])
             topic_id, epochs, partition.target_offset = row.provenance
             partition.fetched = self._fetcher.add(row.source, row.next_offset, epochs, topic_id)
             if row.next_offset is not None:
@@ -339,7 +339,9 @@ class CopyLoop:
             return
         self._fetcher.pause(source)
         self.problems.note(source, error, is_of_positions=partition is None)
-        is_missing = type(error) is BrokerError and tp not in self._target.leaders  # nor hidden
+        is_missing = (
+            type(error) is BrokerError and tp not in self._target.metadata.leaders
+        )  # nor hidden
         if is_missing and self.problems.seconds(source) > NEW_SECONDS:
             self.missing.note(tp.topic)
 

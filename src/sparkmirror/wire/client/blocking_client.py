@@ -152,7 +152,7 @@ class BlockingClient:
                 transaction_right(Operation.WRITE, key),
             )
             raise answer_error(self.config, what, found.code, *needed)
-        self.cluster.learn_address(found.node, found.host, found.port)
+        self.cluster.metadata.learn_address(found.node, found.host, found.port)
         return found.node
 
     def too_late(self, what: str, seconds: float) -> TransportError:

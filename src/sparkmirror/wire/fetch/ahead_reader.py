@@ -270,7 +270,7 @@ class AheadReader:
         self._land(flight)
         if not flight.ahead.is_over:
             flight.ahead.partition.alone_until = self._now() + ALONE_SECONDS
-            self._cluster.refresh()
+            self._cluster.metadata.refresh()
             self._end(flight.ahead)
 
     def _land(self, flight: Flight) -> None:

@@ -75,8 +75,8 @@ class FetchPlaces(ABC):
         partition = FetchPartition(tp, next_offset, topic_id=topic_id, epochs=EpochHistory(epochs))
         self._partitions[tp] = partition
         if topic_id is not None:
-            self._cluster.topic_ids.setdefault(tp.topic, topic_id)
-        self._cluster.track([tp.topic])
+            self._cluster.metadata.topic_ids.setdefault(tp.topic, topic_id)
+        self._cluster.metadata.track([tp.topic])
         self._place(partition)
         return partition
 
@@ -88,7 +88,7 @@ class FetchPlaces(ABC):
                 self._finder.forget(partition)
             self.troubled.discard(tp)
         left = {tp.topic for tp in self._partitions}
-        self._cluster.untrack({tp.topic for tp in partitions} - left)
+        self._cluster.metadata.untrack({tp.topic for tp in partitions} - left)
 
     def pause(self, tp: TopicPartition) -> None:
         """Fetch nothing of `tp` until `resume`; the others go on."""
@@ -108,14 +108,14 @@ class FetchPlaces(ABC):
 
     def _place(self, partition: FetchPartition) -> None:
         """Put the partition into the session of the broker that should serve it."""
-        leader = self._cluster.leaders.get(partition.tp)
+        leader = self._cluster.metadata.leaders.get(partition.tp)
         if leader is None or partition.paused or partition.asking:
             self._leave(partition)
             if leader is None:
                 self.troubled.add(partition.tp)
                 # One that was never looked up is being looked up: nothing is amiss yet.
-                if self._cluster.knows(partition.tp.topic):
-                    self._cluster.mark_missed(partition.tp.topic)
+                if self._cluster.metadata.knows(partition.tp.topic):
+                    self._cluster.metadata.mark_missed(partition.tp.topic)
                     if denied := denial(self._cluster, partition.tp):
                         self._consumer.on_partition_error(partition.tp, denied)
             return
@@ -130,8 +130,8 @@ class FetchPlaces(ABC):
         self._join(partition, serving_node(self._cluster, partition, leader.node))
 
     def _same_topic(self, partition: FetchPartition) -> bool:
-        topic_id = self._cluster.topic_ids.get(partition.tp.topic)
-        returns = self._cluster.deleted_topics.returns[partition.tp.topic]
+        topic_id = self._cluster.metadata.topic_ids.get(partition.tp.topic)
+        returns = self._cluster.metadata.deleted_topics.returns[partition.tp.topic]
         is_same = partition.is_of_topic(topic_id, returns)
         partition.topic_id, partition.returns = topic_id, returns
         if is_same:
@@ -225,7 +225,7 @@ class FetchPlaces(ABC):
             self._retry(partition, 0.0)
             return
         if row.refresh:
-            self._cluster.refresh(tp.topic)
+            self._cluster.metadata.refresh(tp.topic)
         self._consumer.on_partition_error(tp, fetch_error(self._cluster, tp, code))
         wait = backoff(self._cluster, partition) if row.retriable else LASTING_ERROR.wait(1)
         self._retry(partition, wait)

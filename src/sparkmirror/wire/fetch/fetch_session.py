@@ -311,7 +311,7 @@ def in_the_news(
     cluster: NetworkClient, partitions: Iterable[FetchPartition]
 ) -> list[FetchPartition]:
     """Those that the metadata answer of this moment is about."""
-    news = cluster.news
+    news = cluster.metadata.news
     return [each for each in partitions if news is None or each.tp.topic in news]
 
 
@@ -335,5 +335,5 @@ def fetch_error(cluster: NetworkClient, tp: TopicPartition, code: int) -> Broker
 
 def denial(cluster: NetworkClient, tp: TopicPartition) -> BrokerError | None:
     """Why `tp` has no leader that we may know of; other reasons for having none pass."""
-    code = cluster.topic_errors.get(tp.topic, 0)
+    code = cluster.metadata.topic_errors.get(tp.topic, 0)
     return fetch_error(cluster, tp, code) if code in DENIALS else None

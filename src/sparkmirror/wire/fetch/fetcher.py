@@ -127,7 +127,7 @@ class Fetcher(FetchPlaces):
 
     def _send(self, session: FetchSession, connection: Connection) -> None:
         now = self._cluster.loop.clock()
-        ids = self._cluster.topic_ids
+        ids = self._cluster.metadata.topic_ids
         session.choose_version(ids, connection.versions.choose(FETCH))
         id_and_epoch = session.session_id, session.epoch
         sent, wanted = session.send(connection, now)
@@ -177,7 +177,7 @@ class Fetcher(FetchPlaces):
         self.troubled.update(session.wanted)
         for partition in list(session.wanted.values()):
             self._place(partition)  # a follower that is gone: back to the leader
-        self._cluster.refresh()
+        self._cluster.metadata.refresh()
 
     def _on_answer(
         self,

@@ -151,7 +151,7 @@ class BrokerQueues:
         """Put a partition with work into the queue of its leader; so much waits in all."""
         if not partition.queue or partition.failed is not None or partition.resting:
             return
-        leader = self._cluster.leaders.get(partition.tp)
+        leader = self._cluster.metadata.leaders.get(partition.tp)
         if leader is None:
             self.withdraw(partition)
             self._wait_for_leader(partition)
@@ -196,15 +196,15 @@ class BrokerQueues:
     def _wait_for_leader(self, partition: ProducePartition) -> None:
         """Metadata tells sooner or later; when the cluster said why there is none, so do we."""
         topic = partition.tp.topic
-        code = self._cluster.topic_errors.get(topic)
-        if code is None and self._cluster.knows(topic):
+        code = self._cluster.metadata.topic_errors.get(topic)
+        if code is None and self._cluster.metadata.knows(topic):
             code = LEADER_NOT_AVAILABLE
         if code is not None:
             detail = NO_LEADER if code == LEADER_NOT_AVAILABLE else None
             self._on_leaderless(partition, self.error(partition, code, detail))
         elif self._cluster.last_error is not None:
             self._on_leaderless(partition, self._cluster.last_error)
-        self._cluster.mark_missed(topic)
+        self._cluster.metadata.mark_missed(topic)
 
     def error(
         self, partition: ProducePartition, code: int, detail: str | None = None

@@ -111,7 +111,7 @@ class KafkaProducer:
             assert pending == 0, f"{tp} is removed with {pending} batches under way"
             self._sequences.retire(partition)
         left = {tp.topic for tp in self.accumulator.partitions}
-        self._cluster.untrack({tp.topic for tp in known} - left)
+        self._cluster.metadata.untrack({tp.topic for tp in known} - left)
 
     @property
     def wanted_bytes(self) -> int:
@@ -151,7 +151,7 @@ class KafkaProducer:
         self.send_ready()
 
     def _new_partition(self, tp: TopicPartition) -> ProducePartition:
-        self._cluster.track([tp.topic])
+        self._cluster.metadata.track([tp.topic])
         return ProducePartition(tp, self._queues.next_home(), *self._sequences.take_retired(tp))
 
     # -- requests --------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ class KafkaProducer:
         is_first = partition.failed is None and bool(partition.sent)
         is_oldest = is_first and partition.sent[0] is batch
         if row.refresh:
-            self._cluster.refresh(partition.tp.topic)
+            self._cluster.metadata.refresh(partition.tp.topic)
         partition.failed = partition.failed or error
         self._queues.withdraw(partition)
         if error.code in LOST:

@@ -201,11 +201,11 @@ class TransactionalWriter:
             call = self._connected().call(self._name(what), node, PRODUCE, body, REQUEST_SECONDS)
         except TransportError:
             # A frozen broker is not reached; by now another one may lead.
-            self._connected().cluster.refresh()
+            self._connected().cluster.metadata.refresh()
             raise
         code, offset, detail = decode_produce(call.result(), call.version)[tp]
         if error_code(code).refresh:
-            self._connected().cluster.refresh()
+            self._connected().cluster.metadata.refresh()
         self._check(what, code, detail)
         return offset
 
@@ -264,12 +264,12 @@ class TransactionalWriter:
 
     def _leader(self, tp: TopicPartition) -> Leader:
         cluster = self._connected().cluster
-        cluster.track([tp.topic])
-        if not self._connected().wait(lambda: tp in cluster.leaders, REQUEST_SECONDS):
+        cluster.metadata.track([tp.topic])
+        if not self._connected().wait(lambda: tp in cluster.metadata.leaders, REQUEST_SECONDS):
             raise self._connected().too_late(
                 self._name(f"find the leader of {tp}"), REQUEST_SECONDS
             )
-        return cluster.leaders[tp]
+        return cluster.metadata.leaders[tp]
 
     def _connected(self) -> BlockingClient:
         if self._closed:
