@@ -13,7 +13,8 @@ from sparkmirror.config.clients import ClientConfig, parse_client
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.errors import AuthenticationError, ConfigError, KafkaError, TransportError
 from sparkmirror.wire.admin.admin_client import AdminClient
-from sparkmirror.wire.client.network_client import BOOTSTRAP, NetworkClient
+from sparkmirror.wire.client.metadata import BOOTSTRAP
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.client.reachability import check_reachable
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.event_loop import EventLoop

@@ -300,7 +300,7 @@ def test_a_slow_target_slows_the_fetch(copy: Copy) -> None:
 
     def copied() -> bool:
         nonlocal most
-        most = max(most, loop._producer.waiting_bytes)
+        most = max(most, loop._producer.accumulator.waiting_bytes)
         return len(copy.target.log("a.t").batches) >= 40
 
     copy.run_until(copied)

@@ -73,10 +73,10 @@ class Line:
     def ask(self, *body: bytes | memoryview, keep: bool = False) -> None:
         """Send a request; its answer comes to `answers`."""
 
-        def on_answer(answer: memoryview, lease: PooledBuffer | None) -> None:
+        def on_answer(answer: memoryview, buffer: PooledBuffer | None) -> None:
             self.answers.append(bytes(answer))
-            if lease is not None:
-                lease.release()
+            if buffer is not None:
+                buffer.release()
 
         self.connection.send((0, 0), body, on_answer, self.errors.append, 60.0, keep=keep)
 

@@ -227,7 +227,7 @@ class MirrorCheckpointConnector:
         self._ticker.stop()
         for reader in (self._loading, self._translator):
             if reader is not None:
-                reader.give_up()
+                reader.cancel()
 
     def join(self, seconds: float) -> bool:
         """Wait until all that was emitted is stored; tells whether it is."""

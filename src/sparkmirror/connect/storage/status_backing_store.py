@@ -171,14 +171,14 @@ class KafkaStatusBackingStore:
         if error is not None:
             log.warning("[%s] a status was not written: %s", self.topic, error)
         elif self._followed is not None:
-            self._followed.nudge()
+            self._followed.poll_soon()
 
     # -- from the following thread -----------------------------------------------------------------
 
-    def on_records(self, records: Sequence[Record], *, rewound: bool) -> None:
+    def on_records(self, records: Sequence[Record], *, restarted: bool) -> None:
         """Take in what came."""
         with self._lock:
-            if rewound:
+            if restarted:
                 for part in (self._connectors, self._tasks, self._topics):
                     part.clear()
             for record in records:

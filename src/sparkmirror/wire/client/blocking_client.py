@@ -87,7 +87,7 @@ class BlockingClient:
         api: Api,
         body: Sequence[Buffer],
         seconds: float,
-        line: int = 0,
+        connection_index: int = 0,
     ) -> PendingRequest:
         """Send to `node`, or to any broker; waits for a connection, not for the answer.
 
@@ -97,7 +97,7 @@ class BlockingClient:
             TransportError: no connection within `seconds`, or CONNECT_SECONDS.
             UnsupportedVersionError: the broker does not speak the request.
         """
-        connection = self._connect(node, line, min(seconds, CONNECT_SECONDS))
+        connection = self._connect(node, connection_index, min(seconds, CONNECT_SECONDS))
         key, version = connection.choose(api)
         call = PendingRequest(self.clock(), version)
 
@@ -152,7 +152,7 @@ class BlockingClient:
                 transaction_permission(Operation.WRITE, key),
             )
             raise answer_error(self.config, what, found.code, *needed)
-        self.cluster.learn_address(found.node, found.host, found.port)
+        self.cluster.metadata.learn_address(found.node, found.host, found.port)
         return found.node
 
     def too_late(self, what: str, seconds: float) -> TransportError:
@@ -160,12 +160,16 @@ class BlockingClient:
         why = self.cluster.last_error or "no answer"
         return TransportError(f"{what}: not done in {seconds:g} s: {why}")
 
-    def _connect(self, node: int | None, line: int, seconds: float) -> Connection:
+    def _connect(self, node: int | None, connection_index: int, seconds: float) -> Connection:
         found: list[Connection] = []
 
         def is_connected() -> bool:
             cluster = self.cluster
-            ready = cluster.any_connection() if node is None else cluster.connection(node, line)
+            ready = (
+                cluster.any_connection()
+                if node is None
+                else cluster.connection(node, connection_index)
+            )
             if ready is not None:
                 found.append(ready)
             return ready is not None
