@@ -34,7 +34,7 @@ def test_stop_in_time_tells_how_long_it_took(tmp_path: Path) -> None:
     mirror = started(tmp_path, ORDERLY)
     wait_up(mirror)
     assert 0 <= mirror.stop() < 20
-    assert mirror.pid is None
+    assert mirror.running_pid is None
 
 
 def test_stop_fails_when_the_mirror_goes_on(tmp_path: Path) -> None:
@@ -43,12 +43,12 @@ def test_stop_fails_when_the_mirror_goes_on(tmp_path: Path) -> None:
     with pytest.raises(MirrorEnded, match=r"still running 0.5 s after SIGTERM[^$]*up"):
         mirror.stop()
     mirror.kill()
-    assert mirror.pid is None
+    assert mirror.running_pid is None
 
 
 def test_mirror_that_ended_is_noticed_with_its_log(tmp_path: Path) -> None:
     mirror = started(tmp_path, "import sys; sys.exit('no such cluster')")
-    wait_for(lambda: mirror.pid is None, within=20, describe="it has ended")
+    wait_for(lambda: mirror.running_pid is None, within=20, describe="it has ended")
     with pytest.raises(MirrorEnded, match=r"exit code 1; [^$]*no such cluster"):
         mirror.check_running()
 

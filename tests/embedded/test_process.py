@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -13,6 +14,7 @@ import pytest
 
 from sparkmirror.embedded.process import (
     Child,
+    ManagedProcess,
     end_processes,
     follow_log,
     is_alive,
@@ -20,8 +22,10 @@ from sparkmirror.embedded.process import (
     pid_is_alive,
     start_child,
     stop_all,
+    stop_processes,
     wait_gone,
 )
+from sparkmirror.errors import KafkaError, LocalProtocolError
 from tests.clusters import wait_for
 
 SLEEPS = ["/bin/sleep", "600"]
@@ -119,3 +123,79 @@ def test_log_tail_prefers_errors(tmp_path: Path, written: str, shown: str) -> No
 
 def test_log_tail_of_a_missing_file_says_so(tmp_path: Path) -> None:
     assert "does not exist" in log_tail(tmp_path / "log")
+
+
+class Sleeper(ManagedProcess):
+    """Ready once it has said so."""
+
+    def is_ready(self) -> bool:
+        return "up" in self.log_path.read_text()
+
+
+def sleeper(folder: Path, script: str = "echo up; exec sleep 600") -> Sleeper:
+    return Sleeper("the sleeper", folder / "log", ["/bin/sh", "-c", script])
+
+
+def test_a_managed_process_lives_in_its_block(tmp_path: Path) -> None:
+    with sleeper(tmp_path) as process:
+        pid = process.pid
+        assert (process.running_pid, process.exit_code) == (pid, None)
+        assert process.start().pid == pid  # it runs already
+    assert (process.is_running, process.running_pid) == (False, None)
+    assert process.exit_code == -signal.SIGTERM
+    process.start()
+    assert process.pid != pid
+    process.kill()
+    assert process.exit_code == -signal.SIGKILL
+    process.kill()
+
+
+def test_one_that_ends_before_it_is_ready_says_why(tmp_path: Path) -> None:
+    match = r"start the sleeper: it ended with exit code 3; [^$]*no bed"
+    with pytest.raises(KafkaError, match=match), sleeper(tmp_path, "echo no bed; exit 3"):
+        raise AssertionError("it is not ready")
+
+
+def test_one_that_is_never_ready_is_not_left_behind(tmp_path: Path) -> None:
+    class Never(Sleeper):
+        """Fails to say whether it is ready."""
+
+        def is_ready(self) -> bool:
+            raise KafkaError("no answer")
+
+    process = Never("never", tmp_path / "log", SLEEPS)
+    with pytest.raises(KafkaError, match="no answer"), process:
+        raise AssertionError("it is not ready")
+    assert process.exit_code == -signal.SIGKILL
+
+
+def test_pause_and_resume(tmp_path: Path) -> None:
+    with sleeper(tmp_path) as process:
+        state = psutil.Process(process.pid)
+        process.pause()
+        wait_for(lambda: state.status() == psutil.STATUS_STOPPED, within=10, describe="it stands")
+        process.resume()
+        wait_for(lambda: state.status() != psutil.STATUS_STOPPED, within=10, describe="it moves")
+
+
+def test_what_was_never_started_cannot_be_asked(tmp_path: Path) -> None:
+    process = sleeper(tmp_path)
+    assert (process.is_running, process.running_pid) == (False, None)
+    process.stop()
+    asks: tuple[Callable[[], object], ...] = (
+        lambda: process.pid,
+        lambda: process.exit_code,
+        process.pause,
+        process.resume,
+    )
+    for ask in asks:
+        with pytest.raises(LocalProtocolError, match="the sleeper was not started"):
+            ask()
+
+
+def test_several_are_stopped_at_once(tmp_path: Path) -> None:
+    both = [sleeper(tmp_path / str(number)) for number in range(2)]
+    for process in both:
+        process.start()
+    stop_processes([*both, sleeper(tmp_path / "never-started")])
+    assert [process.exit_code for process in both] == [-signal.SIGTERM] * 2

@@ -81,7 +81,7 @@ def test_b_from_one_broker_with_tls_to_three(dedicated: Clusters, tmp_path: Path
     mirror.start()
     try:
         wait_for(
-            lambda: mirror.pid is None or "source.orders" in topic_names(target),
+            lambda: mirror.running_pid is None or "source.orders" in topic_names(target),
             within=SECONDS,
             describe=lambda: f"source.orders; {mirror.log_end()}",
         )

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from sparkmirror.embedded import KAFKA_VERSION
 from sparkmirror.embedded.java import QUICK_JVM_ARGS, java_command
 from sparkmirror.embedded.kafka_jars import kafka_jars
-from sparkmirror.embedded.process import Child, log_tail, start_child
+from sparkmirror.embedded.process import ManagedProcess, log_tail
 from sparkmirror.errors import MirrorError
 
 SOURCE = "source"
@@ -64,57 +65,46 @@ class MirrorEnded(MirrorError):
     """The mirror ended when it should not, or did not when it should; shows the end of its log."""
 
 
-class MirrorProcess:
+class MirrorProcess(ManagedProcess):
     """One mirror, started and stopped as often as the story wants; its log is kept throughout."""
 
     def __init__(self, engine: Engine, file: Path, *, detached: bool) -> None:
+        super().__init__(engine.title, file.with_name("mirror.log"))
         self.engine = engine
-        self.log_path = file.with_name("mirror.log")
         self._file = file
         self._detached = detached
-        self._child: Child | None = None
 
-    @property
-    def pid(self) -> int | None:
-        """Process id while it runs."""
-        if self._child is None or self._child.exit_code is not None:
-            return None
-        return self._child.pid
+    def command(self) -> Sequence[str | Path]:
+        """The engine's own."""
+        return self.engine.command(self._file)
 
-    def start(self) -> None:
-        """Start it; it needs some seconds until it copies."""
-        command = self.engine.command(self._file)
-        self._child = start_child(command, self.log_path, detached=self._detached)
+    def start(self, *, detached: bool = False) -> Self:
+        """Start it, detached if it was made so; it needs some seconds until it copies."""
+        return super().start(detached=detached or self._detached)
 
     def check_running(self) -> None:
         """Raise MirrorEnded with the end of its log if it has ended."""
-        code = None if self._child is None else self._child.exit_code
-        if code is not None:
+        if not self.is_running:
+            code = self.exit_code
             raise MirrorEnded(f"{self.engine.title} ended with exit code {code}; {self.log_end()}")
 
-    def stop(self) -> float:
+    def stop(self, within: float | None = None) -> float:
         """Send SIGTERM and wait for an orderly end in time; how many seconds it took."""
+        allowed = self.engine.stop_seconds if within is None else within
         self.check_running()
-        assert self._child is not None
+        child = self._started()
         began = time.monotonic()
-        self._child.send(signal.SIGTERM)
+        child.send(signal.SIGTERM)
         try:
-            code = self._child.wait(self.engine.stop_seconds)
+            code = child.wait(allowed)
         except subprocess.TimeoutExpired as error:
             raise MirrorEnded(
-                f"stop {self.engine.title}: still running {self.engine.stop_seconds:g} s "
+                f"stop {self.engine.title}: still running {allowed:g} s "
                 f"after SIGTERM; {self.log_end()}"
             ) from error
         if code != self.engine.exit_code:
             raise MirrorEnded(f"stop {self.engine.title}: exit code {code}; {self.log_end()}")
-        self._child = None
         return time.monotonic() - began
-
-    def kill(self) -> None:
-        """End it and what it started, if it still runs."""
-        if self._child is not None:
-            self._child.kill()
-            self._child = None
 
     def log_end(self) -> str:
         """The end of its log, for an error message."""

@@ -283,7 +283,7 @@ class Demo:
                 "mirror": self._mirror.log_path,
                 **{one.name: broker.log_path for one in clusters for broker in one.brokers},
             },
-            mirror_pid=self._mirror.pid,
+            mirror_pid=self._mirror.running_pid,
             broker_pids=tuple(pid for cluster in clusters for pid in cluster.pids),
             java=machine.java_program(),
             class_path=kafka_jars().class_path,

@@ -10,15 +10,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from sparkmirror.embedded.java import SERVER_JVM_ARGS, java_command, store_properties
 from sparkmirror.embedded.kafka_jars import kafka_jars
 from sparkmirror.embedded.ports import HOST, ReservedPort
-from sparkmirror.embedded.process import Child, log_tail, start_child
-from sparkmirror.errors import KafkaError, LocalProtocolError
-from sparkmirror.retry import wait_for
+from sparkmirror.embedded.process import STOP_SECONDS, ManagedProcess
+from sparkmirror.errors import LocalProtocolError
 
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _DEFAULTS = {
@@ -36,7 +34,7 @@ _DEFAULTS = {
 _REQUEST_SECONDS = 90.0
 
 
-class ConnectWorker:
+class ConnectWorker(ManagedProcess):
     """One worker that lives in a `with` block; `folder` keeps its file and log.
 
     `properties` name at least bootstrap.servers, group.id and the three storage topics.
@@ -50,13 +48,12 @@ class ConnectWorker:
         heap: str = "512m",
         jvm_args: Sequence[str] = SERVER_JVM_ARGS,
     ) -> None:
+        super().__init__("a Connect worker", folder / "connect.log")
         self.properties = {**_DEFAULTS, **properties}
         self.folder = folder
-        self.log_path = folder / "connect.log"
         self._heap = heap
         self._jvm_args = jvm_args
         self._port: ReservedPort | None = None
-        self._child: Child | None = None
 
     @property
     def url(self) -> str:
@@ -65,22 +62,12 @@ class ConnectWorker:
             raise LocalProtocolError(f"the Connect worker in {self.folder} was not started")
         return f"http://{HOST}:{self._port.number}"
 
-    @property
-    def pid(self) -> int:
-        if self._child is None:
-            raise LocalProtocolError(f"the Connect worker in {self.folder} was not started")
-        return self._child.pid
-
-    @property
-    def is_running(self) -> bool:
-        return self._child is not None and self._child.exit_code is None
-
-    def start(self) -> ConnectWorker:
-        """Start the process; `wait_ready` tells when it answers."""
+    def command(self) -> list[str | Path]:
+        """Its command; writes its settings, with a port that is kept until it is stopped."""
         self._port = self._port or ReservedPort()
         settings = self.folder / "connect.properties"
         store_properties(settings, {**self.properties, "listeners": self.url})
-        command = java_command(
+        return java_command(
             kafka_jars(),
             self.folder,
             "org.apache.kafka.connect.cli.ConnectDistributed",
@@ -88,12 +75,14 @@ class ConnectWorker:
             heap=self._heap,
             jvm_args=self._jvm_args,
         )
-        self._child = start_child(command, self.log_path)
-        return self
 
-    def wait_ready(self, within: float = 90.0) -> None:
-        """Return once it has joined its group and answers."""
-        wait_for(self._is_healthy, within=within, describe=lambda: log_tail(self.log_path))
+    def is_ready(self) -> bool:
+        """Whether it has joined its group and answers."""
+        try:
+            status, _ = self.request("GET", "/health")
+        except OSError:
+            return False
+        return status == 200
 
     def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         """Send one REST request; its status, and the value of its answer, None if empty."""
@@ -107,44 +96,13 @@ class ConnectWorker:
             with error:
                 return error.code, _content(error.read())
 
-    def stop(self, within: float = 30.0) -> None:
+    def stop(self, within: float = STOP_SECONDS) -> float:
         """Shut down in an orderly way: source offsets are committed first."""
-        if self._child is not None:
-            self._child.stop(within)
+        seconds = super().stop(within)
         if self._port is not None:
             self._port.close()
             self._port = None
-
-    def kill(self) -> None:
-        """SIGKILL, as a crash does it."""
-        if self._child is not None:
-            self._child.kill()
-
-    def __enter__(self) -> ConnectWorker:
-        self.start()
-        try:
-            self.wait_ready()
-        except BaseException:  # also Ctrl-C: no process is left behind
-            self.stop(0.0)
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def _is_healthy(self) -> bool:
-        if not self.is_running:
-            raise KafkaError(f"start a Connect worker: it ended\n{log_tail(self.log_path)}")
-        try:
-            status, _ = self.request("GET", "/health")
-        except OSError:
-            return False
-        return status == 200
+        return seconds
 
 
 def _content(data: bytes) -> Any:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import base64
 import shutil
-import signal
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
@@ -26,19 +25,23 @@ from sparkmirror.embedded.kafka_jars import KafkaJars, kafka_jars
 from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, Release
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.probe import ProbeResponse, ask
-from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
+from sparkmirror.embedded.process import (
+    READY_SECONDS,
+    ManagedProcess,
+    log_tail,
+    stop_processes,
+)
 from sparkmirror.embedded.zookeeper import CONNECT_MS, ZooKeeper
 from sparkmirror.embedded.zookeeper import FOLDER as ZOOKEEPER_FOLDER
-from sparkmirror.errors import ConfigError, KafkaError, LocalProtocolError, TransportError
+from sparkmirror.errors import ConfigError, TransportError
 from sparkmirror.retry import wait_for
 
-READY_SECONDS = 90.0
 MOST_BROKERS = 3
 _STOP_SECONDS = 20.0
 _STILL_REGISTERED = "KeeperErrorCode = NodeExists"
 
 
-class Broker:
+class Broker(ManagedProcess):
     """One node of a cluster; its process may be started, stopped, killed and paused by tests."""
 
     def __init__(
@@ -49,52 +52,20 @@ class Broker:
         command: Sequence[str | Path],
         other_ports: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
+        super().__init__(f"broker {node_id} at port {port}", folder / "log", command)
         self.node_id = node_id
         self.port = port
         # By the names of the cluster's other listeners.
         self.other_ports = other_ports
         self.folder = folder
-        self.log_path = folder / "log"
-        self._command = command
-        self._child: Child | None = None
-
-    @property
-    def pid(self) -> int:
-        """Process id of the running broker."""
-        return self._running().pid
-
-    @property
-    def is_running(self) -> bool:
-        return self._child is not None and self._child.exit_code is None
-
-    def start(self, *, detached: bool = False) -> None:
-        """Start the process; `wait_ready` tells when it answers."""
-        if not self.is_running:
-            self._child = start_child(self._command, self.log_path, detached=detached)
-
-    def wait_ready(self, within: float = READY_SECONDS) -> None:
-        """Return once the broker answers, is a member of the cluster and sees a controller."""
-        wait_for(self._is_ready, within=within, describe=self._describe)
 
     def use_command(self, command: Sequence[str | Path]) -> None:
         """Start with this command from the next start on."""
         self._command = command
 
-    def stop(self, within: float = _STOP_SECONDS) -> None:
+    def stop(self, within: float = _STOP_SECONDS) -> float:
         """Shut down in an orderly way: leadership moves away first, the log is closed."""
-        self._running().stop(within)
-
-    def kill(self) -> None:
-        """SIGKILL, as a crash does it."""
-        self._running().kill()
-
-    def pause(self) -> None:
-        """SIGSTOP: connections stay open, nothing is answered."""
-        self._running().send(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """SIGCONT after `pause`."""
-        self._running().send(signal.SIGCONT)
+        return super().stop(within)
 
     def ask(self) -> ProbeResponse | None:
         """What the broker says about its cluster; None while it does not answer."""
@@ -103,32 +74,17 @@ class Broker:
         except TransportError:
             return None
 
-    def running_child(self) -> Child | None:
-        """The process, if it was started."""
-        return self._child
-
-    def _running(self) -> Child:
-        if self._child is None:
-            raise LocalProtocolError(f"broker {self.node_id} in {self.folder} was not started")
-        return self._child
-
-    def _is_ready(self) -> bool:
-        code = self._running().exit_code
-        if code is not None and _STILL_REGISTERED in log_tail(self.log_path):
-            # ZooKeeper holds the place of one that was killed until its session ends.
-            self.start()
-            return False
-        if code is not None:
-            raise KafkaError(
-                f"start broker {self.node_id}: it ended with exit code {code}; "
-                f"{self.log_path} says:\n{log_tail(self.log_path)}"
-            )
+    def is_ready(self) -> bool:
+        """Whether it answers, is a member of the cluster and sees a controller."""
         answer = self.ask()
         return answer is not None and answer.has_controller and self.node_id in answer.node_ids
 
-    def _describe(self) -> str:
-        tail = log_tail(self.log_path)
-        return f"broker {self.node_id} answers on port {self.port}; {self.log_path} says:\n{tail}"
+    def _check_ready(self) -> bool:
+        if not self.is_running and _STILL_REGISTERED in log_tail(self.log_path):
+            # ZooKeeper holds the place of one that was killed until its session ends.
+            self.start()
+            return False
+        return super()._check_ready()
 
 
 class KafkaCluster:
@@ -191,8 +147,8 @@ class KafkaCluster:
     def pids(self) -> list[int]:
         """Of the brokers that run, and last that of ZooKeeper."""
         own = [broker.pid for broker in self.brokers if broker.is_running]
-        child = None if self._zookeeper is None else self._zookeeper.child
-        return own if child is None else [*own, child.pid]
+        has_zookeeper = self._zookeeper is not None and self._zookeeper.is_running
+        return [*own, self._zookeeper.pid] if self._zookeeper and has_zookeeper else own
 
     @property
     def folder(self) -> Path:
@@ -232,12 +188,11 @@ class KafkaCluster:
 
     def stop(self) -> None:
         """Stop every broker; delete what the cluster wrote unless it is to be kept."""
-        children = [broker.running_child() for broker in self.brokers]
         # Data that is deleted anyway needs no orderly shutdown.
         within = _STOP_SECONDS if self._keep else 0.0
-        stop_all([child for child in children if child is not None], within)
-        if self._zookeeper is not None and self._zookeeper.child is not None:
-            self._zookeeper.child.kill()  # it writes every change at once
+        stop_processes(self.brokers, within)
+        if self._zookeeper is not None:
+            self._zookeeper.kill()  # it writes every change at once
         self.release_ports()
         if not self._keep:
             self._delete_files()

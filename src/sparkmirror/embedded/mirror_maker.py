@@ -6,7 +6,6 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 from sparkmirror.embedded.java import (
     QUICK_JVM_ARGS,
@@ -15,12 +14,11 @@ from sparkmirror.embedded.java import (
     store_properties,
 )
 from sparkmirror.embedded.kafka_jars import kafka_jars
-from sparkmirror.embedded.process import Child, start_child
-from sparkmirror.errors import LocalProtocolError
+from sparkmirror.embedded.process import ManagedProcess
 
 
-class GenuineMirrorMaker:
-    """One MirrorMaker 2 process that lives in a `with` block; `folder` keeps its file and log."""
+class GenuineMirrorMaker(ManagedProcess):
+    """One MirrorMaker 2 process; `folder` keeps its file and log. It copies after some seconds."""
 
     def __init__(
         self,
@@ -30,26 +28,17 @@ class GenuineMirrorMaker:
         heap: str = "2g",
         jvm_args: Sequence[str] = SERVER_JVM_ARGS,
     ) -> None:
+        super().__init__("MirrorMaker 2", folder / "mm2.log")
         self.properties = dict(properties)
         self.folder = folder
-        self.log_path = folder / "mm2.log"
         self._heap = heap
         self._jvm_args = jvm_args
-        self._child: Child | None = None
 
-    @property
-    def pid(self) -> int:
-        return self._running().pid
-
-    @property
-    def is_running(self) -> bool:
-        return self._child is not None and self._child.exit_code is None
-
-    def start(self) -> GenuineMirrorMaker:
-        """Start the process; it needs some seconds until it copies."""
+    def command(self) -> list[str | Path]:
+        """Its command; writes its settings, which may have changed."""
         settings = self.folder / "mm2.properties"
         store_properties(settings, self.properties)
-        command = java_command(
+        return java_command(
             kafka_jars(),
             self.folder,
             "org.apache.kafka.connect.mirror.MirrorMaker",
@@ -57,33 +46,6 @@ class GenuineMirrorMaker:
             heap=self._heap,
             jvm_args=self._jvm_args,
         )
-        self._child = start_child(command, self.log_path)
-        return self
-
-    def stop(self, within: float = 30.0) -> None:
-        """Shut down in an orderly way: source offsets are committed first."""
-        if self._child is not None:
-            self._child.stop(within)
-
-    def kill(self) -> None:
-        """SIGKILL, as a crash does it."""
-        self._running().kill()
-
-    def __enter__(self) -> GenuineMirrorMaker:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def _running(self) -> Child:
-        if self._child is None:
-            raise LocalProtocolError(f"MirrorMaker 2 in {self.folder} was not started")
-        return self._child
 
 
 def run_java_tool(

@@ -16,12 +16,17 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import psutil
 
 from sparkmirror.embedded import tied
+from sparkmirror.errors import KafkaError, LocalProtocolError
+from sparkmirror.retry import wait_for
 
 STOP_SECONDS = 30.0
+READY_SECONDS = 90.0
 _KILL_SECONDS = 10.0
 _FOLLOW_SECONDS = 0.1
 _POLL_SECONDS = 0.02
@@ -59,6 +64,127 @@ class Child:
     def kill(self) -> None:
         """End it and everything it started with SIGKILL."""
         stop_all([self], within=0.0)
+
+
+class ManagedProcess:
+    """A program with a name and a log, in a `with` block or started and stopped by its owner.
+
+    It may be started again after its end. Subclasses say what its command is, when it is ready and
+    how it is stopped. Not thread-safe: one owner starts, signals and stops it.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        log_path: Path,
+        command: Sequence[str | Path] = (),
+        *,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`title` is for messages; `environment` is added to that of this process."""
+        self.title = title
+        self.log_path = log_path
+        self._command = command
+        self._environment = environment
+        self._child: Child | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id of what was started last."""
+        return self._started().pid
+
+    @property
+    def running_pid(self) -> int | None:
+        """Process id while it runs."""
+        return self.pid if self.is_running else None
+
+    @property
+    def is_running(self) -> bool:
+        return self._child is not None and self._child.exit_code is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """Of what was started last; None before its end."""
+        return self._started().exit_code
+
+    def command(self) -> Sequence[str | Path]:
+        """What is run at the next start."""
+        return self._command
+
+    def start(self, *, detached: bool = False) -> Self:
+        """Start the process, unless it runs; `wait_ready` tells when it can be used."""
+        if not self.is_running:
+            self._child = start_child(
+                self.command(), self.log_path, environment=self._environment, detached=detached
+            )
+        return self
+
+    def wait_ready(self, within: float = READY_SECONDS) -> None:
+        """Return once it can be used. Raises KafkaError when it ends instead."""
+        wait_for(self._check_ready, within=within, describe=self._describe)
+
+    def is_ready(self) -> bool:
+        """Whether it can be used, asked while it runs."""
+        return True
+
+    def stop(self, within: float = STOP_SECONDS) -> float:
+        """Ask it to end, and everything it started; kill what is left after `within` seconds.
+
+        How many seconds it took.
+        """
+        began = time.monotonic()
+        stop_processes([self], within)
+        return time.monotonic() - began
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash does it."""
+        stop_processes([self], within=0.0)
+
+    def pause(self) -> None:
+        """SIGSTOP: connections stay open, nothing is answered."""
+        self._started().send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT after `pause`."""
+        self._started().send(signal.SIGCONT)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+            self.wait_ready()
+        except BaseException:  # also Ctrl-C: no process is left behind
+            self.stop(within=0.0)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _started(self) -> Child:
+        if self._child is None:
+            raise LocalProtocolError(f"{self.title} was not started ({self.log_path})")
+        return self._child
+
+    def _check_ready(self) -> bool:
+        if not self.is_running:
+            raise KafkaError(
+                f"start {self.title}: it ended with exit code {self.exit_code}; "
+                f"{self.log_path} says:\n{log_tail(self.log_path)}"
+            )
+        return self.is_ready()
+
+    def _describe(self) -> str:
+        return f"{self.title} is ready; {self.log_path} says:\n{log_tail(self.log_path)}"
+
+
+def stop_processes(processes: Iterable[ManagedProcess], within: float = STOP_SECONDS) -> None:
+    """Stop several at once, as `stop_all` does; those that were never started are left out."""
+    stop_all([each._child for each in processes if each._child is not None], within)  # noqa: SLF001
 
 
 def start_child(

@@ -16,7 +16,7 @@ import psutil
 
 from sparkmirror.embedded.java import QUICK_JVM_ARGS, store_properties
 from sparkmirror.embedded.ports import HOST, ReservedPort
-from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
+from sparkmirror.embedded.process import ManagedProcess, log_tail, stop_processes
 from sparkmirror.errors import LocalProtocolError, MirrorError
 from sparkmirror.retry import wait_for
 from sparkmirror.spark import machine
@@ -52,8 +52,8 @@ class SparkCluster:
         self._secret = secrets.token_hex(32)
         self._folder: Path | None = None
         self._ports: list[ReservedPort] = []
-        self._master: Child | None = None
-        self._workers: list[Child] = []
+        self._master: ManagedProcess | None = None
+        self._workers: list[ManagedProcess] = []
 
     @property
     def master_url(self) -> str:
@@ -82,11 +82,11 @@ class SparkCluster:
     @property
     def pids(self) -> list[int]:
         """Processes of the master and of the workers."""
-        return [child.pid for child in (self._master, *self._workers) if child is not None]
+        return [each.pid for each in self._processes()]
 
     @property
     def worker_pids(self) -> list[int]:
-        return [worker.pid for worker in self._workers if worker.exit_code is None]
+        return [worker.pid for worker in self._workers if worker.is_running]
 
     @property
     def executor_pids(self) -> list[int]:
@@ -115,9 +115,9 @@ class SparkCluster:
     def stop(self) -> None:
         """Stop everything; delete the folder unless the caller named it."""
         # Workers first: a worker that outlives its master keeps looking for it.
-        stop_all(self._workers, _STOP_SECONDS)
+        stop_processes(self._workers, _STOP_SECONDS)
         if self._master is not None:
-            stop_all([self._master], _STOP_SECONDS)
+            self._master.stop(_STOP_SECONDS)
         for port in self._ports:
             port.close()
         self._ports = []
@@ -150,12 +150,15 @@ class SparkCluster:
         settings = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
         store_properties(path, settings | self.driver_settings)
 
-    def _start_master(self, folder: Path) -> Child:
+    def _processes(self) -> list[ManagedProcess]:
+        return ([] if self._master is None else [self._master]) + self._workers
+
+    def _start_master(self, folder: Path) -> ManagedProcess:
         where = ["--host", HOST, "--port", str(self._port(0)), "--webui-port", str(self._port(1))]
         where += ["--properties-file", str(folder / _SECURITY_FILE)]
         return self._start("org.apache.spark.deploy.master.Master", where, folder / "master.log")
 
-    def _start_worker(self, folder: Path, number: int) -> Child:
+    def _start_worker(self, folder: Path, number: int) -> ManagedProcess:
         args = ["--host", HOST, "--webui-port", "0", "--cores", str(self._cores)]
         args += ["--memory", self._memory, "--work-dir", str(folder / f"worker-{number}")]
         args += ["--properties-file", str(folder / _SECURITY_FILE)]
@@ -164,7 +167,7 @@ class SparkCluster:
             "org.apache.spark.deploy.worker.Worker", [*args, self.master_url], log_path
         )
 
-    def _start(self, main_class: str, args: list[str], log_path: Path) -> Child:
+    def _start(self, main_class: str, args: list[str], log_path: Path) -> ManagedProcess:
         java = machine.java_program()
         home = machine.pyspark_folder()
         environment = {
@@ -177,11 +180,10 @@ class SparkCluster:
             "SPARK_LAUNCHER_OPTS": " ".join(QUICK_JVM_ARGS),
         }
         command: list[str | Path] = [home / "bin" / "spark-class", main_class, *args]
-        return start_child(command, log_path, environment=environment)
+        return ManagedProcess(main_class, log_path, command, environment=environment).start()
 
     def _is_complete(self) -> bool:
-        ended = [child for child in (self._master, *self._workers) if child and child.exit_code]
-        if ended:
+        if not all(each.is_running for each in self._processes()):
             raise MirrorError(f"start a Spark cluster: a process ended; {self._describe()}")
         return self.alive_workers() == self._worker_count
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from sparkmirror.embedded.java import QUICK_JVM_ARGS, java_command, store_properties
 from sparkmirror.embedded.kafka_jars import KafkaJars
 from sparkmirror.embedded.ports import HOST
-from sparkmirror.embedded.process import Child, start_child
+from sparkmirror.embedded.process import ManagedProcess
 
 FOLDER = "zookeeper"
 _HEAP = "192m"
@@ -16,26 +16,22 @@ CONNECT_MS = "60000"
 _MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 
-class ZooKeeper:
-    """One server on 127.0.0.1, started from the jars of a broker."""
+class ZooKeeper(ManagedProcess):
+    """One server on 127.0.0.1, from the jars of a broker; brokers retry until it answers."""
 
     def __init__(self, jars: KafkaJars, folder: Path, port: int) -> None:
-        self._folder = folder / FOLDER
-        settings = self._folder / "zookeeper.properties"
+        own = folder / FOLDER
+        settings = own / "zookeeper.properties"
         properties = {
-            "dataDir": str(self._folder / "data"),
+            "dataDir": str(own / "data"),
             "clientPort": str(port),
             "clientPortAddress": HOST,
             "maxClientCnxns": "0",
             "admin.enableServer": "false",
         }
         store_properties(settings, properties)
-        self._command = java_command(
-            jars, self._folder, _MAIN_CLASS, [settings], heap=_HEAP, jvm_args=QUICK_JVM_ARGS
+        command = java_command(
+            jars, own, _MAIN_CLASS, [settings], heap=_HEAP, jvm_args=QUICK_JVM_ARGS
         )
+        super().__init__("ZooKeeper", own / "log", command)
         self.address = f"{HOST}:{port}"
-        self.child: Child | None = None
-
-    def start(self, *, detached: bool) -> None:
-        """Start the process; brokers retry until it answers."""
-        self.child = start_child(self._command, self._folder / "log", detached=detached)

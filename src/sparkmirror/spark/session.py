@@ -27,6 +27,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from sparkmirror.errors import ConfigError, MirrorError, MissingPart, TransportError
+from sparkmirror.spark.class_archive import ClassArchive
 from sparkmirror.spark.copy.copy_task import run_copy_task
 from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.spark_security import (
@@ -110,12 +111,17 @@ class SparkEngine:
         _is_ending.clear()
         self._settings = complete_settings(settings, slots_wanted)
         self.is_local = self.master.startswith("local")
+        # Elsewhere SPARK_HOME may name another Spark, whose classes are not those of pyspark.
+        self._classes = ClassArchive() if self.is_local else None
         self._link_port = _parse_port(self._settings.get(LINK_PORT, "0"))
         _check_master(self.master)
         if not self.is_local:
             check_security(self._settings, self.master)
         _set_environment(self._settings, self.is_local)
         conf = SparkConf(loadDefaults=False).setAll(list(self._settings.items()))
+        if self._classes is not None:
+            options = self._settings[JVM_OPTIONS]
+            conf.set(JVM_OPTIONS, f"{self._classes.options(options)} {options}".strip())
         with _own_signal_handlers():
             self._context = _start_context(conf, self.master)
         if self._context.applicationId.startswith(NOT_ADMITTED):
@@ -123,6 +129,8 @@ class SparkEngine:
             raise not_admitted(self._settings, self.master)
         self._seen_alive = time.monotonic()
         self._jvm = SparkContext._gateway.proc  # noqa: SLF001
+        if self._classes is not None:
+            self._classes.make_later()
 
     @property
     def master(self) -> str:
@@ -190,6 +198,8 @@ class SparkEngine:
     def stop(self) -> None:
         """End the session; tasks must have ended."""
         _is_ending.set()
+        if self._classes is not None:
+            self._classes.stop()
         try:
             self._context.stop()
         except JVM_GONE as error:

@@ -20,9 +20,8 @@ from typing import Any, Self
 
 from sparkmirror.embedded.kafka_cluster import KafkaCluster
 from sparkmirror.embedded.ports import HOST, ReservedPort
-from sparkmirror.embedded.process import Child, log_tail, start_child
-from sparkmirror.errors import LocalProtocolError, MissingPart
-from sparkmirror.retry import wait_for
+from sparkmirror.embedded.process import ManagedProcess, log_tail
+from sparkmirror.errors import LocalProtocolError
 
 LINE = "LINE"
 _START_SECONDS = 30.0
@@ -44,6 +43,31 @@ class LineStats:
     cpu_seconds: float
 
 
+class _Relay(ManagedProcess):
+    """The line's own process, and the connection over which it gets orders."""
+
+    def __init__(self, port: int, control_port: int, folder: Path) -> None:
+        words = [sys.executable, "-m", "sparkmirror.embedded.long_lines.line_relay"]
+        ports = [str(port), str(control_port)]
+        super().__init__(f"line {port}", folder / f"line-{port}.log", [*words, *ports])
+        self._control_port = control_port
+        self.control: socket.socket | None = None
+
+    def is_ready(self) -> bool:
+        """Whether it answers; it is connected then."""
+        try:
+            self.control = socket.create_connection((HOST, self._control_port), _ORDER_SECONDS)
+        except ConnectionRefusedError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End it: nothing of a line is worth an orderly end."""
+        if self.control is not None:
+            self.control.close()
+        super().kill()
+
+
 class LongLine:
     """One line to one broker, in a `with` block; as it is made, it has no delay and no window."""
 
@@ -52,8 +76,7 @@ class LongLine:
         self._folder = folder
         self._reserved = ReservedPort()
         self.port = self._reserved.number
-        self._child: Child | None = None
-        self._control: socket.socket | None = None
+        self._relay: _Relay | None = None
 
     @property
     def address(self) -> str:
@@ -63,20 +86,15 @@ class LongLine:
     @property
     def pid(self) -> int:
         """Of its process."""
-        assert self._child is not None, "the line is not started"
-        return self._child.pid
+        assert self._relay is not None, "the line is not started"
+        return self._relay.pid
 
     def __enter__(self) -> Self:
         folder = self._folder or Path(tempfile.mkdtemp(prefix="sparkmirror-line-"))
         with ReservedPort() as control:
-            words = [sys.executable, "-m", "sparkmirror.embedded.long_lines.line_relay"]
-            ports = [str(self.port), str(control.number)]
-            self._child = start_child([*words, *ports], folder / f"line-{self.port}.log")
-            wait_for(
-                lambda: self._reach(control.number),
-                within=_START_SECONDS,
-                describe=lambda: f"the line's process answers\n{self._log()}",
-            )
+            self._relay = _Relay(self.port, control.number, folder)
+            self._relay.start()
+            self._relay.wait_ready(_START_SECONDS)
         return self
 
     def __exit__(
@@ -85,10 +103,8 @@ class LongLine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._control is not None:
-            self._control.close()
-        if self._child is not None:
-            self._child.kill()
+        if self._relay is not None:
+            self._relay.kill()
         self._reserved.close()
 
     def connect(self, cluster: KafkaCluster) -> None:
@@ -136,25 +152,15 @@ class LongLine:
         return LineStats(**self._order("stats"))
 
     def _order(self, text: str) -> Any:
-        assert self._control is not None, "the line is not started"
-        self._control.sendall(text.encode() + b"\n")
+        assert self._relay is not None, "the line is not started"
+        control = self._relay.control
+        assert control is not None, "the line is not started"
+        control.sendall(text.encode() + b"\n")
         answer = bytearray()
         while not answer.endswith(b"\n"):
-            part = self._control.recv(4096)
+            part = control.recv(4096)
             if not part:
-                raise LocalProtocolError(f"order '{text}': the line has ended\n{self._log()}")
+                log = log_tail(self._relay.log_path)
+                raise LocalProtocolError(f"order '{text}': the line has ended\n{log}")
             answer += part
         return json.loads(answer)
-
-    def _reach(self, port: int) -> bool:
-        assert self._child is not None
-        if self._child.exit_code is not None:
-            raise MissingPart(f"start a line: its process has ended\n{self._log()}")
-        try:
-            self._control = socket.create_connection((HOST, port), _ORDER_SECONDS)
-        except ConnectionRefusedError:
-            return False
-        return True
-
-    def _log(self) -> str:
-        return "" if self._child is None else log_tail(self._child.log_path)
