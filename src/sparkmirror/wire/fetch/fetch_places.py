@@ -15,7 +15,7 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.ahead_reader import AheadReader
 from sparkmirror.wire.fetch.fetch_session import (
-    Consumer,
+    FetchListener,
     FetchPartition,
     FetchSession,
     backoff,
@@ -36,7 +36,7 @@ class FetchPlaces(ABC):
     """All partitions of a fetcher, each in its place."""
 
     def __init__(
-        self, cluster: NetworkClient, limits: fetch.Limits, consumer: Consumer, timeout: float
+        self, cluster: NetworkClient, limits: fetch.Limits, consumer: FetchListener, timeout: float
     ) -> None:
         self._cluster = cluster
         self._consumer = consumer
@@ -119,17 +119,17 @@ class FetchPlaces(ABC):
                     if denied := denial(self._cluster, partition.tp):
                         self._consumer.on_partition_error(partition.tp, denied)
             return
-        if not self._same_topic(partition):
+        if not self._check_topic_id(partition):
             return
         partition.leader_epoch = leader.epoch
         if self._cluster.loop.clock() < partition.not_before:
             return
-        if self._finder.must_ask(partition, leader):
+        if self._finder.ask_if_needed(partition, leader):
             self._leave(partition)
             return
         self._join(partition, serving_node(self._cluster, partition, leader.node))
 
-    def _same_topic(self, partition: FetchPartition) -> bool:
+    def _check_topic_id(self, partition: FetchPartition) -> bool:
         topic_id = self._cluster.metadata.topic_ids.get(partition.tp.topic)
         returns = self._cluster.metadata.deleted_topics.returns[partition.tp.topic]
         is_same = partition.is_of_topic(topic_id, returns)

@@ -52,13 +52,13 @@ class Taken(NamedTuple):
     leader_epoch: int = -1
 
 
-class Consumer(Protocol):
+class FetchListener(Protocol):
     """What the fetcher tells; every method runs on the loop's thread."""
 
-    def may_fetch(self) -> bool:
+    def request_fetch(self) -> bool:
         """False while too many bytes wait: no request leaves until `send_ready` is called."""
 
-    def may_take(self) -> bool:
+    def request_take(self) -> bool:
         """False while too many bytes wait: what came ahead is kept until `send_ready`."""
 
     def on_records(self, records: Records) -> Taken:

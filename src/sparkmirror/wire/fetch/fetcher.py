@@ -15,8 +15,8 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.fetch_places import FetchPlaces
 from sparkmirror.wire.fetch.fetch_session import (
-    Consumer,
     FetchInFlight,
+    FetchListener,
     FetchPartition,
     FetchSession,
     Records,
@@ -35,7 +35,7 @@ from sparkmirror.wire.protocol.error_codes import (
     INVALID_FETCH_SESSION_EPOCH,
 )
 
-__all__ = ["Consumer", "Fetcher", "Records", "Taken"]
+__all__ = ["FetchListener", "Fetcher", "Records", "Taken"]
 
 # A broker answers as soon as it has one record. Of a trickle that would be one record per request:
 # after a small answer the next request waits until so long after the last one. Measured with 1,000
@@ -53,7 +53,7 @@ class Fetcher(FetchPlaces):
     """Keeps fetches under way for all partitions added to it."""
 
     def __init__(
-        self, cluster: NetworkClient, limits: fetch.Limits, consumer: Consumer, timeout: float
+        self, cluster: NetworkClient, limits: fetch.Limits, consumer: FetchListener, timeout: float
     ) -> None:
         super().__init__(cluster, limits, consumer, timeout)
         self._limits = limits
@@ -93,11 +93,16 @@ class Fetcher(FetchPlaces):
     # -- requests and answers --------------------------------------------------------------------
 
     def _send_next(self, session: FetchSession) -> None:
-        if session.is_paced or not session.wanted or self.stopped or not self._consumer.may_fetch():
+        if (
+            session.is_paced
+            or not session.wanted
+            or self.stopped
+            or not self._consumer.request_fetch()
+        ):
             return
         if session.in_flight and not self._may_overtake(session):
             return
-        if session.not_before and self._is_too_soon(session):
+        if session.not_before and self._delay_small_fetch(session):
             return
         connection = self._cluster.connection(session.node)
         if connection is not None:
@@ -111,7 +116,7 @@ class Fetcher(FetchPlaces):
         now = self._cluster.loop.clock()
         return session.in_flight < session.pace.polls(connection.fastest_seconds, now)
 
-    def _is_too_soon(self, session: FetchSession) -> bool:
+    def _delay_small_fetch(self, session: FetchSession) -> bool:
         """A trickle of records is fetched a few at a time; asks again when it is time."""
         wait = session.not_before - self._cluster.loop.clock()
         session.not_before = 0.0
