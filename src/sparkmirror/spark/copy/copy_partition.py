@@ -177,7 +177,7 @@ def choose_offset(tp: TopicPartition, position: int | None, log: Range, reset: s
 
 
 def _reset(log: Range, reset: str) -> int:
-    """Where auto.offset.reset begins; by_duration at the end if all records are older."""
+    """Where auto.offset.reset begins; by_duration (KIP-1106) at the end if all are older."""
     if reset == "latest":
         return log.end
     if reset.startswith(BY_DURATION):

@@ -1,4 +1,4 @@
-"""Topic ids, and when to believe that a topic is another one under the same name.
+"""Topic ids (KIP-516), and when to believe that a topic is another one under the same name.
 
 Runs on: executor and worker, on the event loop's thread. Brokers learn of a recreation one after
 the other, so metadata may alternate between the old and the new topic for a while, in either

@@ -130,6 +130,7 @@ class FetchPlaces(ABC):
         self._join(partition, serving_node(self._cluster, partition, leader.node))
 
     def _check_topic_id(self, partition: FetchPartition) -> bool:
+        """Whether the topic is the one that was read (KIP-516); if not, its position is reset."""
         topic_id = self._cluster.metadata.topic_ids.get(partition.tp.topic)
         returns = self._cluster.metadata.deleted_topics.returns[partition.tp.topic]
         is_same = partition.is_of_topic(topic_id, returns)
@@ -189,7 +190,11 @@ class FetchPlaces(ABC):
     def _on_diverging(
         self, session: FetchSession, partition: FetchPartition, epoch: int, end_offset: int
     ) -> None:
-        """The log does not have what was read: go back to where it does."""
+        """The log does not have what was read: go back to where it does.
+
+        Brokers of 2.7 and later compare the epoch of the last batch read with each fetch (KIP-595);
+        every new leader is asked besides (KIP-320), which older ones need.
+        """
         if partition.preferred is not None:
             partition.preferred = None  # the follower may lag behind: ask the leader
             self._retry(partition, 0.0)

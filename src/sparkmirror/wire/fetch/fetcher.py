@@ -1,5 +1,9 @@
 """Fetches the batches of many partitions: one long-polling session per broker.
 
+A session is incremental (KIP-227): the broker remembers what is wanted, so that a request names
+only what has changed, and an idle one nothing, of however many partitions. With topic ids (KIP-516)
+a topic that was deleted and created again cannot be taken for the old one.
+
 Runs on: executor and worker, on the event loop's thread. For every broker that leads (or, with
 client.rack, follows) a wanted partition there is a session with one request on its way; over a long
 line with several, while records keep coming (`poll_pace`), and backlogs are read ahead
