@@ -57,7 +57,7 @@ class InternalTopicWriter:
     # -- from the producer -------------------------------------------------------------------------
 
     def on_stored(self, tp: TopicPartition, batch: ProducerBatch[OnWritten]) -> None:
-        """Tell whoever wrote it."""
+        """Report it to the caller of `write`."""
         self._refused.discard(tp.topic)
         batch.payload()
 
