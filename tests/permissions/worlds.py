@@ -166,7 +166,9 @@ class World:
             # Somebody may just not be known as a leader yet.
             denied = [each for each in copy.problems.values() if " lacks " in each.text]
             limit = REFUSED_SECONDS if self.messages or denied else COPY_SECONDS
-            return (copy.behind() == 0 and copy.is_clean) or time.monotonic() - began > limit
+            return (
+                copy.metrics.behind() == 0 and copy.is_clean
+            ) or time.monotonic() - began > limit
 
         try:
             while not is_over():

@@ -76,7 +76,7 @@ def test_every_record_is_copied_once_and_in_order(
         if dice.random() < 0.5:
             copy.copy.turn()
     total = sum(map(len, written.values()))
-    copy.run_until(lambda: loop.records == total)
+    copy.run_until(lambda: loop.metrics.records == total)
     copy.stop()
     assert {tp: copy.copied(tp) for tp in PARTITIONS} == written
     assert copy.stored() == {tp: len(values) - 1 for tp, values in written.items()}

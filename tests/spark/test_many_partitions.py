@@ -82,7 +82,7 @@ def test_partitions_that_leave_together_are_stored_together(
     commit = OffsetCommitter.commit
 
     def count(committer: OffsetCommitter) -> None:
-        commits.append(loop.partitions)
+        commits.append(loop.metrics.partitions)
         commit(committer)
 
     turns = 0
@@ -90,7 +90,7 @@ def test_partitions_that_leave_together_are_stored_together(
     def is_empty() -> bool:
         nonlocal turns
         turns += 1
-        return loop.partitions == 0
+        return loop.metrics.partitions == 0
 
     monkeypatch.setattr(OffsetCommitter, "commit", count)
     loop.revoke(PARTITIONS)

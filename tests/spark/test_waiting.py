@@ -42,7 +42,7 @@ def test_a_partition_goes_on_after_its_only_batch_was_skipped_while_it_was_stuck
     copy.run_until(lambda: loop.skipped_records == 1)
     copy.source.write(T0, [b"later"])
     assert copy.wait_for(2) == [b"first", b"later"]
-    copy.run_until(lambda: loop.behind() == 0 and not loop.problems)
+    copy.run_until(lambda: loop.metrics.behind() == 0 and not loop.problems)
 
 
 @pytest.mark.parametrize("api", [FETCH, PRODUCE], ids=["source", "target"])
@@ -52,7 +52,7 @@ def test_a_broker_that_sends_nothing_is_named_and_the_backlog_is_unknown_meanwhi
     copy.source.write(T0, [b"first"])
     loop = copy.start({T0: 0})
     copy.wait_for(1)
-    copy.run_until(lambda: loop.behind() == 0)
+    copy.run_until(lambda: loop.metrics.behind() == 0)
     released = threading.Event()
     frozen = threading.Event()
 
@@ -65,19 +65,19 @@ def test_a_broker_that_sends_nothing_is_named_and_the_backlog_is_unknown_meanwhi
     copy.run_until(frozen.is_set)
 
     def is_said() -> bool:
-        loop.say_problems()
+        loop.log_problems()
         return any("does not respond: no byte from" in line for line in caplog.messages)
 
     copy.run_until(is_said)
     assert T0 in loop.problems
     assert "no byte for" in loop.problems[T0].text
-    assert loop.behind() is None
+    assert loop.metrics.behind() is None
     released.set()
     copy.wait_for(2)
 
     def is_over() -> bool:
-        loop.say_problems()
-        return not loop.problems and loop.behind() == 0
+        loop.log_problems()
+        return not loop.problems and loop.metrics.behind() == 0
 
     copy.run_until(is_over)
 
@@ -87,12 +87,12 @@ def test_a_partition_whose_target_refuses_it_is_not_taken_for_caught_up(copy: Co
     copy.source.write(T0, [b"first"])
     loop = copy.start({T0: 0, T1: 0})
     copy.wait_for(1)
-    copy.run_until(lambda: loop.behind() == 0)
+    copy.run_until(lambda: loop.metrics.behind() == 0)
     refused = threading.Event()
     copy.target.intercept(PRODUCE, lambda _: None if refused.is_set() else Do(code=19))
     copy.source.write(T0, [b"second"])
     copy.run_until(lambda: T0 in loop.problems)
-    assert loop.behind() is None
+    assert loop.metrics.behind() is None
     refused.set()
     copy.wait_for(2)
-    copy.run_until(lambda: loop.behind() == 0)
+    copy.run_until(lambda: loop.metrics.behind() == 0)

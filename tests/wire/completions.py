@@ -1,4 +1,4 @@
-"""Batches of which nothing is expected to be told."""
+"""Batches that no producer reports on."""
 
 from __future__ import annotations
 

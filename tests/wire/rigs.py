@@ -212,11 +212,11 @@ class FetcherRig(Rig):
         )
         assert self.fetched(tp) == list(expected)
 
-    def may_fetch(self) -> bool:
+    def request_fetch(self) -> bool:
         """From the fetcher."""
         return self.allowed
 
-    def may_take(self) -> bool:
+    def request_take(self) -> bool:
         """From the fetcher."""
         return self.allowed
 

@@ -11,8 +11,8 @@
 
     attributes   bit 0-2 codec   3 LogAppendTime   4 transactional   5 control   6 delete horizon
 
-With the delete-horizon bit the base timestamp holds the time at which tombstones may go. Record
-timestamps are deltas to the base timestamp all the same, so the bit can be cleared alone.
+The cleaner sets the delete-horizon bit (KIP-534): then the base timestamp holds the time at which
+tombstones may go. Record timestamps are deltas to it all the same, so the bit can be cleared alone.
 The first 17 bytes up to and including the magic byte mean the same in magic 0 and 1.
 """
 

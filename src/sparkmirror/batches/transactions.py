@@ -1,8 +1,9 @@
 """Which transactional batches were aborted, by the rule of Java's consumer (CompletedFetch).
 
-A fetch response lists (producer id, first offset) of the aborted transactions it touches. A
-transaction becomes active at the first batch whose last offset reaches its first offset, and ends
-at its producer's abort marker.
+KIP-98: brokers hand out aborted batches, too, and leave it to the reader to drop them. A fetch
+response lists (producer id, first offset) of the aborted transactions it touches. A transaction
+becomes active at the first batch whose last offset reaches its first offset, and ends at its
+producer's abort marker.
 """
 
 from __future__ import annotations

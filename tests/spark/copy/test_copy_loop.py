@@ -36,9 +36,9 @@ def test_records_are_copied_and_their_positions_stored_at_the_end(copy: Copy) ->
     copy.source.write(T0, [b"2"])
     assert copy.wait_for(3) == [b"0", b"1", b"2"]
     assert copy.copied(T1) == [b"x"]
-    copy.run_until(lambda: loop.records == 4)
-    assert loop.behind() == 0
-    assert loop.bytes > 0
+    copy.run_until(lambda: loop.metrics.records == 4)
+    assert loop.metrics.behind() == 0
+    assert loop.metrics.bytes > 0
     assert copy.stored() == {}
     copy.stop()
     assert loop.is_clean
@@ -99,13 +99,13 @@ def test_a_copy_goes_on_at_its_position(copy: Copy) -> None:
 def test_topics_are_active_while_they_get_records(copy: Copy) -> None:
     copy.source.write(T0, [b"0", b"1"])
     loop = copy.start({T0: 1, T1: None})
-    assert loop.take_active_topics() == []
-    copy.run_until(lambda: loop.records == 1)
-    assert loop.take_active_topics() == ["a.t"]
-    assert loop.take_active_topics() == []
+    assert loop.metrics.take_active_topics() == []
+    copy.run_until(lambda: loop.metrics.records == 1)
+    assert loop.metrics.take_active_topics() == ["a.t"]
+    assert loop.metrics.take_active_topics() == []
     copy.source.write(T1, [b"x"])
-    copy.run_until(lambda: loop.records == 2)
-    assert loop.take_active_topics() == ["a.t"]
+    copy.run_until(lambda: loop.metrics.records == 2)
+    assert loop.metrics.take_active_topics() == ["a.t"]
 
 
 def test_positions_are_stored_now_and_then(copy: Copy) -> None:
@@ -122,7 +122,7 @@ def test_nothing_is_copied_twice_when_the_target_hangs_up(copy: Copy) -> None:
         copy.source.write(T0, [b"%d" % at])
     copy.start({T0: None})
     copy.wait_for(30)
-    copy.run_until(lambda: copy.copy.records == 30)
+    copy.run_until(lambda: copy.copy.metrics.records == 30)
     assert copy.copied(T0) == [b"%d" % at for at in range(30)]
 
 
@@ -265,7 +265,7 @@ def test_partitions_come_and_go_while_the_others_are_copied(copy: Copy) -> None:
     loop.assign([assign(T1, None)])
     copy.wait_for(1, T1)
     loop.revoke([T0])
-    copy.run_until(lambda: loop.partitions == 1)
+    copy.run_until(lambda: loop.metrics.partitions == 1)
     assert copy.stored()[T0] == 0
     copy.source.write(T0, [b"1"])
     copy.source.write(T1, [b"y"])

@@ -73,11 +73,11 @@ def test_a_damaged_batch_stops_its_partition_only_and_until_it_is_repaired(
     assert [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
         text
     ]
-    assert copy.copy.behind() is None
+    assert copy.copy.metrics.behind() is None
     write(copy, b"other", tp=T1)
     copy.run_until(lambda: copy.copied(T1) == both(b"other"))
     change(copy, 2, RECORDS_AT, old)
-    copy.run_until(lambda: not copy.copy.problems and copy.copy.behind() == 0)
+    copy.run_until(lambda: not copy.copy.problems and copy.copy.metrics.behind() == 0)
     assert copy.copied(T0) == both(b"a", b"b", b"damaged", b"d")
     assert copy.copy.skipped_records == 0
 
@@ -95,7 +95,7 @@ def test_a_damaged_batch_is_skipped_and_named_when_errors_are_tolerated(
         lambda: (
             copy.copied(T0) == both(*values)
             and copy.copy.skipped_records == 2
-            and copy.copy.behind() == 0
+            and copy.copy.metrics.behind() == 0
         )
     )
     (line,) = [record.message for record in caplog.records if "skipped" in record.message]

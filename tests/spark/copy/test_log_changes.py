@@ -79,7 +79,7 @@ def test_the_position_after_a_truncation_is_stored_at_once(
     copy.target.intercept(PRODUCE, _refuse_records)
     copy.source.elect_unclean(T0, 5, NEW)
     copy.run_until(lambda: stored_next(positions) == 5)
-    assert loop.records == 1
+    assert loop.metrics.records == 1
 
 
 def _refuse_records(request: object) -> Do | None:

@@ -45,12 +45,12 @@ def test_the_newest_reason_of_the_oldest_wait(rig: Rig) -> None:
 
 def test_only_what_lasts_is_said_and_only_once(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     rig.problems.note(TP, KafkaError("no leader"))
-    rig.problems.say()
+    rig.problems.log_lasting()
     assert caplog.text == ""
     rig.now += PASSING_SECONDS + 0.1
     rig.problems.note(OTHER, KafkaError("just now"))
-    rig.problems.say()
-    rig.problems.say()
+    rig.problems.log_lasting()
+    rig.problems.log_lasting()
     assert [record.getMessage() for record in caplog.records] == ["t-0 waits: no leader"]
 
 
@@ -60,8 +60,8 @@ def test_of_many_a_few_are_said_and_the_others_counted(
     for at in range(MOST_LINES + 3):
         rig.problems.note(TopicPartition("t", at), KafkaError("no leader"))
     rig.now += PASSING_SECONDS + 0.1
-    rig.problems.say()
-    rig.problems.say()
+    rig.problems.log_lasting()
+    rig.problems.log_lasting()
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == MOST_LINES + 1
     assert lines[-1] == "3 more partitions wait: t-5, t-6, t-7: no leader"
@@ -73,9 +73,9 @@ def test_an_outage_that_reaches_partitions_one_by_one_is_not_said_one_by_one(
     for at in range(100):
         rig.problems.note(TopicPartition("t", at), KafkaError("no leader"))
         rig.now += 0.2
-        rig.problems.say()
+        rig.problems.log_lasting()
     rig.now += MORE_SECONDS + PASSING_SECONDS
-    rig.problems.say()
+    rig.problems.log_lasting()
     lines = caplog.messages
     assert sum("waits: " in line for line in lines) == MOST_LINES
     more = [int(line.split()[0]) for line in lines if "more partitions wait" in line]
@@ -87,18 +87,18 @@ def test_the_end_of_a_wait_is_said_once_for_all(rig: Rig, caplog: pytest.LogCapt
     for at in range(3):
         rig.problems.note(TopicPartition("t", at), KafkaError("no leader"))
     rig.now += PASSING_SECONDS + 0.1
-    rig.problems.say()
+    rig.problems.log_lasting()
     caplog.clear()
     for tp in (TP, OTHER):
         del rig.problems[tp]
-        rig.problems.say()
+        rig.problems.log_lasting()
         rig.now += 1.0
     assert caplog.messages == []  # it may not be over yet
     rig.now += PASSING_SECONDS
-    rig.problems.say()
+    rig.problems.log_lasting()
     rig.problems.clear()
     for _ in range(3):
-        rig.problems.say()
+        rig.problems.log_lasting()
         rig.now += PASSING_SECONDS
     assert caplog.messages == [
         "2 partitions no longer wait, after up to 4 s: t-0, t-1; 1 still wait",
@@ -110,12 +110,12 @@ def test_what_comes_back_at_once_was_not_over(rig: Rig, caplog: pytest.LogCaptur
     rig.problems.note(TP, KafkaError("no leader"))
     for _ in range(10):
         rig.now += PASSING_SECONDS + 0.1
-        rig.problems.say()
+        rig.problems.log_lasting()
         del rig.problems[TP]
-        rig.problems.say()
+        rig.problems.log_lasting()
         rig.now += PASSING_SECONDS / 2
         rig.problems.note(TP, KafkaError("no leader"))
-        rig.problems.say()
+        rig.problems.log_lasting()
     assert caplog.messages == ["t-0 waits: no leader"]
 
 
@@ -125,11 +125,11 @@ def test_what_is_over_and_comes_again_is_said_again(
     for _ in range(2):
         rig.problems.note(TP, KafkaError("no leader"))
         rig.now += PASSING_SECONDS + 0.1
-        rig.problems.say()
+        rig.problems.log_lasting()
         del rig.problems[TP]
-        rig.problems.say()
+        rig.problems.log_lasting()
         rig.now += PASSING_SECONDS
-        rig.problems.say()
+        rig.problems.log_lasting()
     assert (
         caplog.messages
         == [
@@ -152,22 +152,22 @@ def test_silent_brokers_are_one_line_however_many_partitions_wait(
     for at in range(2 * MOST_LINES):
         rig.problems.note(TopicPartition("t", at), silent(f"h:{1 + at % 2}"))
     rig.now += PASSING_SECONDS + 0.1
-    rig.problems.say()
+    rig.problems.log_lasting()
     # Others come to wait for the same brokers, and connections end at last.
     rig.problems.note(TopicPartition("u", 0), silent("h:1", 20.0))
     rig.problems.note(TopicPartition("u", 1), TransportError("no response from h:1 for 30 s"))
     rig.problems.note(TP, TransportError("no response from h:1 for 30 s"))
     rig.now += PASSING_SECONDS + 0.1
-    rig.problems.say()
+    rig.problems.log_lasting()
     (line,) = caplog.messages
     assert line == (
         "cluster 'b' (h:1,h:2) does not respond: no byte from h:1, h:2 for 6 s; 10 partitions "
         "wait, and nothing of them is copied until it does; look at its brokers and at the network"
     )
     rig.problems.clear()
-    rig.problems.say()
+    rig.problems.log_lasting()
     rig.now += PASSING_SECONDS
-    rig.problems.say()
+    rig.problems.log_lasting()
     (end,) = caplog.messages[1:]
     assert end.startswith("12 partitions no longer wait, after up to 6 s: ")
 
@@ -179,7 +179,7 @@ def test_both_clusters_can_be_silent_and_other_reasons_are_said_as_ever(
     rig.problems.note(OTHER, silent("g:1", cluster="cluster 'a' (g:1)"), is_of_source=True)
     rig.problems.note(TopicPartition("u", 0), KafkaError("refused"))
     rig.now += PASSING_SECONDS + 0.1
-    rig.problems.say()
+    rig.problems.log_lasting()
     assert sorted(line.partition(":")[0] for line in caplog.messages) == [
         "cluster 'a' (g",
         "cluster 'b' (h",
@@ -195,12 +195,12 @@ def test_the_next_silence_is_said_although_another_partition_waits_all_the_time(
         rig.problems.note(refused, KafkaError("refused"))
         rig.problems.note(TP, silent("h:1"))
         rig.now += PASSING_SECONDS + 0.1
-        rig.problems.say()
+        rig.problems.log_lasting()
         assert sum("does not respond" in line for line in caplog.messages) == 1 + silent_again
         del rig.problems[TP]
-        rig.problems.say()
+        rig.problems.log_lasting()
         rig.now += PASSING_SECONDS
-        rig.problems.say()
+        rig.problems.log_lasting()
 
 
 def test_a_topic_that_is_there_again_has_a_moment_to_get_its_leader(
@@ -210,10 +210,10 @@ def test_a_topic_that_is_there_again_has_a_moment_to_get_its_leader(
     rig.now += PASSING_SECONDS - 0.1
     rig.problems.note(TP, broker_error("produce to a.t-0 on 'b'", LEADER_NOT_AVAILABLE))
     rig.now += PASSING_SECONDS - 0.1
-    rig.problems.say()
+    rig.problems.log_lasting()
     assert caplog.messages == []
     rig.now += 0.2
-    rig.problems.say()
+    rig.problems.log_lasting()
     assert "LEADER_NOT_AVAILABLE" in caplog.text
 
 

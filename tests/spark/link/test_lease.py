@@ -197,7 +197,7 @@ def test_a_copy_that_held_still_continues_when_the_worker_leads_after_all(
     clusters.source.write(T0, [b"one"])
     copy.wait_for(1)
     # There is nothing to store before the acknowledgement has come.
-    copy.run_until(lambda: copy.copy.records == 1)
+    copy.run_until(lambda: copy.copy.metrics.records == 1)
     clock.now += 7
     assert lease.is_ending
     copy.copy.hold(may_store=True)

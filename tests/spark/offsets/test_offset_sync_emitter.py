@@ -163,7 +163,7 @@ def test_marks_of_many_partitions_are_one_request(copy: Copy) -> None:
     for tp in many:
         copy.source.write(tp, [b"x"])
     copy.start(dict.fromkeys(many, 0), offset_map_topic=MAP)
-    copy.run_until(lambda: copy.copy.records == 100)
+    copy.run_until(lambda: copy.copy.metrics.records == 100)
     first = next(r for r in copy.target.sent(PRODUCE))
     assert _is_of_map(first)
     assert len(copy.target.log(MAP).batches[0].data) > 100 * 20

@@ -63,11 +63,11 @@ def test_the_last_positions_are_stored_also_behind_a_commit_that_is_under_way(
     copy.target.intercept(PRODUCE, hold)
     loop = copy.start_elsewhere()
     copy.source.write(T0, [b"0"])
-    copy.run_until(lambda: loop.records == 1)
+    copy.run_until(lambda: loop.metrics.records == 1)
     loop._committer.commit()
     copy.run_until(arrived.is_set)
     copy.source.write(T0, [b"1"])
-    copy.run_until(lambda: loop.records == 2)
+    copy.run_until(lambda: loop.metrics.records == 2)
     go_on.set()
     copy.stop()
     assert copy.stored() == {T0: 1}

@@ -13,7 +13,7 @@ from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.group_admin import (
-    GROUPS_PER_LANE,
+    GROUPS_PER_CONNECTION,
     DescribedGroup,
     GroupAdmin,
     GroupOffset,
@@ -112,7 +112,7 @@ def test_many_groups_are_written_each_with_its_outcome(
     source_cluster: KafkaCluster, admin: GroupAdmin, topic: str
 ) -> None:
     tp, absent = TopicPartition(topic, 0), TopicPartition(ABSENT, 0)
-    groups = [unique_name("many") for _ in range(2 * GROUPS_PER_LANE)]
+    groups = [unique_name("many") for _ in range(2 * GROUPS_PER_CONNECTION)]
     used = unique_name("used")
     wanted = {group: {tp: (at, "m")} for at, group in enumerate(groups)} | {used: {tp: (1, "")}}
     wanted[groups[0]][absent] = (1, "")

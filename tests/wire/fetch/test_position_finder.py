@@ -8,7 +8,7 @@ from typing import Any, cast
 from sparkmirror.errors import KafkaError
 from sparkmirror.wire.client.leaders import Leader
 from sparkmirror.wire.client.network_client import NetworkClient
-from sparkmirror.wire.fetch.fetch_session import Consumer, FetchPartition
+from sparkmirror.wire.fetch.fetch_session import FetchListener, FetchPartition
 from sparkmirror.wire.fetch.leader_epochs import EpochEnd, EpochHistory, EpochQuestion
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.fetch.position_finder import PositionFinder
@@ -35,7 +35,7 @@ def make_finder(consumer: Decisions, found: list[FetchPartition]) -> PositionFin
     # Questions leave with the next turn of the loop, and this one never turns.
     loop = SimpleNamespace(call_later=lambda *_: None)
     cluster = cast("NetworkClient", SimpleNamespace(loop=loop))
-    return PositionFinder(cluster, LIMITS, cast("Consumer", consumer), found.append, fail)
+    return PositionFinder(cluster, LIMITS, cast("FetchListener", consumer), found.append, fail)
 
 
 def read_partition() -> FetchPartition:
@@ -45,10 +45,10 @@ def read_partition() -> FetchPartition:
 def test_a_response_about_epochs_says_nothing_of_a_topic_that_was_recreated() -> None:
     consumer, found = Decisions(), list[FetchPartition]()
     finder, partition = make_finder(consumer, found), read_partition()
-    assert finder.must_ask(partition, LEADER)
+    assert finder.ask_if_needed(partition, LEADER)
     finder.forget(partition)
     partition.next_offset = None
-    assert finder.must_ask(partition, LEADER)
+    assert finder.ask_if_needed(partition, LEADER)
 
     finder._end_known(EpochQuestion(TP, LEADER.epoch, 3), EpochEnd(3, 5))
     assert partition.asking
@@ -64,10 +64,10 @@ def test_a_response_about_epochs_says_nothing_of_a_topic_that_was_recreated() ->
 def test_a_late_range_does_not_reset_a_position_whose_epoch_is_being_asked_for() -> None:
     consumer, found = Decisions(), list[FetchPartition]()
     finder, partition = make_finder(consumer, found), FetchPartition(TP, None)
-    assert finder.must_ask(partition, LEADER)
+    assert finder.ask_if_needed(partition, LEADER)
     finder.forget(partition)
     partition = read_partition()
-    assert finder.must_ask(partition, LEADER)
+    assert finder.ask_if_needed(partition, LEADER)
 
     finder._range_known(TP, Range(0, 2))
     assert consumer.out_of_range == []

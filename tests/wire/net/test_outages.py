@@ -26,20 +26,20 @@ class Now:
         self.at = 1000.0
         self.outages = Outages(lambda: self.at)
 
-    def is_told(self, broker: tuple[str, int], seconds: float = 3.0) -> bool:
+    def report(self, broker: tuple[str, int], seconds: float = 3.0) -> bool:
         error = SilentError("no response", seconds, "h:1")
-        return self.outages.is_told(CONFIG, error, broker, BOTH)
+        return self.outages.report(CONFIG, error, broker, BOTH)
 
 
 def test_all_brokers_that_are_silent_are_one_line_and_so_is_the_end(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     now = Now()
-    assert not now.is_told(ONE)
+    assert not now.report(ONE)
     assert caplog.messages == []  # whoever noticed may say it of this broker
     now.at += 2
-    assert now.is_told(TWO)
-    assert now.is_told(ONE)
+    assert now.report(TWO)
+    assert now.report(ONE)
     assert now.outages.is_lasting(CONFIG)
     (line,) = caplog.messages
     assert line.startswith("cluster 'b' (h:1,h:2) has not responded since ")
@@ -53,24 +53,24 @@ def test_all_brokers_that_are_silent_are_one_line_and_so_is_the_end(
 
 def test_one_broker_that_responds_makes_it_no_outage(caplog: pytest.LogCaptureFixture) -> None:
     now = Now()
-    now.is_told(ONE)
+    now.report(ONE)
     now.outages.heard(CONFIG)
-    assert not now.is_told(TWO)
+    assert not now.report(TWO)
     assert caplog.messages == []
 
 
 def test_a_refused_connection_is_no_silence() -> None:
     outages = Outages()
     for broker in BOTH:
-        assert not outages.is_told(CONFIG, TransportError("refused"), broker, BOTH)
+        assert not outages.report(CONFIG, TransportError("refused"), broker, BOTH)
     assert not outages.is_lasting(CONFIG)
 
 
 def test_where_somebody_else_tells_it_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
     now = Now()
     now.outages.is_quiet = True
-    assert now.is_told(ONE)
-    assert now.is_told(TWO)
+    assert now.report(ONE)
+    assert now.report(TWO)
     now.outages.heard(CONFIG)
     assert caplog.messages == []
 
@@ -79,9 +79,9 @@ def test_what_was_silent_long_ago_may_respond_to_others_now(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     now = Now()
-    now.is_told(ONE)
+    now.report(ONE)
     now.at += RECENT_SECONDS + 1
-    assert not now.is_told(TWO)
+    assert not now.report(TWO)
     assert caplog.messages == []
 
 

@@ -156,11 +156,11 @@ class LogReader:
 
     # -- from the fetcher --------------------------------------------------------------------------
 
-    def may_fetch(self) -> bool:
+    def request_fetch(self) -> bool:
         """Only while there is something to read: no long poll is left behind."""
         return bool(self._open)
 
-    def may_take(self) -> bool:
+    def request_take(self) -> bool:
         """Always: what is read is not kept."""
         return True
 

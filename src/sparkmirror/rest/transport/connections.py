@@ -83,7 +83,7 @@ class GuardedProtocol(H11Protocol):
         self._schedule()
 
     def _is_client_slow(self, now: float) -> bool:
-        if self._has_unread(now):
+        if self._watch_unsent(now):
             return True
         if self._is_between_requests():
             return now - self._waits_since > self.idle_seconds
@@ -99,7 +99,7 @@ class GuardedProtocol(H11Protocol):
             self.cycle is None or self.cycle.response_complete
         )
 
-    def _has_unread(self, now: float) -> bool:
+    def _watch_unsent(self, now: float) -> bool:
         """Whether the client has not taken a byte of its response for too long."""
         size, since = self._unsent
         left = self.transport.get_write_buffer_size()

@@ -4,7 +4,7 @@ Runs on: executor, inside a Spark task; knows nothing of Spark.
 
     source brokers -> Fetcher -> on_records: plan() -> Producer -> target brokers
                          ^                                 | on_stored: position, numbers
-                         +---- may_fetch: bytes bounded <--+
+                         +-- request_fetch: bounded bytes <-+
 
 Everything that can stop a partition without stopping the others is in `problems`; what ends the
 task is raised out of `run`.
@@ -13,19 +13,15 @@ task is raised out of `run`.
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Iterable
 from time import sleep
 
 from sparkmirror.batches.forward import OutgoingBatch, Reason, plan
 from sparkmirror.errors import BatchError, BrokerError, KafkaError, LeaseError, MirrorError
 from sparkmirror.mirror.positions.provenance import Provenance
+from sparkmirror.spark.copy.assigned_partitions import AssignedPartitions, PartitionAssigner
+from sparkmirror.spark.copy.copy_metrics import CopyMetrics
 from sparkmirror.spark.copy.copy_partition import (
-    CopyPartition,
     fetch_limits,
-    forward_rules,
-    records_behind,
-    take_active_topics,
 )
 from sparkmirror.spark.copy.damage import Damages, check_progress
 from sparkmirror.spark.copy.delivery import DeliveryTimeout
@@ -38,7 +34,7 @@ from sparkmirror.spark.copy.session_marks import SessionMarks
 from sparkmirror.spark.offsets.offset_committer import OffsetCommitter
 from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
 from sparkmirror.spark.offsets.positions import Positions
-from sparkmirror.spark.task_config import AssignedPartition, CopyTaskConfig
+from sparkmirror.spark.task_config import CopyTaskConfig
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.ahead_reader import MOST_BYTES
@@ -78,9 +74,9 @@ class CopyLoop:
         self._target = NetworkClient(loop, connector.producer.client, pool)
         timeout = connector.consumer.request_timeout_ms / 1000
         self._fetcher = Fetcher(self._source, fetch_limits(connector.consumer), self, timeout)
-        self.slow: Counter[Reason] = Counter()
-        self._by_source: dict[TopicPartition, CopyPartition] = {}
-        self._by_target: dict[TopicPartition, CopyPartition] = {}
+        self._partitions = partitions = AssignedPartitions()
+        self.problems = PartitionProblems(loop.clock)
+        self.metrics = CopyMetrics(partitions, self.problems, self._fetcher)
         self._producer = KafkaProducer(
             self._target,
             self,
@@ -88,7 +84,7 @@ class CopyLoop:
             request_timeout_ms=connector.producer.request_timeout_ms,
             max_in_flight=connector.producer.max_in_flight,
             connections=TARGET_CONNECTIONS,
-            join=Joiner(self._by_target, loop.clock, self.slow),
+            join=Joiner(partitions.by_target, loop.clock, self.metrics.slow),
         )
         self._positions = Positions(
             connector.name,
@@ -97,7 +93,6 @@ class CopyLoop:
             settings.offsets_partitions,
             self._provenance,
         )
-        self.problems = PartitionProblems(loop.clock)
         writer = None
         if not connector.producer.client.is_same_cluster(worker.producer.client):
             writer = PositionsWriter(loop, pool, worker.producer, self.problems)
@@ -116,15 +111,23 @@ class CopyLoop:
             connector, self._positions, self._translations, self._committer.commit
         )
         self._marks = SessionMarks(self._target, self._fetcher, self._translations)
-        self._leaving: set[TopicPartition] = set()
-        # Those that are to come back once they have left, and all that ever left.
-        self._returning: dict[TopicPartition, AssignedPartition] = {}
-        self._left: set[TopicPartition] = set()
+        self._assigner = PartitionAssigner(
+            connector,
+            partitions,
+            self._fetcher,
+            self._producer,
+            self._target.metadata,
+            positions=self._positions,
+            committer=self._committer,
+            translations=self._translations,
+            log_changes=self._log_changes,
+            marks=self._marks,
+            problems=self.problems,
+        )
+        self.assign, self.revoke = self._assigner.assign, self._assigner.revoke
         self._stopping = False
         self._fetch_held = False
         self._holding = False
-        self.records = 0
-        self.bytes = 0
         self._delivery = DeliveryTimeout(loop, connector.producer.delivery_timeout_ms)
         self._refusals = Refusals(connector.errors_tolerance)
         self._damages = Damages(loop, connector, self._fetcher, self.problems)
@@ -132,35 +135,6 @@ class CopyLoop:
         self.assign(settings.assigned)
 
     # -- orders ------------------------------------------------------------------------------------
-
-    def assign(self, assigned: Iterable[AssignedPartition]) -> None:
-        """Copy these too; the others do not notice."""
-        for row in assigned:
-            if row.source in self._leaving:
-                self._returning[row.source] = row
-            if row.source in self._by_source:
-                continue
-            if row.source in self._left and row.next_offset is None:
-                self._log_changes.begin_anew(row.source)
-            rules = forward_rules(self._config)
-            partition = CopyPartition(row.source, row.target, rules)
-            self._by_source[row.source] = self._by_target[row.target] = partition
-            if row.next_offset:
-                partition.copied_to = partition.told_to = row.next_offset
-            self._target.metadata.track([row.target.topic])
-            topic_id, epochs, partition.target_offset = row.provenance
-            partition.fetched = self._fetcher.add(row.source, row.next_offset, epochs, topic_id)
-            if row.next_offset is not None:
-                self._marks.begin(partition, row.next_offset)
-
-    def revoke(self, partitions: Iterable[TopicPartition]) -> None:
-        """Stop copying these; what is under way is finished and committed first."""
-        going = set(partitions)
-        for tp in going:
-            self._returning.pop(tp, None)
-        going &= self._by_source.keys()
-        self._fetcher.remove(*going)
-        self._leaving |= going
 
     def stop(self) -> None:
         """Fetch nothing more; `run` ends when everything is stored and committed."""
@@ -196,11 +170,11 @@ class CopyLoop:
         if self._producer.accumulator.sent_bytes >= BUSY_BYTES:
             sleep(REST_SECONDS)
         self._loop.run_once(1.0)
-        if self._fetch_held and self.may_take():  # what was read ahead may hold all buffers
+        if self._fetch_held and self.request_take():  # what was read ahead may hold all buffers
             self._fetch_held = False
             self._fetcher.send_ready()
-        if self._leaving:
-            self._drop_left()
+        if self._partitions.leaving:
+            self._assigner.finish_revoked()
 
     def close(self) -> None:
         """Close all connections."""
@@ -225,52 +199,37 @@ class CopyLoop:
         """Records that were left out, because errors.tolerance=all."""
         return self._refusals.skipped_records + self._damages.skipped_records
 
-    @property
-    def partitions(self) -> int:
-        """How many are being copied."""
-        return len(self._by_source)
-
-    def behind(self) -> int | None:
-        """Records still to copy; None while the end of a partition's log is not known.
-
-        It was known once, but grows unseen while nothing of the partition is fetched: a partition
-        that waits must not look as if it had caught up.
-        """
-        waiting = self.problems.keys() | self._fetcher.troubled
-        if not waiting.isdisjoint(self._by_source):
-            return None
-        return records_behind(self._by_source.values(), self._leaving)
-
-    def take_active_topics(self) -> list[str]:
-        """Target topics that got records since the last call."""
-        return take_active_topics(self._by_target.values())
-
     # -- from the fetcher --------------------------------------------------------------------------
 
-    def may_fetch(self) -> bool:
+    def request_fetch(self) -> bool:
         """False while enough bytes wait for the target, or all receive buffers are in use."""
-        return self.may_take() and self._may(self._pool.used_bytes < BUFFER_BYTES)
+        return self.request_take() and self._grant(self._pool.used_bytes < BUFFER_BYTES)
 
-    def may_take(self) -> bool:
+    def request_take(self) -> bool:
         """False while enough bytes wait for the target."""
         excused = min(self._producer.accumulator.blocked_bytes, BLOCKED_BYTES)
         waiting = self._producer.accumulator.waiting_bytes - excused
         most = max(WAITING_BYTES, self._producer.wanted_bytes)
-        return self._may(waiting < most and not self._holding)
+        return self._grant(waiting < most and not self._holding)
 
-    def _may(self, allowed: bool) -> bool:
+    def _grant(self, allowed: bool) -> bool:
+        """Remember what was not granted: the next turn that can grants it."""
         self._fetch_held = self._fetch_held or not allowed
         return allowed
 
     def on_records(self, records: Records) -> Taken:
         """Prepare the batches of one partition and queue them."""
-        partition = self._by_source[records.tp]
+        partition = self._partitions.by_source[records.tp]
         try:
             if partition.damaged:
-                planned = self._damages.plan(partition, records, self.slow)
+                planned = self._damages.plan(partition, records, self.metrics.slow)
             else:
                 planned = plan(
-                    records.view, records.next_offset, records.aborted, partition.rules, self.slow
+                    records.view,
+                    records.next_offset,
+                    records.aborted,
+                    partition.rules,
+                    self.metrics.slow,
                 )
                 check_progress(planned, records)
         except BatchError as error:
@@ -286,18 +245,18 @@ class CopyLoop:
 
     def on_out_of_range(self, tp: TopicPartition, position: int | None, found: Range) -> int:
         """Decide where to go on."""
-        partition = self._by_source[tp]
+        partition = self._partitions.by_source[tp]
         chosen = self._log_changes.choose(partition, position, found)
         self._marks.begin(partition, chosen)
         return chosen
 
     def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:
         """The source lost records that were read."""
-        self._log_changes.truncate(self._by_source[tp], position, next_offset)
+        self._log_changes.truncate(self._partitions.by_source[tp], position, next_offset)
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:
         """The source topic is another one under the same name."""
-        self._log_changes.recreate(self._by_source[tp])
+        self._log_changes.recreate(self._partitions.by_source[tp])
 
     def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
         """A partition that cannot be fetched now."""
@@ -307,9 +266,8 @@ class CopyLoop:
 
     def on_stored(self, tp: TopicPartition, batch: ProducerBatch[OutgoingBatch]) -> None:
         """The target has it."""
-        stored, partition = batch.payload, self._by_target[tp]
-        self.records += stored.count
-        self.bytes += stored.size
+        stored, partition = batch.payload, self._partitions.by_target[tp]
+        self.metrics.count(stored)
         if partition.settle(stored):
             partition.copied_to = stored.last_offset + 1
             if batch.offset >= 0:
@@ -324,12 +282,12 @@ class CopyLoop:
     ) -> Replacement:
         """Too large: split, and remember. Bad records: skip or fail, as errors.tolerance says."""
         if error.code in TOO_LARGE and batch.payload.count > 1:
-            self.slow[Reason.TOO_LARGE] += 1
-        return self._refusals.replace(self._by_target[tp], batch, error)
+            self.metrics.slow[Reason.TOO_LARGE] += 1
+        return self._refusals.replace(self._partitions.by_target[tp], batch, error)
 
     def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """A target partition waits, or goes on."""
-        partition = self._by_target.get(tp)  # none: positions are stored there
+        partition = self._partitions.by_target.get(tp)  # none: positions are stored there
         if partition is not None:
             self._delivery.note(tp, error)
         source = tp if partition is None else partition.source
@@ -347,47 +305,12 @@ class CopyLoop:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def say_problems(self) -> None:
+    def log_problems(self) -> None:
         """Log what does not pass by itself; called about once a second."""
         self._fetcher.note_silence()
         self._producer.note_silence()
         self.problems.note_source(self._fetcher.troubled, self._source.last_error)
-        self.problems.say()
+        self.problems.log_lasting()
 
     def _provenance(self, tp: TopicPartition, last_offset: int) -> Provenance:
-        return self._by_source[tp].provenance(last_offset)
-
-    def _drop_left(self) -> None:
-        arrived = {
-            tp: partition
-            for tp in self._leaving
-            if not self._producer.accumulator.pending((partition := self._by_source[tp]).target)
-        }
-        gone = {tp for tp in arrived if self._positions.is_committed_of(tp)}
-        if len(gone) < len(arrived):
-            self._committer.commit()
-        self._leaving -= gone
-        self._left |= gone
-        for tp in gone:
-            del self._by_source[tp], self._by_target[arrived[tp].target]
-            self.problems.pop(tp, None)
-            self._positions.forget(tp)
-            self._translations.forget(tp)
-        self._producer.remove(*(arrived[tp].target for tp in gone))
-        for tp in gone:
-            self._return(tp, arrived[tp])
-
-    def _return(self, tp: TopicPartition, partition: CopyPartition) -> None:
-        """Assigned again before it had left: go on behind what was finished in between.
-
-        The worker may have found no position, because none was stored before. If it found none
-        because the topic is another one, the fetcher sees that by the topic's id.
-        """
-        row, copied_to = self._returning.pop(tp, None), partition.copied_to
-        if row is None:
-            return
-        if copied_to is not None and copied_to >= (row.next_offset or 0):
-            row = row._replace(
-                next_offset=copied_to, provenance=partition.provenance(copied_to - 1)
-            )
-        self.assign([row])
+        return self._partitions.by_source[tp].provenance(last_offset)

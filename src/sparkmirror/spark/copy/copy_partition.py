@@ -5,7 +5,7 @@ Runs on: executor. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -177,36 +177,9 @@ def choose_offset(tp: TopicPartition, position: int | None, log: Range, reset: s
 
 
 def _reset(log: Range, reset: str) -> int:
-    """Where auto.offset.reset begins; by_duration at the end if all records are older."""
+    """Where auto.offset.reset begins; by_duration (KIP-1106) at the end if all are older."""
     if reset == "latest":
         return log.end
     if reset.startswith(BY_DURATION):
         return log.end if log.timed is None else min(max(log.timed, log.start), log.end)
     return log.start
-
-
-def take_active_topics(partitions: Iterable[CopyPartition]) -> list[str]:
-    """Target topics that got records since the last call."""
-    active = set()
-    for partition in partitions:
-        if partition.copied_to not in (None, partition.told_to):
-            partition.told_to = partition.copied_to
-            active.add(partition.target.topic)
-    return sorted(active)
-
-
-def records_behind(
-    partitions: Iterable[CopyPartition], leaving: Container[TopicPartition]
-) -> int | None:
-    """Records still to copy; None while the end of a log is not known.
-
-    Of partitions that are leaving nothing more is fetched.
-    """
-    total = 0
-    for partition in partitions:
-        total += partition.pending_records
-        if partition.source not in leaving and partition.fetched is not None:
-            if (unread := partition.fetched.unread_records) is None:
-                return None
-            total += unread
-    return total

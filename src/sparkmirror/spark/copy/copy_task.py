@@ -159,7 +159,7 @@ class CopyTask:
         self._copy.hold(may_store=not self._lease.is_over)
 
     def _report(self) -> None:
-        self._copy.say_problems()
+        self._copy.log_problems()
         self._link.send(self._lease.question())
         self._link.send(self._numbers())
         self._loop.call_later(NUMBERS_SECONDS, self._report)
@@ -170,17 +170,17 @@ class CopyTask:
         return {
             "type": "numbers",
             "pid": os.getpid(),
-            "partitions": copy.partitions,
-            "records": copy.records,
-            "bytes": copy.bytes,
-            "behind": copy.behind(),
+            "partitions": copy.metrics.partitions,
+            "records": copy.metrics.records,
+            "bytes": copy.metrics.bytes,
+            "behind": copy.metrics.behind(),
             "lost_records": copy.lost_records,
             "skipped_records": copy.skipped_records,
-            "slow": {reason.value: count for reason, count in copy.slow.items()},
+            "slow": {reason.value: count for reason, count in copy.metrics.slow.items()},
             "waiting": len(copy.problems),
             "problems": {str(tp): problem.text for tp, problem in problems},
             "missing_topics": copy.missing.take(),
-            "active_topics": copy.take_active_topics(),
+            "active_topics": copy.metrics.take_active_topics(),
             "cpu_seconds": time.process_time(),
             "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }

@@ -49,7 +49,7 @@ class Joiner:
         """One batch for so many of the first that wait; None: they go as they are."""
         partition = self._partitions.get(tp)
         # Records of a log that is gone are counted apart: they must not share a batch with others.
-        if partition is None or partition.outdated_records or not self._has_time():
+        if partition is None or partition.outdated_records or not self._take_time():
             return None
         batches = _current_batches(waiting)
         count = count_joinable(batches, partition.rules) if batches else 1
@@ -82,7 +82,7 @@ class Joiner:
         count = sum(batch.last_offset <= joined.last_offset for batch in batches)
         return count, ProducerBatch(joined.view, joined.count, None, joined, completion)
 
-    def _has_time(self) -> bool:
+    def _take_time(self) -> bool:
         now = self._clock()
         earned = (now - self._counted_at) * SHARE
         self._seconds = min(self._seconds + earned, MOST_SECONDS)

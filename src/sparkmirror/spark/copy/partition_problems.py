@@ -112,7 +112,7 @@ class PartitionProblems(dict[TopicPartition, Problem]):
         for tp in over:
             del self[tp]
 
-    def say(self) -> None:
+    def log_lasting(self) -> None:
         """Log what has lasted, once, and when it is over; of many that wait, a few."""
         if not self and not self._said:
             return

@@ -20,7 +20,7 @@ from sparkmirror.wire.produce.record_accumulator import ProducerBatch, Replaceme
 log = logging.getLogger(__name__)
 
 TopicRecord = tuple[bytes, bytes]
-OnDone = Callable[[], None]
+OnWritten = Callable[[], None]
 MEANWHILE = "offsets of what is copied meanwhile are translated less well"
 
 
@@ -46,7 +46,7 @@ class InternalTopicWriter:
         """True when everything was stored or given up."""
         return self._producer.idle
 
-    def write(self, topic: str, rows: Sequence[TopicRecord], on_done: OnDone) -> None:
+    def write(self, topic: str, rows: Sequence[TopicRecord], on_done: OnWritten) -> None:
         """Write one batch; `on_done` is called when it is stored or given up."""
         now_ms = int(time.time() * 1000)
         records = [Record(at, now_ms, key, value) for at, (key, value) in enumerate(rows)]
@@ -56,13 +56,13 @@ class InternalTopicWriter:
 
     # -- from the producer -------------------------------------------------------------------------
 
-    def on_stored(self, tp: TopicPartition, batch: ProducerBatch[OnDone]) -> None:
-        """Tell whoever wrote it."""
+    def on_stored(self, tp: TopicPartition, batch: ProducerBatch[OnWritten]) -> None:
+        """Report it to the caller of `write`."""
         self._refused.discard(tp.topic)
         batch.payload()
 
     def on_rejected(
-        self, tp: TopicPartition, batch: ProducerBatch[OnDone], error: BrokerError
+        self, tp: TopicPartition, batch: ProducerBatch[OnWritten], error: BrokerError
     ) -> Replacement:
         """Given up; logged once until the topic takes something again."""
         self._say(tp.topic, error)

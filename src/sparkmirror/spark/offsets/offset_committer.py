@@ -70,7 +70,7 @@ class OffsetCommitter:
             )
         self.commit()
         left = min(self._timeout, max(1.0, deadline - self._loop.clock()))
-        if not self._loop.run_until(self._is_stored, left):
+        if not self._loop.run_until(self._store_rest, left):
             log.warning("stopping before the positions were stored: the next start copies again")
         # Where positions were waited for to the end, syncs were under way as long.
         left = min(SYNCS_SECONDS, max(0.1, deadline - self._loop.clock()))
@@ -124,7 +124,7 @@ class OffsetCommitter:
             self._send()
             self._loop.call_later(DECIDED_SECONDS, self._send_decided)
 
-    def _is_stored(self) -> bool:
+    def _store_rest(self) -> bool:
         """Also behind a commit that was under way, which had older positions."""
         if not self._positions.is_committed:
             self._send()

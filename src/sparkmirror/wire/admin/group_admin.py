@@ -37,8 +37,8 @@ FETCH_MANY = 8
 TELL_TYPE = 5
 # A broker takes the requests of a connection one by one, and a commit waits for its log: measured,
 # 2,000 groups take 7.6 s over one connection. Below this many groups, another is not worth opening.
-GROUPS_PER_LANE = 50
-MOST_LANES = 4
+GROUPS_PER_CONNECTION = 50
+MOST_CONNECTIONS = 4
 
 
 class ListedGroup(NamedTuple):
@@ -110,35 +110,35 @@ class GroupAdmin(BrokerRoutedAdmin):
         """
         if not wanted:
             return {}
-        # All at once: each lane would ask group by group.
+        # All at once: each connection would ask group by group.
         unknown = [group for group in wanted if group not in self._owners]
         self._find_owners(unknown, self._find_coordinators)
         outcomes: dict[str, _Outcomes] = {}
         left = iter(wanted.items())
 
-        def work(lane: GroupAdmin) -> None:
-            # `next` of a dict's iterator is atomic: no two lanes get the same group.
+        def work(connection: GroupAdmin) -> None:
+            # `next` of a dict's iterator is atomic: no two connections get the same group.
             while not is_stopping() and (one := next(left, None)) is not None:
                 group, offsets = one
-                outcomes[group] = lane.alter_offsets(group, offsets)
+                outcomes[group] = connection.alter_offsets(group, offsets)
 
-        with self._lanes(len(wanted)) as lanes, ThreadPoolExecutor(len(lanes)) as pool:
-            list(pool.map(work, lanes))
+        with self._connections(len(wanted)) as several, ThreadPoolExecutor(len(several)) as pool:
+            list(pool.map(work, several))
         return outcomes
 
     @contextmanager
-    def _lanes(self, groups: int) -> Iterator[list[GroupAdmin]]:
+    def _connections(self, groups: int) -> Iterator[list[GroupAdmin]]:
         """This connection and, for many groups, some more for the time being."""
-        lanes = [self]
+        connections = [self]
         try:
-            for _ in range(1, min(groups // GROUPS_PER_LANE, MOST_LANES)):
-                lane = GroupAdmin(self._config, self._timeout_ms)
-                lane._owners = self._owners
-                lanes.append(lane)
-            yield lanes
+            for _ in range(1, min(groups // GROUPS_PER_CONNECTION, MOST_CONNECTIONS)):
+                connection = GroupAdmin(self._config, self._timeout_ms)
+                connection._owners = self._owners
+                connections.append(connection)
+            yield connections
         finally:
-            for lane in lanes[1:]:
-                lane.close()
+            for connection in connections[1:]:
+                connection.close()
 
     def alter_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, tuple[int, str]]

@@ -92,11 +92,11 @@ class PermissionProbe(GroupAdmin):
                 case Resource.TOPIC:
                     return dict(self._ask_topics(operation, names))
                 case Resource.GROUP:
-                    return {name: self._may_group(operation, name) for name in names}
+                    return {name: self._probe_group(operation, name) for name in names}
                 case Resource.TRANSACTIONAL_ID:
-                    return {name: self._may_end(name) for name in names}
+                    return {name: self._probe_end(name) for name in names}
                 case Resource.CLUSTER:
-                    return dict.fromkeys(names, self._may_cluster(operation))
+                    return dict.fromkeys(names, self._probe_cluster(operation))
         except KafkaError as error:
             return dict.fromkeys(names, error)
 
@@ -137,7 +137,7 @@ class PermissionProbe(GroupAdmin):
                     told[row.name] = set(row.authorized_operations)
         return told
 
-    def _may_cluster(self, operation: Operation) -> bool:
+    def _probe_cluster(self, operation: Operation) -> bool:
         if operation is Operation.IDEMPOTENT_WRITE:
             request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=WAIT_MS)
             return self._send("ask for a producer id", request).error_code not in DENIALS
@@ -146,7 +146,7 @@ class PermissionProbe(GroupAdmin):
             raise NotToldError(f"'{self._alias}': {NOT_TOLD}")
         return BITS[operation] in told
 
-    def _may_group(self, operation: Operation, group: str) -> bool:
+    def _probe_group(self, operation: Operation, group: str) -> bool:
         if operation is Operation.DESCRIBE:
             request = DescribeGroupsRequest(groups=[group], include_authorized_operations=False)
             rows = self._send(f"describe group '{group}'", request).groups
@@ -157,7 +157,7 @@ class PermissionProbe(GroupAdmin):
         code = self._send(f"heartbeat in group '{group}'", request).error_code
         return code not in DENIALS
 
-    def _may_end(self, transactional_id: str) -> bool:
+    def _probe_end(self, transactional_id: str) -> bool:
         request = EndTxnRequest(
             transactional_id=transactional_id,
             producer_id=-1,

@@ -163,7 +163,7 @@ class BlockingClient:
     def _connect(self, node: int | None, connection_index: int, seconds: float) -> Connection:
         found: list[Connection] = []
 
-        def is_connected() -> bool:
+        def find() -> bool:
             cluster = self.cluster
             ready = (
                 cluster.any_connection()
@@ -174,7 +174,7 @@ class BlockingClient:
                 found.append(ready)
             return ready is not None
 
-        if not self.wait(is_connected, seconds):
+        if not self.wait(find, seconds):
             name = "any broker" if node is None else f"broker {node}"
             raise self.too_late(f"connect to {name} of '{self._alias}'", seconds)
         return found[0]

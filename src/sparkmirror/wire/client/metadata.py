@@ -1,8 +1,8 @@
 """Leaders, topic ids and addresses of brokers, and when to ask the cluster for them again.
 
 Runs on: executor and worker, on the event loop's thread. Asked about when it is old
-(metadata.max.age.ms), or when somebody says that it is wrong: at once the first time, then less and
-less often (KIP-580). Whoever wants to hear of an answer is a listener.
+(metadata.max.age.ms), or when a response shows that it is wrong: at once the first time, then less
+and less often (KIP-580). Listeners hear of each response.
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ class Metadata:
         self._refresh_soon()
 
     def mark_missed(self, topic: str) -> None:
-        """Somebody needs a partition that metadata lacks: look again, less and less often."""
+        """A partition is needed that metadata lacks: look again, less and less often."""
         self._missed = True
         self._topics.doubt([topic])
         self._refresh_soon()
 
     def learn_address(self, node: int, host: str, port: int) -> None:
-        """Somebody else than metadata told where `node` is."""
+        """Another response, about a coordinator, names the address of `node`."""
         self.addresses[node] = (host, port)
 
     # -- from the network client -----------------------------------------------------------------

@@ -242,7 +242,7 @@ class NetworkClient:
         now = self.loop.clock()
         refused = isinstance(error, AuthenticationError)
         is_new = link.failures == 0 or (refused and now >= self._log_again_at)
-        if self._is_trial or OUTAGES.is_told(
+        if self._is_trial or OUTAGES.report(
             self.config, error, address, self.metadata.addresses.values()
         ):
             return

@@ -169,7 +169,7 @@ class _Trial:
         """Return when there is an answer, or no news; raise why there will be none."""
         seconds = LOGIN_SECONDS if self._cluster.security.is_sasl else REACH_SECONDS
         seconds = max(seconds, connect_seconds(self._cluster.config))
-        self._loop.run_until(self._is_decided, seconds)
+        self._loop.run_until(self._step, seconds)
         error = self._cluster.last_error
         if error is None and self._unanswered:
             error = self._unanswered[-1]
@@ -180,7 +180,7 @@ class _Trial:
         self._cluster.close()
         self._loop.close()
 
-    def _is_decided(self) -> bool:
+    def _step(self) -> bool:
         connection = self._cluster.any_connection()
         if connection is not None and connection is not self._asked:
             self._asked = connection

@@ -1,4 +1,4 @@
-"""Topic ids, and when to believe that a topic is another one under the same name.
+"""Topic ids (KIP-516), and when to believe that a topic is another one under the same name.
 
 Runs on: executor and worker, on the event loop's thread. Brokers learn of a recreation one after
 the other, so metadata may alternate between the old and the new topic for a while, in either
@@ -44,13 +44,13 @@ class TopicIds(dict[str, bytes]):
 
     def _learn(self, topic: str, topic_id: bytes, now: float) -> bool:
         is_known = self.get(topic, topic_id) == topic_id
-        if not is_known and not self._is_confirmed(topic, topic_id, now):
+        if not is_known and not self._confirm(topic, topic_id, now):
             return False
         self[topic] = topic_id
         self._doubts.pop(topic, None)
         return True
 
-    def _is_confirmed(self, topic: str, topic_id: bytes, now: float) -> bool:
+    def _confirm(self, topic: str, topic_id: bytes, now: float) -> bool:
         doubt = self._doubts.get(topic)
         if doubt is None or doubt.topic_id != topic_id:
             doubt = self._doubts[topic] = Doubt(topic_id, now)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.ahead_broker import AheadBroker
-from sparkmirror.wire.fetch.fetch_session import Ahead, Consumer, FetchPartition, Records
+from sparkmirror.wire.fetch.fetch_session import Ahead, FetchListener, FetchPartition, Records
 from sparkmirror.wire.fetch.read_ahead import (
     HEAD_BYTES,
     AheadRequest,
@@ -69,7 +69,7 @@ class AheadReader:
         self,
         cluster: NetworkClient,
         limits: fetch.Limits,
-        consumer: Consumer,
+        consumer: FetchListener,
         timeout: float,
         *,
         on_end: Callable[[FetchPartition], None],
@@ -202,7 +202,7 @@ class AheadReader:
         if fits and held + ask.expected_bytes <= window:
             return True
         # Others fill the memory: one request at a time, so that the next one is thought of.
-        return not held and self._consumer.may_fetch()
+        return not held and self._consumer.request_fetch()
 
     def _fill(self, broker: AheadBroker, ahead: Ahead) -> None:
         """What is missing is always asked for: it lets go of what is kept."""
@@ -333,7 +333,7 @@ class AheadReader:
         """Hand on what is next, as long as it has come and the consumer wants it."""
         reads = ahead.reads
         while not ahead.is_over and reads.is_ready and not self._is_stopped():
-            if not self._consumer.may_take():
+            if not self._consumer.request_take():
                 return
             response, first = reads.take(), reads.next_offset
             try:

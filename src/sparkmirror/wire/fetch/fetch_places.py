@@ -15,7 +15,7 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.ahead_reader import AheadReader
 from sparkmirror.wire.fetch.fetch_session import (
-    Consumer,
+    FetchListener,
     FetchPartition,
     FetchSession,
     backoff,
@@ -36,7 +36,7 @@ class FetchPlaces(ABC):
     """All partitions of a fetcher, each in its place."""
 
     def __init__(
-        self, cluster: NetworkClient, limits: fetch.Limits, consumer: Consumer, timeout: float
+        self, cluster: NetworkClient, limits: fetch.Limits, consumer: FetchListener, timeout: float
     ) -> None:
         self._cluster = cluster
         self._consumer = consumer
@@ -119,17 +119,18 @@ class FetchPlaces(ABC):
                     if denied := denial(self._cluster, partition.tp):
                         self._consumer.on_partition_error(partition.tp, denied)
             return
-        if not self._same_topic(partition):
+        if not self._check_topic_id(partition):
             return
         partition.leader_epoch = leader.epoch
         if self._cluster.loop.clock() < partition.not_before:
             return
-        if self._finder.must_ask(partition, leader):
+        if self._finder.ask_if_needed(partition, leader):
             self._leave(partition)
             return
         self._join(partition, serving_node(self._cluster, partition, leader.node))
 
-    def _same_topic(self, partition: FetchPartition) -> bool:
+    def _check_topic_id(self, partition: FetchPartition) -> bool:
+        """Whether the topic is the one that was read (KIP-516); if not, its position is reset."""
         topic_id = self._cluster.metadata.topic_ids.get(partition.tp.topic)
         returns = self._cluster.metadata.deleted_topics.returns[partition.tp.topic]
         is_same = partition.is_of_topic(topic_id, returns)
@@ -189,7 +190,11 @@ class FetchPlaces(ABC):
     def _on_diverging(
         self, session: FetchSession, partition: FetchPartition, epoch: int, end_offset: int
     ) -> None:
-        """The log does not have what was read: go back to where it does."""
+        """The log does not have what was read: go back to where it does.
+
+        Brokers of 2.7 and later compare the epoch of the last batch read with each fetch (KIP-595);
+        every new leader is asked besides (KIP-320), which older ones need.
+        """
         if partition.preferred is not None:
             partition.preferred = None  # the follower may lag behind: ask the leader
             self._retry(partition, 0.0)

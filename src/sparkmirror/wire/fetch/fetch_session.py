@@ -24,7 +24,7 @@ from sparkmirror.wire.protocol import fetch_messages as fetch
 
 # The answers of all brokers may come at once: together they shall not be larger than this.
 ANSWERS_BYTES = 64 << 20
-# The epochs of a session begin at 1, and again after this one.
+# The epochs of a session begin at 1, and again after this one: 0 opens a session (KIP-227).
 LAST_EPOCH = 0x7FFFFFFF
 
 
@@ -52,13 +52,13 @@ class Taken(NamedTuple):
     leader_epoch: int = -1
 
 
-class Consumer(Protocol):
+class FetchListener(Protocol):
     """What the fetcher tells; every method runs on the loop's thread."""
 
-    def may_fetch(self) -> bool:
+    def request_fetch(self) -> bool:
         """False while too many bytes wait: no request leaves until `send_ready` is called."""
 
-    def may_take(self) -> bool:
+    def request_take(self) -> bool:
         """False while too many bytes wait: what came ahead is kept until `send_ready`."""
 
     def on_records(self, records: Records) -> Taken:
@@ -227,7 +227,7 @@ class FetchSession:
         self.names = None  # the next session may be of the other kind
 
     def choose_version(self, ids: Mapping[str, bytes], newest: int) -> None:
-        """Ids if the broker and all topics have them; a session is of one kind to its end."""
+        """Ids if the broker and all topics have them (KIP-516); a session keeps to one kind."""
         if self.epoch != fetch.NEW_SESSION:
             can_name = self.version < fetch.BY_ID or all(tp.topic in ids for tp in self.changed)
             # The broker may have come back with an older release.
@@ -273,7 +273,8 @@ class FetchSession:
             self.answered.pop(tp, None)
         if sent.epoch == fetch.NEW_SESSION:
             self.session_id = session_id
-            # Session id 0: the broker keeps none for us, so every request names all partitions.
+            # Session id 0: the broker keeps none for us, because its cache is full of others
+            # (KIP-227: max.incremental.fetch.session.cache.slots): each request names everything.
             self.epoch = 1 if session_id else fetch.NEW_SESSION
 
     def take_to_forget(self) -> list[TopicPartition]:
@@ -296,7 +297,11 @@ class FetchSession:
 
 
 def serving_node(cluster: NetworkClient, partition: FetchPartition, leader: int) -> int:
-    """The follower that the leader named, while it can be reached; otherwise the leader."""
+    """The follower that the leader named, while it can be reached; otherwise the leader.
+
+    KIP-392: only leaders know which replicas are in sync and in whose rack, so they are asked again
+    after metadata.max.age.ms, as Java's consumer does.
+    """
     preferred = partition.preferred
     if preferred is None:
         return leader

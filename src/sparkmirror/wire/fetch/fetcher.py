@@ -1,5 +1,9 @@
 """Fetches the batches of many partitions: one long-polling session per broker.
 
+A session is incremental (KIP-227): the broker remembers what is wanted, so that a request names
+only what has changed, and an idle one nothing, of however many partitions. With topic ids (KIP-516)
+a topic that was deleted and created again cannot be taken for the old one.
+
 Runs on: executor and worker, on the event loop's thread. For every broker that leads (or, with
 client.rack, follows) a wanted partition there is a session with one request on its way; over a long
 line with several, while records keep coming (`poll_pace`), and backlogs are read ahead
@@ -15,8 +19,8 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.fetch_places import FetchPlaces
 from sparkmirror.wire.fetch.fetch_session import (
-    Consumer,
     FetchInFlight,
+    FetchListener,
     FetchPartition,
     FetchSession,
     Records,
@@ -35,7 +39,7 @@ from sparkmirror.wire.protocol.error_codes import (
     INVALID_FETCH_SESSION_EPOCH,
 )
 
-__all__ = ["Consumer", "Fetcher", "Records", "Taken"]
+__all__ = ["FetchListener", "Fetcher", "Records", "Taken"]
 
 # A broker answers as soon as it has one record. Of a trickle that would be one record per request:
 # after a small answer the next request waits until so long after the last one. Measured with 1,000
@@ -53,7 +57,7 @@ class Fetcher(FetchPlaces):
     """Keeps fetches under way for all partitions added to it."""
 
     def __init__(
-        self, cluster: NetworkClient, limits: fetch.Limits, consumer: Consumer, timeout: float
+        self, cluster: NetworkClient, limits: fetch.Limits, consumer: FetchListener, timeout: float
     ) -> None:
         super().__init__(cluster, limits, consumer, timeout)
         self._limits = limits
@@ -93,11 +97,16 @@ class Fetcher(FetchPlaces):
     # -- requests and answers --------------------------------------------------------------------
 
     def _send_next(self, session: FetchSession) -> None:
-        if session.is_paced or not session.wanted or self.stopped or not self._consumer.may_fetch():
+        if (
+            session.is_paced
+            or not session.wanted
+            or self.stopped
+            or not self._consumer.request_fetch()
+        ):
             return
         if session.in_flight and not self._may_overtake(session):
             return
-        if session.not_before and self._is_too_soon(session):
+        if session.not_before and self._delay_small_fetch(session):
             return
         connection = self._cluster.connection(session.node)
         if connection is not None:
@@ -111,7 +120,7 @@ class Fetcher(FetchPlaces):
         now = self._cluster.loop.clock()
         return session.in_flight < session.pace.polls(connection.fastest_seconds, now)
 
-    def _is_too_soon(self, session: FetchSession) -> bool:
+    def _delay_small_fetch(self, session: FetchSession) -> bool:
         """A trickle of records is fetched a few at a time; asks again when it is time."""
         wait = session.not_before - self._cluster.loop.clock()
         session.not_before = 0.0

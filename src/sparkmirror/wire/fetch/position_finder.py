@@ -14,7 +14,7 @@ from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.leaders import Leader
 from sparkmirror.wire.client.network_client import NetworkClient
-from sparkmirror.wire.fetch.fetch_session import Consumer, FetchPartition
+from sparkmirror.wire.fetch.fetch_session import FetchListener, FetchPartition
 from sparkmirror.wire.fetch.leader_epochs import (
     UNKNOWN_END,
     EpochEnd,
@@ -36,7 +36,7 @@ class PositionFinder:
         self,
         cluster: NetworkClient,
         limits: Limits,
-        consumer: Consumer,
+        consumer: FetchListener,
         on_found: OnFound,
         on_not_found: OnNotFound,
     ) -> None:
@@ -52,7 +52,7 @@ class PositionFinder:
         # Positions that turned out to be outside the log, until the log's range is known.
         self._lost: dict[TopicPartition, int] = {}
 
-    def must_ask(self, partition: FetchPartition, leader: Leader) -> bool:
+    def ask_if_needed(self, partition: FetchPartition, leader: Leader) -> bool:
         """Whether the position has to be found first; then it is being asked for."""
         if partition.next_offset is None:
             self._begin(partition, None)

@@ -71,7 +71,7 @@ class Outages:
             seconds = self._clock() - silence.told_since
             log.warning("%s responds again, after %.0f s", named(config), seconds)
 
-    def is_told(
+    def report(
         self,
         config: ClientConfig,
         error: KafkaError,

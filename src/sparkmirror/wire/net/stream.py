@@ -90,7 +90,7 @@ class PlainStream:
         try:
             places = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
             # A name may stand for several addresses (localhost: ::1 and 127.0.0.1), not all of
-            # them served: each attempt takes the next one.
+            # them served: each attempt takes the next one (KIP-302).
             family, kind, proto, _, place = places[attempt % len(places)]
             self._socket = socket.socket(family, kind, proto)
         except OSError as error:

@@ -217,8 +217,8 @@ class BrokerQueues:
     def denial(self, partition: ProducePartition, error: DeniedError) -> BrokerError:
         """That there is no producer id for us, from brokers that are content with less.
 
-        Those of 2.8 and later give one to whoever may write any topic, so that this one may not be
-        written either.
+        Those of 2.8 and later give one to whoever may write any topic (KIP-679), so that this topic
+        may not be written either.
         """
         is_content = self._cluster.newest(PRODUCE) >= CONTENT_VERSION
         return self.error(partition, TOPIC_AUTHORIZATION_FAILED) if is_content else error

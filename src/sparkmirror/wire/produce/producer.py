@@ -6,7 +6,7 @@ Runs on: executor, on the event loop's thread.
 
 Invariant A: the batches of a partition are acknowledged in the order in which they were appended.
 Invariant B: a batch keeps its sequence number when it is sent again, so the broker drops
-duplicates.
+duplicates (KIP-98).
 Invariant C: while a partition recovers from an error nothing new of it is sent until every request
 that carries its batches was answered; then the unanswered and refused ones go again, oldest first.
 Invariant D: a broker that knows nothing of a producer takes any number as its first. So a batch

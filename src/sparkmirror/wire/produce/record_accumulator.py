@@ -1,4 +1,4 @@
-"""The batches that wait or are under way, and who is told what became of them.
+"""The batches that wait or are under way, and what owners learn of them.
 
 Runs on: executor, on the event loop's thread.
 """
@@ -20,7 +20,7 @@ P = TypeVar("P")
 
 
 class Completion(Protocol[P]):
-    """Whoever wants to know what became of its batches; called on the loop's thread.
+    """Learns what became of its batches; called on the loop's thread.
 
     Each batch names its own: one producer carries records and positions for different owners.
     """
@@ -35,7 +35,7 @@ class Completion(Protocol[P]):
 
 
 class ProducerBatch(Generic[P]):
-    """One batch on its way: its bytes, the buffer they lie in, and who is told of its end.
+    """One batch on its way: its bytes, the buffer they lie in, and what learns of its end.
 
     The bytes stay as they are while a request carries them: until it is answered or its connection
     is closed, which empties the connection's outbox. `payload` is what `completion` needs to know.

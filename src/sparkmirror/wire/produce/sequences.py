@@ -3,11 +3,11 @@
 Runs on: executor, on the event loop's thread.
 
 A broker drops a batch that it has stored before by producer id, epoch and sequence number, and
-refuses one that leaves a gap. Both hold only while it remembers the producer. It forgets one whose
-last batch is older than producer.id.expiration.ms (a day), looking every ten minutes; and the age
-is that of the batch's records (ProducerStateManager.isProducerExpired compares max timestamps). A
-mirror that copies last week's records is forgotten at the next look. From a producer that it does
-not remember, a broker takes any number as the first.
+refuses one that leaves a gap (KIP-98). Both hold only while it remembers the producer. It forgets
+one whose last batch is older than producer.id.expiration.ms (KIP-854: a day), looking every ten
+minutes; and the age is that of the batch's records (ProducerStateManager.isProducerExpired compares
+max timestamps). A mirror that copies last week's records is forgotten at the next look. From a
+producer that it does not remember, a broker takes any number as the first.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Runs on: worker, blocking, on whichever thread asks. Every write is a transactio
 that nothing of one that fails is ever read.
 
     claim   InitProducerId         whoever claimed before is fenced, its open transaction aborted
-    write   AddPartitionsToTxn, Produce, EndTxn
+    write   AddPartitionsToTxn, Produce, EndTxn                                          (KIP-98)
 
 Invariant: a write is begun only after `may_write` was true later than the last claim. So a process
 that claims although another one leads (it was frozen in between) has fenced that one by mistake,

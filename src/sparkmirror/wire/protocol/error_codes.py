@@ -92,6 +92,7 @@ ROWS = (
     ErrorCode(83, "ELIGIBLE_LEADERS_NOT_AVAILABLE", True, True),
     ErrorCode(87, "INVALID_RECORD", False, False),
     ErrorCode(88, "UNSTABLE_OFFSET_COMMIT", True, False),
+    # The quota for creating, deleting and growing topics (KIP-599).
     ErrorCode(89, "THROTTLING_QUOTA_EXCEEDED", True, False),
     ErrorCode(90, "PRODUCER_FENCED", False, False),
     ErrorCode(100, "UNKNOWN_TOPIC_ID", True, True),

@@ -20,6 +20,8 @@ from sparkmirror.wire.protocol.api_versions import METADATA, ApiVersions
 from sparkmirror.wire.protocol.error_codes import broker_error
 
 # The request that negotiates versions cannot negotiate its own: every broker speaks this one.
+# Version 0, which brokers of every release understand: which versions they speak is only known
+# afterwards (KIP-35). Later ones say what the client is called (KIP-511), which decides nothing.
 API_VERSIONS = (18, 0)
 # The first version of Metadata with topic ids.
 WITH_TOPIC_IDS = 10
@@ -150,6 +152,9 @@ def read_topic_rows(
     answer: memoryview, layout: struct.Struct
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Rows of numbers by topic, which follow the correlation id and the throttle time.
+
+    Nothing is done about the throttle time, here and elsewhere: a broker answers at once and then
+    reads nothing more of the connection until it is over (KIP-219).
 
     Raises:
         ValueError, struct.error: for `parsing` to tell.

@@ -23,7 +23,8 @@ from sparkmirror.wire.sasl.mechanism import Login, Mechanism
 
 # How often we look whether another thread has got the credentials.
 POLL_SECONDS = 0.01
-# Part of a session after which it is renewed, as Java's clients do it: not all at once.
+# Part of a session after which it is renewed, as Java's clients do it: not all at once. A broker
+# closes connections whose session has ended (KIP-368: connections.max.reauth.ms).
 EARLIEST, LATEST = 0.85, 0.95
 # Brokers refuse to begin a session when the last one has just begun.
 SHORTEST_SESSION_SECONDS = 1.0
