@@ -23,11 +23,13 @@ from bench.cases import (
     LatencyCase,
     RefreshCase,
     ScaleCase,
+    StartCase,
     WanCase,
     parse_cases,
     parse_systems,
 )
 from bench.copying import prepared_copy
+from bench.first_record import prepared_start
 from bench.latency import prepared_latency
 from bench.machine import describe_machine
 from bench.progress import say
@@ -132,7 +134,9 @@ def systems_of(case: Case, asked: list[str]) -> list[str]:
 
 
 def prepared_case(
-    stage: Stage, case: CopyCase | LatencyCase | ScaleCase | RefreshCase, systems: list[str]
+    stage: Stage,
+    case: CopyCase | LatencyCase | ScaleCase | StartCase | RefreshCase,
+    systems: list[str],
 ) -> AbstractContextManager[RunSystem]:
     """The data of a case on the source, and the function that runs a system on it."""
     if isinstance(case, CopyCase):
@@ -141,6 +145,8 @@ def prepared_case(
         return prepared_latency(stage, case, systems)
     if isinstance(case, RefreshCase):
         return prepared_refresh(stage, case)
+    if isinstance(case, StartCase):
+        return prepared_start(stage, case)
     return prepared_scale(stage, case)
 
 

@@ -101,6 +101,15 @@ class ScaleCase:
 
 
 @dataclass(frozen=True, slots=True)
+class StartCase:
+    """From the start of the process until the records of one topic are on the target."""
+
+    name: str
+    partitions: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
 class RefreshCase:
     """Many topics of one partition, and as many groups: the first full sync of both."""
 
@@ -146,7 +155,7 @@ class WanCase:
     live_delay_ms: int
 
 
-Case = CopyCase | LatencyCase | ScaleCase | RefreshCase | WanCase
+Case = CopyCase | LatencyCase | ScaleCase | StartCase | RefreshCase | WanCase
 
 _FULL_BATCHES: dict[str, str | int] = {
     "batch.size": 128 * 1024,
@@ -200,6 +209,7 @@ _SCALE_CASES = tuple(
 _LARGEST = ScaleCase(
     "scale-10000", 10_000, settle_seconds=30.0, idle_seconds=60.0, brokers=3, groups=200
 )
+_START_CASE = StartCase("start", partitions=8, rounds=5)
 _REFRESH_CASE = RefreshCase("refresh", topics=2_000)
 
 # What TCP has under way per connection if nobody has tuned it: Linux' default for senders.
@@ -224,6 +234,7 @@ _ALL: tuple[Case, ...] = (
     *_COPY_CASES,
     *_LATENCY_CASES,
     *_SCALE_CASES,
+    _START_CASE,
     _REFRESH_CASE,
     WAN_CASE,
     _LARGEST,

@@ -30,8 +30,8 @@ from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
 from bench.systems import Mirror
 from bench.workers import CopyName, Route, Worker, running_worker
 from sparkmirror.errors import MirrorError
+from sparkmirror.retry import wait_for
 from sparkmirror.types import TopicPartition
-from sparkmirror.waiting import wait_for
 
 _POLL_SECONDS = 0.05
 _SAMPLE_SECONDS = 0.5

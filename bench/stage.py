@@ -17,8 +17,8 @@ from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.java import SERVER_JVM_ARGS
 from sparkmirror.embedded.long_lines.long_line import LINE, LongLine
 from sparkmirror.embedded.ports import HOST
+from sparkmirror.retry import wait_for
 from sparkmirror.spark import machine
-from sparkmirror.waiting import wait_for
 
 DATA_PREFIX = "bench-"
 _ADMIN_SECONDS = 60.0

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from bench.end_offsets import EndOffsets
 from bench.systems import Mirror
+from sparkmirror.retry import wait_for
 from sparkmirror.types import TopicPartition
-from sparkmirror.waiting import wait_for
 
 _LONGEST_SECONDS = 600.0
 _AT_A_TIME = 500

@@ -105,6 +105,7 @@ TARGETS = (
     ),
     *(Target(name, "idle_cpu_percent", BELOW, 5.0) for name in ("scale-1000", "scale-10000")),
     Target("scale-10000", "start_s", BELOW, 60.0),
+    Target("start", "start_s", AT_MOST, 1 / 2, against=MM2_DEFAULT),
     *(Target("refresh", name, AT_MOST, 1.0, against=MM2_DEFAULT) for name in _REFRESH_FIGURES),
     *_WAN_TARGETS,
     *(

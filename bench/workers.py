@@ -31,8 +31,8 @@ from sparkmirror.embedded.java import store_properties
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.process import Child, log_tail, start_child
 from sparkmirror.errors import MirrorError
+from sparkmirror.retry import wait_for
 from sparkmirror.tools.deploy.rest_client import ConnectClient
-from sparkmirror.waiting import wait_for
 
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _START_SECONDS = 120.0

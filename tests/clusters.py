@@ -19,7 +19,7 @@ from sparkmirror.demo.reading import BEING_CREATED, EndOffsets, timestamp_of
 from sparkmirror.embedded import KAFKA_VERSION, KafkaCluster
 from sparkmirror.embedded.class_archive import class_archive_args
 from sparkmirror.embedded.java import QUICK_JVM_ARGS
-from sparkmirror.waiting import wait_for
+from sparkmirror.retry import wait_for
 
 __all__ = [
     "Record",

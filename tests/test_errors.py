@@ -20,7 +20,7 @@ from sparkmirror.errors import (
     DeniedError,
     KafkaError,
     MirrorError,
-    told,
+    describe_error,
 )
 from sparkmirror.rest.exception_mapper import BadUri, Unmatched
 from sparkmirror.wire.net.outages import SilentError
@@ -132,4 +132,4 @@ def test_retriable_is_part_of_the_class_or_of_the_code() -> None:
     ],
 )
 def test_what_happens_meanwhile_is_told(error: MirrorError, text: str) -> None:
-    assert told(error, "t-0 waits") == text
+    assert describe_error(error, "t-0 waits") == text

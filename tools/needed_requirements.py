@@ -1,6 +1,6 @@
 """The part of requirements.txt that the program needs to run, or to be built and installed.
 
-    python tools/needed_requirements.py run     what an image contains
+    python tools/needed_requirements.py run     what an image contains: the extra [aws] too
     python tools/needed_requirements.py build   what builds and installs packages
 
 Versions and hashes are those of requirements.txt, which says of every package who wants it.
@@ -21,7 +21,10 @@ def main(part: str) -> int:
     """Print the part."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     wanted = {
-        "run": project["project"]["dependencies"],
+        "run": [
+            *project["project"]["dependencies"],
+            *project["project"]["optional-dependencies"]["aws"],
+        ],
         "build": [*project["build-system"]["requires"], "pip"],
     }
     if part not in wanted:

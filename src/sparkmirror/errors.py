@@ -11,7 +11,7 @@ MirrorError                       retriable = False
  |   +- UnsupportedVersionError   no version of a request in common         retriable: upgrades
  |   +- LeaseError                this process may not write any more        not retriable
  |   +- BrokerError               an error code from a broker; retriable as the code table says
- |       +- DeniedError           a right is missing: which, for whom, and how to grant it
+ |       +- DeniedError           a permission is missing: which, for whom, and how to grant it
  +- BatchError                    record-batch bytes that cannot be read or written
  +- DataLossError                 records that can no longer be copied: partition, range, why
  +- RefusedError                  records or requests that the target will never take: ends the task
@@ -122,38 +122,35 @@ class BrokerError(KafkaError):
 
 
 class DeniedError(BrokerError):
-    """The cluster does not let us do it.
+    """The cluster denied the request.
 
-    `message` says what was tried and which right is missing for whom, `meanwhile` what happens
-    without it. Operator action: run `grant`, or do without what needs it.
+    `message` says what was tried and which permission is missing for whom, `consequence` what
+    happens without it. Operator action: run `grant`, or do without what needs it.
     """
 
-    def __init__(self, message: str, code: int, grant: str, meanwhile: str = "") -> None:
+    def __init__(self, message: str, code: int, grant: str, consequence: str = "") -> None:
         super().__init__(message, code, retriable=False)
-        self.args = (message, code, grant, meanwhile)
+        self.args = (message, code, grant, consequence)
         self.grant = grant
-        self.meanwhile = meanwhile
+        self.consequence = consequence
 
-    def during(self, meanwhile: str) -> DeniedError:
-        """The same, with what happens as long as it lasts."""
-        return DeniedError(str(self.args[0]), self.code, self.grant, meanwhile)
+    def with_consequence(self, consequence: str) -> DeniedError:
+        """The same error, with what happens as long as it lasts."""
+        return DeniedError(str(self.args[0]), self.code, self.grant, consequence)
 
     def __str__(self) -> str:
-        told = f"{self.args[0]}; {self.meanwhile}" if self.meanwhile else str(self.args[0])
-        return f"{told}; to allow it: {self.grant}"
+        text = f"{self.args[0]}; {self.consequence}" if self.consequence else str(self.args[0])
+        return f"{text}; to allow it: {self.grant}"
 
 
-def told(error: MirrorError, meanwhile: str) -> str:
-    """The error and what happens meanwhile; the command that grants a right comes last."""
-    if isinstance(error, DeniedError):
-        return str(error.during(meanwhile))
-    return f"{error}; {meanwhile}"
+def describe_error(error: MirrorError, consequence: str = "", *, if_denied: str = "") -> str:
+    """The error and its consequence; the command that grants a permission comes last.
 
-
-def told_if_denied(error: MirrorError, without: str, otherwise: str = "") -> str:
-    """The error and, of a denial, what happens `without` the right; of others, `otherwise`."""
-    meanwhile = without if isinstance(error, DeniedError) else otherwise
-    return told(error, meanwhile) if meanwhile else str(error)
+    `if_denied` replaces the consequence when a permission is missing.
+    """
+    if isinstance(error, DeniedError) and (if_denied or consequence):
+        return str(error.with_consequence(if_denied or consequence))
+    return f"{error}; {consequence}" if consequence else str(error)
 
 
 class BatchError(MirrorError):

@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkmirror.batches.varints import (
+    MAX_INT_BYTES,
     MAX_LONG_BYTES,
+    decode_unsigned,
+    encode_unsigned,
     encode_varint,
     read_varint,
     read_varints,
@@ -91,3 +94,27 @@ def test_endless_values_are_refused_among_many() -> None:
         read_varints(data, np.array([0, 3]))
     with pytest.raises(BatchError, match="not finished"):
         skip_varints(data, np.array([0, 3]))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(0, b"\0"), (127, b"\x7f"), (128, b"\x80\1"), (300, b"\xac\2")]
+)
+def test_unsigned_values_have_the_bytes_that_kafka_writes(value: int, expected: bytes) -> None:
+    assert encode_unsigned(value) == expected
+    assert decode_unsigned(memoryview(b"x" + expected), 1) == (value, 1 + len(expected))
+
+
+@PROPERTY
+@given(st.integers(0, (1 << 63) - 1))
+def test_unsigned_values_both_ways(value: int) -> None:
+    data = encode_unsigned(value)
+    assert decode_unsigned(data, 0, MAX_LONG_BYTES) == (value, len(data))
+
+
+@pytest.mark.parametrize("width", [MAX_INT_BYTES, MAX_LONG_BYTES])
+def test_an_unsigned_value_ends_with_its_last_byte_at_the_latest(width: int) -> None:
+    longest = b"\x80" * (width - 1) + b"\1"
+    assert decode_unsigned(longest, 0, width) == (1 << 7 * (width - 1), width)
+    for data in (b"", b"\x80", b"\x80" * (width - 1), b"\x80" * width + b"\1"):
+        with pytest.raises(ValueError, match="byte 0 does not end"):
+            decode_unsigned(data, 0, width)

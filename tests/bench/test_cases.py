@@ -29,7 +29,15 @@ SCALES = ["scale-10", "scale-100", "scale-1000", "scale-10000"]
 
 def test_there_are_the_cases_that_results_are_compared_by() -> None:
     copies = ["1k-none", "1k-tls", "100b-lz4", "tiny"]
-    others = ["latency-1000", "latency-20000", "scale-10", "scale-100", "scale-1000", "refresh"]
+    others = [
+        "latency-1000",
+        "latency-20000",
+        "scale-10",
+        "scale-100",
+        "scale-1000",
+        "start",
+        "refresh",
+    ]
     assert list(CASES) == [*copies, *others, "wan", "scale-10000"]
 
 

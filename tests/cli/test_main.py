@@ -33,9 +33,8 @@ def command_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None
             app.command("probe", help="Only in tests.")(action)
 
         module.__dict__["register"] = register
-        module.__spec__ = types.SimpleNamespace(name="probe_command")  # type: ignore[assignment]
         monkeypatch.setitem(sys.modules, "probe_command", module)
-        monkeypatch.setitem(cli.COMMANDS, "probe", "probe_command")
+        monkeypatch.setitem(cli.COMMANDS, "probe", cli.Command("probe_command", "Only in tests."))
 
     return install
 
@@ -123,6 +122,48 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--help") == 0
     listed = capsys.readouterr().out
     assert all(f" {name} " in listed for name in cli.COMMANDS)
+
+
+def test_help_before_a_command_is_that_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help", "run") == 0
+    assert " deploy " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_the_line_in_the_list_begins_the_help_of_the_command(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command, "--help") == 0
+    _, *described = capsys.readouterr().out.split("\n\n")
+    assert " ".join(described[0].split()) == cli.COMMANDS[command].help
+
+
+def _modules_after(code: str) -> set[str]:
+    program = f"import sys\n{code}\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def _help_of(*words: str) -> str:
+    return (
+        "from sparkmirror.cli.main import main\n"
+        f"try: main({[*words, '--help']!r})\nexcept SystemExit: pass"
+    )
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    loaded = _modules_after(_help_of())
+    ours = {name for name in loaded if name.startswith("sparkmirror.cli.")}
+    assert ours == {"sparkmirror.cli.main"}
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_help_of_a_command_imports_no_engine(command: str) -> None:
+    loaded = _modules_after(_help_of(command))
+    assert cli.COMMANDS[command].module in loaded
+    assert {"pyspark", "py4j", "uvicorn", "confluent_kafka"} & loaded == set()
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.cli import main, worker
+from sparkmirror.cli import main, serving, worker
 from sparkmirror.config.worker.rest_security import BASIC_AUTH
 from sparkmirror.errors import ConfigError, TransportError
 from sparkmirror.rest.security.login_config import LOGIN_MODULE
@@ -27,7 +27,7 @@ def test_admin_has_a_server_and_options_of_its_own() -> None:
             "rest.max.requests.per.second": "7",
         }
     )
-    (_, main), (_, admin) = worker._servers(file, None)
+    (_, main), (_, admin) = serving._servers(file, None)
     assert (main.main, main.admin, main.allow_origin) == (True, False, "*")
     assert (admin.main, admin.admin, admin.allow_origin) == (False, True, "")
     for options in (main, admin):
@@ -35,9 +35,9 @@ def test_admin_has_a_server_and_options_of_its_own() -> None:
 
 
 def test_without_admin_listeners_one_server_has_all() -> None:
-    ((_, options),) = worker._servers(worker_with({}), None)
+    ((_, options),) = serving._servers(worker_with({}), None)
     assert (options.main, options.admin) == (True, True)
-    ((_, options),) = worker._servers(worker_with({"admin.listeners": ""}), None)
+    ((_, options),) = serving._servers(worker_with({"admin.listeners": ""}), None)
     assert (options.main, options.admin) == (True, False)
 
 
@@ -52,7 +52,7 @@ def test_without_admin_listeners_one_server_has_all() -> None:
 def test_url_that_others_are_told(props: dict[str, str], url: str) -> None:
     listeners = {"listeners": "https://127.0.0.1:0,http://127.0.0.1:0"}
     file = worker_with({**listeners, "ssl.keystore.location": "/k", **props})
-    assert worker._own_url(file, [1, 2]) == url
+    assert serving._own_url(file, [1, 2]) == url
 
 
 def test_key_store_is_read_at_the_start(tmp_path: Path) -> None:
@@ -62,11 +62,11 @@ def test_key_store_is_read_at_the_start(tmp_path: Path) -> None:
         "listeners.https.ssl.keystore.location": str(certificates.pem("broker")),
         "listeners.https.ssl.keystore.type": "PEM",
     }
-    ((server, _),) = worker._servers(worker_with(props), None)
+    ((server, _),) = serving._servers(worker_with(props), None)
     assert [tls is not None for tls in server._tls] == [False, True]
     certificates.write("broker.pem", "no key")
     with pytest.raises(ConfigError, match=r"REST API \(listeners\.https\.ssl\.\*\): ssl\.keystore"):
-        worker._servers(worker_with(props), None)
+        serving._servers(worker_with(props), None)
 
 
 def test_users_are_those_of_javas_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,10 +75,10 @@ def test_users_are_those_of_javas_option(tmp_path: Path, monkeypatch: pytest.Mon
     jaas.write_text(f'KafkaConnect {{ {LOGIN_MODULE} required file="{users}"; }};')
     monkeypatch.setenv("KAFKA_OPTS", f"-Djava.security.auth.login.config={jaas}")
     rest = worker_with({"rest.extension.classes": BASIC_AUTH}).rest
-    found = worker._users(rest)
+    found = serving._users(rest)
     assert found is not None
     assert list(found._passwords) == ["alice"]
-    assert worker._users(worker_with({}).rest) is None
+    assert serving._users(worker_with({}).rest) is None
 
 
 def test_open_listener_is_told_before_anything_else(caplog: pytest.LogCaptureFixture) -> None:
@@ -89,7 +89,7 @@ def test_open_listener_is_told_before_anything_else(caplog: pytest.LogCaptureFix
     }
     file = worker_with({"listeners": "http://127.0.0.1:0,http://0.0.0.0:0", **nobody})
     with caplog.at_level(logging.WARNING), pytest.raises(TransportError):
-        worker.serve(file, threading.Event())
+        serving.serve(file, threading.Event())
     told = [text for text in caplog.messages if "whoever reaches this listener" in text]
     assert len(told) == 1
     assert told[0].startswith("http://0.0.0.0:0: ")

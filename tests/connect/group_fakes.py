@@ -147,7 +147,7 @@ class FakeFollower:
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
-        self.rewound = False
+        self.restarted = False
         self.new: list[Record] = []
         self.error: KafkaError | None = None
         self.is_closed = False
@@ -159,7 +159,7 @@ class FakeFollower:
         records, self.new = self.new, []
         return records
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         self.has_given_up = True
 
     def close(self) -> None:

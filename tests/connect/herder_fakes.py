@@ -18,7 +18,7 @@ from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.errors import MirrorError
-from sparkmirror.waiting import wait_for
+from sparkmirror.retry import wait_for
 
 WORKER_ID = "worker-1:8083"
 OTHER_ID = "worker-2:8083"

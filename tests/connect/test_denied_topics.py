@@ -8,7 +8,7 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError
-from sparkmirror.mirror.permissions import Operation, group_right, topic_right
+from sparkmirror.mirror.permissions import Operation, group_permission, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
 from tests.connect.fakes import Connector
@@ -18,7 +18,7 @@ CLIENT = ClientConfig("a", ("h:1",))
 
 
 def hidden(topic: str) -> BrokerError:
-    needed = topic_right(Operation.DESCRIBE, topic)
+    needed = topic_permission(Operation.DESCRIBE, topic)
     return answer_error(CLIENT, f"find topic '{topic}' on 'a'", 29, needed)
 
 
@@ -88,7 +88,7 @@ def test_a_named_group_that_may_not_be_seen_is_told(
 ) -> None:
     connector = Checkpoints(tmp_path, {"a->b.groups": "hidden, g.*"})
     source = connector.source
-    needed = group_right(Operation.DESCRIBE, "hidden")
+    needed = group_permission(Operation.DESCRIBE, "hidden")
     source.errors["hidden"] = answer_error(CLIENT, "find the coordinator", 30, needed)
     connector.refresh()
     (warning,) = [text for text in caplog.messages if "left out" in text]

@@ -68,7 +68,8 @@ def wanted_by(*names: str) -> set[str]:
 
 def test_image_gets_what_the_program_needs_and_nothing_else() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    direct = [Requirement(text).name for text in project["dependencies"]]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["aws"]]
+    direct = [Requirement(text).name for text in wanted]
     lines = needed("run")
     others = {"colorama", "tzdata"}  # of other systems
     assert names_of(lines) - others == wanted_by(*direct)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from unittest import mock
 
-from sparkmirror.cli import worker as worker_command
+from sparkmirror.cli import serving
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.group.session_keys import SessionKey, SessionKeyRotation
 from sparkmirror.connect.runtime import connect_distributed
@@ -33,7 +33,7 @@ def play_worker(folder: Path) -> Reads:
         _group(file)
         _sessions(file)
         other = worker_with({})
-        assert worker_command._users(other.rest) is None
+        assert serving._users(other.rest) is None
     reads.name(file, ())
     reads.name(other, ())
     return reads
@@ -65,11 +65,11 @@ def _internal_topics(file: WorkerFile, target: FakeCluster) -> None:
 
 
 def _rest(file: WorkerFile) -> None:
-    users = worker_command._users(file.rest)
+    users = serving._users(file.rest)
     assert users is not None
-    servers = worker_command._servers(file, users)
+    servers = serving._servers(file, users)
     assert len(servers) == 2
-    worker_command._own_url(file, [1] * len(file.rest.listeners))
+    serving._own_url(file, [1] * len(file.rest.listeners))
 
 
 def _group(file: WorkerFile) -> None:

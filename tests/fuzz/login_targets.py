@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Callable, Iterator
+from unittest import mock
 
+from sparkmirror.config.security.sasl import AWS_REGION
 from sparkmirror.errors import MirrorError
-from sparkmirror.wire.sasl import aws_credentials, messages
+from sparkmirror.wire.sasl import aws, messages
 from sparkmirror.wire.sasl.oauth import web
 from sparkmirror.wire.sasl.oauth.jwt import BearerToken, read_token, unsecured_token
 from sparkmirror.wire.sasl.oauth.tokens import EndpointTokens, _error_of
@@ -74,19 +77,18 @@ def _read_date(data: bytes) -> None:
     assert found is None or isinstance(found, float)
 
 
-def _read_keys(data: bytes) -> None:
-    assert isinstance(aws_credentials._sts_error(data), str)
-    keys = aws_credentials._keys_of(data)
-    assert keys.expires_at < float("inf")
+def _read_region(data: bytes) -> None:
+    found = aws._region(data.decode("latin-1"))
+    assert not found or AWS_REGION.fullmatch(found)
 
 
 def _read_profile(data: bytes) -> None:
     environment = {"AWS_SHARED_CREDENTIALS_FILE": FILE, "AWS_CONFIG_FILE": FILE}
     provide(FILE, data)
     try:
-        chain = aws_credentials.Chain({"awsProfileName": "p"}, environment)
-        assert isinstance(chain.region(), str)
-        assert all(isinstance(each, str) for each in chain._profile("default").values())
+        with mock.patch.dict(os.environ, environment):
+            found = aws.AwsCredentials({"awsProfileName": "p"})
+            assert isinstance(found.region(), str)
     finally:
         forget_provided()
 
@@ -98,15 +100,13 @@ READERS: tuple[Callable[[bytes], None], ...] = (
     _read_jwt,
     _read_endpoint,
     _read_date,
-    _read_keys,
+    _read_region,
     _read_profile,
 )
 
 
 def logins_seeds() -> Iterator[bytes]:
     token = unsecured_token({"sub": "me", "exp": NOW + 60, "iat": NOW})
-    keys = {"AccessKeyId": "A", "SecretAccessKey": "hunter2", "BearerToken": "t"}
-    dated = [{**keys, "Expiration": at} for at in ("2024-01-01T00:00:00Z", 1_800_000_000)]
     seeds: tuple[tuple[bytes, ...], ...] = (
         (b"\0\0\0\0\0\2\0\5PLAIN\0\15SCRAM-SHA-256",),
         (b"\0\0\xff\xff\0\0\0\4abcd\0\0\0\0\0\0\x75\x30", b"\0\x3a\0\2no\0\0\0\0" + bytes(8)),
@@ -114,7 +114,7 @@ def logins_seeds() -> Iterator[bytes]:
         (token.encode(), b'{"sub":"me","exp":1800000000,"iat":1}'),
         (json.dumps({"access_token": token}).encode(), b'{"error":"invalid_client"}'),
         (b"Mon, 02 Jan 2006 15:04:05 GMT", b"Mon, 02 Jan 0001 15:04:05 -0000"),
-        (*(json.dumps(row).encode() for row in dated), b'{"Error":{"Code":"AccessDenied"}}'),
+        (b"eu-central-1", b"us-gov-east-1", b"x@evil.test/"),
         (b"[profile p]\nregion = x\n[default]\naws_secret_access_key=hunter2\n# c",),
     )
     for number, found in enumerate(seeds):

@@ -85,7 +85,7 @@ def _status_store() -> KafkaStatusBackingStore:
 
 def _read_statuses(records: Sequence[Record]) -> None:
     store = _status_store()
-    store.on_records(records, rewound=True)
+    store.on_records(records, restarted=True)
     for record in records:
         name = (record.key or b"").decode(errors="replace").removeprefix("status-task-")
         for status in store.tasks(name.rpartition("-")[0]).values():

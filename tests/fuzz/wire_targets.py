@@ -211,7 +211,7 @@ class _Stream:
 class _Loop:
     """Watches nothing: the target says when there is something to read."""
 
-    guard = None
+    before_write = None
 
     def clock(self) -> float:
         return 0.0
@@ -249,11 +249,11 @@ def run_frames(data: bytes) -> None:
 
 
 def _noting(told: list[tuple[int, str]], number: int, keep: bool) -> tuple[Any, Any]:
-    def answered(view: memoryview, lease: PooledBuffer | None) -> None:
-        assert (lease is not None) == keep
+    def answered(view: memoryview, buffer: PooledBuffer | None) -> None:
+        assert (buffer is not None) == keep
         told.append((number, "answer"))
-        if lease is not None:
-            lease.release()
+        if buffer is not None:
+            buffer.release()
 
     def failed(_: KafkaError) -> None:
         told.append((number, "failure"))

@@ -45,7 +45,12 @@ def test_the_broker_creates_the_remote_topic_and_it_gets_its_settings(
                 within=30.0,
                 describe="the remote topic with all partitions",
             )
-            assert own_configs(target, f"a.{topic}") == config
+            # A KRaft broker acknowledges settings before it shows them.
+            wait_for(
+                lambda: own_configs(target, f"a.{topic}") == config,
+                within=30.0,
+                describe=lambda: f"settings {config}; now {own_configs(target, f'a.{topic}')}",
+            )
         finally:
             for admin in admins:
                 admin.close()

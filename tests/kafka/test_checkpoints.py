@@ -292,7 +292,7 @@ def test_a_deleted_checkpoints_topic_is_created_and_filled_again(
     flow: Flow, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mirror_checkpoint_connector, "PREPARE_SECONDS", 0.5)
-    monkeypatch.setattr(record_producer, "STUCK_SECONDS", 1.0)
+    monkeypatch.setattr(record_producer, "BLOCKED_SECONDS", 1.0)
     resting, moving = flow.group(), flow.group()
     flow.chunk(0, OffsetRun(0, 0, 100))
     for group in (resting, moving):

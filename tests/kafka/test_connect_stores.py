@@ -8,7 +8,6 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from sparkmirror.batches.forward import stamp
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.storage.backing_stores import StoredStatus
 from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingStore, _batch
@@ -167,8 +166,8 @@ def test_of_a_write_that_was_not_finished_nothing_is_read(
 ) -> None:
     topic = create_topic(target_cluster, config={"cleanup.policy": "compact"})
     tp, answers = TopicPartition(topic, 0), [True, True, False]
-    frozen = TransactionalWriter(client, topic, stamp, lambda: answers.pop(0))
-    with closing(frozen), closing(TransactionalWriter(client, topic, stamp)) as next_one:
+    frozen = TransactionalWriter(client, topic, lambda: answers.pop(0))
+    with closing(frozen), closing(TransactionalWriter(client, topic)) as next_one:
         frozen.claim(30)
         with pytest.raises(FencedError):  # between its records and the commit
             frozen.write(tp, _batch([(b"k", b"half")]), 1, 30)
@@ -183,7 +182,7 @@ def test_whoever_claims_without_leading_writes_nothing(
     target_cluster: KafkaCluster, client: ClientConfig
 ) -> None:
     topic = create_topic(target_cluster)
-    with closing(TransactionalWriter(client, topic, stamp, lambda: False)) as writer:
+    with closing(TransactionalWriter(client, topic, lambda: False)) as writer:
         with pytest.raises(FencedError):
             writer.claim(30)
         with pytest.raises(FencedError):
@@ -196,7 +195,7 @@ def test_refused_records_leave_the_writer_usable(
 ) -> None:
     topic = create_topic(target_cluster, config={"max.message.bytes": "1000"})
     tp = TopicPartition(topic, 0)
-    with closing(TransactionalWriter(client, topic, stamp)) as writer:
+    with closing(TransactionalWriter(client, topic)) as writer:
         writer.claim(30)
         with pytest.raises(BrokerError, match="MESSAGE_TOO_LARGE"):
             writer.write(tp, _batch([(b"k", b"x" * 2000)]), 1, 30)
@@ -218,7 +217,7 @@ def test_a_write_whose_commit_is_refused_is_not_taken_for_the_next_one(
             writer._end(writer._identity, commit=False)  # so the broker refuses to commit
         return True
 
-    with closing(TransactionalWriter(client, topic, stamp, may_write)) as writer:
+    with closing(TransactionalWriter(client, topic, may_write)) as writer:
         writer.claim(30)
         with pytest.raises(BrokerError, match="INVALID_TXN_STATE"):
             writer.write(tp, _batch([(b"k", b"refused")]), 1, 30)

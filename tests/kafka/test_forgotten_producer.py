@@ -20,7 +20,7 @@ from sparkmirror.wire.produce.sequences import QUIET_SECONDS
 from tests.clusters import create_topic, start_cluster, wait_for
 from tests.kafka.records import values
 from tests.wire.fake_broker import FakeCluster
-from tests.wire.rigs import ProducerRig
+from tests.wire.rigs import ProducerRig, Values
 
 pytestmark = pytest.mark.kafka
 
@@ -39,9 +39,9 @@ def rig_for(cluster: KafkaCluster) -> Iterator[ProducerRig]:
         yield rig
 
 
-def parcel(timestamp_ms: int, *values: bytes) -> ProducerBatch:
+def batch(rig: ProducerRig, timestamp_ms: int, *values: bytes) -> ProducerBatch[Values]:
     records = [Record(at, timestamp_ms, None, value) for at, value in enumerate(values)]
-    return ProducerBatch(encode(records), len(values), None, tuple(values))
+    return rig.batch(*values, view=encode(records))
 
 
 def wait_until_forgotten(cluster: KafkaCluster, topic: str) -> None:
@@ -84,14 +84,14 @@ def write_after_a_pause(cluster: KafkaCluster, is_old: bool) -> list[bytes]:
     tp = TopicPartition(topic, 0)
     timestamp_ms = OLD_MS if is_old else int(time.time() * 1000)
     with rig_for(cluster) as rig:
-        rig.producer.offer(tp, [parcel(timestamp_ms, b"0")])
+        rig.producer.append(tp, [batch(rig, timestamp_ms, b"0")])
         rig.finish()
         acked = rig.loop.clock()
         wait_until_forgotten(cluster, topic)
         rig.run_until(lambda: rig.loop.clock() > acked + QUIET_SECONDS, lambda: "a pause")
         large = [b"%d" % at + bytes(15_000) for at in (1, 2)]
-        small = [parcel(timestamp_ms, b"%d" % at) for at in range(3, 8)]
-        rig.producer.offer(tp, [parcel(timestamp_ms, *large), *small])
-        rig.producer.pump()
+        small = [batch(rig, timestamp_ms, b"%d" % at) for at in range(3, 8)]
+        rig.producer.append(tp, [batch(rig, timestamp_ms, *large), *small])
+        rig.producer.send_ready()
         rig.finish()
     return [value[:1] for value in values(cluster, topic)]

@@ -141,7 +141,7 @@ def test_a_deleted_topic_is_created_again_and_heartbeats_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(mirror_heartbeat_connector, "CREATE_SECONDS", 0.5)
-    monkeypatch.setattr(record_producer, "STUCK_SECONDS", 1.0)
+    monkeypatch.setattr(record_producer, "BLOCKED_SECONDS", 1.0)
     beating = Beating(tmp_path, target_cluster)
     beating.wait_for_more(1)
     delete_topic(target_cluster, "heartbeats")

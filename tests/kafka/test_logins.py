@@ -13,7 +13,8 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import AuthenticationError, KafkaError
 from sparkmirror.wire import secret_files
 from sparkmirror.wire.admin.admin_client import AdminClient
-from sparkmirror.wire.client.network_client import BOOTSTRAP, NetworkClient
+from sparkmirror.wire.client.metadata import BOOTSTRAP
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.client.reachability import check_reachable
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.connection import Connection

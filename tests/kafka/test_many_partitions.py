@@ -13,8 +13,8 @@ from bench.end_offsets import EndOffsets
 from bench.starting import drop_copied
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.ports import HOST
+from sparkmirror.retry import wait_for
 from sparkmirror.types import TopicPartition
-from sparkmirror.waiting import wait_for
 from tests.clusters import start_cluster
 from tests.kafka.mirror_process import Mirror
 

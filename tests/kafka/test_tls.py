@@ -13,7 +13,8 @@ from sparkmirror.config.clients import ClientConfig, parse_client
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.errors import AuthenticationError, ConfigError, KafkaError, TransportError
 from sparkmirror.wire.admin.admin_client import AdminClient
-from sparkmirror.wire.client.network_client import BOOTSTRAP, NetworkClient
+from sparkmirror.wire.client.metadata import BOOTSTRAP
+from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.client.reachability import check_reachable
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.event_loop import EventLoop
@@ -177,7 +178,7 @@ def without(settings: dict[str, str], word: str) -> dict[str, str]:
         pytest.param(
             lambda secure: secure.client("SSL") | other_authority(secure),
             AuthenticationError,
-            "TLS handshake: the broker's certificate is signed by nobody we trust; put its CA "
+            "TLS handshake: the broker's certificate is signed by no CA that we trust; put its CA "
             "certificate into the trust store (ssl.truststore.location)",
             id="unknown CA",
         ),

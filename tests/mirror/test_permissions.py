@@ -1,4 +1,4 @@
-"""The table of rights: what documents and messages take from it."""
+"""The table of permissions: what documents and messages take from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkmirror.mirror.permissions import (
     Feature,
     Need,
     ResourceKind,
-    meanwhile,
+    consequence_without,
     needs_of,
     table_lines,
 )
@@ -35,18 +35,18 @@ def test_every_feature_needs_something_and_says_how_it_is_turned_on(feature: Fea
 
 
 @pytest.mark.parametrize("need", NEEDS, ids=lambda need: f"{need.feature}-{need.place.name}")
-def test_every_right_says_what_it_is_for_and_what_happens_without(need: Need) -> None:
+def test_every_permission_says_what_it_is_for_and_what_happens_without(need: Need) -> None:
     assert need.why
     assert not need.without.endswith(".")
-    assert meanwhile(need.feature, need.place, need.operation) == need.without
+    assert consequence_without(need.feature, need.place, need.operation) == need.without
 
 
-def test_a_right_that_no_feature_needs_is_a_mistake() -> None:
+def test_a_permission_that_no_feature_needs_is_a_mistake() -> None:
     with pytest.raises(KeyError):
-        meanwhile(Feature.HEARTBEATS, ResourceKind.GROUPS, ALTER)
+        consequence_without(Feature.HEARTBEATS, ResourceKind.GROUPS, ALTER)
 
 
-def test_rights_that_can_be_done_without_say_when() -> None:
+def test_permissions_that_can_be_done_without_say_when() -> None:
     copied = next(
         need for need in NEEDS if (need.place, need.operation) == (ResourceKind.COPIED, READ)
     )

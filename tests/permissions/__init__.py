@@ -1,1 +1,1 @@
-"""Tests of rights, on a real cluster with an authorizer."""
+"""Tests of permissions, on a real cluster with an authorizer."""

@@ -1,4 +1,4 @@
-"""One broker with an authorizer for all tests of rights."""
+"""One broker with an authorizer for all tests of permissions."""
 
 from __future__ import annotations
 

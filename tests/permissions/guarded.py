@@ -1,4 +1,4 @@
-"""One broker with an authorizer that is source and target at once, for two users with few rights.
+"""One broker with an authorizer, source and target at once, for two users with few permissions.
 
 The flow reads as `reader` and writes as `writer`, both by SASL; whoever comes by the plain listener
 (the broker itself, and the tests' own clients) may do everything.
@@ -57,10 +57,10 @@ ANY = AclBindingFilter(
 
 
 class Grant(NamedTuple):
-    """A right of one of the users."""
+    """A permission of one of the users."""
 
     principal: str
-    right: Permission
+    permission: Permission
 
 
 class Guarded:
@@ -112,21 +112,21 @@ def start_guarded() -> Iterator[Guarded]:
 def grants_of(wanted: Iterable[RequiredPermission]) -> set[Grant]:
     """What the documentation says that these need; the broker is a new one."""
     return {
-        Grant(principal_of(row.client), right)
+        Grant(principal_of(row.client), permission)
         for row in wanted
         if row.need.unless != NEW_BROKERS
-        for right in row.rights
+        for permission in row.permissions
     }
 
 
 def _binding(grant: Grant) -> AclBinding:
-    principal, right = grant
+    principal, permission = grant
     return AclBinding(
-        KINDS[right.resource],
-        right.name,
-        ResourcePatternType.PREFIXED if right.is_prefix else ResourcePatternType.LITERAL,
+        KINDS[permission.resource],
+        permission.name,
+        ResourcePatternType.PREFIXED if permission.is_prefix else ResourcePatternType.LITERAL,
         principal,
         "*",
-        AclOperation[right.operation.name],
+        AclOperation[permission.operation.name],
         AclPermissionType.ALLOW,
     )

@@ -43,7 +43,9 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, str, s
 
 
 def denied(report: Report) -> set[Grant]:
-    return {Grant(row.principal, right) for row in report.rights for right in row.denied}
+    return {
+        Grant(row.principal, permission) for row in report.permissions for permission in row.denied
+    }
 
 
 def test_it_finds_exactly_what_is_missing(world: World) -> None:
@@ -52,29 +54,29 @@ def test_it_finds_exactly_what_is_missing(world: World) -> None:
     for row in world.wanted():
         if row.need.unless == NEW_BROKERS:
             continue
-        for right in row.rights:
-            missing = Grant(principal_of(row.client), right)
+        for permission in row.permissions:
+            missing = Grant(principal_of(row.client), permission)
             world.allow([missing])
             report = check_file(load_checked(world.path), "mm2")
-            is_needless = right.operation is Operation.CREATE and right.name == is_there
-            assert denied(report) == (set() if is_needless else {missing}), right
-            states = {each.state for each in report.rights if each.denied}
-            assert states <= {CheckResult.NO, CheckResult.WITHOUT}, right
-            assert report.is_ok == (CheckResult.NO not in states), right
+            is_needless = permission.operation is Operation.CREATE and permission.name == is_there
+            assert denied(report) == (set() if is_needless else {missing}), permission
+            states = {each.state for each in report.permissions if each.denied}
+            assert states <= {CheckResult.NO, CheckResult.WITHOUT}, permission
+            assert report.is_ok == (CheckResult.NO not in states), permission
 
 
 def test_of_syncs_and_map_one_must_be_readable(world: World) -> None:
     either = {
-        Grant(principal_of(row.client), right)
+        Grant(principal_of(row.client), permission)
         for row in world.wanted()
         if row.need.unless in EITHER
-        for right in row.rights
+        for permission in row.permissions
     }
     assert len(either) == len(EITHER)
     world.allow(either)
     report = check_file(load_checked(world.path), "mm2")
     assert not report.is_ok
-    assert {row.state for row in report.rights if row.denied} == {CheckResult.NO}
+    assert {row.state for row in report.permissions if row.denied} == {CheckResult.NO}
 
 
 def test_an_mm2_file_that_may_do_everything(

@@ -1,6 +1,7 @@
-"""With exactly the documented rights everything works; each one that is missing has its message.
+"""The documented permissions suffice, and each one that is missing has its message.
 
-SPARKMIRROR_RIGHTS=all: also those whose lack nobody notices, and the same ones of other features.
+SPARKMIRROR_PERMISSIONS=all: also those whose lack goes unnoticed, and the same ones of other
+features.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from sparkmirror.mirror.permissions import (
     Permission,
     Resource,
     ResourceKind,
-    meanwhile,
+    consequence_without,
 )
 from sparkmirror.wire.access import describe_lack, grant_command
 from sparkmirror.wire.principal import principal_of
@@ -46,12 +47,12 @@ from tests.permissions.worlds import World, warnings_of
 pytestmark = pytest.mark.kafka
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "security.md"
-ALL = os.environ.get("SPARKMIRROR_RIGHTS") == "all"
+ALL = os.environ.get("SPARKMIRROR_PERMISSIONS") == "all"
 
 SOURCE = frozenset({"kept", "cut", "growth", "settings", "syncs", "map", "positions", "acls"})
-NO_GROUP = meanwhile(Feature.CHECKPOINTS, ResourceKind.GROUPS, DESCRIBE)
+NO_GROUP = consequence_without(Feature.CHECKPOINTS, ResourceKind.GROUPS, DESCRIBE)
 COPY, CHECKPOINTS, GROUP_OFFSETS = Feature.COPY, Feature.CHECKPOINTS, Feature.GROUP_OFFSETS
-# What is not done without a right; all else is.
+# What is not done without a permission; all else is.
 LOST: dict[tuple[Feature, ResourceKind, Operation], AbstractSet[str]] = {
     (COPY, ResourceKind.COPIED, READ): {"cut", "growth", "settings"},
     (COPY, ResourceKind.COPIED, DESCRIBE_CONFIGS): {"kept"},
@@ -87,7 +88,7 @@ def world(guarded: Guarded, tmp_path: Path) -> World:
     return World(tmp_path, guarded)
 
 
-def test_everything_works_with_exactly_the_documented_rights(
+def test_everything_works_with_exactly_the_documented_permissions(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.allow()
@@ -124,16 +125,16 @@ def _own_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [text for text in said if not any(each in text for each in usual)]
 
 
-def test_without_the_right_on_its_group_a_flow_is_not_copied(
+def test_without_the_permission_on_its_group_a_flow_is_not_copied(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     (row,) = (row for row in world.wanted() if row.need.feature is Feature.DEDICATED)
-    (right,) = row.rights
-    world.allow([Grant(principal_of(row.client), right)])
+    (permission,) = row.permissions
+    world.allow([Grant(principal_of(row.client), permission)])
     assert not world.run_group()
-    (text,) = {text for text in world.messages if describe_lack(row.client, right) in text}
+    (text,) = {text for text in world.messages if describe_lack(row.client, permission) in text}
     assert row.need.without in text
-    assert f"; to allow it: {grant_command(row.client, right)}" in text
+    assert f"; to allow it: {grant_command(row.client, permission)}" in text
     assert any(text in said for said in warnings_of(caplog.records))
 
 
@@ -156,8 +157,8 @@ def granted(words: list[str], world: World) -> Iterator[Grant]:
         own = {"a.": f"{world.source}.", "a-mm2": f"{world.source}-mm2"}.get(own, own)
         for option, operation in pairs:
             if option == "--operation":
-                right = Permission(Resource(kind[2:]), own, Operation(operation), is_prefix)
-                yield Grant(principal, right)
+                permission = Permission(Resource(kind[2:]), own, Operation(operation), is_prefix)
+                yield Grant(principal, permission)
 
 
 def named(need: Need) -> str:
@@ -165,11 +166,11 @@ def named(need: Need) -> str:
 
 
 @pytest.mark.parametrize("need", IN_TURN, ids=named)
-def test_a_missing_right_is_named_and_the_rest_goes_on(
+def test_a_missing_permission_is_named_and_the_rest_goes_on(
     need: Need, world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     row = next(row for row in world.wanted() if row.need == need)
-    missing = _one_of(row.rights, need, world)
+    missing = _one_of(row.permissions, need, world)
     world.prepare(missing)
     world.allow([Grant(principal_of(row.client), missing)])
     before = world.heartbeats()
@@ -189,12 +190,14 @@ def test_a_missing_right_is_named_and_the_rest_goes_on(
     _check_the_rest(need, world, before)
 
 
-def _one_of(rights: list[Permission], need: Need, world: World) -> Permission:
+def _one_of(permissions: list[Permission], need: Need, world: World) -> Permission:
     """Of topics the one called cut, whose remote topic is there: so it is not created."""
     is_for_creating = need.unless in (EXISTS, REMOTE_EXISTS)
     topic = world.kept if is_for_creating else world.cut
     names = {topic, world.remote(topic)}
-    return next((right for right in rights if right.name in names), rights[0])
+    return next(
+        (permission for permission in permissions if permission.name in names), permissions[0]
+    )
 
 
 def _cut(text: str) -> str:

@@ -110,7 +110,7 @@ def worker(guarded: Guarded, tmp_path: Path) -> Worker:
 ALL = {"made", "started", "leads", "changes", "states", "shows", "offsets"}
 
 
-def test_a_worker_works_with_exactly_the_documented_rights(
+def test_a_worker_works_with_exactly_the_documented_permissions(
     worker: Worker, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker.guarded.allow_only(grants_of(wanted_by_worker(worker.file.worker)))
@@ -138,7 +138,7 @@ DONE = {
     (ResourceKind.OFFSETS, Operation.READ): ALL - {"shows", "offsets"},
     (ResourceKind.OFFSETS, Operation.WRITE): ALL - {"offsets"},
 }
-EVEN_UNNOTICED = os.environ.get("SPARKMIRROR_RIGHTS") == "all"
+EVEN_UNNOTICED = os.environ.get("SPARKMIRROR_PERMISSIONS") == "all"
 IN_TURN = [
     need for need in needs_of(Feature.WORKER) if EVEN_UNNOTICED or need.without != NOT_LOOKED
 ]
@@ -147,12 +147,12 @@ IN_TURN = [
 @pytest.mark.parametrize(
     "need", IN_TURN, ids=lambda need: f"{need.place.name}-{need.operation.name}"
 )
-def test_a_missing_right_is_named_and_the_rest_goes_on(
+def test_a_missing_permission_is_named_and_the_rest_goes_on(
     need: Need, worker: Worker, caplog: pytest.LogCaptureFixture
 ) -> None:
     wanted = wanted_by_worker(worker.file.worker)
     row = next(row for row in wanted if row.need == need)
-    (missing,) = row.rights
+    (missing,) = row.permissions
     _prepare(worker, missing)
     worker.guarded.allow_only(grants_of(wanted) - {Grant(principal_of(row.client), missing)})
     worker.run()

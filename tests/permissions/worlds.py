@@ -1,4 +1,4 @@
-"""A flow whose users have certain rights, run step by step in the test's own thread; no Spark."""
+"""A flow whose users have chosen permissions, run step by step in the test's thread; no Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sparkmirror.connect.runtime.flow_group import Connectors, FlowGroup, Phase
 from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.errors import MirrorError
-from sparkmirror.mirror.permissions import Operation, Permission, topic_right
+from sparkmirror.mirror.permissions import Operation, Permission, topic_permission
 from sparkmirror.spark.copy.copy_loop import CopyLoop
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_config import parse_start
@@ -61,7 +61,7 @@ class Mirror(MirrorSourceConnector):
 
 
 class World:
-    """Two topics, of which `cut` is the one that rights are taken away of, and a group."""
+    """Two topics, of which `cut` is the one that permissions are taken away of, and a group."""
 
     def __init__(self, folder: Path, guarded: Guarded) -> None:
         self.guarded = guarded
@@ -83,12 +83,12 @@ class World:
         return f"{self.source}.{topic}"
 
     def allow(self, missing: Iterable[Grant] = ()) -> None:
-        """The documented rights but for these, and one of somebody else that is to be copied."""
-        copied = Grant(SOMEBODY, topic_right(Operation.READ, self.kept))
+        """Grant the documented permissions except `missing`, and one of another user to copy."""
+        copied = Grant(SOMEBODY, topic_permission(Operation.READ, self.kept))
         self.guarded.allow_only({*grants_of(self.wanted()), copied} - set(missing))
 
     def wanted(self) -> list[RequiredPermission]:
-        """The rows of the table of rights."""
+        """The rows of the table of permissions."""
         flow, topics = self.flow, (self.kept, self.cut)
         return [
             *wanted_by_source(flow.source, flow.worker, topics),
@@ -122,7 +122,7 @@ class World:
         return flow_config, pair
 
     def prepare(self, missing: Permission) -> None:
-        """See that the right is needed: a topic to create is not there, one to read not empty."""
+        """Make the permission necessary: no topic to create exists, and one to read has records."""
         kafka, internal = self.guarded.kafka, missing.name.endswith((".internal", "heartbeats"))
         if missing.operation is Operation.CREATE:
             self.delete(missing.name)

@@ -15,7 +15,7 @@ from sparkmirror.errors import AddressTaken, ConfigError, LocalProtocolError
 from sparkmirror.rest.connect_api import make_app
 from sparkmirror.rest.request import RestRequest
 from sparkmirror.rest.rest_server import RestServer
-from sparkmirror.waiting import wait_for
+from sparkmirror.retry import wait_for
 from tests.rest.conftest import Serve
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.requests import request

@@ -22,7 +22,7 @@ def test_buffers_that_are_all_kept_do_not_stop_the_copy(
     make_asks_small(monkeypatch)
     # One record may wait for the target, and two of the smallest buffers are all there are.
     monkeypatch.setattr(copy_loop, "WAITING_BYTES", 1)
-    monkeypatch.setattr(copy_loop, "LEASED_BYTES", 2 << 16)
+    monkeypatch.setattr(copy_loop, "BUFFER_BYTES", 2 << 16)
     with FakeCluster() as source, FakeCluster() as target:
         source.create_topic("t")
         target.create_topic("a.t")

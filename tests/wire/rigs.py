@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from sparkmirror.batches.bounds import find_batches
-from sparkmirror.batches.forward import stamp
 from sparkmirror.batches.header import read_leader_epoch
 from sparkmirror.batches.records import Record, decode, encode
 from sparkmirror.config.clients import ClientConfig
@@ -18,12 +17,14 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.fetch.offset_fetcher import Range
-from sparkmirror.wire.net.buffer_pool import BufferPool
+from sparkmirror.wire.net.buffer_pool import BufferPool, PooledBuffer
 from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.produce.producer import KafkaProducer
-from sparkmirror.wire.produce.record_accumulator import ProducerBatch
+from sparkmirror.wire.produce.record_accumulator import BatchBytes, ProducerBatch, Replacement
 from sparkmirror.wire.protocol.fetch_messages import Limits
 from tests.wire.fake_broker import FakeCluster
+
+Values = tuple[bytes, ...]
 
 WAIT_SECONDS = 20.0  # many brokers may run beside the tests
 TP = TopicPartition("t", 0)
@@ -49,6 +50,7 @@ class Rig:
         self.loop = EventLoop()
         self.pool = BufferPool(1 << 20)
         self.cluster = NetworkClient(self.loop, client_config(brokers, **settings), self.pool)
+        self.metadata = self.cluster.metadata
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +77,7 @@ class Rig:
         self.loop.run_until(lambda: False, seconds)
 
 
-def batch(*values: bytes) -> bytearray:
+def encoded(*values: bytes) -> bytearray:
     """One batch of records with these values."""
     return encode([Record(at, 1_700_000_000_000, None, value) for at, value in enumerate(values)])
 
@@ -91,7 +93,7 @@ def flat(batches: Sequence[Sequence[bytes]]) -> list[bytes]:
 
 
 class ProducerRig(Rig):
-    """A producer whose parcels are known by their values."""
+    """A producer whose batches are known by their values."""
 
     def __init__(
         self,
@@ -99,13 +101,13 @@ class ProducerRig(Rig):
         *,
         acks: int = -1,
         in_flight: int = 5,
-        lines: int = 1,
+        connections: int = 1,
         **settings: Any,
     ) -> None:
         super().__init__(brokers, **settings)
         self.acked: list[tuple[TopicPartition, tuple[bytes, ...], int]] = []
-        self.refused: list[tuple[bytes, ...]] = []
-        self.stuck: list[KafkaError | None] = []
+        self.rejected: list[tuple[bytes, ...]] = []
+        self.blocked: list[KafkaError | None] = []
         self.split = True
         # How many batches are joined at most, when their broker is far.
         self.join_most = 1
@@ -113,70 +115,64 @@ class ProducerRig(Rig):
         self.producer = KafkaProducer(
             self.cluster,
             self,
-            stamp,
             acks=acks,
             request_timeout_ms=10_000,
             max_in_flight=in_flight,
-            lines=lines,
+            connections=connections,
             join=self.join,
         )
 
-    def offer(self, *batches: Sequence[bytes], tp: TopicPartition = TP) -> None:
+    def append(self, *batches: Sequence[bytes], tp: TopicPartition = TP) -> None:
         """Queue one batch for each sequence of values, and let them go."""
-        parcels = [
-            ProducerBatch(batch(*values), len(values), None, tuple(values)) for values in batches
-        ]
-        self.producer.offer(tp, parcels)
-        self.producer.pump()
+        self.producer.append(tp, [self.batch(*values) for values in batches])
+        self.producer.send_ready()
 
-    def offer_to_all(self, partitions: Sequence[TopicPartition], values: Sequence[bytes]) -> None:
+    def append_to_all(self, partitions: Sequence[TopicPartition], values: Sequence[bytes]) -> None:
         """Queue one batch for each partition, then let them go."""
         for tp in partitions:
-            parcel = ProducerBatch(batch(*values), len(values), None, tuple(values))
-            self.producer.offer(tp, [parcel])
-        self.producer.pump()
+            self.producer.append(tp, [self.batch(*values)])
+        self.producer.send_ready()
+
+    def batch(
+        self, *values: bytes, view: BatchBytes | None = None, buffer: PooledBuffer | None = None
+    ) -> ProducerBatch[Values]:
+        """One batch that is reported here; `view` has its bytes if they are in a buffer."""
+        data = encoded(*values) if view is None else view
+        return ProducerBatch(data, len(values), buffer, values, self)
 
     def join(
-        self, _tp: TopicPartition, waiting: Sequence[ProducerBatch]
-    ) -> tuple[int, ProducerBatch] | None:
+        self, _tp: TopicPartition, waiting: Sequence[ProducerBatch[Values]]
+    ) -> tuple[int, ProducerBatch[Values]] | None:
         """From the producer: the first ones as one batch."""
         taken = waiting[: self.join_most]
         if len(taken) < 2:
             return None
         self.joins += 1
-        values: list[bytes] = []
-        for parcel in taken:
-            assert isinstance(parcel.owner, tuple)
-            values += parcel.owner
-        return len(taken), ProducerBatch(batch(*values), len(values), None, tuple(values))
+        return len(taken), self.batch(*(value for each in taken for value in each.payload))
 
     def finish(self) -> None:
         """Until all is acknowledged."""
-        self.run_until(lambda: self.producer.idle, lambda: (self.acked, self.stuck[-3:]))
+        self.run_until(lambda: self.producer.idle, lambda: (self.acked, self.blocked[-3:]))
 
     @property
     def acked_values(self) -> list[bytes]:
         """Values in the order of their acknowledgements."""
         return [value for _, values, _ in self.acked for value in values]
 
-    def on_acked(self, tp: TopicPartition, parcel: ProducerBatch) -> None:
+    def on_stored(self, tp: TopicPartition, batch: ProducerBatch[Values]) -> None:
         """From the producer."""
-        assert isinstance(parcel.owner, tuple)
-        self.acked.append((tp, parcel.owner, parcel.offset))
+        self.acked.append((tp, batch.payload, batch.offset))
 
-    def on_refused(
-        self, tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
-    ) -> list[ProducerBatch]:
+    def on_rejected(
+        self, tp: TopicPartition, batch: ProducerBatch[Values], error: BrokerError
+    ) -> Replacement:
         """From the producer: one batch for each value instead, or none."""
-        assert isinstance(parcel.owner, tuple)
-        self.refused.append(parcel.owner)
-        if not self.split:
-            return []
-        return [ProducerBatch(batch(value), 1, None, (value,)) for value in parcel.owner]
+        self.rejected.append(batch.payload)
+        return [self.batch(value) for value in batch.payload] if self.split else []
 
-    def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
+    def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """From the producer."""
-        self.stuck.append(error)
+        self.blocked.append(error)
 
 
 LIMITS = Limits(

@@ -13,10 +13,10 @@ from sparkmirror.mirror.permissions import (
     Operation,
     Permission,
     Resource,
-    cluster_right,
-    group_right,
-    topic_right,
-    transaction_right,
+    cluster_permission,
+    group_permission,
+    topic_permission,
+    transaction_permission,
 )
 from sparkmirror.wire.access import PRODUCING, answer_error, grant_command, needing
 from sparkmirror.wire.principal import principal_of
@@ -49,9 +49,9 @@ def login(mechanism: str, jaas: str) -> ClientConfig:
 )
 def test_a_denial_names_the_right_that_its_code_is_about(code: int, missing: str) -> None:
     needed = (
-        topic_right(Operation.WRITE, "t"),
-        group_right(Operation.READ, "g"),
-        transaction_right(Operation.WRITE, "x"),
+        topic_permission(Operation.WRITE, "t"),
+        group_permission(Operation.READ, "g"),
+        transaction_permission(Operation.WRITE, "x"),
         PRODUCING,
     )
     error = answer_error(client(), "do it on 'b'", code, *needed, detail="no")
@@ -62,7 +62,7 @@ def test_a_denial_names_the_right_that_its_code_is_about(code: int, missing: str
 
 @pytest.mark.parametrize("code", [3, 29], ids=["no-denial", "nothing-needed"])
 def test_any_other_answer_is_an_error_as_ever(code: int) -> None:
-    needed = [topic_right(Operation.READ, "t")] if code == 3 else []
+    needed = [topic_permission(Operation.READ, "t")] if code == 3 else []
     error = answer_error(client(), "do it", code, *needed, detail="why")
     assert type(error) is BrokerError
     assert str(error).endswith("(why)")
@@ -71,11 +71,15 @@ def test_any_other_answer_is_an_error_as_ever(code: int) -> None:
 @pytest.mark.parametrize(
     ("right", "words"),
     [
-        pytest.param(topic_right(Operation.READ, "t"), "Read --topic t", id="topic"),
-        pytest.param(group_right(Operation.DESCRIBE, "a b"), "Describe --group 'a b'", id="quoted"),
-        pytest.param(cluster_right(Operation.ALTER), "Alter --cluster", id="cluster"),
+        pytest.param(topic_permission(Operation.READ, "t"), "Read --topic t", id="topic"),
         pytest.param(
-            transaction_right(Operation.WRITE, "x"), "Write --transactional-id x", id="transaction"
+            group_permission(Operation.DESCRIBE, "a b"), "Describe --group 'a b'", id="quoted"
+        ),
+        pytest.param(cluster_permission(Operation.ALTER), "Alter --cluster", id="cluster"),
+        pytest.param(
+            transaction_permission(Operation.WRITE, "x"),
+            "Write --transactional-id x",
+            id="transaction",
         ),
         pytest.param(
             Permission(Resource.TOPIC, "a.", Operation.CREATE, is_prefix=True),
@@ -93,7 +97,7 @@ def test_the_command_that_grants_it(right: Permission, words: str) -> None:
 
 
 def test_whoever_needs_more_is_told_so() -> None:
-    error = answer_error(client(), "find 'g'", 30, group_right(Operation.DESCRIBE, "g"))
+    error = answer_error(client(), "find 'g'", 30, group_permission(Operation.DESCRIBE, "g"))
     assert isinstance(error, DeniedError)
     text = str(needing(error, Operation.READ))
     assert "lacks READ on group 'g'" in text

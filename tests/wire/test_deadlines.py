@@ -55,7 +55,7 @@ def test_a_response_that_stops_halfway_ends_the_connection(
     assert 14.0 <= rig.now <= 18.0  # ten seconds after the last byte, by the loop's own clock
     (error,) = rig.failures
     assert "in the middle of a response" in str(error)
-    assert rig.pool.leased_bytes == 0
+    assert rig.pool.used_bytes == 0
 
 
 def test_the_deadline_itself_ends_the_wait_not_the_next_look(rig: Rig) -> None:

@@ -19,7 +19,7 @@ ROUND_TRIP_SECONDS = 0.04
 def rig() -> Iterator[ProducerRig]:
     with FakeCluster(nodes=1) as brokers:
         brokers.create_topic("t", partitions=4)
-        with ProducerRig(brokers, lines=2) as rig:
+        with ProducerRig(brokers, connections=2) as rig:
             rig.join_most = 10
             yield rig
 
@@ -29,7 +29,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every broker is far, by its fastest response."""
     monkeypatch.setattr(broker_queues, "FAR_SECONDS", 0.0)
     monkeypatch.setattr(broker_queues, "FEWEST_RESPONSES", 1)
-    monkeypatch.setattr(broker_queues, "LINES_PER_SECOND", 1e9)
+    monkeypatch.setattr(broker_queues, "CONNECTIONS_PER_SECOND", 1e9)
 
 
 def requests_by_batches(rig: ProducerRig) -> int:
@@ -40,17 +40,19 @@ def requests_by_batches(rig: ProducerRig) -> int:
     )
 
 
-def lines_in_use(rig: ProducerRig) -> int:
-    return len({partition.line for partition in rig.producer._partitions.values()})
+def connections_in_use(rig: ProducerRig) -> int:
+    return len(
+        {partition.connection_index for partition in rig.producer.accumulator.partitions.values()}
+    )
 
 
 def offer_everywhere(rig: ProducerRig, count: int) -> list[bytes]:
     batches = numbered(count)
     for tp in TPS:
-        rig.offer(batches[0], tp=tp)
+        rig.append(batches[0], tp=tp)
     rig.finish()
     for tp in TPS:
-        rig.offer(*batches[1:], tp=tp)
+        rig.append(*batches[1:], tp=tp)
     rig.finish()
     for tp in TPS:
         assert rig.brokers.log(*tp).values() == flat(batches)
@@ -63,16 +65,16 @@ def offer_everywhere(rig: ProducerRig, count: int) -> list[bytes]:
 @pytest.mark.usefixtures("far")
 def test_what_waits_for_a_far_target_goes_joined_and_over_more_lines(rig: ProducerRig) -> None:
     offer_everywhere(rig, 60)
-    assert lines_in_use(rig) == len(TPS)
+    assert connections_in_use(rig) == len(TPS)
     assert requests_by_batches(rig) < 4 * 60 / 2
-    assert rig.producer.waiting_bytes == rig.producer.sent_bytes == 0
+    assert rig.producer.accumulator.waiting_bytes == rig.producer.accumulator.sent_bytes == 0
 
 
 def test_a_near_target_gets_every_batch_as_it_came(rig: ProducerRig) -> None:
     offer_everywhere(rig, 60)
     assert rig.joins == 0
     assert requests_by_batches(rig) == 4 * 60
-    assert lines_in_use(rig) <= 2
+    assert connections_in_use(rig) <= 2
     assert rig.producer.wanted_bytes == 0
 
 
@@ -86,7 +88,7 @@ def test_the_fastest_response_tells_how_far_a_broker_is(
     assert 0.0 < near < broker_queues.FAR_SECONDS
     monkeypatch.setattr(connection, "fastest_seconds", ROUND_TRIP_SECONDS)
     monkeypatch.setattr(broker_queues, "FAR_SECONDS", near / 2)
-    rig.offer([b"more"])
+    rig.append([b"more"])
     rig.finish()
     rig.producer.note_silence()
     assert rig.producer.wanted_bytes > 0
@@ -95,12 +97,12 @@ def test_the_fastest_response_tells_how_far_a_broker_is(
 @pytest.mark.usefixtures("far")
 def test_a_batch_that_left_stays_as_it_is(rig: ProducerRig) -> None:
     """Sent again, it has to have the records that its number stands for."""
-    rig.offer([b"known"])
+    rig.append([b"known"])
     rig.finish()
     lost = iter([Do(apply=True, drop=True)])
     rig.brokers.intercept(PRODUCE, lambda _: next(lost, None))
     batches = numbered(40)
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     assert rig.brokers.log("t", 0).values() == [b"known", *flat(batches)]
     assert rig.acked_values == [b"known", *flat(batches)]

@@ -54,7 +54,7 @@ def test_records_are_produced(release: tuple[int, ...]) -> None:
     with FakeCluster(release=release) as brokers, ProducerRig(brokers) as rig:
         brokers.create_topic("t")
         values = numbered(20)
-        rig.offer(*values)
+        rig.append(*values)
         rig.finish()
         assert brokers.log("t").values() == flat(values)
         expected = 7 if release in OLD_PRODUCE else 8
@@ -100,7 +100,7 @@ def test_a_cluster_in_the_middle_of_an_upgrade() -> None:
 def test_a_broker_that_is_too_old_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     with FakeCluster(release=(1, 1)) as brokers, Rig(brokers) as rig:
         with caplog.at_level(logging.WARNING):
-            rig.cluster.track(["t"])
+            rig.metadata.track(["t"])
             rig.run_until(
                 lambda: len(brokers.sent(API_VERSIONS)) > 1, lambda: rig.cluster.last_error
             )
@@ -120,7 +120,7 @@ def test_a_broker_that_hangs_up_at_the_first_request_is_left_alone_for_longer_an
     ):
         brokers.create_topic("t")
         brokers.intercept(METADATA, lambda _: Do(drop=True))
-        rig.cluster.track(["t"])
+        rig.metadata.track(["t"])
         rig.run_for(2.0)
         # 20, 40, 80 ms and so on: a reset after each handshake would make it a hundred.
         assert 3 <= len(brokers.sent(API_VERSIONS)) <= 9
@@ -130,10 +130,10 @@ def test_a_broker_that_hangs_up_at_the_first_request_is_left_alone_for_longer_an
 def test_a_login_is_not_suspected_of_a_broker_that_has_answered() -> None:
     with FakeCluster() as brokers, Rig(brokers) as rig:
         brokers.create_topic("t")
-        rig.cluster.track(["t"])
-        rig.run_until(lambda: bool(rig.cluster.leaders), lambda: rig.cluster.last_error)
+        rig.metadata.track(["t"])
+        rig.run_until(lambda: bool(rig.metadata.leaders), lambda: rig.cluster.last_error)
         brokers.intercept(METADATA, lambda _: Do(drop=True))
-        rig.cluster.refresh()
+        rig.metadata.refresh()
         rig.run_until(lambda: rig.cluster.last_error is not None, lambda: brokers.requests)
         assert "login" not in str(rig.cluster.last_error)
 
@@ -155,7 +155,7 @@ def test_a_restarted_broker_that_knows_no_topics_yet_is_not_believed(
         brokers.start_node(1)
         asked = len(brokers.sent(METADATA))
         rig.run_until(lambda: len(brokers.sent(METADATA)) > asked + 2, lambda: rig.errors)
-        assert rig.cluster.leaders
+        assert rig.metadata.leaders
         is_new.clear()
         brokers.thaw_metadata(1)
         brokers.write(TP, [b"after"])
@@ -174,7 +174,7 @@ def test_a_broker_that_stays_without_the_topic_is_believed(
         brokers.forget_topics(1)
         brokers.stop_node(1)
         brokers.start_node(1)
-        rig.run_until(lambda: not rig.cluster.leaders, lambda: rig.cluster.leaders)
+        rig.run_until(lambda: not rig.metadata.leaders, lambda: rig.metadata.leaders)
 
 
 @pytest.mark.parametrize("release", [(2, 1), (2, 6)])
@@ -187,8 +187,8 @@ def test_a_topic_without_an_id_that_was_deleted_is_another_one_when_it_returns(
         rig.fetcher.add(TP, 0)
         rig.wait_for([b"old"])
         brokers.delete_topic("t")
-        rig.cluster.refresh()
-        rig.run_until(lambda: "t" in rig.cluster.topic_errors, lambda: rig.cluster.leaders)
+        rig.metadata.refresh()
+        rig.run_until(lambda: "t" in rig.metadata.topic_errors, lambda: rig.metadata.leaders)
         brokers.create_topic("t")
         for value in (b"new", b"newer"):
             brokers.write(TP, [value])

@@ -62,7 +62,7 @@ def test_polls_overtake_each_other_and_repeat_nothing(rig: FetcherRig) -> None:
 
 
 def in_flight(rig: FetcherRig) -> int:
-    return sum(lane.in_flight for lane in rig.fetcher._lanes.values())
+    return sum(session.in_flight for session in rig.fetcher._sessions.values())
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -110,4 +110,4 @@ def test_everything_ends_when_nothing_more_is_asked_for(rig: FetcherRig) -> None
     for tp in (TP, OTHER):
         rig.fetcher.remove(tp)
     rig.run_until(lambda: in_flight(rig) == 0, lambda: rig.errors)
-    assert rig.pool.leased_bytes == 0
+    assert rig.pool.used_bytes == 0

@@ -1,7 +1,8 @@
-"""Kafka's zigzag varints: one at a time in Python, and many at once with numpy.
+"""Kafka's varints, zigzag and unsigned: one at a time in Python, and many at once with numpy.
 
-A value is zigzagged (0, -1, 1, -2 become 0, 1, 2, 3) and written seven bits a byte, lowest first,
-with the top bit set on all bytes but the last. Readers accept over-long forms, in which the last
+A value is written seven bits a byte, lowest first, with the top bit set on all bytes but the last.
+A signed one, as records have them, is zigzagged before (0, -1, 1, -2 become 0, 1, 2, 3); lengths in
+requests with tagged fields (KIP-482) are not. Readers accept over-long forms, in which the last
 bytes carry zero bits only: `81 00` is `01`. That lets a smaller value take the place of a larger
 one without moving a byte.
 """
@@ -49,6 +50,41 @@ def read_varint(
             return (bits >> 1) ^ -(bits & 1), at
         shift += 7
     raise BatchError(f"read varint: not finished after {width} bytes or at the end of the record")
+
+
+def encode_unsigned(value: int) -> bytes:
+    """Encode one value >= 0 that is not zigzagged."""
+    if value < 128:
+        return bytes((value,))
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def decode_unsigned(
+    data: bytes | memoryview, at: int, width: int = MAX_INT_BYTES
+) -> tuple[int, int]:
+    """Read one value that is not zigzagged: the value and where the next byte is.
+
+    Raises:
+        ValueError: not finished after `width` bytes, or at the end of the data.
+    """
+    try:
+        value = data[at]
+        if value < 128:
+            return value, at + 1
+        value &= 127
+        for n in range(1, width):
+            byte = data[at + n]
+            value |= (byte & 127) << 7 * n
+            if byte < 128:
+                return value, at + n + 1
+    except IndexError:
+        pass
+    raise ValueError(f"the number at byte {at} does not end")
 
 
 def read_varints(data: Bytes, at: Ints, width: int = MAX_INT_BYTES) -> tuple[Ints, Ints]:

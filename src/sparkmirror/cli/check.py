@@ -15,16 +15,14 @@ from sparkmirror.cli.tables import echo, print_table
 from sparkmirror.tools.check.check_report import (
     CheckResult,
     ClusterReport,
+    PermissionReport,
     Report,
-    RightReport,
     describe_names,
 )
-from sparkmirror.tools.check.checked_file import load_checked
-from sparkmirror.tools.check.cluster_check import check_file
 
 EXIT_MISSING = 1
 CLUSTER_HEADER = ("CHECK", "RESULT", "DETAIL")
-RIGHT_HEADER = ("FOR", "CLUSTER", "RIGHT", "ON", "RESULT")
+PERMISSION_HEADER = ("FOR", "CLUSTER", "PERMISSION", "ON", "RESULT")
 
 
 def register(app: typer.Typer) -> None:
@@ -46,11 +44,14 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Connect to every cluster of FILE and tell what works: network, TLS, login, each right.
+    """Connect to every cluster of FILE and report what works: network, TLS, login, permissions.
 
     Changes nothing anywhere. Ends with 0 when all that FILE asks for is possible; 1 when a cluster
-    cannot be reached or a right is missing; 2 when FILE is wrong.
+    cannot be reached or a permission is missing; 2 when FILE is wrong.
     """
+    from sparkmirror.tools.check.checked_file import load_checked
+    from sparkmirror.tools.check.cluster_check import check_file
+
     # What is found goes into the report.
     logging.getLogger("sparkmirror").setLevel(logging.CRITICAL)
     report = check_file(load_checked(file, worker), str(file))
@@ -66,15 +67,15 @@ def _print(report: Report) -> None:
         echo(f"warning: {warning}", err=True)
     for cluster in report.clusters:
         _print_cluster(cluster)
-    if asked := [right for right in report.rights if not right.is_unasked]:
-        print_table(RIGHT_HEADER, [_cells(right) for right in asked])
+    if asked := [row for row in report.permissions if not row.is_unasked]:
+        print_table(PERMISSION_HEADER, [_cells(row) for row in asked])
         echo("")
-    unasked = Counter(right.alias for right in report.rights if right.is_unasked)
+    unasked = Counter(row.alias for row in report.permissions if row.is_unasked)
     for alias, count in unasked.items():
-        echo(f"cluster '{alias}' cannot be asked about {count} rights: no connection\n")
-    missing = [right for right in report.rights if right.denied and not right.is_ok]
-    for right in missing:
-        _print_missing(right)
+        echo(f"cluster '{alias}' cannot be asked about {count} permissions: no connection\n")
+    missing = [row for row in report.permissions if row.denied and not row.is_ok]
+    for row in missing:
+        _print_missing(row)
     for problem in report.problems:
         echo(f"{problem}\n")
     echo(_summary(report))
@@ -87,34 +88,34 @@ def _print_cluster(cluster: ClusterReport) -> None:
     echo("")
 
 
-def _cells(right: RightReport) -> Sequence[object]:
-    feature = f"{right.flow}: {right.need.feature.value}"
-    result = f"{right.state.value}: {right.detail}" if right.detail else right.state.value
-    if right.denied and len(right.denied) < len(right.rights):
-        result = f"{result} (of {describe_names(right.denied)})"
-    on = describe_names(right.rights)
-    return feature, right.alias, right.need.operation.name, on, result
+def _cells(row: PermissionReport) -> Sequence[object]:
+    feature = f"{row.flow}: {row.need.feature.value}"
+    result = f"{row.state.value}: {row.detail}" if row.detail else row.state.value
+    if row.denied and len(row.denied) < len(row.permissions):
+        result = f"{result} (of {describe_names(row.denied)})"
+    on = describe_names(row.permissions)
+    return feature, row.alias, row.need.operation.name, on, result
 
 
-def _print_missing(right: RightReport) -> None:
-    what = f"{right.need.operation.name} on {describe_names(right.denied)}"
+def _print_missing(row: PermissionReport) -> None:
+    what = f"{row.need.operation.name} on {describe_names(row.denied)}"
     echo(
-        f"{right.principal} lacks {what} of cluster '{right.alias}', needed for: "
-        f"{right.need.feature.value} ({right.need.why}). Without it: {right.need.without}."
+        f"{row.principal} lacks {what} of cluster '{row.alias}', needed for: "
+        f"{row.need.feature.value} ({row.need.why}). Without it: {row.need.without}."
     )
-    for grant in right.grants:
+    for grant in row.grants:
         echo(f"  {grant}")
-    if right.grants and len(right.grants) < len(right.denied):
-        echo(f"  ... and so on for {len(right.denied) - len(right.grants)} more")
+    if row.grants and len(row.grants) < len(row.denied):
+        echo(f"  ... and so on for {len(row.denied) - len(row.grants)} more")
     echo("")
 
 
 def _summary(report: Report) -> str:
-    states = [right.state for right in report.rights]
+    states = [row.state for row in report.permissions]
     unreachable = [cluster.alias for cluster in report.clusters if not cluster.is_ok]
     words = [
         f"{len(report.clusters)} logins, {len(unreachable)} with problems",
-        f"{len(states)} rights asked for, {states.count(CheckResult.NO)} missing",
+        f"{len(states)} permissions asked for, {states.count(CheckResult.NO)} missing",
         f"{states.count(CheckResult.WITHOUT)} missing that may be done without",
     ]
     if unknown := states.count(CheckResult.UNKNOWN):

@@ -7,15 +7,16 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from sparkmirror.demo.mirror_process import ENGINES
-from sparkmirror.demo.report import Narrator, print_kept, print_result
-from sparkmirror.demo.scenario import Demo, DemoSettings
 from sparkmirror.errors import ConfigError, MirrorError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sparkmirror.demo.scenario import Demo, DemoSettings
 
 EXIT_DIFFERENT = 1
 
@@ -44,6 +45,9 @@ def demo(
     engine: Annotated[str, typer.Option(hidden=True)] = "sparkmirror",
 ) -> None:
     """Mirror two clusters on this machine and compare every record; takes about a minute."""
+    from sparkmirror.demo.mirror_process import ENGINES
+    from sparkmirror.demo.scenario import DemoSettings
+
     if engine not in ENGINES:
         raise ConfigError("engine", engine, "unknown", f"use one of {', '.join(ENGINES)}")
     chosen = DemoSettings(engine, keep, timeout_seconds, _parse_settings(settings or ()))
@@ -53,6 +57,11 @@ def demo(
 
 
 def _run(settings: DemoSettings, as_json: bool) -> bool:
+    from rich.console import Console
+
+    from sparkmirror.demo.report import Narrator, print_result
+    from sparkmirror.demo.scenario import Demo
+
     console = Console(stderr=as_json)
     story = Demo(settings, Narrator(console))
     try:
@@ -71,6 +80,8 @@ def _run(settings: DemoSettings, as_json: bool) -> bool:
 
 
 def _print_kept(console: Console, story: Demo) -> None:
+    from sparkmirror.demo.report import print_kept
+
     if story.kept is not None:
         print_kept(console, story.kept)
 

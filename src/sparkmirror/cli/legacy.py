@@ -15,7 +15,6 @@ from sparkmirror.cli.tables import echo
 from sparkmirror.config.legacy.as_mm2_file import NOTES, mm2_text, shown_settings, shown_warnings
 from sparkmirror.config.legacy.mirror_maker_1 import LegacyConfig, LegacyOptions, load_legacy
 from sparkmirror.connect.background import Background
-from sparkmirror.connect.legacy.legacy_mirror import LegacyMirror, identify
 from sparkmirror.errors import ConfigError
 from sparkmirror.spark.machine import java_program
 
@@ -154,6 +153,8 @@ def _print(config: LegacyConfig, as_json: bool) -> None:
 
 
 def _mirror(config: LegacyConfig, log_level: str) -> None:
+    from sparkmirror.connect.legacy.legacy_mirror import LegacyMirror, identify
+
     set_up_log(log_level)
     java_program()  # Spark needs it, and would miss it only after topics were created
     stop = stop_on_signals()

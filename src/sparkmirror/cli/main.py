@@ -7,12 +7,10 @@ cannot be used; 70 a bug; 130 interrupted. One of the places with a broad `excep
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import sys
-import traceback
 from collections.abc import Sequence
-from typing import Annotated, Protocol, cast
+from typing import Annotated, NamedTuple, Protocol, cast
 
 import typer
 
@@ -20,29 +18,76 @@ import sparkmirror
 from sparkmirror.config.files.java_options import KRB5_CONF, java_property, use_java_options
 from sparkmirror.config.log_lines import without_controls
 from sparkmirror.config.masking import mask
-from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
+from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError, MissingPart
 
 EXIT_ERROR = 1
 EXIT_CONFIG = 2
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 
-# Command -> module. A module has `register(app)`, which adds its commands to `app`; it is imported
-# only when one of them is asked for, because some import Spark.
+
+class Command(NamedTuple):
+    """Where a command is, and its line in the list of commands.
+
+    The module has `register(app)`, which adds its commands to `app`. It is imported only when one
+    of them is asked for: some import Spark or a web server, which takes seconds.
+    """
+
+    module: str
+    help: str
+    # What `pip install 'sparkmirror[extra]'` brings that the others do not need.
+    extra: str = ""
+
+
 COMMANDS = {
-    "run": "sparkmirror.cli.run",
-    "legacy": "sparkmirror.cli.legacy",
-    "worker": "sparkmirror.cli.worker",
-    "demo": "sparkmirror.cli.demo",
-    "kafka": "sparkmirror.cli.kafka",
-    "groups": "sparkmirror.cli.groups",
-    "check": "sparkmirror.cli.check",
-    "convert": "sparkmirror.cli.convert",
-    "deploy": "sparkmirror.cli.deploy",
-    "undeploy": "sparkmirror.cli.deploy",
-    "redeploy": "sparkmirror.cli.deploy",
-    "status": "sparkmirror.cli.deploy",
-    "password": "sparkmirror.cli.password",
+    "run": Command("sparkmirror.cli.run", "Mirror the flows of FILE until SIGTERM or Ctrl-C."),
+    "legacy": Command(
+        "sparkmirror.cli.legacy",
+        "Do what MirrorMaker 1 (kafka-mirror-maker.sh) does, with its options and its two files.",
+    ),
+    "worker": Command(
+        "sparkmirror.cli.worker",
+        "Run a Connect worker with the three Mirror connectors until SIGTERM or Ctrl-C.",
+    ),
+    "demo": Command(
+        "sparkmirror.cli.demo",
+        "Mirror two clusters on this machine and compare every record; takes about a minute.",
+        extra="demo",
+    ),
+    "check": Command(
+        "sparkmirror.cli.check",
+        "Connect to every cluster of FILE and report what works: network, TLS, login, permissions.",
+    ),
+    "convert": Command(
+        "sparkmirror.cli.convert",
+        "Write the files and Kubernetes manifests that do what a KafkaMirrorMaker2 resource does.",
+    ),
+    "deploy": Command(
+        "sparkmirror.cli.deploy",
+        "Create the three connectors of a source cluster, all or none, and wait until they run.",
+    ),
+    "undeploy": Command(
+        "sparkmirror.cli.deploy", "Delete the three connectors of a source cluster."
+    ),
+    "redeploy": Command(
+        "sparkmirror.cli.deploy",
+        "Delete the three connectors of a source cluster and create them anew.",
+    ),
+    "status": Command(
+        "sparkmirror.cli.deploy", "Show the three connectors of a source cluster, and their tasks."
+    ),
+    "password": Command(
+        "sparkmirror.cli.password",
+        "Hash a password and print the line for the file of users (rest.basic.auth.users.file).",
+    ),
+    "kafka": Command(
+        "sparkmirror.cli.kafka",
+        "Start and stop real Kafka clusters on this machine.",
+        extra="demo",
+    ),
+    "groups": Command(
+        "sparkmirror.cli.groups", "Carry offsets of consumer groups to the target cluster."
+    ),
 }
 
 
@@ -59,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = _take_debug(words)
     _take_java_options()
     try:
-        build_app(words[0] if words else None)(words, prog_name="sparkmirror")
+        _run(_command_in(words), words)
     except MirrorError as error:
         _show(str(error), debug)
         is_config = isinstance(error, ConfigError | ConfigErrors)
@@ -72,9 +117,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(EXIT_BUG)
 
 
+def _run(command: str | None, words: list[str]) -> None:
+    try:
+        build_app(command)(words, prog_name="sparkmirror")
+    except ModuleNotFoundError as error:
+        extra = COMMANDS[command].extra if command in COMMANDS else ""
+        if not extra or error.name is None or error.name.startswith("sparkmirror"):
+            raise
+        raise MissingPart(
+            f"sparkmirror {command} needs {error.name}, which is not installed: "
+            f"pip install 'sparkmirror[{extra}]'"
+        ) from error
+
+
 def build_app(command: str | None = None) -> typer.Typer:
-    """The command tree: only `command` if there is one of that name, otherwise all, for help."""
-    needs_none = command == "--version"
+    """The command tree: `command`, or if there is none of that name the list of all, for help."""
     app = typer.Typer(
         name="sparkmirror",
         help="Copy topics between Kafka clusters as MirrorMaker 2 does, on Spark.",
@@ -85,11 +142,27 @@ def build_app(command: str | None = None) -> typer.Typer:
         rich_markup_mode=None,
         callback=_options,
     )
-    modules = [COMMANDS[command]] if command in COMMANDS else dict.fromkeys(COMMANDS.values())
-    for module in () if needs_none else modules:
-        if importlib.util.find_spec(module) is not None:
-            cast("CommandModule", importlib.import_module(module)).register(app)
+    if command in COMMANDS:
+        module = importlib.import_module(COMMANDS[command].module)
+        cast("CommandModule", module).register(app)
+        return app
+    for name, each in COMMANDS.items():
+        app.command(name, help=each.help)(_only_listed)
     return app
+
+
+def _command_in(words: Sequence[str]) -> str | None:
+    """The first word that is no option (those take no value); none if help comes before it."""
+    for word in words:
+        if word == "--help":
+            break
+        if not word.startswith("-"):
+            return word
+    return None
+
+
+def _only_listed() -> None:
+    """Stands for a command in the list of all; no words lead here."""
 
 
 def _take_debug(words: list[str]) -> bool:
@@ -112,6 +185,8 @@ def _take_java_options() -> None:
 
 def _show(message: str, debug: bool) -> None:
     if debug:
+        import traceback
+
         typer.echo(without_controls(mask(traceback.format_exc())), err=True, nl=False)
     for line in without_controls(mask(message)).splitlines():
         typer.echo(f"sparkmirror: {line}", err=True)

@@ -9,7 +9,6 @@ import javaproperties
 import typer
 
 from sparkmirror.errors import ConfigError
-from sparkmirror.rest.security.passwords import hash_password
 
 
 def register(app: typer.Typer) -> None:
@@ -24,6 +23,8 @@ def password(
 
     The password is asked for, or read from standard input: the first line of it.
     """
+    from sparkmirror.rest.security.passwords import hash_password
+
     if not user or ":" in user:
         raise ConfigError("USER", user, "no name of a user", "it is not empty and has no colon")
     text = _ask() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")

@@ -7,17 +7,18 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sparkmirror.cli.cluster_words import ClustersCommand
-from sparkmirror.cli.flow_display import FlowDisplay
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.config.worker.image_variables import jvm_warnings
-from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
 from sparkmirror.spark.machine import java_program
+
+if TYPE_CHECKING:
+    from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
 
 log = logging.getLogger("sparkmirror")
 
@@ -62,6 +63,8 @@ def run(
 
 def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: bool = False) -> bool:
     """Run the flows until `stop`; tells whether everything was committed."""
+    from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
+
     for warning in config.warnings:
         log.warning("%s", warning)
     log.info("flows: %s", ", ".join(str(flow.name) for flow in config.flows))
@@ -70,6 +73,8 @@ def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: boo
 
 def run_until(stop: threading.Event, dedicated: MirrorMaker) -> bool:
     """The same of a mirror that is not started."""
+    from sparkmirror.cli.flow_display import FlowDisplay
+
     try:
         dedicated.start(stop)
         with FlowDisplay(

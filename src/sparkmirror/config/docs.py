@@ -189,7 +189,7 @@ SECTIONS = (
     Section(
         "Security keys",
         "At the top level, as `A.key`, or as `A.consumer.key`, `A.producer.key`, `A.admin.key`. "
-        "What they do, and which rights users need, is in [security.md](security.md).",
+        "What they do, and which permissions users need, is in [security.md](security.md).",
         tuple(SECURITY_KEYS),
     ),
 )

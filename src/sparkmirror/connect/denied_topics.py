@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterable
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.warn_once import WarnOnce
-from sparkmirror.errors import DeniedError, told
+from sparkmirror.errors import DeniedError, describe_error
 from sparkmirror.mirror.filters import describe_topic_filter
-from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, meanwhile
+from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, consequence_without
 from sparkmirror.wire.access import needing
 from sparkmirror.wire.admin.admin import Admin
 from sparkmirror.wire.principal import principal_of
@@ -23,7 +23,7 @@ PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)
 
 
 class DeniedTopics:
-    """Says which topics of one flow cannot be copied for lack of rights; one round is `look`."""
+    """Reports which topics of one flow lack permissions and are not copied; one round is `look`."""
 
     def __init__(self, config: SourceConfig, wants: Callable[[str], bool], source: Admin) -> None:
         self._config = config
@@ -49,9 +49,9 @@ class DeniedTopics:
         named = filter(self._wants, plain_names(self._config.topics))
         missing = {*gone, *named} - set(seen)
         errors = self._source.find_topics(sorted(missing)) if missing else {}
-        without = meanwhile(Feature.COPY, ResourceKind.COPIED, READ)
+        without = consequence_without(Feature.COPY, ResourceKind.COPIED, READ)
         wrong = {
-            topic: told(needing(error, READ), without)
+            topic: describe_error(needing(error, READ), without)
             for topic, error in errors.items()
             if isinstance(error, DeniedError)
         }

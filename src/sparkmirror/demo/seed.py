@@ -25,7 +25,7 @@ from sparkmirror.demo import fills
 from sparkmirror.demo.client import ANSWER_SECONDS, admin_client, wait_for_all
 from sparkmirror.demo.reading import Partitions, offset_holes, read_topic, read_topics
 from sparkmirror.errors import KafkaError
-from sparkmirror.waiting import wait_for
+from sparkmirror.retry import wait_for
 
 # The log cleaner looks for work every 15 s unless `log.cleaner.backoff.ms` says otherwise.
 COMPACTION_SECONDS = 60.0

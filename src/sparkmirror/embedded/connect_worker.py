@@ -18,7 +18,7 @@ from sparkmirror.embedded.kafka_jars import kafka_jars
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.process import Child, log_tail, start_child
 from sparkmirror.errors import KafkaError, LocalProtocolError
-from sparkmirror.waiting import wait_for
+from sparkmirror.retry import wait_for
 
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _DEFAULTS = {

@@ -30,7 +30,7 @@ from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
 from sparkmirror.embedded.zookeeper import CONNECT_MS, ZooKeeper
 from sparkmirror.embedded.zookeeper import FOLDER as ZOOKEEPER_FOLDER
 from sparkmirror.errors import ConfigError, KafkaError, LocalProtocolError, TransportError
-from sparkmirror.waiting import wait_for
+from sparkmirror.retry import wait_for
 
 READY_SECONDS = 90.0
 MOST_BROKERS = 3

@@ -52,7 +52,7 @@ class GenuineMirrorMaker:
         command = java_command(
             kafka_jars(),
             self.folder,
-            "org.apache.kafka.connect.mirror.GenuineMirrorMaker",
+            "org.apache.kafka.connect.mirror.MirrorMaker",
             [settings],
             heap=self._heap,
             jvm_args=self._jvm_args,

@@ -18,8 +18,8 @@ from sparkmirror.embedded.java import QUICK_JVM_ARGS, store_properties
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.process import Child, log_tail, start_child, stop_all
 from sparkmirror.errors import LocalProtocolError, MirrorError
+from sparkmirror.retry import wait_for
 from sparkmirror.spark import machine
-from sparkmirror.waiting import wait_for
 
 READY_SECONDS = 90.0
 _STOP_SECONDS = 10.0

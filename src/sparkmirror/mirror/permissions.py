@@ -1,4 +1,4 @@
-"""Which rights each feature needs, on which cluster, and what happens without each of them.
+"""Which permissions each feature needs, on which cluster, and what happens without each of them.
 
 Runs on: worker and executor. One table: docs/security.md shows it, `sparkmirror check` asks the
 clusters about it, and every message about a denied request takes its last words from it.
@@ -21,7 +21,7 @@ CLUSTER_NAME = "kafka-cluster"
 
 
 class Resource(StrEnum):
-    """What a right is about, as `kafka-acls` spells it."""
+    """What a permission is about, as `kafka-acls` spells it."""
 
     TOPIC = "topic"
     GROUP = "group"
@@ -30,7 +30,7 @@ class Resource(StrEnum):
 
 
 class Operation(StrEnum):
-    """What a right allows, as `kafka-acls` spells it."""
+    """What a permission allows, as `kafka-acls` spells it."""
 
     READ = "Read"
     WRITE = "Write"
@@ -65,23 +65,23 @@ class Permission(NamedTuple):
         return f"{kind}s '{self.name}*'" if self.is_prefix else f"{kind} '{self.name}'"
 
 
-def topic_right(operation: Operation, topic: str) -> Permission:
-    """A right on one topic."""
+def topic_permission(operation: Operation, topic: str) -> Permission:
+    """A permission on one topic."""
     return Permission(Resource.TOPIC, topic, operation)
 
 
-def group_right(operation: Operation, group: str) -> Permission:
-    """A right on one group."""
+def group_permission(operation: Operation, group: str) -> Permission:
+    """A permission on one group."""
     return Permission(Resource.GROUP, group, operation)
 
 
-def cluster_right(operation: Operation) -> Permission:
-    """A right on the cluster itself."""
+def cluster_permission(operation: Operation) -> Permission:
+    """A permission on the cluster itself."""
     return Permission(Resource.CLUSTER, CLUSTER_NAME, operation)
 
 
-def transaction_right(operation: Operation, transactional_id: str) -> Permission:
-    """A right on one transactional id."""
+def transaction_permission(operation: Operation, transactional_id: str) -> Permission:
+    """A permission on one transactional id."""
     return Permission(Resource.TRANSACTIONAL_ID, transactional_id, operation)
 
 
@@ -91,7 +91,7 @@ ALTER_CONFIGS, IDEMPOTENT_WRITE = Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_
 
 
 class Feature(StrEnum):
-    """What rights are needed for, and the setting that turns it on."""
+    """What permissions are needed for, and the setting that turns it on."""
 
     COPY = "copy"
     CONFIGS = "topic configs"
@@ -144,7 +144,7 @@ class ResourceKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One right. `is_optional`: everything works without it, if `unless` holds."""
+    """One permission. `is_optional`: everything works without it, if `unless` holds."""
 
     feature: Feature
     side: Side
@@ -161,34 +161,40 @@ class Need:
 
 EXISTS = "the topic exists"
 REMOTE_EXISTS = "the remote topic exists"
-# Of these two, one is needed.
+# One of these two is needed.
 EITHER = ("the offset map may be read", "offset syncs may be read")
-NEW_BROKERS = "brokers are of 2.8 or later"
-NO_SYNCS = "copying goes on without offset syncs, which only MirrorMaker 2's own tools miss"
-NO_MAP = "copying goes on; offsets of groups are translated as coarsely as by MirrorMaker 2"
-NO_CHECKPOINTS = "copying goes on, but no checkpoints are made"
-NO_HEARTBEATS = "copying goes on without heartbeats"
-NO_WRITING = "nothing is written there before that"
-NO_STORE = "nothing that needs it starts before that"
-NO_START = "nothing is copied before that"
-NO_POSITIONS = "copying goes on, but a restart copies again what came since positions were stored"
-NO_TRACE = "all else goes on: nobody reads what is not written"
+NEW_BROKERS = "brokers run Kafka 2.8 or later"
+NO_SYNCS = "copying continues without offset syncs, which only MirrorMaker 2's own tools need"
+NO_MAP = "copying continues; group offsets are translated as coarsely as by MirrorMaker 2"
+NO_CHECKPOINTS = "copying continues, but no checkpoints are written"
+NO_HEARTBEATS = "copying continues without heartbeats"
+NO_WRITING = "nothing is written there until it is granted"
+NO_STORE = "nothing that needs it starts until it exists"
+NO_START = "nothing is copied until it is granted"
+NO_POSITIONS = (
+    "copying continues, but a restart copies all records since the last stored position again"
+)
+NO_TRACE = "everything else continues: nothing reads what is not written"
 NO_WORKER = "the worker does not start"
 NO_CHANGES = "connectors run, but cannot be created, changed or deleted"
-NO_CONNECTORS = "the worker answers, but runs no connectors and lets nobody change them"
-NO_FLOW = "the flow is not copied before that: another process might copy it too"
-NO_LIST = "connectors cannot read their positions, nor show them"
-NO_ALTERING = "positions cannot be changed by REST"
-NOT_LOOKED = "nobody looks whether the topic is compacted"
-EARLIER = "checkpoints are made, without knowing those of earlier runs, which can make them coarser"
+NO_CONNECTORS = "the worker serves REST requests, but runs no connectors and accepts no changes"
+NO_FLOW = "the flow is not copied, because another process might copy it too"
+NO_LIST = "connectors can neither read nor list their positions"
+NO_ALTERING = "positions cannot be changed through REST"
+NOT_LOOKED = "whether the topic is compacted is not checked"
+EARLIER = "checkpoints are written without those of earlier runs, which can make them coarser"
 
 
 def _internal(
-    feature: Feature, side: Side, place: ResourceKind, create: str, rights: Mapping[Operation, str]
+    feature: Feature,
+    side: Side,
+    place: ResourceKind,
+    create: str,
+    permissions: Mapping[Operation, str],
 ) -> Iterator[Need]:
     """An internal topic: it is created if it is missing, then read and written."""
     yield Need(feature, side, place, CREATE, "create it", create, EXISTS)
-    for operation, without in rights.items():
+    for operation, without in permissions.items():
         verb = "read" if operation is READ else "write"
         yield Need(feature, side, place, operation, f"{verb} it", without)
     yield Need(
@@ -196,7 +202,7 @@ def _internal(
         side,
         place,
         DESCRIBE_CONFIGS,
-        "see that it is compacted",
+        "check that it is compacted",
         NOT_LOOKED,
         "the topic is compacted",
     )
@@ -220,11 +226,11 @@ NEEDS: tuple[Need, ...] = (
     ),
     Need(
         Feature.COPY, Side.TARGET, ResourceKind.REMOTE, WRITE,
-        "write the records", "its partitions wait and nothing of them is lost; the others go on",
+        "write the records", "its partitions wait and lose nothing; the others continue",
     ),
     Need(
         Feature.COPY, Side.TARGET, ResourceKind.REMOTE, ALTER,
-        "add partitions", "new partitions are not copied; those that have a place are",
+        "add partitions", "new partitions are not copied; existing ones are",
         "source topics never get more partitions",
     ),
     *_internal(Feature.COPY, Side.TARGET, ResourceKind.OFFSET_MAP, NO_MAP, {WRITE: NO_MAP}),
@@ -253,13 +259,13 @@ NEEDS: tuple[Need, ...] = (
     ),
     Need(
         Feature.ACLS, Side.SOURCE, ResourceKind.CLUSTER, DESCRIBE,
-        "read ACLs", "no ACLs are copied, all else is; set sync.topic.acls.enabled=false to do "
-        "without",
+        "read ACLs", "no ACLs are copied, everything else is; if you need none, set "
+        "sync.topic.acls.enabled=false",
     ),
     Need(
         Feature.ACLS, Side.TARGET, ResourceKind.CLUSTER, ALTER,
-        "read and create ACLs", "no ACLs are copied, all else is; set "
-        "sync.topic.acls.enabled=false to do without",
+        "read and create ACLs", "no ACLs are copied, everything else is; if you "
+        "need none, set sync.topic.acls.enabled=false",
     ),
     Need(
         Feature.CHECKPOINTS, Side.SOURCE, ResourceKind.GROUPS, DESCRIBE,
@@ -300,7 +306,7 @@ NEEDS: tuple[Need, ...] = (
     *_internal(Feature.HEARTBEATS, Side.WORKER, ResourceKind.OFFSETS, NO_STORE, {WRITE: NO_TRACE}),
     Need(
         Feature.WORKER, Side.WORKER, ResourceKind.MEMBERS, READ,
-        "be a member", NO_CONNECTORS,
+        "join the group of workers", NO_CONNECTORS,
     ),
     *_internal(
         Feature.WORKER,
@@ -311,7 +317,7 @@ NEEDS: tuple[Need, ...] = (
     ),
     *_internal(
         Feature.WORKER, Side.WORKER, ResourceKind.STATUS, NO_STORE,
-        {READ: NO_WORKER, WRITE: "connectors run, but their states are not told"},
+        {READ: NO_WORKER, WRITE: "connectors run, but their states are not stored"},
     ),
     *_internal(
         Feature.WORKER, Side.WORKER, ResourceKind.OFFSETS, NO_STORE,
@@ -323,15 +329,15 @@ NEEDS: tuple[Need, ...] = (
     ),
     Need(
         Feature.DEDICATED, Side.TARGET, ResourceKind.FLOW_GROUP, READ,
-        "let one process of several copy the flow", NO_FLOW,
+        "ensure that only one process copies the flow", NO_FLOW,
     ),
 )  # fmt: skip
 
 _BY_PLACE = {(need.feature, need.place, need.operation): need for need in NEEDS}
 
 
-def meanwhile(feature: Feature, place: ResourceKind, operation: Operation) -> str:
-    """What happens as long as the right is missing."""
+def consequence_without(feature: Feature, place: ResourceKind, operation: Operation) -> str:
+    """What happens as long as the permission is missing."""
     return _BY_PLACE[feature, place, operation].without
 
 
@@ -346,7 +352,7 @@ def table_lines() -> Iterator[str]:
         yield f"### For {feature.value}"
         yield f"Turned on by: {SETTINGS[feature]}."
         yield ""
-        yield "| cluster | resource | right | for | without it |"
+        yield "| cluster | resource | permission | for | without it |"
         yield "|---|---|---|---|---|"
         for need in needs_of(feature):
             unless = f" (not needed if {need.unless})" if need.unless else ""
@@ -358,4 +364,4 @@ def table_lines() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(table_lines()))  # noqa: T201 - a document for whoever pastes it
+    print("\n".join(table_lines()))  # noqa: T201 - to be pasted into the document

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from sparkmirror.errors import AddressTaken, ConfigError, LocalProtocolError, MirrorError
 from sparkmirror.rest.transport.connections import IDLE_SECONDS, GuardedProtocol, guarded_protocol
-from sparkmirror.waiting import wait_for
+from sparkmirror.retry import wait_for
 
 log = logging.getLogger(__name__)
 

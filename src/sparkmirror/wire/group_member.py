@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import Operation, group_right
+from sparkmirror.mirror.permissions import Operation, group_permission
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.blocking_client import BlockingClient, PendingRequest
 from sparkmirror.wire.protocol.api_versions import (
@@ -40,7 +40,7 @@ from sparkmirror.wire.protocol.group_messages import (
 )
 
 # Those of a join that is under way are answered late, and what follows on a connection waits.
-SIDE_LINE = 1
+SIDE_CONNECTION = 1
 # Beyond the rebalance timeout, as Java's client waits.
 JOIN_EXTRA_SECONDS = 5.0
 
@@ -129,7 +129,7 @@ class GroupMember:
 
         None when the other is answered first. A coordinator that answers neither is given up.
         """
-        beat = self._send_heartbeat(SIDE_LINE)
+        beat = self._send_heartbeat(SIDE_CONNECTION)
         if not self._calls.wait(lambda: beat.is_over or call.is_over, self._patience_seconds):
             self._coordinator = None
             raise self._calls.too_late(self._name("heartbeat"), self._patience_seconds)
@@ -153,13 +153,15 @@ class GroupMember:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _send_heartbeat(self, line: int) -> PendingRequest:
+    def _send_heartbeat(self, connection_index: int) -> PendingRequest:
         body = encode_heartbeat(self._terms.group, self.generation, self.member_id)
-        return self._send(HEARTBEAT, body, self._patience_seconds, line)
+        return self._send(HEARTBEAT, body, self._patience_seconds, connection_index)
 
-    def _send(self, api: Api, body: bytes, seconds: float, line: int = 0) -> PendingRequest:
+    def _send(
+        self, api: Api, body: bytes, seconds: float, connection_index: int = 0
+    ) -> PendingRequest:
         try:
-            return self._calls.send(self._find(), api, [body], seconds, line)
+            return self._calls.send(self._find(), api, [body], seconds, connection_index)
         except KafkaError:
             # A frozen broker is not reached; by now another one may answer for the group.
             self._coordinator = None
@@ -198,7 +200,7 @@ class GroupMember:
             MEMBER_ID_REQUIRED,
         ):
             raise RejoinError(f"{self._name(what)}: {error_code(code).name}")
-        needed = group_right(Operation.READ, self._terms.group)
+        needed = group_permission(Operation.READ, self._terms.group)
         raise answer_error(self._calls.config, self._name(what), code, needed)
 
     def _name(self, what: str) -> str:

@@ -126,7 +126,7 @@ def test_a_topic_that_starts_anew_makes_earlier_records_void(rig: Rig) -> None:
     rig.sync(0, 100)
     rig.chunk(OffsetRun(0, 100, 50))
     rig.read()
-    rig.syncs.rewound = rig.map.rewound = True
+    rig.syncs.restarted = rig.map.restarted = True
     rig.sync(10, 10, OTHER)
     rig.read()
     assert rig.translator.translate(TP, 20) == UNKNOWN
@@ -185,7 +185,7 @@ def test_pruning_names_the_chunks_that_nobody_needs(rig: Rig) -> None:
 
 
 def test_both_followers_end_with_it(rig: Rig) -> None:
-    rig.translator.give_up()
+    rig.translator.cancel()
     rig.translator.close()
     assert rig.syncs.has_given_up
     assert rig.map.has_given_up

@@ -207,7 +207,7 @@ def test_heartbeats_go_on_without_the_offsets_topic(bench: Bench) -> None:
 def test_deleted_topics_are_created_again(
     bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(record_producer, "STUCK_SECONDS", 0.05)
+    monkeypatch.setattr(record_producer, "BLOCKED_SECONDS", 0.05)
     connector = bench.start({FLUSH: "20"})
     bench.wait_for_beats(1)
     wait_for(lambda: bench.admin.closed, within=WAIT_SECONDS, describe="both topics")
@@ -232,7 +232,7 @@ def test_deleted_topics_are_created_again(
 def test_a_deleted_topic_that_may_not_be_created_is_an_error(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(record_producer, "STUCK_SECONDS", 0.05)
+    monkeypatch.setattr(record_producer, "BLOCKED_SECONDS", 0.05)
     connector = bench.start()
     bench.wait_for_beats(1)
     bench.admin.refuses["heartbeats"] = broker_error("create topic 'heartbeats' on 'b'", 29)

@@ -11,7 +11,7 @@ import pytest
 
 from sparkmirror.connect.entities import ConnectorInfo, NotLeader, RequestError, State, TargetState
 from sparkmirror.connect.runtime import herder as herder_module
-from sparkmirror.waiting import wait_for
+from sparkmirror.retry import wait_for
 from sparkmirror.wire.produce.transactional_writer import FencedError
 from tests.connect.herder_fakes import CONFIG, NAME, SECONDS, WORKER_ID, FakeWorker
 

@@ -18,7 +18,7 @@ from sparkmirror.connect.runtime import worker_connector as keeper_module
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.worker_connector import PendingRestart
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
-from sparkmirror.waiting import wait_for
+from sparkmirror.retry import wait_for
 from tests.connect.herder_fakes import (
     CONFIG,
     NAME,

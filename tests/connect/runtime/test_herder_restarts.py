@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.connect.entities import RequestError, State
 from sparkmirror.connect.runtime.running import StateAndTrace
-from sparkmirror.waiting import wait_for
+from sparkmirror.retry import wait_for
 from tests.connect.herder_fakes import CONFIG, NAME, SECONDS, FakeRunning, FakeWorker
 
 

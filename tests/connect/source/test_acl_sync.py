@@ -10,7 +10,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.source.acl_sync import AclSync
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.acls import AclOperation, AclPermission, PatternType, ResourceType
-from sparkmirror.mirror.permissions import Operation, cluster_right
+from sparkmirror.mirror.permissions import Operation, cluster_permission
 from sparkmirror.mirror.policy import (
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
@@ -154,15 +154,15 @@ def test_a_rule_that_the_target_refuses_is_said_once_and_the_others_are_created(
 def test_a_cluster_that_does_not_tell_its_rules_says_what_to_allow(
     clusters: Clusters, side: str, right: str
 ) -> None:
-    needed = cluster_right(Operation[right])
+    needed = cluster_permission(Operation[right])
     denial = answer_error(ClientConfig("x", ("h:1",)), "describe ACLs on 'x'", 31, needed)
     getattr(clusters, side).acl_errors.append(denial)
     with pytest.raises(KafkaError) as raised:
         clusters.sync(allow("t", READ))
     assert str(raised.value) == (
         "describe ACLs on 'x': CLUSTER_AUTHORIZATION_FAILED: User:ANONYMOUS lacks "
-        f"{right} on cluster 'x'; no ACLs are copied, all else is; set "
-        "sync.topic.acls.enabled=false to do without; to allow it: kafka-acls.sh "
+        f"{right} on cluster 'x'; no ACLs are copied, everything else is; if you need "
+        "none, set sync.topic.acls.enabled=false; to allow it: kafka-acls.sh "
         "--bootstrap-server h:1 --add --allow-principal User:ANONYMOUS "
         f"--operation {right.capitalize()} --cluster"
     )

@@ -67,13 +67,13 @@ def test_each_record_comes_once(cluster: FakeCluster, follower: LogReader) -> No
     cluster.write(T0, [b"c"])
     assert values(follower.catch_up(SECONDS)) == [b"c"]
     assert values(follower.catch_up(SECONDS)) == []
-    assert not follower.rewound
+    assert not follower.restarted
 
 
 def test_passes_do_not_become_slower(follower: LogReader) -> None:
     for _ in range(8):
         follower.catch_up(SECONDS)
-    assert follower._cluster._refresh_failures == 0, "metadata is asked for less and less often"
+    assert follower._cluster.metadata._failures == 0, "metadata is asked for less and less often"
 
 
 def test_nothing_is_fetched_when_nothing_is_new(cluster: FakeCluster, follower: LogReader) -> None:
@@ -92,7 +92,7 @@ def test_a_topic_that_does_not_exist_yet_is_empty(
     cluster.create_topic(TOPIC, partitions=2)
     cluster.write(T1, [b"x"])
     assert values(follower.catch_up(SECONDS)) == [b"x"]
-    assert not follower.rewound
+    assert not follower.restarted
 
 
 def test_a_topic_that_must_exist_is_waited_for(cluster: FakeCluster) -> None:
@@ -111,9 +111,9 @@ def test_a_topic_that_was_created_anew_is_read_from_its_start(
     # More than before: the old position is inside the new log.
     cluster.write(T0, [b"a", b"b", b"c"])
     assert values(follower.catch_up(SECONDS)) == [b"a", b"b", b"c"]
-    assert follower.rewound
+    assert follower.restarted
     assert values(follower.catch_up(SECONDS)) == []
-    assert not follower.rewound
+    assert not follower.restarted
 
 
 def test_records_deleted_before_they_were_read_let_it_start_anew(
@@ -126,7 +126,7 @@ def test_records_deleted_before_they_were_read_let_it_start_anew(
     log = cluster.log(TOPIC)
     log.batches, log.start_offset = log.batches[2:], 2
     assert values(follower.catch_up(SECONDS)) == [b"c"]
-    assert follower.rewound
+    assert follower.restarted
 
 
 def test_records_deleted_after_they_were_read_do_not_matter(
@@ -138,7 +138,7 @@ def test_records_deleted_after_they_were_read_do_not_matter(
     log = cluster.log(TOPIC)
     log.batches, log.start_offset = log.batches[1:], 1
     assert values(follower.catch_up(SECONDS)) == [b"b"]
-    assert not follower.rewound
+    assert not follower.restarted
 
 
 def test_a_call_that_takes_too_long_loses_and_repeats_nothing(
@@ -155,7 +155,7 @@ def test_a_call_that_takes_too_long_loses_and_repeats_nothing(
     broken.is_on = False
     cluster.write(T0, [b"more"])
     assert values(follower.catch_up(SECONDS)) == [*large, b"more"]
-    assert not follower.rewound
+    assert not follower.restarted
 
 
 def test_a_rewind_is_told_even_if_the_call_that_saw_it_failed(
@@ -171,7 +171,7 @@ def test_a_rewind_is_told_even_if_the_call_that_saw_it_failed(
         follower.catch_up(2.0)
     broken.is_on = False
     assert values(follower.catch_up(SECONDS)) == [b"new"]
-    assert follower.rewound
+    assert follower.restarted
 
 
 def test_a_topic_that_may_not_be_read_says_so_at_once(
@@ -204,7 +204,7 @@ def test_brokers_that_restart_between_two_calls_are_survived(
 def test_it_gives_up_when_told_so(cluster: FakeCluster, follower: LogReader) -> None:
     cluster.write(T0, [b"a"])
     cluster.intercept(FETCH, lambda _: Do(code=56))
-    threading.Timer(0.2, follower.give_up).start()
+    threading.Timer(0.2, follower.cancel).start()
     with pytest.raises(TransportError, match="given up"):
         follower.catch_up(SECONDS)
 
@@ -213,8 +213,8 @@ def test_records_of_aborted_transactions_are_left_out() -> None:
     follower = LogReader(ClientConfig("b", ("127.0.0.1:1",)), TOPIC)
     assert follower.on_out_of_range(T0, None, Range(0, 5)) == 0
     batch = transactional(encode([Record(0, 0, b"k", b"aborted")]), 7)
-    lease = BufferPool(0).lease(1)
-    taken = follower.on_records(Records(T0, 0, memoryview(batch), lease, [(7, 0)], 1))
+    buffer = BufferPool(0).take(1)
+    taken = follower.on_records(Records(T0, 0, memoryview(batch), buffer, [(7, 0)], 1))
     assert taken.next_offset == 1
     assert follower._records == []
     follower.close()
@@ -225,7 +225,7 @@ def _read_once(*batches: bytes) -> tuple[int, list[bytes]]:
     try:
         follower.on_out_of_range(T0, None, Range(0, 5))
         view = memoryview(bytearray(b"".join(batches)))
-        taken = follower.on_records(Records(T0, 0, view, BufferPool(0).lease(1), [], 1))
+        taken = follower.on_records(Records(T0, 0, view, BufferPool(0).take(1), [], 1))
         return taken.next_offset, values(follower._records)
     finally:
         follower.close()

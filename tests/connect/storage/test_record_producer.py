@@ -14,6 +14,7 @@ from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.connect.storage.source_offsets import SourceOffsets
 from sparkmirror.errors import BatchError, KafkaError
 from sparkmirror.mirror.positions.partitioner import partition_for_key
+from sparkmirror.retry import RetryPolicy
 from sparkmirror.wire.produce import transaction_manager
 from tests.clusters import wait_for
 from tests.wire.fake_broker import (
@@ -178,7 +179,7 @@ def test_waiting_for_long_is_said_once_and_forgotten_when_it_is_over(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(record_producer, "STUCK_SECONDS", 0.05)
+    monkeypatch.setattr(record_producer, "BLOCKED_SECONDS", 0.05)
     send(writer, b"1", topic="late")
     wait_for(
         lambda: "late-0" in writer.last_error and "UNKNOWN_TOPIC" in writer.last_error,
@@ -233,7 +234,7 @@ def test_a_producer_that_may_not_write_at_all_waits(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(transaction_manager, "DENIED_SECONDS", 0.05)
+    monkeypatch.setattr(transaction_manager, "DENIED", RetryPolicy.every(0.05))
     target.intercept(INIT_PRODUCER_ID, once(Do(code=CLUSTER_AUTHORIZATION)))
     outcomes = Outcomes()
     send(writer, b"patient", outcomes)

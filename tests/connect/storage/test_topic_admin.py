@@ -13,7 +13,7 @@ from sparkmirror.connect.storage.topic_admin import (
     ensure_internal_topics,
 )
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import Operation, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.admin.admin import Admin, ConfigChange, NewTopic, TopicSetting
@@ -26,7 +26,7 @@ DENIED = answer_error(
     ClientConfig("b", ("h:1",)),
     "create topic 'heartbeats' on 'b'",
     29,
-    topic_right(Operation.CREATE, "heartbeats"),
+    topic_permission(Operation.CREATE, "heartbeats"),
 )
 
 

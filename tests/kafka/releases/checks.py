@@ -36,7 +36,7 @@ from tests.mm2_suite.topics import alter_configs, ends, own_configs
 SECONDS = 60.0
 # Brokers tell what a client may do since 2.3 (KIP-430), and can be asked whether it may write to a
 # topic that is not there since 2.7.
-TELLS_RIGHTS, TELLS_ALL = (2, 3), (2, 7)
+TELLS_PERMISSIONS, TELLS_ALL = (2, 3), (2, 7)
 PER_SECOND = 400
 
 
@@ -138,7 +138,7 @@ class ReleaseChecks:
         unknown = [row for row in report["permissions"] if row["state"] == "?"]
         assert "NO" not in states
         assert bool(unknown) == (release < TELLS_ALL)
-        if release >= TELLS_RIGHTS:
+        if release >= TELLS_PERMISSIONS:
             assert {row["operation"] for row in unknown} <= {"WRITE"}
         assert {row["cluster"] for row in unknown} <= {scene.mirror.alias}
         assert done.returncode == 0

@@ -179,7 +179,7 @@ def test_a_topic_that_may_not_be_written_waits_until_it_may(copy: Copy) -> None:
     text = loop.problems[T0].text
     assert text.startswith(
         "produce to a.t-0 on 'b': TOPIC_AUTHORIZATION_FAILED: User:ANONYMOUS lacks WRITE on topic "
-        "'a.t' of cluster 'b'; its partitions wait and nothing of them is lost; the others go on; "
+        "'a.t' of cluster 'b'; its partitions wait and lose nothing; the others continue; "
         "to allow it: kafka-acls.sh "
     )
     denied = False
@@ -300,7 +300,7 @@ def test_a_slow_target_slows_the_fetch(copy: Copy) -> None:
 
     def copied() -> bool:
         nonlocal most
-        most = max(most, loop._producer.waiting_bytes)
+        most = max(most, loop._producer.accumulator.waiting_bytes)
         return len(copy.target.log("a.t").batches) >= 40
 
     copy.run_until(copied)

@@ -165,7 +165,7 @@ def planned(next_offset: int, *ranges: tuple[int, int]) -> Plan:
 
 
 def records(next_offset: int, end_offset: int) -> Records:
-    return Records(T0, next_offset, memoryview(b""), BufferPool(0).lease(1), (), end_offset)
+    return Records(T0, next_offset, memoryview(b""), BufferPool(0).take(1), (), end_offset)
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_what_is_under_way_when_the_log_is_truncated_makes_no_position(
     hold = threading.Event()
     copy.target.intercept(PRODUCE, lambda r: _wait(hold) if _is_of_records(r) else None)
     copy.start({T0: None})
-    copy.run_until(lambda: bool(copy.copy._producer.sent_bytes))
+    copy.run_until(lambda: bool(copy.copy._producer.accumulator.sent_bytes))
     copy.source.elect_unclean(T0, 5)
     copy.run_until(lambda: "was truncated" in caplog.text)
     assert copy.copied(T0) == []
@@ -233,7 +233,7 @@ def test_a_partition_that_returns_before_anything_was_stored_is_not_copied_twice
     stuck = True
     copy.target.intercept(PRODUCE, lambda r: Do(code=6) if stuck and _is_of_records(r) else None)
     loop = copy.start({T0: None})
-    copy.run_until(lambda: loop._producer.waiting_bytes > 0)
+    copy.run_until(lambda: loop._producer.accumulator.waiting_bytes > 0)
     loop.revoke([T0])
     loop.assign([assign(T0, None)])  # nothing was stored when the worker looked
     stuck = False

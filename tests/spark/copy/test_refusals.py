@@ -10,12 +10,12 @@ from sparkmirror.errors import BrokerError, RefusedError
 from sparkmirror.spark.copy.copy_partition import CopyPartition
 from sparkmirror.spark.copy.refusals import Refusals
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 from sparkmirror.wire.protocol.error_codes import (
     MESSAGE_TOO_LARGE,
     UNSUPPORTED_FOR_MESSAGE_FORMAT,
     broker_error,
 )
+from tests.wire.completions import unsent
 
 TP = TopicPartition("t", 0)
 REFUSED: BrokerError = broker_error("produce to a.t-0 on 'b'", MESSAGE_TOO_LARGE)
@@ -31,8 +31,8 @@ def unreadable_batch() -> OutgoingBatch:
 def replace(tolerance: str) -> tuple[Refusals, CopyPartition]:
     refusals, batch = Refusals(tolerance), unreadable_batch()
     partition = CopyPartition(TP, TopicPartition("a.t", 0), ForwardRules(), pending_records=4)
-    parcel = ProducerBatch(batch.view, batch.count, None, batch)
-    assert refusals.replace(partition, batch, parcel, REFUSED) == []
+    rejected = unsent(batch.view, batch.count, batch)
+    assert refusals.replace(partition, rejected, REFUSED) == []
     return refusals, partition
 
 
@@ -54,7 +54,7 @@ def test_a_batch_that_cannot_be_split_ends_the_task_with_its_offsets() -> None:
 def test_a_topic_in_an_old_message_format_waits_and_does_not_end_the_task() -> None:
     batch = unreadable_batch()
     partition = CopyPartition(TP, TopicPartition("a.t", 0), ForwardRules(), pending_records=4)
-    parcel = ProducerBatch(batch.view, batch.count, None, batch)
+    rejected = unsent(batch.view, batch.count, batch)
     error = broker_error("produce to a.t-0 on 'b'", UNSUPPORTED_FOR_MESSAGE_FORMAT)
-    assert Refusals("none").replace(partition, batch, parcel, error) is None
+    assert Refusals("none").replace(partition, rejected, error) is None
     assert partition.pending_records == 4

@@ -169,7 +169,7 @@ def test_not_a_byte_leaves_when_the_lease_is_over(
 ) -> None:
     lease.renew(answer_renewal(lease.question(), 9.0))
     loop = EventLoop()
-    loop.guard = lease.check
+    loop.before_write = lease.check
     copy = Copy(tmp_path, clusters.source, clusters.target, loop)
     copy.start({T0: 0})
     clusters.source.write(T0, [b"one"])
@@ -191,7 +191,7 @@ def test_a_copy_that_held_still_continues_when_the_worker_leads_after_all(
 ) -> None:
     lease.renew(answer_renewal(lease.question(), 9.0))
     loop = EventLoop()
-    loop.guard = lease.check
+    loop.before_write = lease.check
     copy = Copy(tmp_path, clusters.source, clusters.target, loop)
     copy.start({T0: 0})
     clusters.source.write(T0, [b"one"])

@@ -1,4 +1,4 @@
-"""Rights on the offsets topic that a connector really uses."""
+"""Permissions on the offsets topic that a connector really uses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.flows import make_flow
     [({}, "mm2-offsets.a.internal"), ({"a->b.offsets.storage.topic": "mine"}, "mine")],
     ids=["worker", "own"],
 )
-def test_rights_are_wanted_for_the_topic_that_holds_the_positions(
+def test_permissions_are_wanted_for_the_topic_that_holds_the_positions(
     tmp_path: Path, settings: dict[str, str], topic: str
 ) -> None:
     flow = make_flow(tmp_path, settings)

@@ -64,7 +64,7 @@ class FakeFollower:
     """Records of the checkpoints topic, round by round."""
 
     def __init__(self, *rounds: Sequence[Record]) -> None:
-        self.rewound = False
+        self.restarted = False
         self.rounds = list(rounds)
 
     def catch_up(self, seconds: float) -> Sequence[Record]:
@@ -198,7 +198,7 @@ def test_tombstones_and_a_topic_that_starts_anew_take_checkpoints_away() -> None
     tool = make(target, follower)
     assert {row.group for row in tool.round()} == {"g", "h"}
     assert {row.group for row in tool.round()} == {"h"}
-    follower.rewound = True
+    follower.restarted = True
     assert tool.round() == []
 
 

@@ -55,9 +55,10 @@ def listener(rig: Rig) -> Listener:
 
 
 def learn(rig: Rig, *topics: str) -> None:
-    rig.cluster.track(topics)
+    rig.metadata.track(topics)
     rig.run_until(
-        lambda: set(topics) <= {tp.topic for tp in rig.cluster.leaders}, lambda: rig.cluster.leaders
+        lambda: set(topics) <= {tp.topic for tp in rig.metadata.leaders},
+        lambda: rig.metadata.leaders,
     )
 
 
@@ -67,12 +68,15 @@ def ready(rig: Rig, node: int) -> None:
 
 def test_tracked_topics_get_leaders_and_ids(rig: Rig, listener: Listener) -> None:
     learn(rig, "t", "u")
-    assert rig.cluster.leaders == {
+    assert rig.metadata.leaders == {
         TopicPartition("t", 0): Leader(1, 0),
         TopicPartition("t", 1): Leader(1, 0),
         TopicPartition("u", 0): Leader(2, 0),
     }
-    assert {name: len(value) for name, value in rig.cluster.topic_ids.items()} == {"t": 16, "u": 16}
+    assert {name: len(value) for name, value in rig.metadata.topic_ids.items()} == {
+        "t": 16,
+        "u": 16,
+    }
     assert listener.metadata >= 1
 
 
@@ -83,22 +87,25 @@ def test_nothing_is_asked_while_no_topic_is_tracked(rig: Rig) -> None:
 
 def test_topics_that_are_no_longer_tracked_are_forgotten(rig: Rig) -> None:
     learn(rig, "t", "u")
-    rig.cluster.untrack(["t"])
-    assert set(rig.cluster.leaders) == {TopicPartition("u", 0)}
+    rig.metadata.untrack(["t"])
+    assert set(rig.metadata.leaders) == {TopicPartition("u", 0)}
     before = len(rig.brokers.sent(METADATA))
-    rig.cluster.refresh()
+    rig.metadata.refresh()
     rig.run_until(lambda: len(rig.brokers.sent(METADATA)) > before, lambda: "metadata")
     asked = rig.brokers.sent(METADATA)[-1].body
     assert [topic.name for topic in asked.topics] == ["u"]
 
 
 def test_a_topic_that_is_not_there_is_asked_for_until_it_is(rig: Rig) -> None:
-    rig.cluster.track(["later"])
-    rig.run_until(lambda: "later" in rig.cluster.topic_errors, lambda: rig.cluster.topic_errors)
-    assert rig.cluster.topic_errors == {"later": 3}
+    rig.metadata.track(["later"])
+    rig.run_until(
+        lambda: "later" in rig.metadata.topic_errors,
+        lambda: rig.metadata.topic_errors,
+    )
+    assert rig.metadata.topic_errors == {"later": 3}
     rig.brokers.create_topic("later")
     learn(rig, "later")
-    assert rig.cluster.topic_errors == {}
+    assert rig.metadata.topic_errors == {}
 
 
 def asked_topics(rig: Rig) -> list[list[str]]:
@@ -108,33 +115,36 @@ def asked_topics(rig: Rig) -> list[list[str]]:
 def test_only_what_is_missing_is_asked_for_again(rig: Rig) -> None:
     """With thousands of topics the others would cost a tenth of a core as long as it lasts."""
     learn(rig, "t", "u")
-    rig.cluster.track(["later"])
+    rig.metadata.track(["later"])
     before = len(asked_topics(rig))
     rig.run_until(lambda: len(asked_topics(rig)) >= before + 3, lambda: asked_topics(rig))
     assert asked_topics(rig)[before:] == [["later"]] * (len(asked_topics(rig)) - before)
     rig.brokers.create_topic("later")
     learn(rig, "later")
-    assert len(rig.cluster.leaders) == 4
-    assert rig.cluster.topic_errors == {}
+    assert len(rig.metadata.leaders) == 4
+    assert rig.metadata.topic_errors == {}
 
 
 def test_all_topics_are_asked_for_when_somebody_says_that_leaders_have_moved(rig: Rig) -> None:
     learn(rig, "t", "u")
-    rig.cluster.track(["later"])
-    rig.run_until(lambda: "later" in rig.cluster.topic_errors, lambda: rig.cluster.topic_errors)
+    rig.metadata.track(["later"])
+    rig.run_until(
+        lambda: "later" in rig.metadata.topic_errors,
+        lambda: rig.metadata.topic_errors,
+    )
     rig.brokers.move_leader(TP, 2)
-    rig.cluster.refresh()
+    rig.metadata.refresh()
     moved = Leader(2, 1)
-    rig.run_until(lambda: rig.cluster.leaders[TP] == moved, lambda: rig.cluster.leaders)
+    rig.run_until(lambda: rig.metadata.leaders[TP] == moved, lambda: rig.metadata.leaders)
     assert ["later", "t", "u"] in asked_topics(rig)
-    assert rig.cluster.topic_errors == {"later": 3}
+    assert rig.metadata.topic_errors == {"later": 3}
 
 
 def test_thousands_who_miss_a_topic_make_one_request(rig: Rig) -> None:
     learn(rig, "t", "u")
     before = len(asked_topics(rig))
     for _ in range(1000):
-        rig.cluster.miss("u")
+        rig.metadata.mark_missed("u")
     rig.run_until(lambda: len(asked_topics(rig)) > before, lambda: asked_topics(rig))
     rig.run_for(0.3)
     assert asked_topics(rig)[before:] == [["u"]]
@@ -158,8 +168,8 @@ def test_one_address_of_several_is_enough(brokers: FakeCluster) -> None:
     config = replace(client_config(brokers), bootstrap_servers=servers)
     loop = EventLoop()
     cluster = NetworkClient(loop, config, BufferPool(0))
-    cluster.track(["t"])
-    assert loop.run_until(lambda: TP in cluster.leaders, WAIT_SECONDS)
+    cluster.metadata.track(["t"])
+    assert loop.run_until(lambda: TP in cluster.metadata.leaders, WAIT_SECONDS)
     cluster.close()
     loop.close()
 
@@ -169,7 +179,7 @@ def test_an_unreachable_cluster_is_told_with_its_name_and_address(
 ) -> None:
     rig.brokers.stop_node(1)
     rig.brokers.stop_node(2)
-    rig.cluster.track(["t"])
+    rig.metadata.track(["t"])
     rig.run_until(lambda: rig.cluster.last_error is not None, lambda: "no error")
     error = rig.cluster.last_error
     assert isinstance(error, TransportError)
@@ -215,7 +225,7 @@ def test_asking_often_does_not_send_often(rig: Rig) -> None:
     learn(rig, "t")
     before = len(rig.brokers.sent(METADATA))
     for _ in range(100):
-        rig.cluster.refresh()
+        rig.metadata.refresh()
     rig.run_until(lambda: len(rig.brokers.sent(METADATA)) > before, lambda: rig.brokers.requests)
     rig.run_for(0.1)
     assert 1 <= len(rig.brokers.sent(METADATA)) - before <= 30
@@ -226,7 +236,7 @@ def test_nothing_happens_after_close(rig: Rig) -> None:
     ready(rig, 1)
     rig.cluster.close()
     seen = len(rig.brokers.requests)
-    rig.cluster.refresh()
+    rig.metadata.refresh()
     assert rig.cluster.connection(1) is None
     rig.run_for(0.1)
     assert len(rig.brokers.requests) == seen
@@ -235,8 +245,8 @@ def test_nothing_happens_after_close(rig: Rig) -> None:
 def test_an_advertised_address_that_was_never_reached_is_told_as_such(brokers: FakeCluster) -> None:
     brokers.advertise(2, "kafka2.invalid", 9092)
     with Rig(brokers) as rig:
-        rig.cluster.track(["u"])
-        rig.run_until(lambda: rig.cluster.leaders != {}, lambda: rig.cluster.last_error)
+        rig.metadata.track(["u"])
+        rig.run_until(lambda: rig.metadata.leaders != {}, lambda: rig.cluster.last_error)
         rig.cluster.connection(2)
         text = str(rig.cluster.last_error)
     assert text.startswith(

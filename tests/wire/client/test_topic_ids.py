@@ -71,12 +71,12 @@ def test_a_topic_recreated_is_copied_once_while_one_broker_lags_behind() -> None
         brokers.create_topic("t")
         brokers.write(TP, [b"new"])
         for _ in range(40):
-            rig.cluster.refresh()
+            rig.metadata.refresh()
             rig.run_for(0.05)
         brokers.thaw_metadata(2)
         rig.wait_for([b"0", b"1", b"new"])
         for _ in range(40):
-            rig.cluster.refresh()
+            rig.metadata.refresh()
             rig.run_for(0.05)
         assert rig.recreated == [2]
         assert rig.fetched() == [b"0", b"1", b"new"]

@@ -8,18 +8,18 @@ import pytest
 
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.ahead_broker import (
-    BYTES_PER_LINE,
-    FEWEST_LINES,
-    MOST_LINES,
+    BYTES_PER_CONNECTION,
+    FEWEST_CONNECTIONS,
+    MOST_CONNECTIONS,
     AheadBroker,
 )
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.net.line_estimate import LineEstimate
 
 NODE = 1
-ASK = BYTES_PER_LINE
-SMALL_WINDOW = FEWEST_LINES * BYTES_PER_LINE
-LARGE_WINDOW = MOST_LINES * 4 * ASK
+ASK = BYTES_PER_CONNECTION
+SMALL_WINDOW = FEWEST_CONNECTIONS * BYTES_PER_CONNECTION
+LARGE_WINDOW = MOST_CONNECTIONS * 4 * ASK
 
 
 class Connections:
@@ -30,13 +30,17 @@ class Connections:
         self.refused: set[int] = set()
         self.wanted: set[int] = set()
 
-    def connection(self, node: int, line: int = 0) -> Connection | None:
+    def connection(self, node: int, connection_index: int = 0) -> Connection | None:
         assert node == NODE
-        self.wanted.add(line)
-        return cast("Connection", f"connection {line}") if line in self.ready else None
+        self.wanted.add(connection_index)
+        return (
+            cast("Connection", f"connection {connection_index}")
+            if connection_index in self.ready
+            else None
+        )
 
-    def is_opening(self, node: int, line: int) -> bool:
-        return line in self.wanted - self.ready - self.refused
+    def is_opening(self, node: int, connection_index: int) -> bool:
+        return connection_index in self.wanted - self.ready - self.refused
 
 
 @pytest.fixture
@@ -62,7 +66,7 @@ def test_the_session_s_connection_takes_one_share_until_others_are_ready(
     broker = AheadBroker(NODE, LineEstimate())
     connections.ready = {0}
     assert ask_all(broker, connections, LARGE_WINDOW) == [0] * 4
-    assert connections.wanted == set(range(MOST_LINES + 1))
+    assert connections.wanted == set(range(MOST_CONNECTIONS + 1))
 
 
 def test_the_first_connection_that_is_ready_leaves_the_others_theirs(
@@ -71,21 +75,23 @@ def test_the_first_connection_that_is_ready_leaves_the_others_theirs(
     broker = AheadBroker(NODE, LineEstimate())
     connections.ready = {0, 3}
     assert ask_all(broker, connections, LARGE_WINDOW) == [3] * 4
-    connections.ready = set(range(MOST_LINES + 1))
+    connections.ready = set(range(MOST_CONNECTIONS + 1))
     ask_all(broker, connections, LARGE_WINDOW)
-    assert broker.asked == [0] + [4 * ASK] * MOST_LINES
+    assert broker.asked == [0] + [4 * ASK] * MOST_CONNECTIONS
 
 
 @pytest.mark.parametrize("ready", [{0}, {0, 1, 2}])
 def test_what_cannot_be_opened_is_not_waited_for(connections: Connections, ready: set[int]) -> None:
     broker = AheadBroker(NODE, LineEstimate())
     connections.ready = ready
-    connections.refused = set(range(MOST_LINES + 1)) - ready
+    connections.refused = set(range(MOST_CONNECTIONS + 1)) - ready
     assert len(ask_all(broker, connections, LARGE_WINDOW)) == LARGE_WINDOW // ASK
 
 
 def test_a_small_window_opens_few_connections(connections: Connections) -> None:
     broker = AheadBroker(NODE, LineEstimate())
-    connections.ready = set(range(MOST_LINES + 1))
+    connections.ready = set(range(MOST_CONNECTIONS + 1))
     ask_all(broker, connections, SMALL_WINDOW)
-    assert broker.asked == [0] + [ASK] * FEWEST_LINES + [0] * (MOST_LINES - FEWEST_LINES)
+    assert broker.asked == [0] + [ASK] * FEWEST_CONNECTIONS + [0] * (
+        MOST_CONNECTIONS - FEWEST_CONNECTIONS
+    )

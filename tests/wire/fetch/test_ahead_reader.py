@@ -113,7 +113,7 @@ def test_responses_that_come_early_are_kept(rig: FetcherRig) -> None:
 
     rig.brokers.intercept(FETCH, hold)
     rig.fetcher.add(TP, 0)
-    rig.run_until(lambda: rig.pool.leased_bytes >= 3 << 16, lambda: rig.pool.leased_bytes)
+    rig.run_until(lambda: rig.pool.used_bytes >= 3 << 16, lambda: rig.pool.used_bytes)
     handed = len(rig.fetched())
     others.set()
     rig.wait_for(VALUES)
@@ -177,13 +177,13 @@ def stop_midway(rig: FetcherRig) -> None:
     """Let the consumer take no more, while responses are kept."""
     rig.run_until(lambda: len(rig.fetched()) > 100, rig.fetched)
     rig.allowed = False
-    rig.run_until(lambda: rig.pool.leased_bytes >= 1 << 16, lambda: rig.pool.leased_bytes)
+    rig.run_until(lambda: rig.pool.used_bytes >= 1 << 16, lambda: rig.pool.used_bytes)
     assert len(rig.fetched()) < len(VALUES) - 50
 
 
 def go_on(rig: FetcherRig) -> None:
     rig.allowed = True
-    rig.fetcher.pump()
+    rig.fetcher.send_ready()
 
 
 def whole(brokers: FakeCluster, offset: int) -> int:
@@ -214,7 +214,7 @@ def test_what_is_kept_of_a_partition_that_leaves_is_given_back(
         rig.fetcher.pause(TP)
     else:
         rig.fetcher.remove(TP)
-    rig.run_until(lambda: rig.pool.leased_bytes == 0, lambda: rig.pool.leased_bytes)
+    rig.run_until(lambda: rig.pool.used_bytes == 0, lambda: rig.pool.used_bytes)
     rig.allowed = True
     if is_paused:
         rig.fetcher.resume(TP)
@@ -317,6 +317,6 @@ def test_batches_larger_than_a_request_asks_for_are_counted_with_their_size(
     rig.run_until(lambda: len(asked_ahead(rig.brokers)) > 1, rig.fetched)
     rig.allowed = False
     rig.run_for(0.5)
-    assert 0 < rig.pool.leased_bytes <= 6 << 16
+    assert 0 < rig.pool.used_bytes <= 6 << 16
     go_on(rig)
     rig.wait_for(large)

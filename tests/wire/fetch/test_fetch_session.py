@@ -28,48 +28,48 @@ steps = st.lists(
 def test_the_broker_is_to_forget_what_it_was_told_and_is_not_wanted(
     path: list[tuple[str, TopicPartition]],
 ) -> None:
-    lane = FetchSession(1)
+    session = FetchSession(1)
     partitions = {tp: FetchPartition(tp, 0, topic_id=tp.topic.encode() * 16) for tp in PLACES}
     for step, tp in path:
         partition = partitions[tp]
-        if step == "join" and partition.lane is None:
-            lane.join(partition)
-        elif step == "leave" and partition.lane is lane:
-            lane.leave(partition)
+        if step == "join" and partition.session is None:
+            session.join(partition)
+        elif step == "leave" and partition.session is session:
+            session.leave(partition)
         elif step == "reset":
-            lane.reset()
+            session.reset()
         elif step == "send":
-            expected = set(lane.told) - set(lane.wanted)
-            assert set(lane.take_left()) == expected
-            lane.told |= dict.fromkeys(lane.changed, SentOffset(0, 1))
-            lane.changed.clear()
-            assert set(lane.told) == set(lane.wanted)
-        assert lane.topic_names() == {tp.topic: tp.topic for tp in lane.wanted}
+            expected = set(session.sent_offsets) - set(session.wanted)
+            assert set(session.take_to_forget()) == expected
+            session.sent_offsets |= dict.fromkeys(session.changed, SentOffset(0, 1))
+            session.changed.clear()
+            assert set(session.sent_offsets) == set(session.wanted)
+        assert session.topic_names() == {tp.topic: tp.topic for tp in session.wanted}
 
 
 def test_what_was_told_before_a_partition_was_added_again_further_back_is_out_of_date() -> None:
-    lane, partition = FetchSession(1), FetchPartition(PLACES[0], 7)
-    lane.join(partition)
+    session, partition = FetchSession(1), FetchPartition(PLACES[0], 7)
+    session.join(partition)
     told = SentOffset(7, partition.stay)
     assert told.is_of(partition)
     partition.next_offset = 9
     assert told.is_of(partition)
-    lane.leave(partition)
+    session.leave(partition)
     again = FetchPartition(PLACES[0], 3)
-    lane.join(again)
+    session.join(again)
     assert again.stay == told.stay
     assert not told.is_of(again)
 
 
 def test_topics_are_called_by_id_once_they_are_asked_for_by_id() -> None:
-    lane = FetchSession(1, version=fetch.BY_ID)
-    lane.join(FetchPartition(PLACES[0], 0, topic_id=b"x" * 16))
-    assert lane.topic_names() == {b"x" * 16: "a"}
+    session = FetchSession(1, version=fetch.BY_ID)
+    session.join(FetchPartition(PLACES[0], 0, topic_id=b"x" * 16))
+    assert session.topic_names() == {b"x" * 16: "a"}
 
 
 def test_brokers_share_what_may_come_at_once() -> None:
-    lanes = [FetchSession(1), FetchSession(2), FetchSession(3)]
-    for lane, tp in zip(lanes, PLACES[:2], strict=False):
-        lane.join(FetchPartition(tp, 0))
-    assert shared_limits(LIMITS, lanes[:1]) is LIMITS
-    assert shared_limits(LIMITS, lanes) == LIMITS._replace(max_bytes=ANSWERS_BYTES // 2)
+    sessions = [FetchSession(1), FetchSession(2), FetchSession(3)]
+    for session, tp in zip(sessions, PLACES[:2], strict=False):
+        session.join(FetchPartition(tp, 0))
+    assert shared_limits(LIMITS, sessions[:1]) is LIMITS
+    assert shared_limits(LIMITS, sessions) == LIMITS._replace(max_bytes=ANSWERS_BYTES // 2)

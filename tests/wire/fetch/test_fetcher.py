@@ -331,7 +331,7 @@ def test_nothing_is_fetched_while_the_consumer_says_no(brokers: FakeCluster) -> 
         rig.run_for(0.3)
         assert len(brokers.sent(FETCH)) == sent
         rig.allowed = True
-        rig.fetcher.pump()
+        rig.fetcher.send_ready()
         rig.wait_for([b"0", b"1", b"2", b"3"])
 
 
@@ -371,9 +371,10 @@ def test_a_partition_that_comes_back_starts_at_its_new_position(rig: FetcherRig)
 def test_nothing_is_fetched_after_stop(rig: FetcherRig) -> None:
     begin(rig)
     rig.fetcher.stopped = True
-    lanes = rig.fetcher._lanes.values()
+    sessions = rig.fetcher._sessions.values()
     rig.run_until(
-        lambda: not any(lane.in_flight or lane.is_paced for lane in lanes), lambda: rig.errors
+        lambda: not any(session.in_flight or session.is_paced for session in sessions),
+        lambda: rig.errors,
     )
     sent = len(rig.brokers.sent(FETCH))
     rig.brokers.write(TP, [b"2"])
@@ -393,4 +394,4 @@ def test_buffers_that_nobody_keeps_go_back(rig: FetcherRig) -> None:
     begin(rig)
     rig.fetcher.stopped = True
     rig.run_for(0.2)
-    assert rig.pool.leased_bytes == 0
+    assert rig.pool.used_bytes == 0

@@ -50,7 +50,7 @@ def respond(log: list[Batch], ask: AheadRequest, pool: BufferPool) -> Response:
     data = bytearray(read(log, ask.offset, ask.most_bytes))
     content = measure(memoryview(data))
     assert content is not None
-    return Response(memoryview(data), pool.lease(len(data)), (), log[-1][1], content)
+    return Response(memoryview(data), pool.take(len(data)), (), log[-1][1], content)
 
 
 def take(view: memoryview) -> list[int]:
@@ -94,11 +94,11 @@ def test_every_batch_comes_once_and_in_order(
             handed += take(new)
             content = measure(new)
             ahead.move(ahead.next_offset if content is None else content.end_offset)
-            response.lease.release()
+            response.buffer.release()
         under_way += send(ahead, end, most_bytes, depth)
     assert handed == [base for base, _, _ in log]
     assert (ahead.is_idle, ahead.bytes, ahead.next_offset) == (True, 0, end)
-    assert pool.leased_bytes == 0
+    assert pool.used_bytes == 0
 
 
 def uniform_log(batches: int, count: int, size: int) -> list[Batch]:
@@ -140,8 +140,8 @@ def test_what_is_kept_is_given_back_when_it_is_dropped() -> None:
     ahead.keep(second, respond(log, second, pool))
     assert not ahead.is_ready
     for response in ahead.drop():
-        response.lease.release()
-    assert (pool.leased_bytes, ahead.bytes, ahead.is_idle) == (0, 0, True)
+        response.buffer.release()
+    assert (pool.used_bytes, ahead.bytes, ahead.is_idle) == (0, 0, True)
 
 
 def joined(*rows: tuple[int, int]) -> memoryview:

@@ -17,74 +17,74 @@ from sparkmirror.wire.net.buffer_pool import SMALLEST, BufferPool
 )
 def test_sizes_are_powers_of_two(wanted: int, given: int) -> None:
     pool = BufferPool(0)
-    assert len(pool.lease(wanted).buffer) == given
-    assert pool.leased_bytes == given
+    assert len(pool.take(wanted).memory) == given
+    assert pool.used_bytes == given
 
 
 def test_a_buffer_is_used_again_for_an_answer_of_its_size() -> None:
     pool = BufferPool(1 << 20)
-    lease = pool.lease(100)
-    buffer = lease.buffer
-    lease.release()
-    assert pool.lease(SMALLEST * 4).buffer is not buffer
-    assert pool.lease(200).buffer is buffer
+    buffer = pool.take(100)
+    memory = buffer.memory
+    buffer.release()
+    assert pool.take(SMALLEST * 4).memory is not memory
+    assert pool.take(200).memory is memory
 
 
 def test_two_leases_never_share_a_buffer() -> None:
     pool = BufferPool(1 << 20)
-    first = pool.lease(100)
+    first = pool.take(100)
     first.release()
-    second, third = pool.lease(100), pool.lease(100)
-    assert second.buffer is not third.buffer
+    second, third = pool.take(100), pool.take(100)
+    assert second.memory is not third.memory
 
 
 def test_no_more_is_kept_than_allowed() -> None:
     pool = BufferPool(2 * SMALLEST)
-    leases = [pool.lease(1) for _ in range(4)]
-    kept = {id(lease.buffer) for lease in leases[2:]}
-    for lease in leases:
-        lease.release()
-    again = [pool.lease(1) for _ in range(3)]
-    assert {id(lease.buffer) for lease in again[:2]} == kept
-    assert pool.leased_bytes == 3 * SMALLEST
+    buffers = [pool.take(1) for _ in range(4)]
+    kept = {id(buffer.memory) for buffer in buffers[2:]}
+    for buffer in buffers:
+        buffer.release()
+    again = [pool.take(1) for _ in range(3)]
+    assert {id(buffer.memory) for buffer in again[:2]} == kept
+    assert pool.used_bytes == 3 * SMALLEST
 
 
 def test_buffers_of_other_sizes_make_room() -> None:
     pool = BufferPool(4 * SMALLEST)
-    for lease in [pool.lease(1) for _ in range(4)]:
-        lease.release()
-    large = pool.lease(3 * SMALLEST)
-    assert (len(large.buffer), pool._free_bytes) == (4 * SMALLEST, 0)
+    for buffer in [pool.take(1) for _ in range(4)]:
+        buffer.release()
+    large = pool.take(3 * SMALLEST)
+    assert (len(large.memory), pool._free_bytes) == (4 * SMALLEST, 0)
 
 
 def test_the_last_user_gives_it_back() -> None:
     pool = BufferPool(1 << 20)
-    lease = pool.lease(1)
-    lease.hold()
-    lease.hold()
+    buffer = pool.take(1)
+    buffer.hold()
+    buffer.hold()
     for left in (True, True, False):
-        lease.release()
-        assert (pool.leased_bytes > 0) is left
+        buffer.release()
+        assert (pool.used_bytes > 0) is left
 
 
 def test_a_buffer_given_back_twice_is_a_bug() -> None:
-    lease = BufferPool(1 << 20).lease(1)
-    lease.release()
+    buffer = BufferPool(1 << 20).take(1)
+    buffer.release()
     with pytest.raises(AssertionError, match="released more often"):
-        lease.release()
+        buffer.release()
 
 
 def test_memory_is_not_taken_before_bytes_come() -> None:
     pool = BufferPool(0)
     before = psutil.Process().memory_info().rss
-    lease = pool.lease((1 << 31) - 1)
-    view = memoryview(lease.buffer)
+    buffer = pool.take((1 << 31) - 1)
+    view = memoryview(buffer.memory)
     view[:3] = b"abc"
     assert psutil.Process().memory_info().rss - before < 1 << 28
     assert bytes(view[:4]) == b"abc\0"
     view.release()
-    lease.release()
-    assert pool.leased_bytes == 0
+    buffer.release()
+    assert pool.used_bytes == 0
 
 
 def test_more_than_there_is_breaks_the_connection_not_the_task(
@@ -95,4 +95,4 @@ def test_more_than_there_is_breaks_the_connection_not_the_task(
 
     monkeypatch.setattr("sparkmirror.wire.net.buffer_pool.mmap.mmap", refuse)
     with pytest.raises(TransportError, match="no memory for an answer of 2147483648 bytes"):
-        BufferPool(0).lease((1 << 31) - 1)
+        BufferPool(0).take((1 << 31) - 1)

@@ -39,7 +39,7 @@ class Rig:
         self.pool = BufferPool(1 << 20)
         self.told: list[str] = []
         self.answers: list[bytes] = []
-        self.leases: list[PooledBuffer | None] = []
+        self.buffers: list[PooledBuffer | None] = []
         self.failures: list[KafkaError] = []
         with socket.create_server(("127.0.0.1", 0)) as listener:
             host, port = listener.getsockname()
@@ -75,9 +75,9 @@ class Rig:
     def request(self, body: bytes = b"", *, keep: bool = False, timeout: float = 10.0) -> None:
         """Send one request whose answer is noted."""
 
-        def answered(view: memoryview, lease: PooledBuffer | None) -> None:
+        def answered(view: memoryview, buffer: PooledBuffer | None) -> None:
             self.answers.append(bytes(view))
-            self.leases.append(lease)
+            self.buffers.append(buffer)
 
         self.connection.send(API, [body], answered, self.failures.append, timeout, keep=keep)
 
@@ -224,13 +224,13 @@ def test_large_answers_between_small_ones(rig: Rig, size: int, keep: bool) -> No
 
     rig.run_until(sent_and_answered)
     assert rig.answers == [b"small", large, b"last"]
-    assert [lease is not None for lease in rig.leases] == [False, keep, False]
+    assert [buffer is not None for buffer in rig.buffers] == [False, keep, False]
     if keep:
-        assert rig.pool.leased_bytes >= size
-        lease = rig.leases[1]
-        assert lease is not None
-        lease.release()
-    assert rig.pool.leased_bytes == 0
+        assert rig.pool.used_bytes >= size
+        buffer = rig.buffers[1]
+        assert buffer is not None
+        buffer.release()
+    assert rig.pool.used_bytes == 0
 
 
 def test_a_kept_answer_survives_the_next_one(rig: Rig) -> None:
@@ -306,7 +306,7 @@ def test_everyone_who_waits_is_told_when_the_peer_hangs_up(
     assert len(rig.failures) == 3
     assert all(isinstance(error, TransportError) for error in rig.failures)
     assert [text for text in rig.told if text.startswith("closed")] == [rig.told[-1]]
-    assert rig.pool.leased_bytes == 0
+    assert rig.pool.used_bytes == 0
     assert rig.answers == []
 
 

@@ -109,15 +109,15 @@ def test_a_frozen_cluster_and_its_return(
 
     with Rig(brokers, request_timeout_ms=200) as rig:
         cluster = rig.cluster
-        cluster.track(["t"])
-        rig.run_until(lambda: bool(cluster.leaders), lambda: "no leaders")
+        cluster.metadata.track(["t"])
+        rig.run_until(lambda: bool(cluster.metadata.leaders), lambda: "no leaders")
         for api in (API_VERSIONS, METADATA):
             brokers.intercept(api, freeze)
 
         def is_silent() -> bool:
             for node in (-2, -1, 1, 2):
                 cluster.connection(node)
-            cluster.refresh()
+            cluster.metadata.refresh()
             return outages.is_lasting(cluster.config)
 
         rig.run_until(is_silent, lambda: caplog.messages)

@@ -27,7 +27,7 @@ def rig() -> Iterator[ProducerRig]:
         brokers.create_topic("t", partitions=4)
         for tp in TPS:
             brokers.move_leader(tp, 1)
-        with ProducerRig(brokers, lines=2) as rig:
+        with ProducerRig(brokers, connections=2) as rig:
             yield rig
 
 
@@ -42,7 +42,7 @@ def partitions_by_request(rig: ProducerRig) -> set[tuple[int, ...]]:
 def test_partitions_take_turns_and_stay_on_their_line(rig: ProducerRig) -> None:
     batches = numbered(30)
     for tp in TPS:
-        rig.offer(*batches, tp=tp)
+        rig.append(*batches, tp=tp)
     rig.finish()
     for tp in TPS:
         assert rig.brokers.log("t", tp.partition).values() == flat(batches)
@@ -56,12 +56,12 @@ def test_partitions_take_turns_and_stay_on_their_line(rig: ProducerRig) -> None:
 def test_the_other_line_does_not_notice_when_one_dies(rig: ProducerRig) -> None:
     batches = numbered(40)
     for tp in TPS:
-        rig.offer(*batches[:20], tp=tp)
+        rig.append(*batches[:20], tp=tp)
     rig.finish()
     dying = rig.cluster.connection(1, 1)
     assert dying is not None
     for tp in TPS:
-        rig.offer(*batches[20:], tp=tp)
+        rig.append(*batches[20:], tp=tp)
     dying.fail(TransportError("cut"))
     rig.finish()
     for tp in TPS:
@@ -73,11 +73,11 @@ def test_the_other_line_does_not_notice_when_one_dies(rig: ProducerRig) -> None:
 def test_both_lines_follow_a_new_leader(rig: ProducerRig) -> None:
     batches = numbered(20)
     for tp in TPS:
-        rig.offer(*batches[:10], tp=tp)
+        rig.append(*batches[:10], tp=tp)
     rig.finish()
     for tp in TPS:
         rig.brokers.move_leader(tp, 2)
-        rig.offer(*batches[10:], tp=tp)
+        rig.append(*batches[10:], tp=tp)
     rig.finish()
     for tp in TPS:
         assert rig.brokers.log("t", tp.partition).values() == flat(batches)
@@ -86,10 +86,10 @@ def test_both_lines_follow_a_new_leader(rig: ProducerRig) -> None:
 
 
 def test_a_trickle_goes_over_the_first_line_in_one_request(rig: ProducerRig) -> None:
-    rig.offer_to_all(TPS, [b"first"])  # one after the other: the leader does not know us yet
+    rig.append_to_all(TPS, [b"first"])  # one after the other: the leader does not know us yet
     rig.finish()
     before = len(rig.brokers.sent(PRODUCE))
-    rig.offer_to_all(TPS, [b"second"])
+    rig.append_to_all(TPS, [b"second"])
     rig.finish()
     assert len(rig.brokers.sent(PRODUCE)) == before + 1
     assert rig.cluster.connection(1, 0) is not None
@@ -99,10 +99,10 @@ def test_a_backlog_spreads_over_both_lines_and_a_trickle_comes_back(rig: Produce
     small, large = [b"small"], [bytes(broker_queues.TRICKLE_BYTES)]
     rounds = [small, small, large, large, small, large, small]
     for values in rounds:
-        rig.offer_to_all(TPS, values)
+        rig.append_to_all(TPS, values)
         rig.loop.run_once(0.002)
     rig.finish()
-    rig.offer_to_all(TPS, small)
+    rig.append_to_all(TPS, small)
     rig.finish()
     for tp in TPS:
         assert rig.brokers.log("t", tp.partition).values() == flat([*rounds, small])

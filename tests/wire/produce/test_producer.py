@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from sparkmirror.errors import BrokerError, RefusedError, TransportError
+from sparkmirror.retry import RetryPolicy
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.produce import transaction_manager
-from sparkmirror.wire.produce.record_accumulator import ProducerBatch
 from sparkmirror.wire.produce.sequences import LAST_SEQUENCE
 from tests.wire.fake_broker import INIT_PRODUCER_ID, PRODUCE, Do, FakeCluster, Request, once
-from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, batch, flat, numbered
+from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, encoded, flat, numbered
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 COORDINATOR_LOAD_IN_PROGRESS = 14
@@ -57,36 +57,36 @@ def producer_ids(brokers: FakeCluster) -> list[int]:
 
 def test_batches_arrive_in_order_and_are_told_with_their_offsets(rig: ProducerRig) -> None:
     batches = numbered(20)
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     assert rig.brokers.log("t").values() == flat(batches)
     assert rig.acked == [(TP, tuple(each), 2 * at) for at, each in enumerate(batches)]
-    assert rig.stuck == []
+    assert rig.blocked == []
 
 
 def test_at_most_five_requests_are_under_way(rig: ProducerRig) -> None:
     batches = numbered(12)
-    rig.offer(batches[0])
+    rig.append(batches[0])
     rig.finish()
     released = hold(rig.brokers, PRODUCE)
-    rig.offer(*batches[1:])
+    rig.append(*batches[1:])
     connection = rig.cluster.connection(1)
     assert connection is not None
     assert connection.in_flight == 5
-    assert rig.producer.pending(TP) == 11
+    assert rig.producer.accumulator.pending(TP) == 11
     assert not rig.producer.idle
-    assert rig.producer.sent_bytes == sum(len(batch(*each)) for each in batches[1:6])
+    assert rig.producer.accumulator.sent_bytes == sum(len(encoded(*each)) for each in batches[1:6])
     released.set()
     rig.finish()
-    assert (rig.producer.pending(TP), rig.producer.sent_bytes) == (0, 0)
+    assert (rig.producer.accumulator.pending(TP), rig.producer.accumulator.sent_bytes) == (0, 0)
     assert rig.brokers.log("t").values() == flat(batches)
 
 
 def test_batches_of_several_partitions_share_a_request(rig: ProducerRig) -> None:
     tps = [TopicPartition("t", at) for at in range(3)]
     for tp in tps:
-        rig.producer.offer(tp, [ProducerBatch(batch(b"v"), 1, None, (b"v",))])
-    rig.producer.pump()
+        rig.producer.append(tp, [rig.batch(b"v")])
+    rig.producer.send_ready()
     rig.finish()
     (request,) = rig.brokers.sent(PRODUCE)
     (topic,) = request.body.topic_data
@@ -99,29 +99,27 @@ def test_an_error_of_one_partition_does_not_touch_its_neighbour(rig: ProducerRig
     rig.brokers.log("t", 1).max_message_bytes = 10
     rig.split = False
     for tp in (TP, other):
-        rig.producer.offer(tp, [ProducerBatch(batch(b"v"), 1, None, (b"v",))])
-    rig.producer.pump()
+        rig.producer.append(tp, [rig.batch(b"v")])
+    rig.producer.send_ready()
     rig.finish()
     assert rig.acked == [(TP, (b"v",), 0)]
-    assert rig.refused == [(b"v",)]
+    assert rig.rejected == [(b"v",)]
 
 
 def test_many_large_batches_go_in_several_requests(rig: ProducerRig) -> None:
     large = bytes(400_000)
     for at in range(3):
-        rig.producer.offer(
-            TopicPartition("t", at), [ProducerBatch(batch(large), 1, None, (large,))]
-        )
-    rig.producer.pump()
+        rig.producer.append(TopicPartition("t", at), [rig.batch(large)])
+    rig.producer.send_ready()
     rig.finish()
     assert len(rig.brokers.sent(PRODUCE)) == 2
 
 
 def test_sequence_numbers_wrap_around(rig: ProducerRig) -> None:
-    rig.offer()
-    rig.producer._partitions[TP].next_sequence = LAST_SEQUENCE - 2
+    rig.append()
+    rig.producer.accumulator.partitions[TP].next_sequence = LAST_SEQUENCE - 2
     batches = numbered(4)
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     assert rig.brokers.log("t").values() == flat(batches)
     (state,) = rig.brokers.log("t").producers.values()
@@ -133,7 +131,7 @@ def test_without_idempotence_one_batch_at_a_time(brokers: FakeCluster) -> None:
     with ProducerRig(brokers, acks=1) as rig:
         released = hold(brokers, PRODUCE)
         batches = numbered(4)
-        rig.offer(*batches)
+        rig.append(*batches)
         rig.run_until(lambda: bool(brokers.sent(PRODUCE)), lambda: brokers.requests)
         connection = rig.cluster.connection(1)
         assert connection is not None
@@ -147,65 +145,69 @@ def test_without_idempotence_one_batch_at_a_time(brokers: FakeCluster) -> None:
 
 def test_buffers_go_back_when_their_batches_are_acknowledged(rig: ProducerRig) -> None:
     released = hold(rig.brokers, PRODUCE)
-    lease = rig.pool.lease(1000)
-    parcels = []
+    buffer = rig.pool.take(1000)
+    batches = []
     for value in (b"x", b"y"):
-        data = batch(value)
-        view = memoryview(lease.buffer)[: len(data)]
+        data = encoded(value)
+        view = memoryview(buffer.memory)[: len(data)]
         view[:] = data
-        lease.hold()
-        parcels.append(ProducerBatch(view, 1, lease, (value,)))
-        lease = rig.pool.lease(1000)
-    rig.producer.offer(TP, parcels)
-    for parcel in parcels:
-        assert parcel.lease is not None
-        parcel.lease.release()
-    lease.release()
-    rig.producer.pump()
-    held = rig.pool.leased_bytes
+        buffer.hold()
+        batches.append(rig.batch(value, view=view, buffer=buffer))
+        buffer = rig.pool.take(1000)
+    rig.producer.append(TP, batches)
+    for each in batches:
+        assert each.buffer is not None
+        each.buffer.release()
+    buffer.release()
+    rig.producer.send_ready()
+    held = rig.pool.used_bytes
     released.set()
     rig.finish()
     assert held == 2 * 64 * 1024
-    assert rig.pool.leased_bytes == 0
+    assert rig.pool.used_bytes == 0
     assert rig.brokers.log("t").values() == [b"x", b"y"]
 
 
 def test_buffers_are_not_held_while_a_partition_waits(rig: ProducerRig) -> None:
-    lease = rig.pool.lease(1000)
-    data = batch(b"x")
-    view = memoryview(lease.buffer)[: len(data)]
+    buffer = rig.pool.take(1000)
+    data = encoded(b"x")
+    view = memoryview(buffer.memory)[: len(data)]
     view[:] = data
     missing = TopicPartition("later", 0)
-    rig.producer.offer(missing, [ProducerBatch(view, 1, lease, (b"x",))])
-    rig.run_until(lambda: rig.pool.leased_bytes == 0, lambda: rig.stuck)
-    lease.buffer[:] = bytes(len(lease.buffer))
-    assert rig.producer.stuck_bytes == rig.producer.waiting_bytes == len(data)
+    rig.producer.append(missing, [rig.batch(b"x", view=view, buffer=buffer)])
+    rig.run_until(lambda: rig.pool.used_bytes == 0, lambda: rig.blocked)
+    buffer.memory[:] = bytes(len(buffer.memory))
+    assert (
+        rig.producer.accumulator.blocked_bytes
+        == rig.producer.accumulator.waiting_bytes
+        == len(data)
+    )
     rig.brokers.create_topic("later")
     rig.finish()
     assert rig.brokers.log("later").values() == [b"x"]
-    assert rig.producer.stuck_bytes == 0
+    assert rig.producer.accumulator.blocked_bytes == 0
 
 
 def test_a_topic_that_does_not_exist_yet_is_waited_for(rig: ProducerRig) -> None:
     later = TopicPartition("later", 0)
-    rig.offer([b"v"], tp=later)
-    rig.run_until(lambda: bool(rig.stuck), lambda: rig.stuck)
-    error = rig.stuck[0]
+    rig.append([b"v"], tp=later)
+    rig.run_until(lambda: bool(rig.blocked), lambda: rig.blocked)
+    error = rig.blocked[0]
     assert isinstance(error, BrokerError)
     assert error.code == UNKNOWN_TOPIC_OR_PARTITION
     assert "later-0 on 'fake'" in str(error)
     rig.brokers.create_topic("later")
     rig.finish()
-    assert rig.stuck[-1] is None
+    assert rig.blocked[-1] is None
     assert rig.brokers.log("later").values() == [b"v"]
 
 
 def test_a_broker_that_is_down_is_waited_for(rig: ProducerRig) -> None:
     batches = numbered(10)
-    rig.offer(*batches[:5])
+    rig.append(*batches[:5])
     rig.finish()
     rig.brokers.stop_node(1)
-    rig.offer(*batches[5:])
+    rig.append(*batches[5:])
     rig.run_until(lambda: rig.cluster.last_error is not None, lambda: "no error")
     assert isinstance(rig.cluster.last_error, TransportError)
     rig.run_for(0.1)
@@ -218,14 +220,14 @@ def test_a_duplicate_that_the_broker_no_longer_knows_the_place_of_is_stored(
     rig: ProducerRig,
 ) -> None:
     rig.brokers.intercept(PRODUCE, once(Do(code=DUPLICATE_SEQUENCE_NUMBER)))
-    rig.offer([b"v"])
+    rig.append([b"v"])
     rig.finish()
     assert rig.acked == [(TP, (b"v",), -1)]
 
 
 def test_a_producer_id_that_is_not_to_be_had_yet_is_asked_for_again(rig: ProducerRig) -> None:
     rig.brokers.intercept(INIT_PRODUCER_ID, once(Do(code=COORDINATOR_LOAD_IN_PROGRESS)))
-    rig.offer([b"v"])
+    rig.append([b"v"])
     rig.finish()
     assert len(rig.brokers.sent(INIT_PRODUCER_ID)) == 2
     assert rig.brokers.log("t").values() == [b"v"]
@@ -233,7 +235,7 @@ def test_a_producer_id_that_is_not_to_be_had_yet_is_asked_for_again(rig: Produce
 
 def test_a_producer_id_that_is_refused_ends_the_task(rig: ProducerRig) -> None:
     rig.brokers.intercept(INIT_PRODUCER_ID, lambda _: Do(code=UNSUPPORTED_VERSION))
-    rig.offer([b"v"])
+    rig.append([b"v"])
     with pytest.raises(RefusedError, match="UNSUPPORTED_VERSION"):
         rig.finish()
 
@@ -248,19 +250,19 @@ def test_a_producer_id_that_is_refused_ends_the_task(rig: ProducerRig) -> None:
 def test_a_producer_id_that_we_may_not_have_is_waited_for(
     rig: ProducerRig, newest: int, lacking: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transaction_manager, "DENIED_SECONDS", 0.01)
+    monkeypatch.setattr(transaction_manager, "DENIED", RetryPolicy.every(0.01))
     monkeypatch.setattr(NetworkClient, "newest", lambda *_: newest)
     rig.brokers.intercept(INIT_PRODUCER_ID, once(Do(code=CLUSTER_AUTHORIZATION_FAILED)))
-    rig.offer([b"v"])
+    rig.append([b"v"])
     rig.finish()
     assert rig.brokers.log("t").values() == [b"v"]
-    assert lacking in str(rig.stuck[0])
-    assert rig.stuck[-1] is None
+    assert lacking in str(rig.blocked[0])
+    assert rig.blocked[-1] is None
 
 
 def test_a_partition_is_forgotten_only_when_nothing_of_it_is_under_way(rig: ProducerRig) -> None:
-    rig.offer([b"v"])
+    rig.append([b"v"])
     with pytest.raises(AssertionError):
         rig.producer.remove(TP)
     rig.producer.remove(TopicPartition("never", 0))
-    assert rig.producer.pending(TP) == 0
+    assert rig.producer.accumulator.pending(TP) == 0

@@ -59,7 +59,7 @@ def test_every_record_arrives_once_and_in_order(
     monkeypatch.setattr(broker_queues, "FAR_SECONDS", 0.0 if is_far else 60.0)
     monkeypatch.setattr(broker_queues, "FEWEST_RESPONSES", 1)
     dice = random.Random(seed)
-    with FakeCluster(nodes=len(NODES)) as brokers, ProducerRig(brokers, lines=2) as rig:
+    with FakeCluster(nodes=len(NODES)) as brokers, ProducerRig(brokers, connections=2) as rig:
         rig.join_most = 4
         brokers.create_topic("t", partitions=len(PARTITIONS))
         for tp in PARTITIONS:
@@ -70,7 +70,7 @@ def test_every_record_arrives_once_and_in_order(
             tp = dice.choice(PARTITIONS)
             values = make_batch(dice, number)
             expected[tp] += values
-            rig.offer(values, tp=tp)
+            rig.append(values, tp=tp)
             if dice.random() < 0.3:
                 rig.loop.run_once(0.002)
         rig.finish()
@@ -82,4 +82,8 @@ def test_every_record_arrives_once_and_in_order(
         assert bool(rig.joins) is is_far
         assert len(brokers.sent(INIT_PRODUCER_ID)) == 1
         producer = rig.producer
-        assert (producer.waiting_bytes, producer.sent_bytes, producer.stuck_bytes) == (0, 0, 0)
+        assert (
+            producer.accumulator.waiting_bytes,
+            producer.accumulator.sent_bytes,
+            producer.accumulator.blocked_bytes,
+        ) == (0, 0, 0)

@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.errors import BrokerError, RefusedError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.record_accumulator import ProducerBatch
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch, Replacement
 from tests.wire.fake_broker import (
     INIT_PRODUCER_ID,
     PRODUCE,
@@ -19,7 +19,7 @@ from tests.wire.fake_broker import (
     is_number,
     once,
 )
-from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, flat, numbered
+from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, Values, flat, numbered
 
 NOT_LEADER = 6
 REQUEST_TIMED_OUT = 7
@@ -49,7 +49,7 @@ def rig() -> Iterator[ProducerRig]:
 def establish(rig: ProducerRig) -> list[list[bytes]]:
     """Store one batch, so that the broker knows the producer."""
     first = numbered(1)
-    rig.offer(*first)
+    rig.append(*first)
     rig.finish()
     return first
 
@@ -66,7 +66,7 @@ def test_a_failure_of_one_of_five_under_way(rig: ProducerRig, failure: Do, numbe
     first = establish(rig)
     rig.brokers.intercept(PRODUCE, once(failure, is_number(number)))
     batches = numbered(5, start=1)
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     check(rig, first + batches)
     assert [offset for _, _, offset in rig.acked] == [0, 2, 4, 6, 8, 10]
@@ -80,7 +80,7 @@ def test_a_failure_with_a_long_queue_behind_it(rig: ProducerRig, failure: Do, nu
     first = establish(rig)
     rig.brokers.intercept(PRODUCE, once(failure, is_number(number)))
     batches = numbered(20, start=1)
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     check(rig, first + batches)
     assert len(rig.brokers.sent(INIT_PRODUCER_ID)) == 1
@@ -91,7 +91,7 @@ def test_a_failure_of_the_very_first_batch(rig: ProducerRig, failure: Do) -> Non
     """A broker that does not know the producer would take the second as its first."""
     rig.brokers.intercept(PRODUCE, once(failure))
     batches = numbered(5)
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     check(rig, batches)
 
@@ -108,14 +108,14 @@ def test_an_answer_that_cannot_be_read(rig: ProducerRig, garbage: bytes) -> None
     first = establish(rig)
     rig.brokers.intercept(PRODUCE, once(Do(garbage=garbage)))
     batches = numbered(3, start=1)
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     check(rig, first + batches)
 
 
 def test_a_producer_id_that_cannot_be_read(rig: ProducerRig) -> None:
     rig.brokers.intercept(INIT_PRODUCER_ID, once(Do(garbage=b"\0")))
-    rig.offer(*numbered(1))
+    rig.append(*numbered(1))
     rig.finish()
     check(rig, numbered(1))
 
@@ -125,7 +125,7 @@ def test_many_failures_in_a_row(rig: ProducerRig) -> None:
     for each in (Do(apply=True, drop=True), Do(code=NOT_LEADER), Do(drop=True)):
         rig.brokers.intercept(PRODUCE, once(each, is_number(2)))
     batches = numbered(5, start=1)
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     check(rig, first + batches)
     assert rig.producer.retries >= 2
@@ -134,7 +134,7 @@ def test_many_failures_in_a_row(rig: ProducerRig) -> None:
 def test_a_leader_that_moves_between_batches(rig: ProducerRig) -> None:
     batches = numbered(12)
     for at, node in ((0, 2), (4, 1), (8, 2)):
-        rig.offer(*batches[at : at + 4])
+        rig.append(*batches[at : at + 4])
         rig.finish()
         rig.brokers.move_leader(TP, node)
     check(rig, batches)
@@ -151,12 +151,12 @@ def test_a_leader_that_moves_with_batches_under_way(rig: ProducerRig) -> None:
 
     rig.brokers.intercept(PRODUCE, hold)
     batches = numbered(8)
-    rig.offer(*batches[:3])
+    rig.append(*batches[:3])
     rig.run_until(lambda: bool(rig.brokers.sent(PRODUCE)), lambda: rig.brokers.requests)
     rig.brokers.move_leader(TP, 2)
-    rig.cluster.refresh()
-    rig.run_until(lambda: rig.cluster.leaders[TP].node == 2, lambda: rig.cluster.leaders)
-    rig.offer(*batches[3:])
+    rig.metadata.refresh()
+    rig.run_until(lambda: rig.metadata.leaders[TP].node == 2, lambda: rig.metadata.leaders)
+    rig.append(*batches[3:])
     rig.run_for(0.1)
     assert {request.node for request in rig.brokers.sent(PRODUCE)} == {1}
     released.set()
@@ -173,7 +173,7 @@ def test_not_leader_in_the_middle_moves_the_rest_to_the_new_leader(rig: Producer
 
     rig.brokers.intercept(PRODUCE, move)
     batches = numbered(5, start=1)
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     check(rig, first + batches)
     assert rig.brokers.sent(PRODUCE)[-1].node == 2
@@ -188,10 +188,10 @@ def test_a_batch_too_large_among_five_is_replaced_in_its_place(
     batches = numbered(5, start=1)
     batches[at] = [b"part %d " % part + bytes(150) for part in range(4)]
     rig.brokers.log("t").max_message_bytes = 400
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     check(rig, first + batches)
-    assert rig.refused == [tuple(batches[at])]
+    assert rig.rejected == [tuple(batches[at])]
     assert len(rig.brokers.sent(INIT_PRODUCER_ID)) == 1
 
 
@@ -199,10 +199,10 @@ def test_batches_too_large_one_after_the_other(rig: ProducerRig) -> None:
     first = establish(rig)
     batches = [[b"%d %d " % (at, part) + bytes(150) for part in range(4)] for at in range(12)]
     rig.brokers.log("t").max_message_bytes = 400
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     check(rig, first + batches)
-    assert len(rig.refused) == 12
+    assert len(rig.rejected) == 12
 
 
 def test_a_refused_batch_can_be_left_out(rig: ProducerRig) -> None:
@@ -210,22 +210,20 @@ def test_a_refused_batch_can_be_left_out(rig: ProducerRig) -> None:
     rig.split = False
     rig.brokers.intercept(PRODUCE, once(Do(code=INVALID_RECORD), is_number(2)))
     batches = numbered(5, start=1)
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     left = first + batches[:1] + batches[2:]
     check(rig, left)
-    assert rig.producer.waiting_bytes == 0
+    assert rig.producer.accumulator.waiting_bytes == 0
 
 
 def test_a_refused_batch_can_end_the_task(rig: ProducerRig) -> None:
-    def refuse(
-        tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
-    ) -> list[ProducerBatch]:
+    def refuse(tp: TopicPartition, batch: ProducerBatch[Values], error: BrokerError) -> Replacement:
         raise RefusedError(f"{tp}: {error}")
 
-    rig.on_refused = refuse  # type: ignore[method-assign]
+    rig.on_rejected = refuse  # type: ignore[method-assign]
     rig.brokers.intercept(PRODUCE, once(Do(code=INVALID_RECORD)))
-    rig.offer([b"v"])
+    rig.append([b"v"])
     with pytest.raises(RefusedError, match="t-0: produce to t-0 on 'fake': INVALID_RECORD"):
         rig.finish()
 
@@ -242,7 +240,7 @@ def test_a_broker_that_forgot_the_producer_gets_a_new_one(rig: ProducerRig, code
     first = establish(rig)
     rig.brokers.intercept(PRODUCE, once(Do(code=code)))
     batches = numbered(5, start=1)
-    rig.offer(*batches)
+    rig.append(*batches)
     rig.finish()
     check(rig, first + batches)
     assert len(rig.brokers.sent(INIT_PRODUCER_ID)) == 2
@@ -252,12 +250,12 @@ def test_a_broker_that_forgot_the_producer_gets_a_new_one(rig: ProducerRig, code
 def test_another_partition_keeps_its_producer_id(rig: ProducerRig) -> None:
     rig.brokers.create_topic("u")
     other = TopicPartition("u", 0)
-    rig.offer([b"1"], tp=other)
+    rig.append([b"1"], tp=other)
     establish(rig)
     rig.brokers.intercept(PRODUCE, once(Do(code=45)))
-    rig.offer([b"001-a"])
+    rig.append([b"001-a"])
     rig.finish()
-    rig.offer([b"2"], tp=other)
+    rig.append([b"2"], tp=other)
     rig.finish()
     assert len(rig.brokers.log("u").producers) == 1
     assert len(rig.brokers.log("t").producers) == 2
@@ -268,7 +266,7 @@ def test_a_partition_that_comes_back_goes_on_with_its_numbers(rig: ProducerRig) 
     first = establish(rig)
     rig.producer.remove(TP)
     again = numbered(3, start=1)
-    rig.offer(*again)
+    rig.append(*again)
     rig.finish()
     check(rig, first + again)
 
@@ -279,10 +277,10 @@ def test_a_partition_that_fails_twice_is_told_to_be_stuck_and_told_again_when_it
     establish(rig)
     for _ in range(3):
         rig.brokers.intercept(PRODUCE, once(Do(code=19)))
-    rig.offer([b"v"])
+    rig.append([b"v"])
     rig.finish()
-    errors = [error for error in rig.stuck if error is not None]
+    errors = [error for error in rig.blocked if error is not None]
     assert [type(error) for error in errors] == [BrokerError, BrokerError]
     assert "NOT_ENOUGH_REPLICAS" in str(errors[0])
-    assert rig.stuck[-1] is None
-    assert rig.producer.stuck_bytes == 0
+    assert rig.blocked[-1] is None
+    assert rig.producer.accumulator.blocked_bytes == 0

@@ -11,10 +11,10 @@ import pytest
 
 from sparkmirror.errors import BrokerError, RefusedError
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.record_accumulator import ProducerBatch
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch, Replacement
 from sparkmirror.wire.produce.sequences import QUIET_SECONDS
 from tests.wire.fake_broker import INIT_PRODUCER_ID, PRODUCE, Do, FakeCluster, Request, once
-from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, batch, flat, numbered
+from tests.wire.rigs import TP, WAIT_SECONDS, ProducerRig, Values, flat, numbered
 
 MESSAGE_TOO_LARGE = 10
 NOT_ENOUGH_REPLICAS = 19
@@ -33,7 +33,7 @@ def rig() -> Iterator[ProducerRig]:
 def establish(rig: ProducerRig, *tps: TopicPartition) -> None:
     """Store one batch in each, so that the broker knows the producer."""
     for tp in tps or (TP,):
-        rig.offer(*numbered(1), tp=tp)
+        rig.append(*numbered(1), tp=tp)
     rig.finish()
 
 
@@ -61,7 +61,7 @@ def test_a_partition_that_was_quiet_keeps_its_order_when_the_broker_forgot_it(
     be_quiet(rig, 2 * QUIET_SECONDS)
     rig.brokers.log("t").producers.clear()
     rig.brokers.intercept(PRODUCE, once(Do(code=code)))
-    rig.offer(*numbered(4, start=1))
+    rig.append(*numbered(4, start=1))
     rig.finish()
     assert rig.brokers.log("t").values() == flat(numbered(5))
     assert rig.acked_values == flat(numbered(5))
@@ -72,12 +72,12 @@ def test_one_batch_leaves_after_a_pause_and_the_others_after_its_response(
 ) -> None:
     establish(rig)
     be_quiet(rig, 2 * QUIET_SECONDS)
-    rig.offer(*numbered(7, start=1))
+    rig.append(*numbered(7, start=1))
     connection = rig.cluster.connection(1)
     assert connection is not None
     assert connection.in_flight == 1
     rig.finish()
-    rig.offer(*numbered(7, start=8))  # without a pause
+    rig.append(*numbered(7, start=8))  # without a pause
     assert connection.in_flight == 5
     rig.finish()
     assert rig.brokers.log("t").values() == flat(numbered(15))
@@ -92,31 +92,27 @@ def test_a_refusal_that_ends_the_task_lets_nothing_overtake_in_the_partitions_be
 ) -> None:
     """What is stored before the task ends goes through the same producer (commit_failing)."""
 
-    def refuse(
-        tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
-    ) -> list[ProducerBatch]:
+    def refuse(tp: TopicPartition, batch: ProducerBatch[Values], error: BrokerError) -> Replacement:
         raise RefusedError(f"{tp}: {error}")
 
     refused = {0: INVALID_RECORD, 2: INVALID_RECORD}
     with FakeCluster() as brokers, ProducerRig(brokers, acks=acks) as rig:
         brokers.create_topic("t", partitions=3)
         establish(rig, TP, OTHER, THIRD)
-        rig.on_refused = refuse  # type: ignore[method-assign]
+        rig.on_rejected = refuse  # type: ignore[method-assign]
         brokers.intercept(PRODUCE, once(Do(codes={**refused, 1: NOT_ENOUGH_REPLICAS})))
         brokers.intercept(PRODUCE, lambda _: Do(apply=True, codes=refused))
         for tp in (TP, OTHER, THIRD):
             values = [b"one", b"two"]
-            rig.producer.offer(
-                tp, [ProducerBatch(batch(each), 1, None, (each,)) for each in values]
-            )
-        rig.producer.pump()
+            rig.producer.append(tp, [rig.batch(each) for each in values])
+        rig.producer.send_ready()
         with pytest.raises(RefusedError):
             rig.finish()
         deadline = time.monotonic() + WAIT_SECONDS
-        while rig.producer.pending(OTHER):
+        while rig.producer.accumulator.pending(OTHER):
             assert time.monotonic() < deadline, rig.acked
             with contextlib.suppress(RefusedError):
-                rig.producer.pump()
+                rig.producer.send_ready()
                 rig.loop.run_once(0.01)
         first = flat(numbered(1))
         assert brokers.log("t", 1).values() == [*first, b"one", b"two"]
@@ -135,9 +131,9 @@ def test_a_skipped_batch_that_may_be_stored_yet_does_not_hide_the_next_one(
     rig.split = False
     rig.brokers.intercept(PRODUCE, once(Do(apply=True, drop=True)))
     rig.brokers.intercept(PRODUCE, once(Do(code=INVALID_RECORD)))
-    rig.offer(*numbered(3, start=1))
+    rig.append(*numbered(3, start=1))
     rig.finish()
-    assert rig.refused == [tuple(numbered(1, start=1)[0])]
+    assert rig.rejected == [tuple(numbered(1, start=1)[0])]
     assert rig.brokers.log("t").values() == flat(numbered(4))
     assert len(rig.brokers.sent(INIT_PRODUCER_ID)) == 2
 
@@ -146,7 +142,7 @@ def test_a_skipped_batch_that_was_sent_once_costs_no_producer_id(rig: ProducerRi
     establish(rig)
     rig.split = False
     rig.brokers.intercept(PRODUCE, once(Do(code=INVALID_RECORD)))
-    rig.offer(*numbered(3, start=1))
+    rig.append(*numbered(3, start=1))
     rig.finish()
     assert rig.brokers.log("t").values() == flat(numbered(1) + numbered(2, start=2))
     assert len(rig.brokers.sent(INIT_PRODUCER_ID)) == 1
@@ -162,14 +158,14 @@ def test_a_partition_whose_only_batch_is_skipped_waits_no_more(
         rig.brokers.intercept(PRODUCE, once(failure))
 
     def refuse(request: Request) -> Do | None:
-        return Do(code=INVALID_RECORD) if any(rig.stuck) else None
+        return Do(code=INVALID_RECORD) if any(rig.blocked) else None
 
     rig.brokers.intercept(PRODUCE, refuse)
-    rig.offer([b"poison"])
+    rig.append([b"poison"])
     rig.finish()
-    assert any(rig.stuck)
-    assert rig.stuck[-1] is None
-    assert rig.producer.stuck_bytes == 0
+    assert any(rig.blocked)
+    assert rig.blocked[-1] is None
+    assert rig.producer.accumulator.blocked_bytes == 0
 
 
 # -- silence ---------------------------------------------------------------------------------------
@@ -183,14 +179,14 @@ def test_partitions_of_a_silent_broker_are_named_before_the_deadline(rig: Produc
         released.wait(20.0)
 
     rig.brokers.intercept(PRODUCE, hold)
-    rig.offer(*numbered(2, start=1))
+    rig.append(*numbered(2, start=1))
     rig.producer.note_silence()
-    assert rig.stuck == []
+    assert rig.blocked == []
     be_quiet(rig, 7.0)
     rig.producer.note_silence()
-    (error,) = rig.stuck
+    (error,) = rig.blocked
     assert "no byte for 7 s" in str(error)
     released.set()
     rig.finish()
-    assert rig.stuck[-1] is None
+    assert rig.blocked[-1] is None
     assert rig.brokers.log("t").values() == flat(numbered(3))

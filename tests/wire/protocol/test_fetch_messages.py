@@ -42,20 +42,6 @@ Row = Topic.PartitionData
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"), [(0, b"\0"), (127, b"\x7f"), (128, b"\x80\1"), (300, b"\xac\2")]
-)
-def test_varints_golden(value: int, expected: bytes) -> None:
-    assert fetch.encode_unsigned(value) == expected
-    assert fetch.decode_unsigned(memoryview(b"x" + expected), 1) == (value, 1 + len(expected))
-
-
-@given(value=st.integers(min_value=0, max_value=(1 << 32) - 1))
-def test_varints_both_ways(value: int) -> None:
-    data = fetch.encode_unsigned(value)
-    assert fetch.decode_unsigned(memoryview(data), 0) == (value, len(data))
-
-
-@pytest.mark.parametrize(
     ("data", "end"),
     [
         pytest.param(b"\0", 1, id="none"),

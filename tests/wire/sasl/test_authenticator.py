@@ -82,14 +82,14 @@ def test_sessions_are_renewed_under_load_and_nothing_is_lost(
         for at in itertools.count():
             (values,) = numbered(1, start=at)
             batches.append(values)
-            rig.offer(values)
+            rig.append(values)
             rig.run_for(0.002)
             if time.monotonic() > deadline:
                 break
         rig.finish()
         stored = brokers.log("t").values()
         assert stored == flat(batches)
-        assert rig.stuck == []
+        assert rig.blocked == []
     assert door.violations == []
     assert door.logins >= 2 * 2  # two connections at least, each more than once
     assert len(brokers.sent(PRODUCE)) > 100
@@ -138,11 +138,11 @@ def test_a_refused_login_is_tried_again_less_often_and_told_once(
     brokers: FakeCluster, door: Door, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Rig(brokers, security=BOB) as rig:
-        rig.cluster.track(["t"])
+        rig.metadata.track(["t"])
         rig.run_for(1.5)
         assert isinstance(rig.cluster.last_error, AuthenticationError)
         door.judge = lambda _: b""  # somebody has added bob
-        rig.run_until(lambda: rig.cluster.leaders != {}, lambda: rig.cluster.last_error)
+        rig.run_until(lambda: rig.metadata.leaders != {}, lambda: rig.cluster.last_error)
     told = [record for record in caplog.records if "who are you?" in record.message]
     assert 1 <= len(told) <= 2  # one for each broker
 

@@ -1,184 +1,29 @@
-"""AWS_MSK_IAM: published signatures, where keys come from, and what is sent."""
+"""Keys of AWS: where they come from, and for how long one waits for them."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
+import os
 import threading
 import time
 import urllib.parse
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.credentials import SSOProvider
 
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import AuthenticationError
-from sparkmirror.wire.sasl.aws_credentials import Chain
-from sparkmirror.wire.sasl.aws_signing import (
-    Keys,
-    Scope,
-    Signable,
-    authorization,
-    presigned_query,
-    sign,
-    signing_key,
-)
-from sparkmirror.wire.sasl.msk_iam import (
-    MskIam,
-    MskIamLogin,
-    MskTokenLogin,
-    iam_token,
-    region_of,
-)
-from sparkmirror.wire.sasl.renewing import Renewing, Schedule
+from sparkmirror.wire.sasl import aws as aws_module
+from sparkmirror.wire.sasl.aws import AwsCredentials
+from sparkmirror.wire.sasl.aws_files import aws_files
+from sparkmirror.wire.secret_files import forget_provided, provide
 
-# The keys of AWS's own examples.
-EXAMPLE = Keys("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
-S3_EXAMPLE = Keys("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
-BROKER = "b-1.demo.abc123.c2.kafka.eu-central-1.amazonaws.com"
-
-
-def at(text: str) -> float:
-    return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
-
-
-@pytest.mark.parametrize(
-    ("day", "key"),
-    [
-        ("20120215T000000Z", "f4780e2d9f65fa895f9c67b32ce1baf0b0d8a43505a000a1a9e090d414db404d"),
-        ("20150830T000000Z", "c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9"),
-    ],
-)
-def test_published_signing_keys(day: str, key: str) -> None:
-    scope = Scope(at(day), "us-east-1", "iam")
-    assert signing_key(EXAMPLE.secret_key, scope).hex() == key
-
-
-TIME = "20150830T123600Z"
-HOST = {"host": "example.amazonaws.com", "x-amz-date": TIME}
-# Of AWS's Signature Version 4 test suite.
-SUITE = {
-    "get-vanilla": (
-        Signable("GET", HOST),
-        "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31",
-    ),
-    "post-vanilla": (
-        Signable("POST", HOST),
-        "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b",
-    ),
-    "get-vanilla-query-order-key-case": (
-        Signable("GET", HOST, {"Param2": "value2", "Param1": "value1"}),
-        "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500",
-    ),
-    "post-x-www-form-urlencoded": (
-        Signable(
-            "POST",
-            {**HOST, "content-type": "application/x-www-form-urlencoded"},
-            body_hash=hashlib.sha256(b"Param1=value1").hexdigest(),
-        ),
-        "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a",
-    ),
-}
-
-
-@pytest.mark.parametrize(("request_", "signature"), SUITE.values(), ids=SUITE)
-def test_published_signatures(request_: Signable, signature: str) -> None:
-    scope = Scope(at(TIME), "us-east-1", "service")
-    assert sign(request_, EXAMPLE, scope) == signature
-    header = authorization(request_, EXAMPLE, scope)
-    assert header.startswith(
-        "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, "
-    )
-    assert header.endswith(f"Signature={signature}")
-
-
-def test_published_signature_in_a_query() -> None:
-    """The example of S3's documentation of presigned URLs."""
-    request = Signable(
-        "GET",
-        {"host": "examplebucket.s3.amazonaws.com"},
-        path="/test.txt",
-        body_hash="UNSIGNED-PAYLOAD",
-    )
-    scope = Scope(at("20130524T000000Z"), "us-east-1", "s3")
-    query = presigned_query(request, S3_EXAMPLE, scope, 86400)
-    assert query["X-Amz-Signature"] == (
-        "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
-    )
-
-
-def test_keys_are_never_shown() -> None:
-    keys = Keys("AKID", "se/cret+key", token="session+token/1")
-    assert "cret" not in repr(keys)
-    assert mask("AKID se/cret+key session+token/1") == "AKID [hidden] [hidden]"
-
-
-def test_the_message_for_a_broker() -> None:
-    keys = Keys("AKID", "hush", token="session/token+")
-    scope = Scope(at("20261115T120000Z"), "eu-central-1", "kafka-cluster")
-    fields = json.loads(MskIam(BROKER, keys, scope).start())
-    signature = fields.pop("x-amz-signature")
-    assert fields == {
-        "version": "2020_10_22",
-        "host": BROKER,
-        "user-agent": "sparkmirror",
-        "action": "kafka-cluster:Connect",
-        "x-amz-algorithm": "AWS4-HMAC-SHA256",
-        "x-amz-credential": "AKID/20261115/eu-central-1/kafka-cluster/aws4_request",
-        "x-amz-date": "20261115T120000Z",
-        "x-amz-expires": "900",
-        "x-amz-signedheaders": "host",
-        "x-amz-security-token": "session/token+",
-    }
-    assert len(signature) == 64
-    mechanism = MskIam(BROKER, keys, scope)
-    assert mechanism.answer(b'{"version":"2020_10_22","request-id":"1"}') is None
-    with pytest.raises(AuthenticationError):
-        mechanism.answer(b"")
-
-
-def test_the_same_as_a_token() -> None:
-    token = iam_token(EXAMPLE, Scope(at(TIME), "us-east-1", "kafka-cluster"))
-    url = base64.urlsafe_b64decode(token.text + "=" * (-len(token.text) % 4)).decode()
-    parts = urllib.parse.urlsplit(url)
-    query = dict(urllib.parse.parse_qsl(parts.query))
-    assert parts.netloc == "kafka.us-east-1.amazonaws.com"
-    assert query["Action"] == "kafka-cluster:Connect"
-    assert query["User-Agent"] == "sparkmirror"
-    assert token.expires_at == at(TIME) + 900
-
-
-@pytest.mark.parametrize(
-    ("host", "region"),
-    [
-        (BROKER, "eu-central-1"),
-        ("boot-x1.c2.kafka-serverless.us-east-1.amazonaws.com", "us-east-1"),
-        ("b-1.x.c3.kafka.cn-north-1.amazonaws.com.cn", "cn-north-1"),
-        ("localhost", ""),
-        ("kafka.example.com", ""),
-    ],
-)
-def test_region_of_a_broker(host: str, region: str) -> None:
-    assert region_of(host) == region
-
-
-@pytest.mark.parametrize("kind", [MskIamLogin, MskTokenLogin])
-def test_login_needs_a_region(kind: type[MskIamLogin]) -> None:
-    renewing = Renewing("keys", lambda: Keys("A", "s", "", 0, 2e9), time.time, Schedule())
-    assert kind(renewing, lambda: "").begin(BROKER).result(5).start()
-    with pytest.raises(AuthenticationError, match="AWS_REGION"):
-        kind(renewing, lambda: "").begin("localhost").result(5)
-    login = kind(renewing, lambda: "eu-west-1")
-    assert login.begin("localhost").result(5).start()
-    assert login.user == "A"
-
-
-# -- where keys come from ----------------------------------------------------------------------
+ROLE = "arn:aws:iam::1:role/r"
 
 
 class Aws:
@@ -227,15 +72,26 @@ class Aws:
         if method == "POST":
             self.forms.append(form)
             if self.refuse:
-                return 403, json.dumps({"Error": {"Code": "AccessDenied"}})
-            row = {**row, "AccessKeyId": form["RoleArn"], "SessionToken": "t", "Expiration": 4e9}
-            action = form["Action"]
-            return 200, json.dumps({f"{action}Response": {f"{action}Result": {"Credentials": row}}})
+                return (
+                    403,
+                    "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>",
+                )
+            return 200, _role_keys(form["Action"], form["RoleArn"])
+        if path.startswith("/federation/credentials"):
+            keys = {"accessKeyId": "AK-sso", "secretAccessKey": "s", "sessionToken": "t"}
+            return 200, json.dumps({"roleCredentials": {**keys, "expiration": 4_000_000_000_000}})
         if path == "/latest/api/token":
             return 200, "machine-token"
         if path.endswith("/security-credentials/"):
-            return 200, "role-name\n"
+            return 200, "role-name"
         return 200, json.dumps({**row, **iso})
+
+
+def _role_keys(action: str, role: str) -> str:
+    row = f"<AccessKeyId>{role}</AccessKeyId><SecretAccessKey>s</SecretAccessKey>"
+    row += "<SessionToken>t</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>"
+    result = f"<{action}Result><Credentials>{row}</Credentials></{action}Result>"
+    return f"<{action}Response>{result}</{action}Response>"
 
 
 @pytest.fixture(scope="module")
@@ -260,8 +116,19 @@ def aws(server: Aws) -> Aws:
 NO_MACHINE = {"AWS_EC2_METADATA_DISABLED": "true"}
 
 
-def chain(home: Path, environment: dict[str, str], options: dict[str, str] | None = None) -> Chain:
-    return Chain(options or {}, {**NO_MACHINE, **environment}, str(home))
+@pytest.fixture(autouse=True)
+def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests change a copy."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+
+
+def chain(
+    home: Path, environment: dict[str, str], options: dict[str, str] | None = None
+) -> AwsCredentials:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]
+    os.environ.update({**NO_MACHINE, **environment, "HOME": str(home)})
+    return AwsCredentials(options or {})
 
 
 def write_profiles(home: Path, credentials: str, config: str = "") -> None:
@@ -292,8 +159,8 @@ def test_profiles(tmp_path: Path) -> None:
                   {"awsProfileName": "other"})  # fmt: skip
     assert named.fetch().access_key == "O"
     assert named.region() == "us-west-2"
-    assert len(named.files()) == 2
-    with pytest.raises(AuthenticationError, match="profile 'gone'"):
+    assert len(aws_files(os.environ)) == 2
+    with pytest.raises(AuthenticationError, match=r"profile \(gone\)"):
         chain(tmp_path, {}, {"awsProfileName": "gone"}).fetch()
 
 
@@ -304,9 +171,9 @@ def test_nothing_anywhere(tmp_path: Path) -> None:
 
 def test_roles_of_options(tmp_path: Path, aws: Aws) -> None:
     options = {
-        "awsRoleArn": "arn:aws:iam::1:role/r",
+        "awsRoleArn": ROLE,
         "awsRoleSessionName": "me",
-        "awsRoleExternalId": "x",
+        "awsRoleExternalId": "x1",
         "awsStsRegion": "eu-west-1",
         "awsRoleAccessKeyId": "AKB",
         "awsRoleSecretAccessKey": "hush",
@@ -314,15 +181,16 @@ def test_roles_of_options(tmp_path: Path, aws: Aws) -> None:
     found = chain(tmp_path, {"AWS_ENDPOINT_URL_STS": aws.url}, options)
     keys = found.fetch()
     assert (keys.access_key, keys.token) == (options["awsRoleArn"], "t")
+    assert found.fetch().access_key == options["awsRoleArn"]
     (form,) = aws.forms
     assert form["Action"] == "AssumeRole"
-    assert (form["RoleSessionName"], form["ExternalId"]) == ("me", "x")
+    assert (form["RoleSessionName"], form["ExternalId"]) == ("me", "x1")
     told = aws.headers[0]["authorization"]
     assert told.startswith("AWS4-HMAC-SHA256 Credential=AKB/")
     assert "/eu-west-1/sts/aws4_request" in told
     aws.refuse = True
     with pytest.raises(AuthenticationError, match=r"403 \(AccessDenied\)") as caught:
-        found.fetch()
+        AwsCredentials(options).fetch()
     assert "hush" not in str(caught.value)
 
 
@@ -330,7 +198,7 @@ def test_roles_of_options(tmp_path: Path, aws: Aws) -> None:
     "region", ["evil.test/", "x@evil.test/?", "eu-west-1.evil.test#", "EU-WEST-1", "a" * 70, "eu"]
 )
 def test_region_that_would_name_another_host(tmp_path: Path, region: str) -> None:
-    role = {"awsRoleArn": "arn:r", "awsRoleAccessKeyId": "A", "awsRoleSecretAccessKey": "s"}
+    role = {"awsRoleArn": ROLE, "awsRoleAccessKeyId": "A", "awsRoleSecretAccessKey": "s"}
     with pytest.raises(AuthenticationError, match="an AWS region that is none"):
         chain(tmp_path, {}, {**role, "awsStsRegion": region}).fetch()
     with pytest.raises(AuthenticationError, match="an AWS region that is none"):
@@ -352,11 +220,11 @@ def test_roles_of_profiles(tmp_path: Path, aws: Aws) -> None:
     write_profiles(
         tmp_path,
         "[base]\naws_access_key_id=B\naws_secret_access_key=s\n",
-        "[profile r]\nrole_arn=arn:r\nsource_profile=base\nexternal_id=e\n",
+        "[profile r]\nrole_arn=arn:aws:iam::1:role/r\nsource_profile=base\nexternal_id=e1\n",
     )
     environment = {"AWS_ENDPOINT_URL_STS": aws.url, "AWS_PROFILE": "r"}
-    assert chain(tmp_path, environment).fetch().access_key == "arn:r"
-    assert aws.forms[0]["ExternalId"] == "e"
+    assert chain(tmp_path, environment).fetch().access_key == ROLE
+    assert aws.forms[0]["ExternalId"] == "e1"
     assert "Credential=B/" in aws.headers[0]["authorization"]
 
 
@@ -365,13 +233,13 @@ def test_web_identity(tmp_path: Path, aws: Aws) -> None:
     environment = {
         "AWS_ENDPOINT_URL_STS": aws.url,
         "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
-        "AWS_ROLE_ARN": "arn:web",
+        "AWS_ROLE_ARN": ROLE,
     }
     found = chain(tmp_path, environment)
-    assert found.fetch().access_key == "arn:web"
+    assert found.fetch().access_key == ROLE
     assert aws.forms[0]["WebIdentityToken"] == "web-token"
     assert "authorization" not in aws.headers[0]
-    assert found.files() == (str(tmp_path / "token"),)
+    assert aws_files(os.environ) == (str(tmp_path / "token"),)
 
 
 def test_container(tmp_path: Path, aws: Aws) -> None:
@@ -381,7 +249,6 @@ def test_container(tmp_path: Path, aws: Aws) -> None:
     }
     keys = chain(tmp_path, environment).fetch()
     assert (keys.access_key, keys.token) == ("AK-task", "t")
-    assert keys.expires_at == datetime(2099, 1, 1, tzinfo=UTC).timestamp()
     assert aws.headers[0]["authorization"] == "let-me-in"
 
 
@@ -392,3 +259,95 @@ def test_machine(tmp_path: Path, aws: Aws) -> None:
     }
     assert chain(tmp_path, environment).fetch().access_key == "AK-role-name"
     assert aws.headers[-1]["x-aws-ec2-metadata-token"] == "machine-token"
+
+
+def test_single_sign_on(tmp_path: Path, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = "https://example.awsapps.com/start"
+    write_profiles(
+        tmp_path,
+        "",
+        f"[default]\nsso_start_url={start}\nsso_region=eu-west-1\n"
+        "sso_account_id=1\nsso_role_name=r\n",
+    )
+    cached = {"accessToken": "sign-on-token", "expiresAt": "2099-01-01T00:00:00Z"}
+    cache = tmp_path / ".aws" / "sso" / "cache"
+    cache.mkdir(parents=True)
+    monkeypatch.setattr(SSOProvider, "_SSO_TOKEN_CACHE_DIR", str(cache))
+    name = hashlib.sha1(start.encode()).hexdigest()
+    (cache / f"{name}.json").write_text(json.dumps(cached))
+    keys = chain(tmp_path, {"AWS_ENDPOINT_URL_SSO": aws.url}).fetch()
+    assert (keys.access_key, keys.token) == ("AK-sso", "t")
+    assert aws.headers[0]["x-amz-sso_bearer_token"] == "sign-on-token"
+
+
+def test_a_program_that_prints_keys(tmp_path: Path) -> None:
+    script = tmp_path / "keys.sh"
+    row = {"Version": 1, "AccessKeyId": "AK-program", "SecretAccessKey": "printed/secret"}
+    script.write_text(f"echo '{json.dumps(row)}'\n")
+    write_profiles(tmp_path, "", f"[default]\ncredential_process = /bin/sh {script}\n")
+    assert chain(tmp_path, {}).fetch().access_key == "AK-program"
+    assert mask("with printed/secret") == "with [hidden]"
+
+
+def test_what_a_failing_program_says_is_not_repeated(tmp_path: Path) -> None:
+    script = tmp_path / "keys.sh"
+    script.write_text("echo se/cret-of-a-program >&2; exit 1\n")
+    write_profiles(tmp_path, "", f"[default]\ncredential_process = /bin/sh {script}\n")
+    with pytest.raises(AuthenticationError, match="custom-process cannot be read") as caught:
+        chain(tmp_path, {}).fetch()
+    assert "se/cret" not in str(caught.value)
+
+
+def test_a_program_that_hangs_is_waited_for_once_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aws_module, "FETCH_SECONDS", 0.5)
+    goes_on = tmp_path / "goes-on"
+    script = tmp_path / "keys.sh"
+    script.write_text(f"echo >> {tmp_path}/runs; until test -e {goes_on}; do sleep 0.05; done\n")
+    write_profiles(tmp_path, "", f"[default]\ncredential_process = /bin/sh {script}\n")
+    found = chain(tmp_path, {})
+    for _ in range(2):
+        with pytest.raises(AuthenticationError, match=r"none after 0\.5 s"):
+            found.fetch()
+    assert (tmp_path / "runs").read_text() == "\n"
+    goes_on.touch()
+    running = found._running
+    assert running is not None
+    assert running.exception(10) is not None
+
+
+def test_executors_use_what_the_worker_has_sent(tmp_path: Path, aws: Aws) -> None:
+    """None of these files is on this machine."""
+    environment = {
+        "AWS_ENDPOINT_URL_STS": aws.url,
+        "AWS_SHARED_CREDENTIALS_FILE": "/of/the/worker/credentials",
+        "AWS_CONFIG_FILE": "/of/the/worker/config",
+        "AWS_WEB_IDENTITY_TOKEN_FILE": "/of/the/worker/token",
+        "AWS_ROLE_ARN": ROLE,
+    }
+    provide("/of/the/worker/credentials", b"[p]\naws_access_key_id=W\naws_secret_access_key=s\n")
+    provide("/of/the/worker/token", b"sent-token\n")
+    try:
+        assert chain(tmp_path, environment, {"awsProfileName": "p"}).fetch().access_key == "W"
+        assert chain(tmp_path, environment).fetch().access_key == ROLE
+    finally:
+        forget_provided()
+    assert aws.forms[0]["WebIdentityToken"] == "sent-token"
+
+
+def test_keys_that_botocore_renews_are_asked_for_once(tmp_path: Path, aws: Aws) -> None:
+    options = {"awsRoleArn": ROLE, "awsRoleAccessKeyId": "A", "awsRoleSecretAccessKey": "s"}
+    found = chain(tmp_path, {"AWS_ENDPOINT_URL_STS": aws.url}, options)
+    for _ in range(3):
+        assert found.fetch().access_key == ROLE
+    assert len(aws.forms) == 1
+
+
+def test_replaced_keys_of_a_file_are_found(tmp_path: Path) -> None:
+    write_profiles(tmp_path, "[default]\naws_access_key_id=OLD\naws_secret_access_key=s\n")
+    found = chain(tmp_path, {})
+    assert found.fetch().access_key == "OLD"
+    text = "[default]\naws_access_key_id=NEW\naws_secret_access_key=s\n"
+    (tmp_path / ".aws" / "credentials").write_text(text)
+    assert found.fetch().access_key == "NEW"

@@ -73,10 +73,10 @@ class Line:
     def ask(self, *body: bytes | memoryview, keep: bool = False) -> None:
         """Send a request; its answer comes to `answers`."""
 
-        def on_answer(answer: memoryview, lease: PooledBuffer | None) -> None:
+        def on_answer(answer: memoryview, buffer: PooledBuffer | None) -> None:
             self.answers.append(bytes(answer))
-            if lease is not None:
-                lease.release()
+            if buffer is not None:
+                buffer.release()
 
         self.connection.send((0, 0), body, on_answer, self.errors.append, 60.0, keep=keep)
 
@@ -216,7 +216,7 @@ def test_client_certificate_is_shown(certificates: Certificates) -> None:
     [
         pytest.param("expired", "certificate has expired; renew it", id="expired"),
         pytest.param("wrong_name", "for another host name", id="host name"),
-        pytest.param("unknown", "signed by nobody we trust; put its CA", id="unknown CA"),
+        pytest.param("unknown", "signed by no CA that we trust; put its CA", id="unknown CA"),
         pytest.param("early", "not valid yet; check this machine's clock", id="clock"),
     ],
 )

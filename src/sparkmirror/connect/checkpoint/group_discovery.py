@@ -12,7 +12,7 @@ from typing import Protocol
 from sparkmirror.config.mirror_configs import CheckpointConfig
 from sparkmirror.connect.denied_topics import plain_names
 from sparkmirror.connect.naming import some_names
-from sparkmirror.errors import KafkaError, told_if_denied
+from sparkmirror.errors import KafkaError, describe_error
 from sparkmirror.mirror.checkpoints import CommittedOffset
 from sparkmirror.mirror.filters import (
     GroupFilter,
@@ -22,7 +22,7 @@ from sparkmirror.mirror.filters import (
     make_group_filter,
 )
 from sparkmirror.mirror.group_offsets import GroupListing, select_consuming, select_groups
-from sparkmirror.mirror.permissions import DESCRIBE, Feature, ResourceKind, meanwhile
+from sparkmirror.mirror.permissions import DESCRIBE, Feature, ResourceKind, consequence_without
 from sparkmirror.types import FlowName, TopicPartition
 from sparkmirror.wire.admin import group_admin
 from sparkmirror.wire.principal import principal_of
@@ -134,4 +134,6 @@ class GroupDiscovery:
 
 def _why(error: KafkaError) -> str:
     """Why a group cannot be asked; if a right is missing, what goes on."""
-    return told_if_denied(error, meanwhile(Feature.CHECKPOINTS, ResourceKind.GROUPS, DESCRIBE))
+    return describe_error(
+        error, if_denied=consequence_without(Feature.CHECKPOINTS, ResourceKind.GROUPS, DESCRIBE)
+    )

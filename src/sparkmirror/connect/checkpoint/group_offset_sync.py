@@ -15,9 +15,15 @@ from typing import Protocol
 
 from sparkmirror.connect.checkpoint.group_plans import TargetGroups, is_in_use, plan_on_target
 from sparkmirror.connect.naming import some_names
-from sparkmirror.errors import DeniedError, KafkaError, told
+from sparkmirror.errors import DeniedError, KafkaError, describe_error
 from sparkmirror.mirror.group_offsets import GroupPlan, NotWritten
-from sparkmirror.mirror.permissions import READ, Feature, Resource, ResourceKind, meanwhile
+from sparkmirror.mirror.permissions import (
+    READ,
+    Feature,
+    Resource,
+    ResourceKind,
+    consequence_without,
+)
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.types import FlowName, TopicPartition
 from sparkmirror.wire.access import DENIALS, needing
@@ -144,4 +150,6 @@ def _told(error: KafkaError) -> str:
         return str(error)
     is_group = DENIALS[error.code] is Resource.GROUP
     place = ResourceKind.GROUPS if is_group else ResourceKind.REMOTE
-    return told(needing(error, READ), meanwhile(Feature.GROUP_OFFSETS, place, READ))
+    return describe_error(
+        needing(error, READ), consequence_without(Feature.GROUP_OFFSETS, place, READ)
+    )

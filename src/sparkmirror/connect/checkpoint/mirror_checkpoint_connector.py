@@ -38,7 +38,7 @@ from sparkmirror.connect.storage.topic_admin import (
     noting_refusal,
 )
 from sparkmirror.connect.warn_once import WarnOnce
-from sparkmirror.errors import KafkaError, MirrorError, told_if_denied
+from sparkmirror.errors import KafkaError, MirrorError, describe_error
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
 from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.permissions import (
@@ -48,7 +48,7 @@ from sparkmirror.mirror.permissions import (
     WRITE,
     Feature,
     ResourceKind,
-    meanwhile,
+    consequence_without,
 )
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.positions.own_offsets import with_own_offsets
@@ -59,7 +59,7 @@ from sparkmirror.wire.admin.group_admin import GroupAdmin
 
 log = logging.getLogger(__name__)
 
-EARLIER = meanwhile(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, READ)
+EARLIER = consequence_without(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, READ)
 REPLICAS_KEY = CHECKPOINT_KEYS["checkpoints.topic.replication.factor"].name
 # How often to try again to create and to read the topics.
 PREPARE_SECONDS = 10.0
@@ -110,7 +110,7 @@ class MirrorCheckpointConnector:
         self.topic = self._policy.checkpoints_topic(config.source_alias)
         worker = with_own_offsets(flow.worker, config)
         without = {
-            self.topic: meanwhile(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, WRITE),
+            self.topic: consequence_without(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, WRITE),
             worker.offset_storage_topic: NO_TRACE,
         }
         self._writer = RecordProducer(config.producer, self.name, without)
@@ -227,7 +227,7 @@ class MirrorCheckpointConnector:
         self._ticker.stop()
         for reader in (self._loading, self._translator):
             if reader is not None:
-                reader.give_up()
+                reader.cancel()
 
     def join(self, seconds: float) -> bool:
         """Wait until all that was emitted is stored; tells whether it is."""
@@ -272,7 +272,7 @@ class MirrorCheckpointConnector:
             self._log.topic,
             self._config.checkpoints_topic_replication_factor,
             REPLICAS_KEY,
-            meanwhile(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, CREATE),
+            consequence_without(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, CREATE),
             is_chosen=REPLICAS_KEY in self._config.settings,
             is_missing=self._log.topic in self._writer.missing,
         )
@@ -300,7 +300,7 @@ class MirrorCheckpointConnector:
             log.warning(
                 "[%s] earlier checkpoints cannot be read, which may degrade offset translation: %s",
                 self._flow,
-                told_if_denied(error, EARLIER),
+                describe_error(error, if_denied=EARLIER),
             )
             return False
         return True

@@ -17,8 +17,8 @@ from typing import Protocol
 from sparkmirror.batches.records import Record
 from sparkmirror.config.mirror_configs import CheckpointConfig
 from sparkmirror.connect.storage.log_reader import LogReader
-from sparkmirror.errors import DeniedError, KafkaError, MirrorError, told
-from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, meanwhile
+from sparkmirror.errors import DeniedError, KafkaError, MirrorError, describe_error
+from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, consequence_without
 from sparkmirror.mirror.policy import ReplicationPolicy, flow_offset_syncs_topic
 from sparkmirror.mirror.records import OffsetSync, RecordError
 from sparkmirror.mirror.translation.offset_map import OffsetMap
@@ -33,12 +33,12 @@ class Follower(Protocol):
     """What a `LogReader` does for a translator."""
 
     topic: str
-    rewound: bool
+    restarted: bool
 
     def catch_up(self, seconds: float) -> Sequence[Record]:
         """Records that came since the last call."""
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Let `catch_up` fail soon."""
 
     def close(self) -> None:
@@ -76,7 +76,9 @@ class OffsetTranslator:
             try:
                 read(seconds)
             except DeniedError as error:
-                errors.append(told(error, meanwhile(Feature.CHECKPOINTS, place, READ)))
+                errors.append(
+                    describe_error(error, consequence_without(Feature.CHECKPOINTS, place, READ))
+                )
             except MirrorError as error:
                 errors.append(str(error))
         if errors:
@@ -112,10 +114,10 @@ class OffsetTranslator:
             for first in self._maps[tp].prune(log_start)
         ]
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Let a `catch_up` that is under way fail soon; from any thread."""
-        self._sync_follower.give_up()
-        self._map_follower.give_up()
+        self._sync_follower.cancel()
+        self._map_follower.cancel()
 
     def close(self) -> None:
         """Close the connections."""
@@ -146,7 +148,7 @@ class OffsetTranslator:
 
     def _read_syncs(self, seconds: float) -> None:
         records = self._sync_follower.catch_up(seconds)
-        if self._sync_follower.rewound:
+        if self._sync_follower.restarted:
             log.warning("'%s' starts anew: earlier offset syncs do not count", self._syncs_topic)
             self._store = OffsetSyncStore(self._must_read_to_end)
         for record in records:
@@ -155,7 +157,7 @@ class OffsetTranslator:
 
     def _read_map(self, seconds: float) -> None:
         records = self._map_follower.catch_up(seconds)
-        if self._map_follower.rewound:
+        if self._map_follower.restarted:
             log.warning("'%s' starts anew: earlier chunks do not count", self.map_topic)
             self._maps.clear()
         for record in records:

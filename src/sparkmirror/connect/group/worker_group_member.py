@@ -26,7 +26,7 @@ from sparkmirror.connect.group.member_protocols import (
     StandBy,
     WorkSharing,
 )
-from sparkmirror.errors import BrokerError, KafkaError, TransportError, told_if_denied
+from sparkmirror.errors import BrokerError, KafkaError, TransportError, describe_error
 from sparkmirror.mirror.permissions import NO_CONNECTORS
 from sparkmirror.spark.link.lease import boot_clock
 from sparkmirror.wire.client.blocking_client import BlockingClient, PendingRequest
@@ -268,7 +268,7 @@ class WorkerGroupMember(GroupPlace):
         return self._stopping.is_set()
 
     def _complain(self, error: KafkaError) -> None:
-        text = told_if_denied(error, self._denied)
+        text = describe_error(error, if_denied=self._denied)
         if isinstance(error, BrokerError) and error.code == INCONSISTENT_GROUP_PROTOCOL:
             text += f"; {self._occupied}"
         if text != self.last_error and not self._stopping.is_set():

@@ -24,7 +24,14 @@ from sparkmirror.connect.storage.topic_admin import (
 )
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import CREATE, NO_TRACE, WRITE, Feature, ResourceKind, meanwhile
+from sparkmirror.mirror.permissions import (
+    CREATE,
+    NO_TRACE,
+    WRITE,
+    Feature,
+    ResourceKind,
+    consequence_without,
+)
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from sparkmirror.mirror.records import Heartbeat, encode_heartbeat_offset_key
@@ -54,7 +61,7 @@ class MirrorHeartbeatConnector:
         self._admin: Admin | None = None
         self._ticker = Scheduler(self.name)
         without = {
-            self.topic: meanwhile(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, WRITE),
+            self.topic: consequence_without(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, WRITE),
             self._store.topic: NO_TRACE,
         }
         self._writer = RecordProducer(config.producer, self.name, without)
@@ -163,7 +170,7 @@ class MirrorHeartbeatConnector:
             self.topic,
             config.heartbeats_topic_replication_factor,
             REPLICAS_KEY,
-            meanwhile(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, CREATE),
+            consequence_without(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, CREATE),
             is_chosen=REPLICAS_KEY in config.settings,
             is_missing=self.topic in missing,
         )

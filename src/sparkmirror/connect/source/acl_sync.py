@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 
 from sparkmirror.connect.warn_once import WarnOnce
-from sparkmirror.errors import DeniedError, KafkaError, told
+from sparkmirror.errors import DeniedError, KafkaError, describe_error
 from sparkmirror.mirror.acls import (
     WILDCARD,
     AclBinding,
@@ -27,7 +27,7 @@ from sparkmirror.mirror.permissions import (
     Feature,
     Operation,
     ResourceKind,
-    meanwhile,
+    consequence_without,
 )
 from sparkmirror.mirror.policy import ReplicationPolicy
 from sparkmirror.types import FlowName
@@ -87,7 +87,7 @@ class AclSync:
             if error is None:
                 log.info("[%s] created an ACL: %s", self._flow, _shown(_binding(rule)))
             else:
-                errors[str(rule)] = told(error, f"not created: {_shown(_binding(rule))}")
+                errors[str(rule)] = describe_error(error, f"not created: {_shown(_binding(rule))}")
         self._complaints.report(errors)
 
     def _say_disabled(self) -> None:
@@ -119,8 +119,8 @@ def _describe(admin: Admin, operation: Operation) -> list[AclBinding] | None:
     try:
         rules = admin.describe_topic_acls(operation)
     except DeniedError as error:
-        without = meanwhile(Feature.ACLS, ResourceKind.CLUSTER, operation)
-        raise KafkaError(told(error, without)) from error
+        without = consequence_without(Feature.ACLS, ResourceKind.CLUSTER, operation)
+        raise KafkaError(describe_error(error, without)) from error
     return None if rules is None else [_binding(rule) for rule in rules]
 
 

@@ -14,7 +14,7 @@ from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.connect.source.accepted_settings import AcceptedSettings
 from sparkmirror.connect.source.topic_config_sync import config_entries
 from sparkmirror.connect.warn_once import WarnOnce
-from sparkmirror.errors import BrokerError, told_if_denied
+from sparkmirror.errors import BrokerError, describe_error
 from sparkmirror.mirror.config_sync import AlterOperation
 from sparkmirror.mirror.filters import ConfigPropertyFilter
 from sparkmirror.mirror.permissions import (
@@ -24,7 +24,7 @@ from sparkmirror.mirror.permissions import (
     Feature,
     Operation,
     ResourceKind,
-    meanwhile,
+    consequence_without,
 )
 from sparkmirror.mirror.policy import ReplicationPolicy
 from sparkmirror.mirror.topics import TopicPlan, creation_configs, plan_topics
@@ -228,4 +228,6 @@ def _not_copied(reasons: Sequence[str]) -> str:
 
 def _told(error: BrokerError, place: ResourceKind, operation: Operation, otherwise: str) -> str:
     """The error and what happens meanwhile: what the table of rights says, if one is missing."""
-    return told_if_denied(error, meanwhile(Feature.COPY, place, operation), otherwise)
+    return describe_error(
+        error, otherwise, if_denied=consequence_without(Feature.COPY, place, operation)
+    )

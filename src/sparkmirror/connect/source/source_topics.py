@@ -9,7 +9,7 @@ from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.config.worker_config import WorkerConfig
 from sparkmirror.connect.storage.topic_admin import InternalTopic, ensure_internal_topics
 from sparkmirror.errors import KafkaError, TransportError
-from sparkmirror.mirror.permissions import CREATE, Feature, ResourceKind, meanwhile
+from sparkmirror.mirror.permissions import CREATE, Feature, ResourceKind, consequence_without
 from sparkmirror.wire.admin.admin import Admin
 
 OFFSET_SYNCS_REPLICAS = "offset-syncs.topic.replication.factor"
@@ -49,7 +49,7 @@ class SourceTopics:
             self._syncs,
             self._config.offset_syncs_replication_factor,
             OFFSET_SYNCS_REPLICAS,
-            meanwhile(Feature.COPY, ResourceKind.SYNCS, CREATE),
+            consequence_without(Feature.COPY, ResourceKind.SYNCS, CREATE),
             OFFSET_SYNCS_REPLICAS in self._config.settings,
         )
         offset_map = InternalTopic(
@@ -57,6 +57,6 @@ class SourceTopics:
             self._offset_map,
             self._worker.offset_storage_replication_factor,
             OFFSET_STORAGE_REPLICAS,
-            meanwhile(Feature.COPY, ResourceKind.OFFSET_MAP, CREATE),
+            consequence_without(Feature.COPY, ResourceKind.OFFSET_MAP, CREATE),
         )
         return [topic for topic in (syncs, offset_map) if topic.name]

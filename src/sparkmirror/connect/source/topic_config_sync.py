@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from sparkmirror.connect.source.accepted_settings import AcceptedSettings
 from sparkmirror.connect.warn_once import WarnOnce
-from sparkmirror.errors import BrokerError, told
+from sparkmirror.errors import BrokerError, describe_error
 from sparkmirror.mirror.config_sync import (
     AlterConfig,
     AlterOperation,
@@ -24,7 +24,7 @@ from sparkmirror.mirror.permissions import (
     DESCRIBE_CONFIGS,
     Feature,
     ResourceKind,
-    meanwhile,
+    consequence_without,
 )
 from sparkmirror.mirror.topics import ConfigEntry, ConfigSource
 from sparkmirror.types import FlowName
@@ -88,8 +88,8 @@ class ConfigSync:
             elif self._accepted.learn(remote, _values(changes[remote]), error):
                 again[remote] = planned[remote]
             else:
-                errors[remote] = told(
-                    error, meanwhile(Feature.CONFIGS, ResourceKind.REMOTE, ALTER_CONFIGS)
+                errors[remote] = describe_error(
+                    error, consequence_without(Feature.CONFIGS, ResourceKind.REMOTE, ALTER_CONFIGS)
                 )
         return again
 
@@ -99,8 +99,10 @@ class ConfigSync:
             if _is_gone(settings):
                 continue
             if isinstance(settings, BrokerError):
-                without = meanwhile(Feature.CONFIGS, ResourceKind.COPIED, DESCRIBE_CONFIGS)
-                errors[topic] = told(settings, without)
+                without = consequence_without(
+                    Feature.CONFIGS, ResourceKind.COPIED, DESCRIBE_CONFIGS
+                )
+                errors[topic] = describe_error(settings, without)
             else:
                 entries = config_entries(settings)
                 planned[remotes[topic]] = plan_config_sync(entries, self._filter)

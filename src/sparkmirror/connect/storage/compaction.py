@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from sparkmirror.errors import BrokerError, KafkaError, told
+from sparkmirror.errors import BrokerError, KafkaError, describe_error
 from sparkmirror.mirror.config_sync import AlterOperation
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.admin import Admin, ConfigChange
@@ -29,7 +29,9 @@ def repair_cleanup(admin: Admin, topic: str, unseen: int = logging.DEBUG) -> str
     """
     settings = admin.describe_topic_configs([topic])[topic]
     if isinstance(settings, BrokerError):  # too new to be known everywhere, or not ours to see
-        log.log(unseen, "%s", told(settings, f"make sure that it has {CLEANUP}={COMPACT}"))
+        log.log(
+            unseen, "%s", describe_error(settings, f"make sure that it has {CLEANUP}={COMPACT}")
+        )
         return ""
     policy = next((each.value for each in settings if each.name == CLEANUP), COMPACT)
     if policy == COMPACT:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from sparkmirror.batches.forward import stamp
 from sparkmirror.batches.header import ATTRIBUTES, ATTRIBUTES_AT, CRC, CRC_AT, TRANSACTIONAL
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ClientConfig
@@ -74,7 +73,7 @@ class KafkaConfigBackingStore:
         self._started = False
         self._followed: KafkaBasedLog | None = None
         self._writer = TransactionalWriter(
-            client, f"connect-cluster-{group_id}", stamp, lambda: term() is not None
+            client, f"connect-cluster-{group_id}", lambda: term() is not None
         )
 
     def start(self) -> None:
@@ -134,7 +133,7 @@ class KafkaConfigBackingStore:
             try:
                 self._writer.claim(WRITE_SECONDS)
             except DeniedError as error:
-                raise error.during(NO_CONNECTORS) from error
+                raise error.with_consequence(NO_CONNECTORS) from error
             self._claimed = term
         self.refresh()
 
@@ -178,7 +177,7 @@ class KafkaConfigBackingStore:
             try:
                 offset = self._writer.write(self._tp, _batch(rows), len(rows), WRITE_SECONDS)
             except DeniedError as error:
-                raise error.during(NO_CHANGES) from error
+                raise error.with_consequence(NO_CHANGES) from error
         end = offset + len(rows)
         self._running().wait_for(lambda: self._snapshot.end_offset >= end, WRITE_SECONDS)
 
@@ -189,18 +188,18 @@ class KafkaConfigBackingStore:
 
     # -- from the following thread -----------------------------------------------------------------
 
-    def on_records(self, records: Sequence[Record], *, rewound: bool) -> None:
+    def on_records(self, records: Sequence[Record], *, restarted: bool) -> None:
         """Take in what came."""
-        if rewound:
+        if restarted:
             self._state = ConfigState()
         restarts = [self._state.apply(record.key, record.value) for record in records]
         if records:
             self._state.end_offset = records[-1].offset + 1
-        if not self._started or rewound:
+        if not self._started or restarted:
             self._state.forget_loggers()
         self._snapshot = self._state.snapshot()
         if self._started:
-            self._tell([restart for restart in restarts if restart is not None and not rewound])
+            self._tell([restart for restart in restarts if restart is not None and not restarted])
 
     def _tell(self, restarts: Sequence[RestartRequest]) -> None:
         for changed in self._callbacks:

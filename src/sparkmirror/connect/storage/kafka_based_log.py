@@ -15,7 +15,7 @@ from typing import Protocol
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.storage.log_reader import LogReader
-from sparkmirror.errors import DeniedError, KafkaError, MirrorError, TransportError, told
+from sparkmirror.errors import DeniedError, KafkaError, MirrorError, TransportError, describe_error
 from sparkmirror.mirror.permissions import NO_WORKER
 
 log = logging.getLogger(__name__)
@@ -32,8 +32,8 @@ STOP_SECONDS = 5.0
 class Reader(Protocol):
     """What is told of the records; on the following thread."""
 
-    def on_records(self, records: Sequence[Record], *, rewound: bool) -> None:
-        """Records that came; `rewound`: the topic begins anew, forget all earlier ones."""
+    def on_records(self, records: Sequence[Record], *, restarted: bool) -> None:
+        """Records that came; `restarted`: the topic begins anew, forget all earlier ones."""
 
 
 class KafkaBasedLog:
@@ -49,7 +49,7 @@ class KafkaBasedLog:
         self._begun = 0
         self._completed = 0
         self._waiters = 0
-        self._nudged = False
+        self._poll_asked = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"follow {topic}", daemon=True)
 
@@ -63,7 +63,7 @@ class KafkaBasedLog:
             self._read()
         except DeniedError as error:
             self._follower.close()
-            raise KafkaError(told(error, NO_WORKER)) from error
+            raise KafkaError(describe_error(error, NO_WORKER)) from error
         except BaseException:  # also Ctrl-C: nobody stops what has not started
             self._follower.close()
             raise
@@ -98,16 +98,16 @@ class KafkaBasedLog:
             why = self.last_error or "what was written has not come"
             raise TransportError(f"read '{self.topic}': not done in {seconds:g} s: {why}")
 
-    def nudge(self) -> None:
+    def poll_soon(self) -> None:
         """Look soon: something was written."""
         with self._changed:
-            self._nudged = True
+            self._poll_asked = True
             self._changed.notify_all()
 
     def stop(self) -> None:
         """End the thread and close the connections; whoever waits hears that it was in vain."""
         self._stopping.set()
-        self._follower.give_up()
+        self._follower.cancel()
         with self._changed:
             self._changed.notify_all()
         if self._thread.is_alive():
@@ -129,10 +129,10 @@ class KafkaBasedLog:
                 self._changed.wait_for(self._stopping.is_set, LOOK_SECONDS)
             else:
                 self._changed.wait_for(self._is_called, POLL_SECONDS)
-            self._nudged = False
+            self._poll_asked = False
 
     def _is_called(self) -> bool:
-        return bool(self._waiters) or self._nudged or self._stopping.is_set()
+        return bool(self._waiters) or self._poll_asked or self._stopping.is_set()
 
     def _read_safely(self) -> None:
         try:
@@ -154,8 +154,8 @@ class KafkaBasedLog:
             self._begun += 1
             number = self._begun
         records = self._follower.catch_up(READ_SECONDS)
-        if records or self._follower.rewound:
-            self._reader.on_records(records, rewound=self._follower.rewound)
+        if records or self._follower.restarted:
+            self._reader.on_records(records, restarted=self._follower.restarted)
         with self._changed:
             self.last_error = ""
             self._completed = number

@@ -22,7 +22,7 @@ from sparkmirror.batches.records import Record, decode
 from sparkmirror.batches.transactions import AbortedTransactions
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import DeniedError, KafkaError, TransportError
-from sparkmirror.mirror.permissions import Operation, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.network_client import NetworkClient
@@ -42,7 +42,7 @@ LIMIT_BYTES = 32 << 20
 class LogReader:
     """A position in all partitions of a topic, read_committed, and the connections to go on.
 
-    Between two calls nothing is under way. Owned by one thread, but for `give_up`.
+    Between two calls nothing is under way. Owned by one thread, but for `cancel`.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class LogReader:
         self.topic = topic
         # Whether what `catch_up` returned last starts at the topic's beginning once more, because
         # it was created anew, or records were deleted that we had not read: forget earlier ones.
-        self.rewound = False
+        self.restarted = False
         self._alias = config.alias
         self._must_exist = must_exist
         self._loop = EventLoop()
@@ -86,11 +86,11 @@ class LogReader:
         while self._is_other_log:
             self._forget()
             self._read(deadline, seconds)
-        self.rewound, self._starts_anew = self._starts_anew, False
+        self.restarted, self._starts_anew = self._starts_anew, False
         records, self._records = self._records, []
         return records
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Let a `catch_up` that is under way, and all later ones, fail soon; from any thread."""
         self._gave_up = True
 
@@ -116,7 +116,7 @@ class LogReader:
                 self._epochs[tp] = partition.epochs.rows
                 self._fetcher.remove(tp)
         if code and not error_code(code).retriable:
-            needed = topic_right(Operation.READ, self.topic)
+            needed = topic_permission(Operation.READ, self.topic)
             raise answer_error(self._cluster.config, self._what, code, needed)
         if self._gave_up:
             raise TransportError(f"{self._what}: given up")
@@ -134,8 +134,8 @@ class LogReader:
         """Why the topic cannot be read; 0 also before there was an answer in this pass."""
         if isinstance(self._last_error, DeniedError):
             return self._last_error.code
-        is_looked_up = self._cluster.knows(self.topic)
-        return self._cluster.topic_errors.get(self.topic, 0) if is_looked_up else 0
+        is_looked_up = self._cluster.metadata.knows(self.topic)
+        return self._cluster.metadata.topic_errors.get(self.topic, 0) if is_looked_up else 0
 
     def _forget(self) -> None:
         self._topic_id = None
@@ -185,7 +185,7 @@ class LogReader:
         """The range of the log is known: go on where we were, if that is in it."""
         start, end, _ = found
         known = self._positions.get(tp)
-        topic_id = self._cluster.topic_ids.get(self.topic)
+        topic_id = self._cluster.metadata.topic_ids.get(self.topic)
         is_other_topic = self._topic_id not in (None, topic_id)
         is_lost = position is not None or (known is not None and not start <= known <= end)
         if is_other_topic or is_lost:

@@ -19,8 +19,8 @@ from sparkmirror.connect.storage.storage_topics import (
     prepare_storage_topic,
 )
 from sparkmirror.connect.storage.topic_reader import TopicReader
-from sparkmirror.errors import DeniedError, KafkaError, told
-from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, meanwhile
+from sparkmirror.errors import DeniedError, KafkaError, describe_error
+from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, consequence_without
 from sparkmirror.mirror.positions.own_offsets import OffsetsSettings, with_own_offsets
 from sparkmirror.mirror.positions.provenance import Provenance, decode_provenance
 from sparkmirror.mirror.records import START, decode_offset_key, decode_offset_value
@@ -120,7 +120,7 @@ class KafkaOffsetBackingStore:
             records = reader.read(READ_SECONDS)
         except DeniedError as error:
             raise KafkaError(
-                told(error, meanwhile(Feature.COPY, ResourceKind.OFFSETS, READ))
+                describe_error(error, consequence_without(Feature.COPY, ResourceKind.OFFSETS, READ))
             ) from error
         for record in records:
             key = decode_offset_key(record.key)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from sparkmirror.batches.forward import stamp
 from sparkmirror.batches.records import Record, RecordHeaders, encode
 from sparkmirror.config.clients import ProducerConfig
 from sparkmirror.errors import (
@@ -26,20 +25,20 @@ from sparkmirror.errors import (
     KafkaError,
     MirrorError,
     TransportError,
-    told_if_denied,
+    describe_error,
 )
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.event_loop import READ, EventLoop
 from sparkmirror.wire.produce.producer import KafkaProducer
-from sparkmirror.wire.produce.record_accumulator import ProducerBatch
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch, Replacement
 from sparkmirror.wire.protocol.error_codes import error_code
 
 log = logging.getLogger(__name__)
 
 # A topic just created has no leader for a moment, a restarted broker is away for a few seconds.
-STUCK_SECONDS = 5.0
+BLOCKED_SECONDS = 5.0
 # The whole producer was refused (no right to write idempotently): asked again this often.
 RESTART_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
@@ -197,7 +196,7 @@ class RecordProducer:
     def say_of(self, topic: str, error: KafkaError) -> None:
         """Log an answer of the cluster; of a denial also what happens meanwhile."""
         without = self._without.get(topic, "trying again")
-        self.say(told_if_denied(error, without))
+        self.say(describe_error(error, if_denied=without))
 
     def say(self, error: str) -> None:
         """Log what is in the way, once until something else is or records are stored again."""
@@ -249,19 +248,18 @@ class _Session:
     ) -> None:
         self._writer = writer
         self._woken = woken
-        self._stuck_since: dict[TopicPartition, float] = {}
+        self._blocked_since: dict[TopicPartition, float] = {}
         self.loop = EventLoop()
         self._cluster = NetworkClient(self.loop, config.client, BufferPool(keep_bytes=0))
         self._producer = KafkaProducer(
             self._cluster,
             self,
-            stamp,
             acks=config.acks,
             request_timeout_ms=config.request_timeout_ms,
             max_in_flight=config.max_in_flight,
         )
         self.loop.watch(self, READ)
-        self._offer()
+        self._append()
 
     def close(self) -> None:
         """Close all connections."""
@@ -277,42 +275,39 @@ class _Session:
     def on_ready(self, events: int) -> None:
         """Somebody has sent something, or closes."""
         self._woken.recv(4096)
-        self._offer()
+        self._append()
 
-    def _offer(self) -> None:
+    def _append(self) -> None:
         for batch in self._writer.take():
-            self._producer.offer(batch.tp, [ProducerBatch(batch.data, batch.count, None, batch)])
-        self._producer.pump()
+            made = ProducerBatch(batch.data, batch.count, None, batch, self)
+            self._producer.append(batch.tp, [made])
+        self._producer.send_ready()
 
     # -- from the producer -------------------------------------------------------------------------
 
-    def on_acked(self, tp: TopicPartition, parcel: ProducerBatch) -> None:
-        """Stored."""
+    def on_stored(self, tp: TopicPartition, batch: ProducerBatch[_Batch]) -> None:
+        """Tell the sender."""
         self._writer.last_error = ""
-        self._settle(parcel, None)
+        self._writer.settle(batch.payload, None)
 
-    def on_refused(
-        self, tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
-    ) -> list[ProducerBatch]:
-        """Will never be stored: whoever sent it is told, the others go on."""
+    def on_rejected(
+        self, tp: TopicPartition, batch: ProducerBatch[_Batch], error: BrokerError
+    ) -> Replacement:
+        """Will never be stored: tell the sender, and continue with the others."""
         self._writer.say_of(tp.topic, error)
-        self._settle(parcel, error)
+        self._writer.settle(batch.payload, error)
         return []
 
-    def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
+    def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """Waiting is no news, waiting for long is."""
         if error is None:
-            self._stuck_since.pop(tp, None)
+            self._blocked_since.pop(tp, None)
             self._writer.note_missing(tp.topic, None)
             return
         if isinstance(error, DeniedError):
             self._writer.say_of(tp.topic, error)
             return
         now = self.loop.clock()
-        if now - self._stuck_since.setdefault(tp, now) >= STUCK_SECONDS:
+        if now - self._blocked_since.setdefault(tp, now) >= BLOCKED_SECONDS:
             self._writer.note_missing(tp.topic, error)
             self._writer.say(f"{error}; trying again")
-
-    def _settle(self, parcel: ProducerBatch, error: KafkaError | None) -> None:
-        assert isinstance(parcel.owner, _Batch)
-        self._writer.settle(parcel.owner, error)

@@ -25,7 +25,7 @@ from sparkmirror.connect.storage.kafka_based_log import KafkaBasedLog, now_ms
 from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.connect.storage.storage_topics import StorageTopic, prepare_storage_topic
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import WRITE, Feature, ResourceKind, meanwhile
+from sparkmirror.mirror.permissions import WRITE, Feature, ResourceKind, consequence_without
 from sparkmirror.mirror.positions.partitioner import partition_for_key
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class KafkaStatusBackingStore:
         # Written from here, and maybe not read back yet.
         self._put_topics: dict[str, set[str]] = {}
         self._followed: KafkaBasedLog | None = None
-        without = {topic.name: meanwhile(Feature.WORKER, ResourceKind.STATUS, WRITE)}
+        without = {topic.name: consequence_without(Feature.WORKER, ResourceKind.STATUS, WRITE)}
         self._writer = RecordProducer(ProducerConfig(client), f"'{topic.name}'", without)
 
     def start(self) -> None:
@@ -171,14 +171,14 @@ class KafkaStatusBackingStore:
         if error is not None:
             log.warning("[%s] a status was not written: %s", self.topic, error)
         elif self._followed is not None:
-            self._followed.nudge()
+            self._followed.poll_soon()
 
     # -- from the following thread -----------------------------------------------------------------
 
-    def on_records(self, records: Sequence[Record], *, rewound: bool) -> None:
+    def on_records(self, records: Sequence[Record], *, restarted: bool) -> None:
         """Take in what came."""
         with self._lock:
-            if rewound:
+            if restarted:
                 for part in (self._connectors, self._tasks, self._topics):
                     part.clear()
             for record in records:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.worker_config import WorkerConfig
 from sparkmirror.connect.storage.compaction import CLEANUP, repair_cleanup
-from sparkmirror.errors import BrokerError, ConfigError, DeniedError, KafkaError, told
+from sparkmirror.errors import BrokerError, ConfigError, DeniedError, KafkaError, describe_error
 from sparkmirror.mirror.permissions import NO_STORE
 from sparkmirror.wire.admin.admin import Admin, NewTopic
 from sparkmirror.wire.protocol.error_codes import error_code
@@ -115,7 +115,7 @@ def _create(admin: Admin, topic: StorageTopic) -> None:
         advice = f"an administrator may create it too, with {CLEANUP}=compact"
         if topic.partitions > 0:
             advice += f" and partitions={topic.partitions}"
-        raise KafkaError(told(error, f"{NO_STORE}; {advice}")) from error
+        raise KafkaError(describe_error(error, f"{NO_STORE}; {advice}")) from error
     if error is not None:
         raise KafkaError(f"{error}; {_advice(error, topic)}") from error
 

@@ -72,7 +72,7 @@ class ConnectorOffsets:
         try:
             records = TopicReader(self._client, self.topic, self._partitions).read(READ_SECONDS)
         except DeniedError as error:
-            raise error.during(NO_LIST) from error
+            raise error.with_consequence(NO_LIST) from error
         for record in records:
             match _parse(record.key):
                 case [str(name), dict(partition)] if name == connector and record.key is not None:

@@ -17,7 +17,7 @@ from sparkmirror.errors import (
     KafkaError,
     MirrorError,
     TransportError,
-    told,
+    describe_error,
 )
 from sparkmirror.wire.admin.admin import Admin, NewTopic
 from sparkmirror.wire.protocol.error_codes import error_code
@@ -90,7 +90,9 @@ def ensure_internal_topic(
     else:
         advice = _advice(error, replication_factor, setting)
         is_denied = isinstance(error, DeniedError) and without
-        raise KafkaError(told(error, f"{without}; {advice}" if is_denied else advice)) from error
+        raise KafkaError(
+            describe_error(error, f"{without}; {advice}" if is_denied else advice)
+        ) from error
 
 
 def _create(

@@ -22,7 +22,7 @@ from sparkmirror.embedded.kafka_cluster import KafkaCluster
 from sparkmirror.embedded.ports import HOST, ReservedPort
 from sparkmirror.embedded.process import Child, log_tail, start_child
 from sparkmirror.errors import LocalProtocolError, MissingPart
-from sparkmirror.waiting import wait_for
+from sparkmirror.retry import wait_for
 
 LINE = "LINE"
 _START_SECONDS = 30.0

@@ -32,13 +32,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, Self
 
+from sparkmirror.batches.varints import MAX_LONG_BYTES, decode_unsigned, encode_unsigned
 from sparkmirror.mirror.records import RecordError, UnsupportedRecordError
 from sparkmirror.mirror.translation.offsets import OffsetPair
 
 _VERSION = 0
 _HEADER_BYTES = 2
 _MAX_OFFSET = (1 << 63) - 1
-_MAX_VARINT_BYTES = 10
 _KEY_AFTER_TOPIC = struct.Struct(">iqq")
 
 
@@ -161,9 +161,10 @@ def encode_run(previous: OffsetRun, run: OffsetRun) -> bytes:
     """Return one run as it is written after `previous`."""
     skipped_upstream = run.upstream - previous.end_upstream
     skipped_downstream = run.downstream - previous.end_downstream
-    if not skipped_downstream:
-        return _varint(skipped_upstream << 1) + _varint(run.length)
-    return _varint(skipped_upstream << 1 | 1) + _varint(skipped_downstream) + _varint(run.length)
+    numbers = [skipped_upstream << 1, run.length]
+    if skipped_downstream:
+        numbers = [skipped_upstream << 1 | 1, skipped_downstream, run.length]
+    return b"".join(map(encode_unsigned, numbers))
 
 
 def _decode_runs(value: bytes) -> Iterator[OffsetRun]:
@@ -183,27 +184,12 @@ def _decode_runs(value: bytes) -> Iterator[OffsetRun]:
             raise _bad_value(value, "its offsets are too large")
 
 
-def _varint(number: int) -> bytes:
-    if number < 128:
-        return bytes((number,))
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
 def _read_varint(value: bytes, at: int) -> tuple[int, int]:
     """Read a number: it and where the next byte is."""
-    number = shift = 0
-    for index in range(at, min(len(value), at + _MAX_VARINT_BYTES)):
-        byte = value[index]
-        number |= (byte & 127) << shift
-        if byte < 128:
-            return number, index + 1
-        shift += 7
-    raise _bad_value(value, f"the number at byte {at} does not end")
+    try:
+        return decode_unsigned(value, at, MAX_LONG_BYTES)
+    except ValueError as error:
+        raise _bad_value(value, str(error)) from error
 
 
 def _bad_value(value: bytes, why: str) -> RecordError:

@@ -3,7 +3,7 @@
 Runs on: executor, inside a Spark task; knows nothing of Spark.
 
     source brokers -> Fetcher -> on_records: plan() -> Producer -> target brokers
-                         ^                                 | on_acked: position, numbers
+                         ^                                 | on_stored: position, numbers
                          +---- may_fetch: bytes bounded <--+
 
 Everything that can stop a partition without stopping the others is in `problems`; what ends the
@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable
 from time import sleep
 
-from sparkmirror.batches.forward import OutgoingBatch, Reason, plan, stamp
+from sparkmirror.batches.forward import OutgoingBatch, Reason, plan
 from sparkmirror.errors import BatchError, BrokerError, KafkaError, LeaseError, MirrorError
 from sparkmirror.mirror.positions.provenance import Provenance
 from sparkmirror.spark.copy.copy_partition import (
@@ -33,11 +33,11 @@ from sparkmirror.spark.copy.joiner import Joiner
 from sparkmirror.spark.copy.log_changes import LogChanges
 from sparkmirror.spark.copy.partition_problems import Missing, PartitionProblems
 from sparkmirror.spark.copy.positions_writer import PositionsWriter
-from sparkmirror.spark.copy.refusals import TOO_LARGE, Refusals, refuse_positions
+from sparkmirror.spark.copy.refusals import TOO_LARGE, Refusals
 from sparkmirror.spark.copy.session_marks import SessionMarks
 from sparkmirror.spark.offsets.offset_committer import OffsetCommitter
 from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
-from sparkmirror.spark.offsets.positions import Commit, Positions
+from sparkmirror.spark.offsets.positions import Positions
 from sparkmirror.spark.task_config import AssignedPartition, CopyTaskConfig
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
@@ -58,9 +58,9 @@ WAITING_BYTES = 8 << 20
 # each costs more, because what the kernel copies in between drives our own data out of the cache.
 BUSY_BYTES = 3 << 20
 REST_SECONDS = 0.002
-TARGET_LINES = 2  # to every target broker: see wire/produce/broker_queues
-LEASED_BYTES = 96 << 20  # receive buffers in use: beyond this no session fetches
-STUCK_BYTES = 32 << 20  # of partitions that are stuck: so many do not count
+TARGET_CONNECTIONS = 2  # to every target broker: see wire/produce/broker_queues
+BUFFER_BYTES = 96 << 20  # receive buffers in use: beyond this no session fetches
+BLOCKED_BYTES = 32 << 20  # of partitions that are blocked: so many do not count
 NEW_SECONDS = 3.0  # a partition just created is not known at once; then it is missing
 
 
@@ -84,11 +84,10 @@ class CopyLoop:
         self._producer = KafkaProducer(
             self._target,
             self,
-            stamp,
             acks=connector.producer.acks,
             request_timeout_ms=connector.producer.request_timeout_ms,
             max_in_flight=connector.producer.max_in_flight,
-            lines=TARGET_LINES,
+            connections=TARGET_CONNECTIONS,
             join=Joiner(self._by_target, loop.clock, self.slow),
         )
         self._positions = Positions(
@@ -101,7 +100,7 @@ class CopyLoop:
         self.problems = PartitionProblems(loop.clock)
         writer = None
         if not connector.producer.client.is_same_cluster(worker.producer.client):
-            writer = PositionsWriter(loop, pool, worker.producer, self._positions, self.problems)
+            writer = PositionsWriter(loop, pool, worker.producer, self.problems)
         self._positions_writer = writer
         self._translations = OffsetSyncEmitter(settings, loop, pool, self._target)
         self._committer = OffsetCommitter(
@@ -148,7 +147,7 @@ class CopyLoop:
             self._by_source[row.source] = self._by_target[row.target] = partition
             if row.next_offset:
                 partition.copied_to = partition.told_to = row.next_offset
-            self._target.track([row.target.topic])
+            self._target.metadata.track([row.target.topic])
             topic_id, epochs, partition.target_offset = row.provenance
             partition.fetched = self._fetcher.add(row.source, row.next_offset, epochs, topic_id)
             if row.next_offset is not None:
@@ -194,12 +193,12 @@ class CopyLoop:
 
     def turn(self) -> None:
         """One turn of the loop."""
-        if self._producer.sent_bytes >= BUSY_BYTES:
+        if self._producer.accumulator.sent_bytes >= BUSY_BYTES:
             sleep(REST_SECONDS)
         self._loop.run_once(1.0)
         if self._fetch_held and self.may_take():  # what was read ahead may hold all buffers
             self._fetch_held = False
-            self._fetcher.pump()
+            self._fetcher.send_ready()
         if self._leaving:
             self._drop_left()
 
@@ -250,12 +249,12 @@ class CopyLoop:
 
     def may_fetch(self) -> bool:
         """False while enough bytes wait for the target, or all receive buffers are in use."""
-        return self.may_take() and self._may(self._pool.leased_bytes < LEASED_BYTES)
+        return self.may_take() and self._may(self._pool.used_bytes < BUFFER_BYTES)
 
     def may_take(self) -> bool:
         """False while enough bytes wait for the target."""
-        excused = min(self._producer.stuck_bytes, STUCK_BYTES)
-        waiting = self._producer.waiting_bytes - excused
+        excused = min(self._producer.accumulator.blocked_bytes, BLOCKED_BYTES)
+        waiting = self._producer.accumulator.waiting_bytes - excused
         most = max(WAITING_BYTES, self._producer.wanted_bytes)
         return self._may(waiting < most and not self._holding)
 
@@ -277,13 +276,13 @@ class CopyLoop:
         except BatchError as error:
             return Taken(self._damages.stand(partition, records.next_offset, error))
         if planned.batches:
-            parcels = partition.parcels(planned.batches, records.lease)
-            self._producer.offer(partition.target, parcels)
+            batches = partition.to_send(planned.batches, records.buffer, self)
+            self._producer.append(partition.target, batches)
         return Taken(planned.next_offset, planned.leader_epoch)
 
     def on_round(self) -> None:
         """An answer was taken in: let the batches go."""
-        self._producer.pump()
+        self._producer.send_ready()
 
     def on_out_of_range(self, tp: TopicPartition, position: int | None, found: Range) -> int:
         """Decide where to go on."""
@@ -306,37 +305,29 @@ class CopyLoop:
 
     # -- from the producer -------------------------------------------------------------------------
 
-    def on_acked(self, tp: TopicPartition, parcel: ProducerBatch) -> None:
+    def on_stored(self, tp: TopicPartition, batch: ProducerBatch[OutgoingBatch]) -> None:
         """The target has it."""
-        batch = parcel.owner
-        if not isinstance(batch, OutgoingBatch):
-            assert isinstance(batch, Commit)
-            self._positions.stored(batch)
-            return
-        partition = self._by_target[tp]
-        self.records += batch.count
-        self.bytes += batch.size
-        if partition.settle(batch):
-            partition.copied_to = batch.last_offset + 1
-            if parcel.offset >= 0:
-                partition.target_offset = parcel.offset + batch.count - 1
-            self._positions.acked(partition.source, batch.last_offset)
-            self._translations.acked(partition.source, batch, parcel.offset)
+        stored, partition = batch.payload, self._by_target[tp]
+        self.records += stored.count
+        self.bytes += stored.size
+        if partition.settle(stored):
+            partition.copied_to = stored.last_offset + 1
+            if batch.offset >= 0:
+                partition.target_offset = batch.offset + stored.count - 1
+            self._positions.acked(partition.source, stored.last_offset)
+            self._translations.acked(partition.source, stored, batch.offset)
         if self.problems and not partition.damaged:
             self.problems.pop(partition.source, None)
 
-    def on_refused(
-        self, tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
+    def on_rejected(
+        self, tp: TopicPartition, batch: ProducerBatch[OutgoingBatch], error: BrokerError
     ) -> Replacement:
         """Too large: split, and remember. Bad records: skip or fail, as errors.tolerance says."""
-        batch = parcel.owner
-        if not isinstance(batch, OutgoingBatch):
-            return refuse_positions(error)
-        if error.code in TOO_LARGE and batch.count > 1:
+        if error.code in TOO_LARGE and batch.payload.count > 1:
             self.slow[Reason.TOO_LARGE] += 1
-        return self._refusals.replace(self._by_target[tp], batch, parcel, error)
+        return self._refusals.replace(self._by_target[tp], batch, error)
 
-    def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
+    def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """A target partition waits, or goes on."""
         partition = self._by_target.get(tp)  # none: positions are stored there
         if partition is not None:
@@ -348,7 +339,9 @@ class CopyLoop:
             return
         self._fetcher.pause(source)
         self.problems.note(source, error, is_of_positions=partition is None)
-        is_missing = type(error) is BrokerError and tp not in self._target.leaders  # nor hidden
+        is_missing = (
+            type(error) is BrokerError and tp not in self._target.metadata.leaders
+        )  # nor hidden
         if is_missing and self.problems.seconds(source) > NEW_SECONDS:
             self.missing.note(tp.topic)
 
@@ -368,7 +361,7 @@ class CopyLoop:
         arrived = {
             tp: partition
             for tp in self._leaving
-            if not self._producer.pending((partition := self._by_source[tp]).target)
+            if not self._producer.accumulator.pending((partition := self._by_source[tp]).target)
         }
         gone = {tp for tp in arrived if self._positions.is_committed_of(tp)}
         if len(gone) < len(arrived):

@@ -20,7 +20,7 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.fetch.fetch_session import FetchPartition
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.net.buffer_pool import PooledBuffer
-from sparkmirror.wire.produce.record_accumulator import ProducerBatch
+from sparkmirror.wire.produce.record_accumulator import Completion, ProducerBatch
 from sparkmirror.wire.protocol.fetch_messages import Limits
 
 
@@ -67,19 +67,22 @@ class CopyPartition:
             merge_into_bytes=min(rules.merge_into_bytes, most_bytes // 2),
         )
 
-    def parcels(
-        self, batches: Iterable[OutgoingBatch], buffer: PooledBuffer
-    ) -> list[ProducerBatch]:
+    def to_send(
+        self,
+        batches: Iterable[OutgoingBatch],
+        buffer: PooledBuffer,
+        completion: Completion[OutgoingBatch],
+    ) -> list[ProducerBatch[OutgoingBatch]]:
         """The batches as the producer takes them; those that lie in the receive buffer hold it."""
-        parcels = []
+        made = []
         for batch in batches:
-            lease = None
+            held = None
             if isinstance(batch.view, memoryview):
-                lease = buffer
-                lease.hold()
+                held = buffer
+                held.hold()
             self.pending_records += batch.count
-            parcels.append(ProducerBatch(batch.view, batch.count, lease, batch))
-        return parcels
+            made.append(ProducerBatch(batch.view, batch.count, held, batch, completion))
+        return made
 
     def settle(self, batch: OutgoingBatch) -> bool:
         """The batch is stored or skipped; tells whether its offsets are of the topic as it is."""

@@ -99,7 +99,7 @@ class CopyTask:
         provide_files(orders)
         self._lease.renew(link.ask(self._lease.question(), LEASE))
         self._lease.check()
-        self._loop.guard = self._lease.check
+        self._loop.before_write = self._lease.check
         self._copy = CopyLoop(parse_start(orders), self._loop)
         self._ended = "stopped"
         self._holding = False

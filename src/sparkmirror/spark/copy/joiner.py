@@ -11,13 +11,14 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from sparkmirror.batches.merging.joining import count_joinable, join
 from sparkmirror.batches.outgoing import ForwardRules, OutgoingBatch, Reason
 from sparkmirror.errors import BatchError
 from sparkmirror.spark.copy.copy_partition import CopyPartition
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.produce.record_accumulator import ProducerBatch
+from sparkmirror.wire.produce.record_accumulator import Completion, ProducerBatch
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +44,8 @@ class Joiner:
         self._counted_at = clock()
 
     def __call__(
-        self, tp: TopicPartition, waiting: Sequence[ProducerBatch]
-    ) -> tuple[int, ProducerBatch] | None:
+        self, tp: TopicPartition, waiting: Sequence[ProducerBatch[Any]]
+    ) -> tuple[int, ProducerBatch[OutgoingBatch]] | None:
         """One batch for so many of the first that wait; None: they go as they are."""
         partition = self._partitions.get(tp)
         # Records of a log that is gone are counted apart: they must not share a batch with others.
@@ -55,19 +56,21 @@ class Joiner:
         if count == 1:
             return None
         started_at = self._clock()
-        made = self._join(batches[:count], partition.rules)
+        made = self._join(batches[:count], partition.rules, waiting[0].completion)
         self._seconds -= self._clock() - started_at
         if made is None:
             for each in waiting[:count]:
                 each.is_alone = True
             return None
-        joined, parcel = made
-        self._slow[Reason.JOINED] += joined
-        return joined, parcel
+        self._slow[Reason.JOINED] += made[0]
+        return made
 
     def _join(
-        self, batches: Sequence[OutgoingBatch], rules: ForwardRules
-    ) -> tuple[int, ProducerBatch] | None:
+        self,
+        batches: Sequence[OutgoingBatch],
+        rules: ForwardRules,
+        completion: Completion[OutgoingBatch],
+    ) -> tuple[int, ProducerBatch[OutgoingBatch]] | None:
         try:
             joined = join(batches, rules)
         except BatchError as error:
@@ -77,7 +80,7 @@ class Joiner:
         if joined.size > (rules.max_batch_bytes or joined.size):
             return None
         count = sum(batch.last_offset <= joined.last_offset for batch in batches)
-        return count, ProducerBatch(joined.view, joined.count, None, joined)
+        return count, ProducerBatch(joined.view, joined.count, None, joined, completion)
 
     def _has_time(self) -> bool:
         now = self._clock()
@@ -87,13 +90,13 @@ class Joiner:
         return self._seconds > 0
 
 
-def _current_batches(waiting: Sequence[ProducerBatch]) -> list[OutgoingBatch]:
+def _current_batches(waiting: Sequence[ProducerBatch[Any]]) -> list[OutgoingBatch]:
     """The batches with the bytes that they have now: outside the receive buffer, perhaps."""
     batches: list[OutgoingBatch] = []
-    for parcel in waiting:
-        batch = parcel.owner
+    for each in waiting:
+        batch = each.payload
         if not isinstance(batch, OutgoingBatch):
             break
-        batch.view = parcel.view
+        batch.view = each.view
         batches.append(batch)
     return batches

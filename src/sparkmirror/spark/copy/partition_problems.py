@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sparkmirror.errors import BrokerError, KafkaError, TransportError, told_if_denied
-from sparkmirror.mirror.permissions import READ, WRITE, Feature, ResourceKind, meanwhile
+from sparkmirror.errors import BrokerError, KafkaError, TransportError, describe_error
+from sparkmirror.mirror.permissions import READ, WRITE, Feature, ResourceKind, consequence_without
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.net.outages import SilentError
 from sparkmirror.wire.protocol.error_codes import (
@@ -31,9 +31,9 @@ MISSING_SECONDS = 5.0
 
 
 # What happens while a right is missing for a topic on either side, or for the offsets topic.
-COPIED = meanwhile(Feature.COPY, ResourceKind.COPIED, READ)
-REMOTE = meanwhile(Feature.COPY, ResourceKind.REMOTE, WRITE)
-OFFSETS = meanwhile(Feature.COPY, ResourceKind.OFFSETS, WRITE)
+COPIED = consequence_without(Feature.COPY, ResourceKind.COPIED, READ)
+REMOTE = consequence_without(Feature.COPY, ResourceKind.REMOTE, WRITE)
+OFFSETS = consequence_without(Feature.COPY, ResourceKind.OFFSETS, WRITE)
 OLD_FORMAT = (
     "the topic is in a message format before 0.11, which knows no idempotent writes; it is not "
     "copied until its setting message.format.version is deleted on the target, the others are"
@@ -92,7 +92,7 @@ class PartitionProblems(dict[TopicPartition, Problem]):
         code = error.code if isinstance(error, BrokerError) else None
         is_old_format = code == UNSUPPORTED_FOR_MESSAGE_FORMAT
         known = self.setdefault(tp, Problem("", self._clock(), is_of_source))
-        known.text = told_if_denied(error, without, OLD_FORMAT if is_old_format else "")
+        known.text = describe_error(error, OLD_FORMAT if is_old_format else "", if_denied=without)
         if code != known.code:
             known.code, known.code_since = code, self._clock()
         known.is_of_connection = isinstance(error, TransportError)

@@ -36,11 +36,10 @@ class Refusals:
     def replace(
         self,
         partition: CopyPartition,
-        batch: OutgoingBatch,
-        parcel: ProducerBatch,
+        rejected: ProducerBatch[OutgoingBatch],
         error: BrokerError,
     ) -> Replacement:
-        """What to send in place of `parcel`: its halves, or nothing.
+        """What to send in place of `rejected`: its halves, or nothing.
 
         A right that is missing for one topic, or a topic in an old message format, is no reason to
         stop the others: that one waits.
@@ -52,21 +51,23 @@ class Refusals:
             return None
         if error.code not in ABOUT_RECORDS:
             raise RefusedError(str(error)) from error
-        half = len(parcel.view) // 2
+        batch, half = rejected.payload, len(rejected.view) // 2
         if error.code in TOO_LARGE and batch.count > 1:
             partition.limit_batches(half)
         elif batch.count == 1 or not self._skips:
             self._skip_or_fail(partition, batch, error)
             return []
         # Skipping: halved until the bad ones are alone.
-        batch.view = parcel.view  # it may have been moved out of the receive buffer
+        batch.view = rejected.view  # it may have been moved out of the receive buffer
         try:
             halves = split(batch, half, partition.rules.codec_level)
         except BatchError as unreadable:
             # Its CRC is right, so somebody produced it like that: no half of it can be made.
             self._skip_or_fail(partition, batch, error, f", and cannot be split: {unreadable}")
             return []
-        return [ProducerBatch(part.view, part.count, None, part) for part in halves]
+        return [
+            ProducerBatch(part.view, part.count, None, part, rejected.completion) for part in halves
+        ]
 
     def _skip_or_fail(
         self, partition: CopyPartition, batch: OutgoingBatch, error: BrokerError, why: str = ""
@@ -83,16 +84,3 @@ class Refusals:
         self.skipped_records += batch.count
         partition.settle(batch)
         log.warning("skipped, because errors.tolerance=all: %s", text)
-
-
-def refuse_positions(error: BrokerError) -> Replacement:
-    """What to do with positions that are not taken: end the task, for they would be lost.
-
-    But if a right is missing they wait for it: a task that ended would copy the same once more.
-
-    Raises:
-        RefusedError: they are refused for ever.
-    """
-    if isinstance(error, DeniedError):
-        return None
-    raise RefusedError(f"store positions: {error}") from error

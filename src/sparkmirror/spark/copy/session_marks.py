@@ -69,7 +69,7 @@ class SessionMarks:
 
     def on_connected(self, node: int) -> None:
         """A connection is ready."""
-        self._ranges.pump()
+        self._ranges.send_ready()
 
     def on_metadata(self) -> None:
         """Leaders may be known by now."""
@@ -80,13 +80,13 @@ class SessionMarks:
 
     def _ask(self, held: _Held) -> None:
         tp = held.partition.target
-        leader = self._target.leaders.get(tp)
+        leader = self._target.metadata.leaders.get(tp)
         if held.is_asked:
             return
         if leader is not None:
             held.is_asked = True
             self._ranges.ask(tp, leader.node)
-        elif self._target.topic_errors.get(tp.topic) == UNKNOWN_TOPIC_OR_PARTITION:
+        elif self._target.metadata.topic_errors.get(tp.topic) == UNKNOWN_TOPIC_OR_PARTITION:
             held.is_asked = True
             self._end_known(held, 0)  # the worker creates it, empty
 
@@ -96,7 +96,7 @@ class SessionMarks:
             return
         if isinstance(found, KafkaError):
             held.is_asked = False
-            self._target.refresh()
+            self._target.metadata.refresh()
         else:
             self._end_known(held, found.end)
 

@@ -9,18 +9,18 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from sparkmirror.batches.forward import stamp
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ProducerConfig
-from sparkmirror.errors import BrokerError, DeniedError, KafkaError, told_if_denied
+from sparkmirror.errors import BrokerError, DeniedError, KafkaError, describe_error
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.produce.producer import KafkaProducer
-from sparkmirror.wire.produce.record_accumulator import ProducerBatch
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch, Replacement
 
 log = logging.getLogger(__name__)
 
 TopicRecord = tuple[bytes, bytes]
+OnDone = Callable[[], None]
 MEANWHILE = "offsets of what is copied meanwhile are translated less well"
 
 
@@ -37,7 +37,7 @@ class InternalTopicWriter:
         """`without` says of each topic what happens as long as it may not be written."""
         self._without = without
         self._producer = KafkaProducer(
-            cluster, self, stamp, acks=-1, request_timeout_ms=config.request_timeout_ms
+            cluster, self, acks=-1, request_timeout_ms=config.request_timeout_ms
         )
         self._refused: set[str] = set()
 
@@ -46,30 +46,30 @@ class InternalTopicWriter:
         """True when everything was stored or given up."""
         return self._producer.idle
 
-    def write(self, topic: str, rows: Sequence[TopicRecord], on_done: Callable[[], None]) -> None:
+    def write(self, topic: str, rows: Sequence[TopicRecord], on_done: OnDone) -> None:
         """Write one batch; `on_done` is called when it is stored or given up."""
         now_ms = int(time.time() * 1000)
         records = [Record(at, now_ms, key, value) for at, (key, value) in enumerate(rows)]
-        parcel = ProducerBatch(encode(records), len(records), None, on_done)
-        self._producer.offer(TopicPartition(topic, 0), [parcel])
-        self._producer.pump()
+        batch = ProducerBatch(encode(records), len(records), None, on_done, self)
+        self._producer.append(TopicPartition(topic, 0), [batch])
+        self._producer.send_ready()
 
     # -- from the producer -------------------------------------------------------------------------
 
-    def on_acked(self, tp: TopicPartition, parcel: ProducerBatch) -> None:
-        """Stored."""
+    def on_stored(self, tp: TopicPartition, batch: ProducerBatch[OnDone]) -> None:
+        """Tell whoever wrote it."""
         self._refused.discard(tp.topic)
-        self._done(parcel)
+        batch.payload()
 
-    def on_refused(
-        self, tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
-    ) -> list[ProducerBatch]:
-        """Given up; said once until the topic takes something again."""
+    def on_rejected(
+        self, tp: TopicPartition, batch: ProducerBatch[OnDone], error: BrokerError
+    ) -> Replacement:
+        """Given up; logged once until the topic takes something again."""
         self._say(tp.topic, error)
-        self._done(parcel)
+        batch.payload()
         return []
 
-    def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
+    def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """It waits: the copy does not. A cluster that is gone is reported by the copy itself."""
         if isinstance(error, DeniedError):
             self._say(tp.topic, error)
@@ -79,9 +79,4 @@ class InternalTopicWriter:
     def _say(self, topic: str, error: KafkaError) -> None:
         if topic not in self._refused:
             self._refused.add(topic)
-            log.warning("%s", told_if_denied(error, self._without[topic], MEANWHILE))
-
-    @staticmethod
-    def _done(parcel: ProducerBatch) -> None:
-        assert callable(parcel.owner)
-        parcel.owner()
+            log.warning("%s", describe_error(error, MEANWHILE, if_denied=self._without[topic]))

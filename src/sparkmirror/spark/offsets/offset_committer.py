@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 import time
 
-from sparkmirror.errors import MirrorError
+from sparkmirror.errors import BrokerError, DeniedError, MirrorError, RefusedError
 from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
-from sparkmirror.spark.offsets.positions import Positions
+from sparkmirror.spark.offsets.positions import Commit, Positions
+from sparkmirror.types import TopicPartition
 from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.produce.producer import KafkaProducer
-from sparkmirror.wire.produce.record_accumulator import ProducerBatch
+from sparkmirror.wire.produce.record_accumulator import ProducerBatch, Replacement
 
 log = logging.getLogger(__name__)
 
@@ -59,17 +60,14 @@ class OffsetCommitter:
         if self._positions.has_decided:
             self._loop.call_later(DECIDED_SECONDS, self._send_decided)
 
-    def _send(self) -> None:
-        for tp, batch, commit in self._positions.take_commit(int(time.time() * 1000)):
-            self._producer.offer(tp, [ProducerBatch(batch, len(commit.last_offsets), None, commit)])
-        self._producer.pump()
-
     def drain(self, seconds: float) -> None:
         """Let what is under way arrive, then commit; no longer than `seconds` in all."""
         self._stopped = True
         deadline = self._loop.clock() + seconds
         if not self._loop.run_until(lambda: self._records.idle, seconds * 0.7):
-            log.warning("stopping with %d bytes unanswered", self._records.waiting_bytes)
+            log.warning(
+                "stopping with %d bytes unanswered", self._records.accumulator.waiting_bytes
+            )
         self.commit()
         left = min(self._timeout, max(1.0, deadline - self._loop.clock()))
         if not self._loop.run_until(self._is_stored, left):
@@ -78,18 +76,6 @@ class OffsetCommitter:
         left = min(SYNCS_SECONDS, max(0.1, deadline - self._loop.clock()))
         if not self._loop.run_until(lambda: self._translations.idle, left):
             log.warning("stopping before all offset syncs were stored")
-
-    def _send_decided(self) -> None:
-        """What was decided behind a commit that was under way does not wait for the next flush."""
-        if self._positions.has_decided:
-            self._send()
-            self._loop.call_later(DECIDED_SECONDS, self._send_decided)
-
-    def _is_stored(self) -> bool:
-        """Also behind a commit that was under way, which had older positions."""
-        if not self._positions.is_committed:
-            self._send()
-        return self._positions.is_committed
 
     def commit_failing(self) -> None:
         """Store what was copied, so that each attempt does not copy it once more."""
@@ -102,6 +88,47 @@ class OffsetCommitter:
                     self._loop.run_once(0.1)
                 except MirrorError as error:
                     log.debug("while failing: %s", error)  # the first one is what ends the task
+
+    # -- from the producer -------------------------------------------------------------------------
+
+    def on_stored(self, tp: TopicPartition, batch: ProducerBatch[Commit]) -> None:
+        """The offsets topic has these positions."""
+        self._positions.stored(batch.payload)
+
+    def on_rejected(
+        self, tp: TopicPartition, batch: ProducerBatch[Commit], error: BrokerError
+    ) -> Replacement:
+        """End the task: positions that are not stored would be lost.
+
+        Where only a permission is missing they wait for it: a task that ended would copy the same
+        records once more.
+
+        Raises:
+            RefusedError: the offsets topic will never take them.
+        """
+        if isinstance(error, DeniedError):
+            return None
+        raise RefusedError(f"store positions: {error}") from error
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _send(self) -> None:
+        for tp, batch, commit in self._positions.take_commit(int(time.time() * 1000)):
+            count = len(commit.last_offsets)
+            self._producer.append(tp, [ProducerBatch(batch, count, None, commit, self)])
+        self._producer.send_ready()
+
+    def _send_decided(self) -> None:
+        """What was decided behind a commit that was under way does not wait for the next flush."""
+        if self._positions.has_decided:
+            self._send()
+            self._loop.call_later(DECIDED_SECONDS, self._send_decided)
+
+    def _is_stored(self) -> bool:
+        """Also behind a commit that was under way, which had older positions."""
+        if not self._positions.is_committed:
+            self._send()
+        return self._positions.is_committed
 
     def _again(self) -> None:
         if not self._stopped:

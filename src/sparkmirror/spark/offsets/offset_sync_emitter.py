@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from sparkmirror.batches.forward import OutgoingBatch
-from sparkmirror.mirror.permissions import WRITE, Feature, ResourceKind, meanwhile
+from sparkmirror.mirror.permissions import WRITE, Feature, ResourceKind, consequence_without
 from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.mirror.translation.offset_map_chunks import ChunkKey, ChunkStart
 from sparkmirror.mirror.translation.offset_map_writer import OffsetMapWriter
@@ -224,8 +224,12 @@ class OffsetSyncEmitter:
         self._senders: list[Sender] = []
         self._map: MapSender | None = None
         without = {
-            settings.offset_map_topic: meanwhile(Feature.COPY, ResourceKind.OFFSET_MAP, WRITE),
-            settings.offset_syncs_topic: meanwhile(Feature.COPY, ResourceKind.SYNCS, WRITE),
+            settings.offset_map_topic: consequence_without(
+                Feature.COPY, ResourceKind.OFFSET_MAP, WRITE
+            ),
+            settings.offset_syncs_topic: consequence_without(
+                Feature.COPY, ResourceKind.SYNCS, WRITE
+            ),
         }
         on_target = InternalTopicWriter(target, config.producer, without)
         if settings.offset_map_topic:

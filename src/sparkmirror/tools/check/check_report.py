@@ -1,4 +1,4 @@
-"""What `sparkmirror check` found: of each cluster, and of each right.
+"""What `sparkmirror check` found: of each cluster, and of each permission.
 
 Runs on: wherever it is called. Pure.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from sparkmirror.connect.naming import some_names
 from sparkmirror.mirror.permissions import Need, Permission, Resource
 
-# Why nothing is known of the rights on a cluster; its own checks say more.
+# Why nothing is known of the permissions on a cluster; its own checks say more.
 NO_CONNECTION = "no connection"
 
 
@@ -62,8 +62,8 @@ class ClusterReport:
 
 
 @dataclass(frozen=True, slots=True)
-class RightReport:
-    """One row of the table of rights: of the resources `names`, `denied` are those without it.
+class PermissionReport:
+    """One row of the table of permissions: of the resources `names`, `denied` are those without it.
 
     `grants` are commands that grant what is missing, `detail` says why nothing is known;
     `is_untold`: because brokers of that release do not tell, which is no reason to fail.
@@ -74,7 +74,7 @@ class RightReport:
     principal: str
     need: Need
     state: CheckResult
-    rights: tuple[Permission, ...]
+    permissions: tuple[Permission, ...]
     denied: tuple[Permission, ...] = ()
     grants: tuple[str, ...] = ()
     detail: str = ""
@@ -96,9 +96,9 @@ class RightReport:
             "cluster": self.alias,
             "principal": self.principal,
             "operation": self.need.operation.name,
-            "resource": self.rights[0].resource.value if self.rights else None,
-            "names": [right.name for right in self.rights],
-            "denied": [right.name for right in self.denied],
+            "resource": self.permissions[0].resource.value if self.permissions else None,
+            "names": [permission.name for permission in self.permissions],
+            "denied": [permission.name for permission in self.denied],
             "state": self.state.value,
             "why": self.need.why,
             "without": self.need.without if self.denied else None,
@@ -114,7 +114,7 @@ class Report:
     file: str
     kind: str
     clusters: tuple[ClusterReport, ...]
-    rights: tuple[RightReport, ...]
+    permissions: tuple[PermissionReport, ...]
     warnings: tuple[str, ...] = ()
     # What cannot work as it is set.
     problems: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ class Report:
     def is_ok(self) -> bool:
         """Whether nothing that is needed is missing, or unknown though brokers could tell."""
         clusters_ok = all(cluster.is_ok for cluster in self.clusters) and not self.problems
-        return clusters_ok and all(right.is_ok for right in self.rights)
+        return clusters_ok and all(permission.is_ok for permission in self.permissions)
 
     def as_json(self) -> dict[str, Any]:
         """For scripts."""
@@ -132,17 +132,19 @@ class Report:
             "kind": self.kind,
             "ok": self.is_ok,
             "clusters": [cluster.as_json() for cluster in self.clusters],
-            "permissions": [right.as_json() for right in self.rights],
+            "permissions": [permission.as_json() for permission in self.permissions],
             "problems": list(self.problems),
             "warnings": list(self.warnings),
         }
 
 
-def describe_names(rights: Sequence[Permission]) -> str:
-    """The resources of some rights, in few words."""
-    if not rights or rights[0].resource is Resource.CLUSTER:
+def describe_names(permissions: Sequence[Permission]) -> str:
+    """The resources of some permissions, in few words."""
+    if not permissions or permissions[0].resource is Resource.CLUSTER:
         return "the cluster"
-    kind = rights[0].resource
-    if len(rights) == 1:
-        return f"{kind} {rights[0].name}"
-    return f"{len(rights)} {kind}s: {some_names([right.name for right in rights])}"
+    kind = permissions[0].resource
+    if len(permissions) == 1:
+        return f"{kind} {permissions[0].name}"
+    return (
+        f"{len(permissions)} {kind}s: {some_names([permission.name for permission in permissions])}"
+    )

@@ -50,7 +50,7 @@ class CheckedConnector:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """`worker` is set when its own rights are to be checked too.
+    """`worker` is set when its own permissions are to be checked too.
 
     `groups` are the flows whose processes agree by a group on which of them copies.
     """

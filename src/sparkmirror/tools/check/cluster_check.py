@@ -35,8 +35,8 @@ from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.tools.check.check_report import (
     NO_CONNECTION,
     CheckResult,
+    PermissionReport,
     Report,
-    RightReport,
 )
 from sparkmirror.tools.check.checked_file import CheckedConnector, CheckedFile
 from sparkmirror.tools.check.cluster_logins import (
@@ -57,9 +57,9 @@ from sparkmirror.tools.check.required_permissions import (
 from sparkmirror.wire.access import grant_command
 from sparkmirror.wire.admin.permission_probe import NotToldError
 
-# Brokers from this release on do not ask writers for a right on the cluster.
+# Brokers from this release on do not ask writers for a permission on the cluster.
 CONTENT_VERSION = (2, 8)
-# Of commands that grant the same right on several resources.
+# Of commands that grant the same permission on several resources.
 MOST_GRANTS = 3
 
 
@@ -69,10 +69,10 @@ def check_file(file: CheckedFile, name: str) -> Report:
     with ThreadPoolExecutor(max(1, len(clients))) as pool:
         logins = dict(zip(clients, pool.map(log_in, clients.values()), strict=True))
     try:
-        rights = [
-            right
+        permissions = [
+            permission
             for flow, wanted in _all_wanted(file, logins)
-            for right in _rights(flow, wanted, logins)
+            for permission in _permission_reports(flow, wanted, logins)
         ]
     finally:
         for login in logins.values():
@@ -83,7 +83,7 @@ def check_file(file: CheckedFile, name: str) -> Report:
     hints = [text.removeprefix(WARNING) for text in found if text.startswith(WARNING)]
     problems = (*(text for text in found if not text.startswith(WARNING)), *file.problems)
     warnings = (*file.warnings, *hints)
-    return Report(name, file.kind, clusters, tuple(rights), warnings, problems)
+    return Report(name, file.kind, clusters, tuple(permissions), warnings, problems)
 
 
 def _replica_problems(file: CheckedFile, logins: Logins) -> list[str]:
@@ -110,7 +110,7 @@ def _replica_problems(file: CheckedFile, logins: Logins) -> list[str]:
     return list(dict.fromkeys(found.values()))
 
 
-# -- rights ----------------------------------------------------------------------------------------
+# -- permissions -----------------------------------------------------------------------------------
 
 
 def _all_wanted(
@@ -162,17 +162,19 @@ def _groups(
     """Groups to follow: the same."""
     followed = GroupDiscovery(connector.flow, config, make_topic_filter(config))
     if login.probe is not None:
-        with suppress(KafkaError):  # the answers about rights will show it
+        with suppress(KafkaError):  # the answers about permissions will show it
             followed.refresh(login.probe)
     return sorted({*followed.names, *plain_names(config.groups)})
 
 
-def _rights(flow: str, rows: Sequence[RequiredPermission], logins: Logins) -> Iterable[RightReport]:
+def _permission_reports(
+    flow: str, rows: Sequence[RequiredPermission], logins: Logins
+) -> Iterable[PermissionReport]:
     wanted = [row for row in rows if not _is_for_old_brokers(row, logins)]
     by_login: dict[Hashable, list[Permission]] = {}
     for row in wanted:
-        by_login.setdefault(cluster_key(row.client), []).extend(row.rights)
-    answers = {key: _ask(logins[key], rights) for key, rights in by_login.items()}
+        by_login.setdefault(cluster_key(row.client), []).extend(row.permissions)
+    answers = {key: _ask(logins[key], permissions) for key, permissions in by_login.items()}
     remotes = _remotes_there(wanted, logins)
     found = [
         _judge(
@@ -183,8 +185,8 @@ def _rights(flow: str, rows: Sequence[RequiredPermission], logins: Logins) -> It
     return _one_of_both(found)
 
 
-def _one_of_both(reports: Sequence[RightReport]) -> list[RightReport]:
-    """Of two rights that can each be done without, one is needed."""
+def _one_of_both(reports: Sequence[PermissionReport]) -> list[PermissionReport]:
+    """Of two permissions that can each be done without, one is needed."""
     lacking = [
         row for row in reports if row.need.unless in EITHER and row.state is CheckResult.WITHOUT
     ]
@@ -205,11 +207,11 @@ def _is_for_old_brokers(row: RequiredPermission, logins: Logins) -> bool:
 
 
 def _ask(
-    login: ClusterLogin, rights: Sequence[Permission]
+    login: ClusterLogin, permissions: Sequence[Permission]
 ) -> Mapping[Permission, bool | KafkaError]:
     if login.probe is None:
-        return dict.fromkeys(rights, KafkaError(NO_CONNECTION))
-    return login.probe.ask(rights)
+        return dict.fromkeys(permissions, KafkaError(NO_CONNECTION))
+    return login.probe.ask(permissions)
 
 
 def _remotes_there(wanted: Sequence[RequiredPermission], logins: Logins) -> frozenset[str]:
@@ -229,11 +231,11 @@ def _judge(
     answers: Mapping[Permission, bool | KafkaError],
     login: ClusterLogin,
     remotes: frozenset[str],
-) -> RightReport:
+) -> PermissionReport:
     excused = {EXISTS: login.topics, REMOTE_EXISTS: remotes}.get(row.need.unless, frozenset())
-    asked = tuple(right for right in row.rights if right.name not in excused)
-    errors = [error for right in asked if isinstance(error := answers[right], KafkaError)]
-    denied = tuple(right for right in asked if answers[right] is False)
+    asked = tuple(permission for permission in row.permissions if permission.name not in excused)
+    errors = [error for permission in asked if isinstance(error := answers[permission], KafkaError)]
+    denied = tuple(permission for permission in asked if answers[permission] is False)
     strict = not row.need.is_optional or row.need.unless in (EXISTS, REMOTE_EXISTS)
     state = CheckResult.YES
     if denied:
@@ -248,17 +250,17 @@ def _judge(
     principal = login.report.principal
     # Each names one resource: a rule for a prefix would also apply to topics that are open to
     # everyone as long as no ACL is about them (allow.everyone.if.no.acl.found).
-    grants = tuple(grant_command(row.client, right) for right in denied[:MOST_GRANTS])
+    grants = tuple(grant_command(row.client, permission) for permission in denied[:MOST_GRANTS])
     is_untold = state is CheckResult.UNKNOWN and all(
         isinstance(each, NotToldError) for each in errors
     )
-    return RightReport(
+    return PermissionReport(
         flow,
         row.client.alias,
         principal,
         row.need,
         state,
-        tuple(row.rights),
+        tuple(row.permissions),
         denied,
         grants,
         detail,

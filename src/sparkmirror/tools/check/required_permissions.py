@@ -1,5 +1,5 @@
-"""The rights that one connector or worker needs, as `mirror.permissions` has them: on what, and as
-which client.
+"""The permissions that one connector or worker needs, taken from `mirror.permissions`: on which
+resource, and for which client.
 
 Runs on: wherever `sparkmirror check` is called. Every client may have a login of its own.
 """
@@ -46,20 +46,20 @@ class Clients:
     names: tuple[str, ...]
 
     def of(self, need: Need) -> ClientConfig:
-        """The client that needs the right."""
+        """The client that needs the permission."""
         return {READ: self.reader, WRITE: self.writer}.get(need.operation, self.admin)
 
 
 @dataclass(frozen=True, slots=True)
 class RequiredPermission:
-    """One row of the table of rights, for one client and for these resources."""
+    """One row of the table of permissions, for one client and for these resources."""
 
     client: ClientConfig
     need: Need
     names: tuple[str, ...]
 
     @property
-    def rights(self) -> list[Permission]:
+    def permissions(self) -> list[Permission]:
         kind = RESOURCES.get(self.need.place, Resource.TOPIC)
         return [Permission(kind, name, self.need.operation) for name in self.names]
 
@@ -188,7 +188,7 @@ def _rows(features: Sequence[Feature], places: ClientsByKind) -> Iterator[Requir
 def _on_clusters(
     features: Sequence[Feature], clusters: Mapping[str, ClientConfig]
 ) -> Iterator[RequiredPermission]:
-    """Rights on clusters: writers need theirs as writers."""
+    """Permissions on clusters: writers need theirs as writers."""
     for need in needs_of(*features):
         if need.place is not ResourceKind.CLUSTER:
             continue

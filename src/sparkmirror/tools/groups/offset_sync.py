@@ -41,7 +41,7 @@ class SyncTarget(TargetGroups, Protocol):
 class CheckpointReader(Protocol):
     """What a `TopicFollower` does for the tool."""
 
-    rewound: bool
+    restarted: bool
 
     def catch_up(self, seconds: float) -> Sequence[Record]:
         """Records that came since the last call."""
@@ -163,7 +163,7 @@ class GroupTool:
         """
         self._check_topic()
         records = self._follower.catch_up(READ_SECONDS)
-        if self._follower.rewound:
+        if self._follower.restarted:
             self._table.clear()
         self._table.add(records)
         checkpoints = self._table.by_group()

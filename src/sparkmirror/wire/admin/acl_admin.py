@@ -13,7 +13,7 @@ from kafka.protocol.admin import CreateAclsRequest, DescribeAclsRequest
 
 from sparkmirror.errors import BrokerError
 from sparkmirror.mirror.admin_types import AclRule
-from sparkmirror.mirror.permissions import Operation, cluster_right
+from sparkmirror.mirror.permissions import Operation, cluster_permission
 from sparkmirror.wire.admin.admin_client import AdminClient, in_parts
 from sparkmirror.wire.protocol.error_codes import SECURITY_DISABLED
 
@@ -52,7 +52,7 @@ class AclAdmin(AdminClient):
             raise self._error(
                 "describe ACLs",
                 answer.error_code,
-                cluster_right(operation),
+                cluster_permission(operation),
                 detail=answer.error_message,
             )
         return [rule for resource in answer.resources for rule in _rules(resource)]
@@ -72,7 +72,7 @@ class AclAdmin(AdminClient):
         if not row.error_code:
             return None
         what = f"create an ACL of '{rule.principal}' for '{rule.resource_name}'"
-        needed = cluster_right(Operation.ALTER)
+        needed = cluster_permission(Operation.ALTER)
         return self._error(what, row.error_code, needed, detail=row.error_message)
 
 

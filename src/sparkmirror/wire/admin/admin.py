@@ -15,7 +15,7 @@ from kafka.protocol.metadata import MetadataRequest
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.mirror.admin_types import AclRule, ConfigChange, NewTopic
-from sparkmirror.mirror.permissions import Operation, Permission, topic_right
+from sparkmirror.mirror.permissions import Operation, Permission, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.acl_admin import AclAdmin
 from sparkmirror.wire.admin.admin_client import in_parts
@@ -87,7 +87,7 @@ class Admin(ConfigAdmin, AclAdmin):
     def _not_found(self, topic: str, code: int) -> BrokerError | None:
         if not code:
             return None
-        needed = topic_right(Operation.DESCRIBE, topic)
+        needed = topic_permission(Operation.DESCRIBE, topic)
         return self._error(f"find topic '{topic}'", code, needed)
 
     def ask_for_topics(self, names: Iterable[str]) -> None:
@@ -117,7 +117,7 @@ class Admin(ConfigAdmin, AclAdmin):
                 )
             for row in answer["topics"]:
                 what = f"create topic '{row['name']}'"
-                needed = topic_right(Operation.CREATE, row["name"])
+                needed = topic_permission(Operation.CREATE, row["name"])
                 outcome[row["name"]] = self._outcome(what, row, "TOPIC_ALREADY_EXISTS", needed)
                 if row["error_code"] == 0:  # others may have been faster
                     log.info("created topic '%s' on '%s'", row["name"], self.alias)
@@ -135,7 +135,7 @@ class Admin(ConfigAdmin, AclAdmin):
                 )
             for row in answer.to_dict()["results"]:
                 what = f"grow topic '{row['name']}'"
-                needed = topic_right(Operation.ALTER, row["name"])
+                needed = topic_permission(Operation.ALTER, row["name"])
                 outcome[row["name"]] = self._outcome(what, row, "INVALID_PARTITIONS", needed)
         return outcome
 

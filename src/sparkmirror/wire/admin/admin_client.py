@@ -50,7 +50,7 @@ UNCLEAR = (
 
 T = TypeVar("T")
 # Later versions leave this to DescribeCluster (KIP-700).
-LAST_METADATA_WITH_RIGHTS = 10
+LAST_METADATA_WITH_PERMISSIONS = 10
 # kafka-python has no word for never, which is 25 days here; with 0 it would look all the time.
 LEAST_IDLE_MS, LONGEST_IDLE_MS = 1000, 2**31 - 1
 
@@ -164,7 +164,7 @@ class AdminClient:
                     topics=[],
                     allow_auto_topic_creation=False,
                     include_cluster_authorized_operations=True,
-                    max_version=LAST_METADATA_WITH_RIGHTS,
+                    max_version=LAST_METADATA_WITH_PERMISSIONS,
                 ),
             )
             brokers = tuple(row.node_id for row in answer.brokers)

@@ -15,9 +15,10 @@ import kafka.errors
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError, TransportError
+from sparkmirror.retry import Backoff
 from sparkmirror.wire.admin.admin import Admin
 from sparkmirror.wire.admin.admin_client import in_parts
-from sparkmirror.wire.client.backoff import retry_seconds
+from sparkmirror.wire.client.retry_policies import RetryPolicies
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
 K = TypeVar("K", bound=Hashable)
@@ -51,12 +52,11 @@ class BrokerRoutedAdmin(Admin):
         deadline = time.monotonic() + most
         left = list(dict.fromkeys(keys))
         answers: dict[K, T | KafkaError] = {}
-        rounds = 0
+        backoff = Backoff(RetryPolicies.of(self._config).requests)
         while left:
             answers |= self._round(left, find, ask)
             left = [key for key in left if may_pass(answers[key])]
-            rounds += 1
-            wait = retry_seconds(self._config, rounds)
+            wait = backoff.failed()
             if not left or time.monotonic() + wait > deadline:
                 break
             time.sleep(wait)

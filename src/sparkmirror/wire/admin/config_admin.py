@@ -16,7 +16,7 @@ from kafka.protocol.admin import (
 
 from sparkmirror.errors import BrokerError
 from sparkmirror.mirror.admin_types import ConfigChange
-from sparkmirror.mirror.permissions import Operation, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.wire.admin.admin_client import AdminClient, in_parts
 
 TOPIC = 2
@@ -96,7 +96,7 @@ class ConfigAdmin(AdminClient):
     def _settings(self, row: Any) -> list[TopicSetting] | BrokerError:
         if row.error_code:
             what = f"describe configs of topic '{row.resource_name}'"
-            needed = topic_right(Operation.DESCRIBE_CONFIGS, row.resource_name)
+            needed = topic_permission(Operation.DESCRIBE_CONFIGS, row.resource_name)
             return self._error(what, row.error_code, needed, detail=row.error_message)
         return [
             TopicSetting(
@@ -109,5 +109,5 @@ class ConfigAdmin(AdminClient):
         if not row.error_code:
             return None
         what = f"alter configs of topic '{row.resource_name}'"
-        needed = topic_right(Operation.ALTER_CONFIGS, row.resource_name)
+        needed = topic_permission(Operation.ALTER_CONFIGS, row.resource_name)
         return self._error(what, row.error_code, needed, detail=row.error_message)

@@ -17,7 +17,7 @@ from kafka.protocol.consumer import ListOffsetsRequest, OffsetCommitRequest, Off
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import Operation, group_right, topic_right
+from sparkmirror.mirror.permissions import Operation, group_permission, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.broker_routed_admin import BrokerRoutedAdmin, may_pass
 from sparkmirror.wire.protocol.error_codes import (
@@ -193,7 +193,7 @@ class GroupAdmin(BrokerRoutedAdmin):
     def _coordinator(self, group: str, row: Any) -> int | KafkaError:
         if row.error_code:
             what = f"find the coordinator of group '{group}'"
-            needed = group_right(Operation.DESCRIBE, group)
+            needed = group_permission(Operation.DESCRIBE, group)
             return self._error(what, row.error_code, needed, detail=row.error_message)
         return int(row.node_id)
 
@@ -231,7 +231,7 @@ class GroupAdmin(BrokerRoutedAdmin):
         if row.error_code == GROUP_ID_NOT_FOUND:
             return DEAD
         if row.error_code:
-            needed = group_right(Operation.DESCRIBE, row.group_id)
+            needed = group_permission(Operation.DESCRIBE, row.group_id)
             return self._error(f"describe group '{row.group_id}'", row.error_code, needed)
         return str(row.group_state)
 
@@ -261,13 +261,13 @@ class GroupAdmin(BrokerRoutedAdmin):
     def _offsets(self, group: str, row: Any) -> _Offsets | KafkaError:
         what = f"read committed offsets of group '{group}'"
         if row.error_code and row.error_code != GROUP_ID_NOT_FOUND:
-            return self._error(what, row.error_code, group_right(Operation.DESCRIBE, group))
+            return self._error(what, row.error_code, group_permission(Operation.DESCRIBE, group))
         found: _Offsets = {}
         for topic in row.topics:
             for each in topic.partitions:
                 tp = TopicPartition(topic.name, each.partition_index)
                 if each.error_code:
-                    needed = topic_right(Operation.DESCRIBE, topic.name)
+                    needed = topic_permission(Operation.DESCRIBE, topic.name)
                     return self._error(f"{what} in {tp}", each.error_code, needed)
                 found[tp] = GroupOffset(each.committed_offset, each.metadata or "")
         return found
@@ -283,8 +283,8 @@ class GroupAdmin(BrokerRoutedAdmin):
                 tp = TopicPartition(topic.name, each.partition_index)
                 code = each.error_code
                 needed = (
-                    group_right(Operation.READ, group),
-                    topic_right(Operation.READ, topic.name),
+                    group_permission(Operation.READ, group),
+                    topic_permission(Operation.READ, topic.name),
                 )
                 outcomes[tp] = self._error(f"{what} in {tp}", code, *needed) if code else None
         moved = [error for error in outcomes.values() if error is not None and may_pass(error)]
@@ -310,7 +310,7 @@ class GroupAdmin(BrokerRoutedAdmin):
     def _log_offset(self, topic: str, row: Any) -> int | KafkaError:
         if row.error_code:
             what = f"list offsets of {topic}-{row.partition_index}"
-            return self._error(what, row.error_code, topic_right(Operation.DESCRIBE, topic))
+            return self._error(what, row.error_code, topic_permission(Operation.DESCRIBE, topic))
         return int(row.offset)
 
     def _find_leaders(
@@ -329,7 +329,7 @@ class GroupAdmin(BrokerRoutedAdmin):
 
     def _leader(self, tp: TopicPartition, leader: int | None, code: int) -> int | KafkaError:
         if leader is None:
-            needed = topic_right(Operation.DESCRIBE, tp.topic)
+            needed = topic_permission(Operation.DESCRIBE, tp.topic)
             what = f"find the leader of {tp}"
             return self._error(what, code or UNKNOWN_TOPIC_OR_PARTITION, needed)
         if leader < 0:

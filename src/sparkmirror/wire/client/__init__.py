@@ -1,5 +1,5 @@
 """One cluster as a client sees it: connections, leaders, topic ids (NetworkClient, Metadata).
 
 May import: wire.security, wire.net, wire.protocol.
-Start reading: network_client.
+Start reading: network_client, metadata.
 """

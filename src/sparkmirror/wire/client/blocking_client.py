@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from sparkmirror.batches.header import Buffer
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import KafkaError, TransportError
-from sparkmirror.mirror.permissions import Operation, group_right, transaction_right
+from sparkmirror.mirror.permissions import Operation, group_permission, transaction_permission
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
@@ -87,7 +87,7 @@ class BlockingClient:
         api: Api,
         body: Sequence[Buffer],
         seconds: float,
-        line: int = 0,
+        connection_index: int = 0,
     ) -> PendingRequest:
         """Send to `node`, or to any broker; waits for a connection, not for the answer.
 
@@ -97,7 +97,7 @@ class BlockingClient:
             TransportError: no connection within `seconds`, or CONNECT_SECONDS.
             UnsupportedVersionError: the broker does not speak the request.
         """
-        connection = self._connect(node, line, min(seconds, CONNECT_SECONDS))
+        connection = self._connect(node, connection_index, min(seconds, CONNECT_SECONDS))
         key, version = connection.choose(api)
         call = PendingRequest(self.clock(), version)
 
@@ -148,11 +148,11 @@ class BlockingClient:
         if found.code:
             # To find is to DESCRIBE, which is part of what whoever asks will need next.
             needed = (
-                group_right(Operation.READ, key),
-                transaction_right(Operation.WRITE, key),
+                group_permission(Operation.READ, key),
+                transaction_permission(Operation.WRITE, key),
             )
             raise answer_error(self.config, what, found.code, *needed)
-        self.cluster.learn_address(found.node, found.host, found.port)
+        self.cluster.metadata.learn_address(found.node, found.host, found.port)
         return found.node
 
     def too_late(self, what: str, seconds: float) -> TransportError:
@@ -160,12 +160,16 @@ class BlockingClient:
         why = self.cluster.last_error or "no answer"
         return TransportError(f"{what}: not done in {seconds:g} s: {why}")
 
-    def _connect(self, node: int | None, line: int, seconds: float) -> Connection:
+    def _connect(self, node: int | None, connection_index: int, seconds: float) -> Connection:
         found: list[Connection] = []
 
         def is_connected() -> bool:
             cluster = self.cluster
-            ready = cluster.any_connection() if node is None else cluster.connection(node, line)
+            ready = (
+                cluster.any_connection()
+                if node is None
+                else cluster.connection(node, connection_index)
+            )
             if ready is not None:
                 found.append(ready)
             return ready is not None

@@ -30,7 +30,7 @@ class BrokerQuestions(ABC, Generic[Question]):
             self._scheduled = True
             self._cluster.loop.call_later(0.0, self._turn)
 
-    def pump(self) -> None:
+    def send_ready(self) -> None:
         """A connection became ready: ask what is still to be asked."""
         for node in list(self._asked):
             connection = self._cluster.connection(node)
@@ -47,15 +47,15 @@ class BrokerQuestions(ABC, Generic[Question]):
 
     def _turn(self) -> None:
         self._scheduled = False
-        self.pump()
+        self.send_ready()
         # A broker that cannot be reached may have lost its leadership: let the owner look again.
         if any(self._asked.values()):
-            self._cluster.loop.call_later(1.0, self._give_up)
+            self._cluster.loop.call_later(1.0, self._fail_unreachable)
 
-    def _give_up(self) -> None:
+    def _fail_unreachable(self) -> None:
         for node in list(self._asked):
             if self._cluster.connection(node) is None:
                 error = self._cluster.last_error or KafkaError(f"no connection to broker {node}")
                 for question in self._asked.pop(node):
                     self._failed(question, error)
-        self.pump()
+        self.send_ready()

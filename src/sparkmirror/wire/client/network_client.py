@@ -1,15 +1,15 @@
-"""What we know of one Kafka cluster, and our connections to its brokers.
+"""Our connections to the brokers of one Kafka cluster: opened when wanted, again with back-off.
 
-Runs on: executor and worker, on the event loop's thread. Reconnects with back-off, refreshes
-metadata when it is old or when somebody says that it is wrong. Retries of requests are decided by
-their owners (fetcher, producer) from the table in error_codes.
+Runs on: executor and worker, on the event loop's thread. What the cluster says of its topics is in
+`metadata`. Retries of requests are decided by their owners (fetcher, producer) from the table in
+error_codes.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import (
@@ -18,13 +18,9 @@ from sparkmirror.errors import (
     TransportError,
     UnsupportedVersionError,
 )
-from sparkmirror.types import TopicPartition
-from sparkmirror.wire.client.backoff import reconnect_seconds, retry_seconds, setup_seconds
 from sparkmirror.wire.client.broker_link import BrokerConnection, check_open
-from sparkmirror.wire.client.deleted_topics import DeletedTopics
-from sparkmirror.wire.client.leaders import Leader, MetadataListener, merge_leaders
-from sparkmirror.wire.client.topic_ids import TopicIds
-from sparkmirror.wire.client.wanted_topics import WantedTopics
+from sparkmirror.wire.client.metadata import Metadata
+from sparkmirror.wire.client.retry_policies import REFUSED_LOGIN, RetryPolicies
 from sparkmirror.wire.net.buffer_pool import BufferPool, PooledBuffer
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.net.event_loop import EventLoop
@@ -32,7 +28,7 @@ from sparkmirror.wire.net.idle import IdleConnections
 from sparkmirror.wire.net.outages import OUTAGES, BrokerAddress
 from sparkmirror.wire.net.stream import HungUp, Stream
 from sparkmirror.wire.protocol import messages
-from sparkmirror.wire.protocol.api_versions import METADATA, Api
+from sparkmirror.wire.protocol.api_versions import Api
 from sparkmirror.wire.security import Security
 
 log = logging.getLogger(__name__)
@@ -40,23 +36,19 @@ log = logging.getLogger(__name__)
 OpenStream = Callable[[str, int, int], Stream]
 """(host, port, how many attempts have failed) -> a stream that is being connected."""
 
-# A broker that does not answer a metadata request by then may be frozen: another one is asked.
-METADATA_PATIENCE_SECONDS = 5.0
-# The same while no broker is connected: a frozen one accepts connections and says nothing.
+# While none is connected another broker is tried: a frozen one accepts connections, and is silent.
 CONNECT_PATIENCE_SECONDS = 2.0
-# A login that is refused is told again after this time, and tried again after the other at most.
-SAY_AGAIN_SECONDS = 60.0
-MOST_REFUSED_SECONDS = 10
+# A login that is refused is logged again after this time.
+LOG_AGAIN_SECONDS = 60.0
 # Errors that another attempt cures only after somebody has changed something.
 LASTING = (AuthenticationError, UnsupportedVersionError)
 NEVER_REACHED = "; if that broker is up, correct the address that it tells (advertised.listeners)"
-BOOTSTRAP = -1  # first id of the addresses in bootstrap.servers: -1, -2, ...
 
 
 class NetworkClient:
-    """Brokers, leaders and topic ids as of the last metadata answer; one connection per broker.
+    """One connection per broker, and what `metadata` knows of the cluster.
 
-    Whoever wants several to the same broker numbers them: its `line`.
+    Whoever wants several to the same broker numbers them: by `connection_index`.
     """
 
     def __init__(
@@ -72,96 +64,38 @@ class NetworkClient:
         self.loop = loop
         self.config = config
         self.pool = pool
-        self.leaders: dict[TopicPartition, Leader] = {}
-        self.topic_ids = TopicIds()
-        self.deleted_topics = DeletedTopics()
-        self.topic_errors: dict[str, int] = {}
         # Why a broker could not be reached; None again as soon as one answers.
         self.last_error: KafkaError | None = None
-        self.listeners: list[MetadataListener] = []
         self.security = Security.of(config)
+        self.retries = RetryPolicies.of(config)
+        self.metadata = Metadata(loop, config, self.retries.requests, self.any_connection)
+        self.listeners = self.metadata.listeners
         self._open_stream = open_stream or self._stream
-        self._nodes: dict[int, tuple[str, int]] = {}
-        # By (broker, line).
+        # By (broker, connection index).
         self._links: dict[tuple[int, int], BrokerConnection] = {}
-        # What the metadata answer that listeners hear of is about; None: everything.
-        self.news: frozenset[str] | None = None
-        self._topics = WantedTopics()
-        self._asked: frozenset[str] = frozenset()
-        self._refreshing = False
-        self._last_refresh = float("-inf")
-        self._refresh_due = 0.0
-        self._refresh_failures = 0
-        self._missed = False
         self._last_attempt = float("-inf")
-        self._say_again = float("-inf")
+        self._log_again_at = float("-inf")
         self._closed = False
         # Whether any broker has answered a request after the login, on a connection that is gone.
         self._has_served = False
         self._is_trial = is_trial
         self._idle = IdleConnections(config)
-        for at, server in enumerate(config.bootstrap_servers):
-            host, _, port = server.rpartition(":")
-            self._nodes[BOOTSTRAP - at] = (host.strip("[]"), int(port))
         self._tick()
 
-    def track(self, topics: Iterable[str]) -> None:
-        """Keep metadata of these topics too."""
-        if self._topics.add(topics):
-            self._refresh_soon()
-
-    def untrack(self, topics: Iterable[str]) -> None:
-        """Forget these topics."""
-        gone = self._topics.names.intersection(topics)
-        if not gone:
-            return
-        self._topics.drop(gone)
-        self.leaders = {tp: leader for tp, leader in self.leaders.items() if tp.topic not in gone}
-
-    def knows(self, topic: str) -> bool:
-        """True once a metadata answer was about `topic`: a partition without a leader has none."""
-        return topic in self._topics.answered
-
-    def refresh(self, *topics: str) -> None:
-        """Ask about these topics, or all, soon: at once the first time, with back-off then."""
-        if topics:
-            self._topics.doubt(topics)
-        else:
-            self._topics.doubt_all()
-        self._refresh_soon()
-
-    def miss(self, topic: str) -> None:
-        """Somebody needs a partition that metadata lacks: look again, less and less often."""
-        self._missed = True
-        self._topics.doubt([topic])
-        self._refresh_soon()
-
-    def _refresh_soon(self) -> None:
-        now = self.loop.clock()
-        soonest = self._last_refresh + retry_seconds(self.config, self._refresh_failures + 1)
-        due = max(now, soonest)
-        if due >= self._refresh_due > now:
-            return  # thousands of partitions may ask for the same
-        self._refresh_due = min(self._refresh_due, due)
-        if self._refresh_due <= now:
-            self._maybe_refresh(now)
-        else:
-            self.loop.call_later(self._refresh_due - now, self._wake)
-
-    def connection(self, node: int, line: int = 0) -> Connection | None:
+    def connection(self, node: int, connection_index: int = 0) -> Connection | None:
         """The connection to `node` if it is ready; else one is opened and listeners hear of it."""
-        link = self._links.get((node, line))
+        link = self._links.get((node, connection_index))
         if link is None:
-            link = self._links[node, line] = BrokerConnection()
+            link = self._links[node, connection_index] = BrokerConnection()
         if link.ready:
             return link.connection
         if link.connection is None and self.loop.clock() >= link.not_before and not self._closed:
             self._connect(node, link)
         return None
 
-    def is_opening(self, node: int, line: int) -> bool:
+    def is_opening(self, node: int, connection_index: int) -> bool:
         """Whether that connection is on its way and not ready yet."""
-        link = self._links.get((node, line))
+        link = self._links.get((node, connection_index))
         return link is not None and link.connection is not None and not link.ready
 
     def is_failing(self, node: int) -> bool:
@@ -181,7 +115,9 @@ class NetworkClient:
         links = self._links.values()
         ready = [link.connection for link in links if link.ready and link.connection is not None]
         if ready:
-            even = self.topic_ids.are_in_doubt  # then no broker is to be asked more than others
+            even = (
+                self.metadata.topic_ids.are_in_doubt
+            )  # then no broker is to be asked more than others
             return min(ready, key=lambda each: (not even and each.in_flight, random.random()))
         if not any(link.connection for link in links) or self._is_slow_to_connect():
             self._connect_another()
@@ -192,15 +128,13 @@ class NetworkClient:
 
     def _connect_another(self) -> None:
         links = self._links
-        untried = [n for n in self._nodes if (n, 0) not in links or not links[n, 0].connection]
+        untried = [
+            n for n in self.metadata.addresses if (n, 0) not in links or not links[n, 0].connection
+        ]
         for node in random.sample(untried, len(untried)):
             self.connection(node)
             if links[node, 0].connection is not None:
                 break
-
-    def learn_address(self, node: int, host: str, port: int) -> None:
-        """Somebody else than metadata told where `node` is."""
-        self._nodes[node] = (host, port)
 
     def newest(self, api: Api) -> int:
         """The newest version of `api` that some broker speaks, once one has answered."""
@@ -209,6 +143,7 @@ class NetworkClient:
     def close(self) -> None:
         """Close all connections."""
         self._closed = True
+        self.metadata.close()
         for link in list(self._links.values()):
             if link.connection is not None:
                 link.connection.fail(TransportError(f"'{self.config.alias}' is being closed"))
@@ -221,9 +156,9 @@ class NetworkClient:
 
     def _connect(self, node: int, link: BrokerConnection) -> None:
         self._last_attempt = self.loop.clock()
-        host, port = self._nodes.get(node, ("", 0))
+        host, port = self.metadata.addresses.get(node, ("", 0))
         if not host:  # a leader we know no address of: the next metadata answer will tell
-            self.refresh()
+            self.metadata.refresh()
             return
         try:
             stream = self._open_stream(host, port, link.failures)
@@ -239,7 +174,7 @@ class NetworkClient:
             on_closed=lambda error: self._on_closed(node, link, error),
         )
         connection = link.connection
-        patience = setup_seconds(self.config, link.failures)
+        patience = self.retries.setup_timeouts.wait(link.failures + 1)
         self.loop.call_later(patience, lambda: check_open(connection, f"{host}:{port}", patience))
 
     def _handshake(self, node: int, link: BrokerConnection, host: str) -> None:
@@ -266,7 +201,7 @@ class NetworkClient:
         OUTAGES.heard(self.config)
         for listener in self.listeners:
             listener.on_connected(node)
-        self._maybe_refresh(self.loop.clock())
+        self.metadata.ask_if_due()
 
     def _on_closed(self, node: int, link: BrokerConnection, error: KafkaError) -> None:
         was_ready = link.ready
@@ -278,7 +213,7 @@ class NetworkClient:
             # Brokers close connections that nobody has used for ten minutes.
             log.debug("'%s', broker %d: %s", self.config.alias, node, error)
             return
-        host, port = self._nodes.get(node, ("?", 0))
+        host, port = self.metadata.addresses.get(node, ("?", 0))
         refused = isinstance(error, LASTING)
         kind = type(error) if isinstance(error, LASTING) else TransportError
         hint = self._hint(connection) if isinstance(error, HungUp) and connection else ""
@@ -286,13 +221,13 @@ class NetworkClient:
             hint = hint or NEVER_REACHED
         place = f"cluster '{self.config.alias}', broker {host}:{port}"
         self.last_error = kind(f"{place}: {error}{hint}")
-        self._say(link, error, (host, port))
+        self._log_failure(link, error, (host, port))
         link.failures += 1
-        wait = reconnect_seconds(self.config, link.failures)
-        if refused:  # accounts are locked after many attempts, and brokers write each one down
-            wait = max(wait, float(min(2 ** (link.failures - 1), MOST_REFUSED_SECONDS)))
+        wait = self.retries.reconnects.wait(link.failures)
+        if refused:
+            wait = max(wait, REFUSED_LOGIN.wait(link.failures))
         link.not_before = self.loop.clock() + wait
-        self.refresh()
+        self.metadata.refresh()
         self.loop.call_later(wait, lambda: self._reconnect(node))
 
     def _hint(self, connection: Connection) -> str:
@@ -300,27 +235,29 @@ class NetworkClient:
         has_served = self._has_served or any(link.has_served for link in self._links.values())
         return "" if has_served else self.security.hint(connection)
 
-    def _say(self, link: BrokerConnection, error: KafkaError, address: BrokerAddress) -> None:
+    def _log_failure(
+        self, link: BrokerConnection, error: KafkaError, address: BrokerAddress
+    ) -> None:
         """The first failure, and that a login is still refused; of a silent cluster no more."""
         now = self.loop.clock()
         refused = isinstance(error, AuthenticationError)
-        is_new = link.failures == 0 or (refused and now >= self._say_again)
-        if self._is_trial or OUTAGES.is_told(self.config, error, address, self._nodes.values()):
+        is_new = link.failures == 0 or (refused and now >= self._log_again_at)
+        if self._is_trial or OUTAGES.is_told(
+            self.config, error, address, self.metadata.addresses.values()
+        ):
             return
         if is_new:
             log.warning("%s", self.last_error)
-            self._say_again = now + SAY_AGAIN_SECONDS
+            self._log_again_at = now + LOG_AGAIN_SECONDS
 
     def _reconnect(self, node: int) -> None:
         """Only brokers that somebody needs are connected again: listeners ask when they want it."""
         if not self._closed:
-            self._tell(None)
-            self._wake()
-
-    # -- metadata --------------------------------------------------------------------------------
+            self.metadata.notify(None)
+            self.metadata.ask_if_due()
 
     def _tick(self) -> None:
-        """Once a second: overdue requests, old metadata."""
+        """Once a second: overdue requests, idle connections, old metadata."""
         if self._closed:
             return
         now = self.loop.clock()
@@ -328,73 +265,5 @@ class NetworkClient:
             if link.connection is not None:
                 link.connection.fail_if_overdue(now)
         self._idle.close(now, [link.connection for link in self._links.values() if link.ready])
-        if self._refreshing and now - self._last_refresh > METADATA_PATIENCE_SECONDS:
-            self._refresh_failed(self._asked)
-        self._maybe_refresh(now)
+        self.metadata.tick()
         self.loop.call_later(1.0, self._tick)
-
-    def _wake(self) -> None:
-        if not self._closed:
-            self._maybe_refresh(self.loop.clock())
-
-    def _maybe_refresh(self, now: float) -> None:
-        if self._closed or self._refreshing or now < self._refresh_due or not self._topics.names:
-            return
-        connection = self.any_connection()
-        if connection is None:
-            return
-        asked = self._asked = self._topics.take(now, self.config.metadata_max_age_ms / 1000)
-        self._refresh_due = self._topics.all_due
-        if not asked:
-            return
-        self._refreshing = True
-        self._last_refresh = now
-        version = connection.versions.choose(METADATA)
-        connection.send(
-            (METADATA.key, version),
-            [messages.encode_metadata(sorted(asked), version)],
-            lambda answer, _: self._on_metadata(connection, answer, version, asked),
-            lambda _: self._refresh_failed(asked),
-            self.config.request_timeout_ms / 1000,
-            flexible=version >= METADATA.first_flexible,
-        )
-
-    def _refresh_failed(self, asked: frozenset[str]) -> None:
-        self._refreshing = False
-        self._refresh_failures += 1
-        self._topics.doubt(asked)
-        self._refresh_soon()
-
-    def _on_metadata(
-        self, connection: Connection, answer: memoryview, version: int, asked: frozenset[str]
-    ) -> None:
-        self._refreshing = False
-        view = messages.decode_metadata(answer, version)
-        if not view.nodes:
-            self._refresh_failed(asked)
-            return
-        self._nodes = {**{n: a for n, a in self._nodes.items() if n < 0}, **view.nodes}
-        now = self.loop.clock()
-        known = {tp.topic for tp in self.leaders}
-        doubtful = self.deleted_topics.learn(connection, view, known, now)
-        doubtful |= self.topic_ids.learn(view.topic_ids, now)
-        self._merge(view, (asked - doubtful) & self._topics.names)
-        open_topics = view.errors.keys() | view.leaderless | doubtful
-        self._topics.doubt(open_topics)
-        is_all_known = not open_topics & self._topics.names
-        missed, self._missed = self._missed, False
-        self._refresh_failures = 0 if is_all_known and not missed else self._refresh_failures + 1
-        self._tell(asked)
-        if self._topics.has_doubts:
-            self._refresh_soon()
-
-    def _tell(self, news: frozenset[str] | None) -> None:
-        self.news = news
-        for listener in self.listeners:
-            listener.on_metadata()
-
-    def _merge(self, view: messages.MetadataView, asked: frozenset[str]) -> None:
-        self.leaders = merge_leaders(self.leaders, view.leaders, asked)
-        kept = {t: code for t, code in self.topic_errors.items() if t not in asked}
-        self.topic_errors = kept | {t: code for t, code in view.errors.items() if t in asked}
-        self._topics.answered |= asked

@@ -19,7 +19,8 @@ from typing import NamedTuple
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.keys.client_keys import COMMON_CLIENT_KEYS
 from sparkmirror.errors import KafkaError, TransportError
-from sparkmirror.wire.client.network_client import BOOTSTRAP, LASTING, NetworkClient
+from sparkmirror.wire.client.metadata import BOOTSTRAP
+from sparkmirror.wire.client.network_client import LASTING, NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.net.event_loop import EventLoop

@@ -15,8 +15,8 @@ from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.net.line_estimate import LineEstimate
 
 # Connections to one broker beside the session's.
-FEWEST_LINES, MOST_LINES = 8, 40
-BYTES_PER_LINE = 512 << 10
+FEWEST_CONNECTIONS, MOST_CONNECTIONS = 8, 40
+BYTES_PER_CONNECTION = 512 << 10
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +27,7 @@ class AheadBroker:
     line: LineEstimate
     turn: deque[Ahead] = field(default_factory=deque)
     # Bytes asked for, by connection.
-    asked: list[int] = field(default_factory=lambda: [0] * (MOST_LINES + 1))
+    asked: list[int] = field(default_factory=lambda: [0] * (MOST_CONNECTIONS + 1))
     # Whether the line has turned out to be short: nothing more is read ahead.
     is_short: bool = False
 
@@ -44,12 +44,12 @@ class AheadBroker:
         While others are being opened, each takes its share of `window` only: what is asked of the
         first one that is ready would come through it alone, however many there are by then.
         """
-        count = min(max(window // BYTES_PER_LINE, FEWEST_LINES), MOST_LINES)
-        lines = [(line, cluster.connection(self.node, line)) for line in range(1, count + 1)]
-        ready = [(line, connection) for line, connection in lines if connection is not None]
+        count = min(max(window // BYTES_PER_CONNECTION, FEWEST_CONNECTIONS), MOST_CONNECTIONS)
+        opened = [(index, cluster.connection(self.node, index)) for index in range(1, count + 1)]
+        ready = [(index, connection) for index, connection in opened if connection is not None]
         if not ready and (session := cluster.connection(self.node)) is not None:
             ready = [(0, session)]
         best = min(ready, key=lambda each: self.asked[each[0]], default=None)
-        if best is None or self.asked[best[0]] < max(window // count, BYTES_PER_LINE):
+        if best is None or self.asked[best[0]] < max(window // count, BYTES_PER_CONNECTION):
             return best
-        return None if any(cluster.is_opening(self.node, line) for line, _ in lines) else best
+        return None if any(cluster.is_opening(self.node, index) for index, _ in opened) else best

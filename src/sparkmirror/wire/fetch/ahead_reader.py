@@ -56,7 +56,7 @@ class Flight(NamedTuple):
     broker: AheadBroker
     ahead: Ahead
     ask: AheadRequest
-    line: int
+    connection_index: int
     connection: Connection
     version: int
     sent_at: float
@@ -125,11 +125,11 @@ class AheadReader:
         broker = self._brokers[ahead.node]
         broker.turn.remove(ahead)
         for response in ahead.reads.drop():
-            response.lease.release()
+            response.buffer.release()
         if broker.turn:  # there may be room for others now
             self._cluster.loop.call_later(0.0, lambda: self._ask(broker))
 
-    def pump(self) -> None:
+    def send_ready(self) -> None:
         """Hand on what has come, and send what may leave."""
         for broker in self._brokers.values():
             for ahead in list(broker.turn):
@@ -147,13 +147,13 @@ class AheadReader:
         """Give up connections that owe a response and send nothing; called once a second."""
         now = self._now()
         for broker in self._brokers.values():
-            for line, asked in enumerate(broker.asked):
-                connection = self._cluster.connection(broker.node, line) if asked else None
+            for index, asked in enumerate(broker.asked):
+                connection = self._cluster.connection(broker.node, index) if asked else None
                 if connection is None:
                     continue
                 seconds = connection.silent_seconds(now)
                 # A poll of the session may wait for records, and what is behind it waits, too.
-                allowed = self._round_trip(broker) + (0.0 if line else self._poll_seconds)
+                allowed = self._round_trip(broker) + (0.0 if index else self._poll_seconds)
                 if seconds > SILENT_SECONDS + allowed:
                     error = TransportError(f"no byte of a response for {seconds:.0f} s")
                     self._replace_session(broker, error)
@@ -197,7 +197,7 @@ class AheadReader:
 
     def _has_room(self, broker: AheadBroker, window: int, ask: AheadRequest) -> bool:
         held = broker.held_bytes
-        in_use = self._cluster.pool.leased_bytes + self._asked_bytes
+        in_use = self._cluster.pool.used_bytes + self._asked_bytes
         fits = in_use + ask.buffer_bytes <= MOST_BYTES
         if fits and held + ask.expected_bytes <= window:
             return True
@@ -206,7 +206,7 @@ class AheadReader:
 
     def _fill(self, broker: AheadBroker, ahead: Ahead) -> None:
         """What is missing is always asked for: it lets go of what is kept."""
-        while not ahead.is_over and (place := self._choose_line(broker)) is not None:
+        while not ahead.is_over and (place := self._choose_connection(broker)) is not None:
             gap = ahead.reads.next_gap()
             if gap is None:
                 return
@@ -215,7 +215,7 @@ class AheadReader:
     def _ask_more(self, broker: AheadBroker, ahead: Ahead, size: int) -> bool:
         """One more request for a partition, or its end; False: it has to wait."""
         reads, end_offset = ahead.reads, ahead.partition.end_offset
-        place = self._choose_line(broker)
+        place = self._choose_connection(broker)
         if place is None:
             return False
         ask = None if broker.is_short else reads.next_ask(end_offset or 0, size)
@@ -225,7 +225,7 @@ class AheadReader:
             self._end(ahead)
         return ask is not None or ahead.is_over
 
-    def _choose_line(self, broker: AheadBroker) -> tuple[int, Connection] | None:
+    def _choose_connection(self, broker: AheadBroker) -> tuple[int, Connection] | None:
         window = broker.line.window_bytes(LEAST_WINDOW_BYTES, MOST_BYTES)
         return broker.choose_connection(self._cluster, window)
 
@@ -234,17 +234,17 @@ class AheadReader:
         broker: AheadBroker,
         ahead: Ahead,
         ask: AheadRequest,
-        line: int,
+        connection_index: int,
         connection: Connection,
     ) -> None:
         now, partition = self._now(), ahead.partition
         if not any(broker.asked):
             broker.line.begin(now)
-        broker.asked[line] += ask.most_bytes
+        broker.asked[connection_index] += ask.most_bytes
         self._asked_bytes += ask.buffer_bytes
         topic_id, version = partition.topic_id, connection.versions.choose(FETCH)
         version = min(version, fetch.BY_NAME if topic_id is None else fetch.BY_ID)
-        flight = Flight(broker, ahead, ask, line, connection, version, now)
+        flight = Flight(broker, ahead, ask, connection_index, connection, version, now)
         most = ask.most_bytes
         body = fetch.encode_fetch(
             version,
@@ -257,7 +257,7 @@ class AheadReader:
         connection.send(
             (FETCH.key, version),
             [body],
-            lambda answer, lease: self._on_answer(flight, answer, lease),
+            lambda answer, buffer: self._on_answer(flight, answer, buffer),
             lambda _: self._on_failure(flight),
             self._timeout,
             flexible=version >= FETCH.first_flexible,
@@ -270,28 +270,28 @@ class AheadReader:
         self._land(flight)
         if not flight.ahead.is_over:
             flight.ahead.partition.alone_until = self._now() + ALONE_SECONDS
-            self._cluster.refresh()
+            self._cluster.metadata.refresh()
             self._end(flight.ahead)
 
     def _land(self, flight: Flight) -> None:
-        flight.broker.asked[flight.line] -= flight.ask.most_bytes
+        flight.broker.asked[flight.connection_index] -= flight.ask.most_bytes
         self._asked_bytes -= flight.ask.buffer_bytes
 
-    def _on_answer(self, flight: Flight, view: memoryview, lease: PooledBuffer | None) -> None:
-        assert lease is not None
+    def _on_answer(self, flight: Flight, view: memoryview, buffer: PooledBuffer | None) -> None:
+        assert buffer is not None
         ahead, now = flight.ahead, self._now()
         try:
             answer = fetch.decode_fetch(view, flight.version)
         except KafkaError:
-            lease.release()
+            buffer.release()
             raise
         self._land(flight)
         flight.broker.line.note(now - flight.sent_at, len(view), now)
         response = None
         if not ahead.is_over and not self._is_stopped():
-            response = self._read(ahead, flight, answer, lease)
+            response = self._read(ahead, flight, answer, buffer)
         if response is None:
-            lease.release()
+            buffer.release()
             if not ahead.is_over and not self._is_stopped():
                 self._end(ahead)
         else:
@@ -310,7 +310,7 @@ class AheadReader:
             session.fastest_seconds = min(session.fastest_seconds, connection.fastest_seconds)
 
     def _read(
-        self, ahead: Ahead, flight: Flight, answer: fetch.FetchResponse, lease: PooledBuffer
+        self, ahead: Ahead, flight: Flight, answer: fetch.FetchResponse, buffer: PooledBuffer
     ) -> Response | None:
         """What came; None: nothing that can be taken as it is."""
         partition = ahead.partition
@@ -327,7 +327,7 @@ class AheadReader:
         committed = self._limits.read_committed
         log_end = row.last_stable_offset if committed else row.high_watermark
         partition.end_offset = max(partition.end_offset or 0, log_end)
-        return Response(row.records, lease, row.aborted, log_end, content)
+        return Response(row.records, buffer, row.aborted, log_end, content)
 
     def _hand_on(self, ahead: Ahead) -> None:
         """Hand on what is next, as long as it has come and the consumer wants it."""
@@ -339,18 +339,18 @@ class AheadReader:
             try:
                 next_offset = self._take(ahead, response, first)
             finally:
-                response.lease.release()
+                response.buffer.release()
             reads.move(next_offset)
             if next_offset == first and response.content.end_offset > first and not ahead.is_over:
                 self._end(ahead)
 
     def _take(self, ahead: Ahead, response: Response, first: int) -> int:
         """Hand on one response, without the batches that came before; gives the next offset."""
-        partition, lease, aborted = ahead.partition, response.lease, response.aborted
+        partition, buffer, aborted = ahead.partition, response.buffer, response.aborted
         view = new_part(response.view, aborted, first)
         if view is None:
             return first
-        records = Records(partition.tp, first, view, lease, aborted, response.log_end)
+        records = Records(partition.tp, first, view, buffer, aborted, response.log_end)
         partition.next_offset, epoch = self._consumer.on_records(records)
         partition.failures = 0
         if epoch != partition.epochs.last and partition.next_offset != first:

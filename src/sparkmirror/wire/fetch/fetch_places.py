@@ -1,8 +1,8 @@
 """Where each partition is fetched, and what becomes of it after an error.
 
-Runs on: executor and worker, on the event loop's thread. A partition is in the lane of the broker
-that leads it (or, with client.rack, follows), or is read ahead from there, or waits: for a leader,
-for its position, or for the end of a back-off.
+Runs on: executor and worker, on the event loop's thread. A partition is in the session with the
+broker that leads it (or, with client.rack, follows), or is read ahead from there, or waits: for a
+leader, for its position, or for the end of a back-off.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.retry import RetryPolicy
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.ahead_reader import AheadReader
@@ -28,7 +29,7 @@ from sparkmirror.wire.protocol import fetch_messages as fetch
 from sparkmirror.wire.protocol.error_codes import OFFSET_OUT_OF_RANGE, error_code
 
 # Errors that metadata does not cure (a missing permission, say) are tried again this often.
-SLOW_RETRY_SECONDS = 10.0
+LASTING_ERROR = RetryPolicy.every(10.0)
 
 
 class FetchPlaces(ABC):
@@ -40,7 +41,7 @@ class FetchPlaces(ABC):
         self._cluster = cluster
         self._consumer = consumer
         self._partitions: dict[TopicPartition, FetchPartition] = {}
-        self._lanes: dict[int, FetchSession] = {}
+        self._sessions: dict[int, FetchSession] = {}
         self._finder = PositionFinder(cluster, limits, consumer, self._place, self._on_not_found)
         self._ahead = AheadReader(
             cluster,
@@ -55,8 +56,8 @@ class FetchPlaces(ABC):
         self.stopped = False
 
     @abstractmethod
-    def _pump(self, lane: FetchSession) -> None:
-        """Send the next request of a lane, if it may leave."""
+    def _send_next(self, session: FetchSession) -> None:
+        """Send the next request of a session, if it may leave."""
 
     # -- what the consumer asks ------------------------------------------------------------------
 
@@ -74,8 +75,8 @@ class FetchPlaces(ABC):
         partition = FetchPartition(tp, next_offset, topic_id=topic_id, epochs=EpochHistory(epochs))
         self._partitions[tp] = partition
         if topic_id is not None:
-            self._cluster.topic_ids.setdefault(tp.topic, topic_id)
-        self._cluster.track([tp.topic])
+            self._cluster.metadata.topic_ids.setdefault(tp.topic, topic_id)
+        self._cluster.metadata.track([tp.topic])
         self._place(partition)
         return partition
 
@@ -87,7 +88,7 @@ class FetchPlaces(ABC):
                 self._finder.forget(partition)
             self.troubled.discard(tp)
         left = {tp.topic for tp in self._partitions}
-        self._cluster.untrack({tp.topic for tp in partitions} - left)
+        self._cluster.metadata.untrack({tp.topic for tp in partitions} - left)
 
     def pause(self, tp: TopicPartition) -> None:
         """Fetch nothing of `tp` until `resume`; the others go on."""
@@ -106,15 +107,15 @@ class FetchPlaces(ABC):
     # -- placing partitions ----------------------------------------------------------------------
 
     def _place(self, partition: FetchPartition) -> None:
-        """Put the partition into the lane of the broker that should serve it."""
-        leader = self._cluster.leaders.get(partition.tp)
+        """Put the partition into the session of the broker that should serve it."""
+        leader = self._cluster.metadata.leaders.get(partition.tp)
         if leader is None or partition.paused or partition.asking:
             self._leave(partition)
             if leader is None:
                 self.troubled.add(partition.tp)
                 # One that was never looked up is being looked up: nothing is amiss yet.
-                if self._cluster.knows(partition.tp.topic):
-                    self._cluster.miss(partition.tp.topic)
+                if self._cluster.metadata.knows(partition.tp.topic):
+                    self._cluster.metadata.mark_missed(partition.tp.topic)
                     if denied := denial(self._cluster, partition.tp):
                         self._consumer.on_partition_error(partition.tp, denied)
             return
@@ -129,13 +130,13 @@ class FetchPlaces(ABC):
         self._join(partition, serving_node(self._cluster, partition, leader.node))
 
     def _same_topic(self, partition: FetchPartition) -> bool:
-        topic_id = self._cluster.topic_ids.get(partition.tp.topic)
-        returns = self._cluster.deleted_topics.returns[partition.tp.topic]
+        topic_id = self._cluster.metadata.topic_ids.get(partition.tp.topic)
+        returns = self._cluster.metadata.deleted_topics.returns[partition.tp.topic]
         is_same = partition.is_of_topic(topic_id, returns)
         partition.topic_id, partition.returns = topic_id, returns
         if is_same:
-            if partition.lane is not None:
-                partition.lane.names = None
+            if partition.session is not None:
+                partition.session.names = None
             return True
         self._finder.forget(partition)
         partition.epochs.forget()
@@ -146,32 +147,32 @@ class FetchPlaces(ABC):
         return False
 
     def _join(self, partition: FetchPartition, node: int) -> None:
-        if partition.lane is not None and partition.lane.node == node:
+        if partition.session is not None and partition.session.node == node:
             return
         ahead = partition.ahead
         if ahead is not None and (ahead.node, ahead.leader_epoch) == (node, partition.leader_epoch):
             return
         self._leave(partition)
-        lane = self._lanes.get(node)
-        if lane is None:
-            lane = self._lanes[node] = FetchSession(node)
-        lane.join(partition)
-        self._pump(lane)
+        session = self._sessions.get(node)
+        if session is None:
+            session = self._sessions[node] = FetchSession(node)
+        session.join(partition)
+        self._send_next(session)
 
     def _leave(self, partition: FetchPartition) -> None:
-        if partition.lane is not None:
-            partition.lane.leave(partition)
+        if partition.session is not None:
+            partition.session.leave(partition)
         if partition.ahead is not None:
             self._ahead.drop(partition)
 
     def _retry(self, partition: FetchPartition, seconds: float) -> None:
-        """Take the partition out of its lane and place it again later."""
+        """Take the partition out of its session and place it again later."""
         self._leave(partition)
         partition.not_before = self._cluster.loop.clock() + seconds
         self._cluster.loop.call_later(seconds, lambda: self._place_again(partition))
 
     def _place_again(self, partition: FetchPartition) -> None:
-        if self._partitions.get(partition.tp) is partition and partition.lane is None:
+        if self._partitions.get(partition.tp) is partition and partition.session is None:
             self._place(partition)
 
     # -- finding the position --------------------------------------------------------------------
@@ -186,7 +187,7 @@ class FetchPlaces(ABC):
     # -- errors ------------------------------------------------------------------------------------
 
     def _on_diverging(
-        self, lane: FetchSession, partition: FetchPartition, epoch: int, end_offset: int
+        self, session: FetchSession, partition: FetchPartition, epoch: int, end_offset: int
     ) -> None:
         """The log does not have what was read: go back to where it does."""
         if partition.preferred is not None:
@@ -195,8 +196,8 @@ class FetchPlaces(ABC):
             return
         self._finder.compare(partition, epoch, end_offset)
         partition.stay += 1
-        if partition.lane is lane:
-            lane.changed.add(partition.tp)
+        if partition.session is session:
+            session.changed.add(partition.tp)
 
     def _follow(self, partition: FetchPartition, replica: int) -> None:
         """The leader names a replica in our rack: fetch from there for a while (KIP-392)."""
@@ -224,7 +225,7 @@ class FetchPlaces(ABC):
             self._retry(partition, 0.0)
             return
         if row.refresh:
-            self._cluster.refresh(tp.topic)
+            self._cluster.metadata.refresh(tp.topic)
         self._consumer.on_partition_error(tp, fetch_error(self._cluster, tp, code))
-        wait = backoff(self._cluster, partition) if row.retriable else SLOW_RETRY_SECONDS
+        wait = backoff(self._cluster, partition) if row.retriable else LASTING_ERROR.wait(1)
         self._retry(partition, wait)

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from sparkmirror.errors import BrokerError, KafkaError
-from sparkmirror.mirror.permissions import Operation, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import DENIALS, answer_error
-from sparkmirror.wire.client.backoff import retry_seconds
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.leader_epochs import EpochHistory
 from sparkmirror.wire.fetch.offset_fetcher import Range
@@ -30,7 +29,7 @@ LAST_EPOCH = 0x7FFFFFFF
 
 
 class Records(NamedTuple):
-    """What one answer holds for one partition; `view` is writable and lies in `lease`.
+    """What one answer holds for one partition; `view` is writable and lies in `buffer`.
 
     `end_offset` is where the log ended for us when the broker answered.
     """
@@ -38,7 +37,7 @@ class Records(NamedTuple):
     tp: TopicPartition
     next_offset: int
     view: memoryview
-    lease: PooledBuffer
+    buffer: PooledBuffer
     aborted: Sequence[tuple[int, int]]
     end_offset: int
 
@@ -57,13 +56,13 @@ class Consumer(Protocol):
     """What the fetcher tells; every method runs on the loop's thread."""
 
     def may_fetch(self) -> bool:
-        """False while too many bytes wait: no further request leaves until `pump` is called."""
+        """False while too many bytes wait: no request leaves until `send_ready` is called."""
 
     def may_take(self) -> bool:
-        """False while too many bytes wait: what has come ahead is kept until `pump` is called."""
+        """False while too many bytes wait: what came ahead is kept until `send_ready`."""
 
     def on_records(self, records: Records) -> Taken:
-        """Take the records (hold the lease to keep them); returns the offset to fetch next."""
+        """Take the records (hold the buffer to keep them); returns the offset to fetch next."""
 
     def on_round(self) -> None:
         """All partitions of an answer were handed over."""
@@ -90,8 +89,8 @@ class FetchPartition:
 
     tp: TopicPartition
     next_offset: int | None
-    lane: FetchSession | None = None
-    # Counts its stays in lanes, and jumps to other offsets: what was told before is out of date.
+    session: FetchSession | None = None
+    # Counts its stays in sessions, and jumps to other offsets: what was told before is out of date.
     stay: int = 0
     topic_id: bytes | None = None
     # How often the topic had come back from a deletion when the partition was first placed.
@@ -146,7 +145,7 @@ class Ahead:
 
 
 class SentOffset(NamedTuple):
-    """An offset that a broker was told, and which stay of the partition in its lane this is of."""
+    """An offset that a broker was told, and of which stay of the partition in its session."""
 
     next_offset: int
     stay: int
@@ -167,7 +166,7 @@ class FetchInFlight(NamedTuple):
     resets: int
     departures: int
     sent_at: float
-    told: dict[TopicPartition, SentOffset]
+    sent_offsets: dict[TopicPartition, SentOffset]
     forgotten: list[TopicPartition]
 
 
@@ -179,12 +178,12 @@ class FetchSession:
     wanted: dict[TopicPartition, FetchPartition] = field(default_factory=dict)
     # What the broker's side of the session holds once it has read all requests, and what it held
     # when it wrote the last response.
-    told: dict[TopicPartition, SentOffset] = field(default_factory=dict)
+    sent_offsets: dict[TopicPartition, SentOffset] = field(default_factory=dict)
     answered: dict[TopicPartition, SentOffset] = field(default_factory=dict)
     # What the next request has to say: other offsets, and what is not wanted any more. Kept at
     # hand, like the names: a request is about few of the partitions, and there may be thousands.
     changed: set[TopicPartition] = field(default_factory=set)
-    left: set[TopicPartition] = field(default_factory=set)
+    to_forget: set[TopicPartition] = field(default_factory=set)
     names: dict[str | bytes | None, str] | None = None
     session_id: int = 0
     epoch: int = fetch.NEW_SESSION
@@ -202,28 +201,28 @@ class FetchSession:
 
     def join(self, partition: FetchPartition) -> None:
         """Fetch it with the next request."""
-        partition.lane, self.names = self, None
+        partition.session, self.names = self, None
         partition.stay += 1
         self.wanted[partition.tp] = partition
         self.changed.add(partition.tp)
-        self.left.discard(partition.tp)
+        self.to_forget.discard(partition.tp)
 
     def leave(self, partition: FetchPartition) -> None:
         """Fetch it no more."""
         self.departures += 1
-        partition.lane, self.names = None, None
+        partition.session, self.names = None, None
         self.wanted.pop(partition.tp, None)
         self.changed.discard(partition.tp)
-        if partition.tp in self.told:
-            self.left.add(partition.tp)
+        if partition.tp in self.sent_offsets:
+            self.to_forget.add(partition.tp)
 
     def reset(self) -> None:
         """Start a new session with the next request; an answer under way is of the old one."""
         self.resets += 1
         self.session_id, self.epoch = 0, fetch.NEW_SESSION
-        self.told.clear()
+        self.sent_offsets.clear()
         self.answered.clear()
-        self.left.clear()
+        self.to_forget.clear()
         self.changed = set(self.wanted)
         self.names = None  # the next session may be of the other kind
 
@@ -242,14 +241,14 @@ class FetchSession:
         self, connection: Connection, now: float
     ) -> tuple[FetchInFlight, list[fetch.FetchRequestPartition]]:
         """What the next request says; from now on it has been said."""
-        forgotten = self.take_left()
-        wanted, told = [], {}
+        forgotten = self.take_to_forget()
+        wanted, sent_offsets = [], {}
         for tp in self.changed:
             partition = self.wanted[tp]
             row = partition.as_wanted()
             wanted.append(row)
-            told[tp] = SentOffset(row.next_offset, partition.stay)
-        self.told.update(told)
+            sent_offsets[tp] = SentOffset(row.next_offset, partition.stay)
+        self.sent_offsets.update(sent_offsets)
         self.changed.clear()
         sent = FetchInFlight(
             connection,
@@ -258,7 +257,7 @@ class FetchSession:
             self.resets,
             self.departures,
             now,
-            told,
+            sent_offsets,
             forgotten,
         )
         if self.epoch != fetch.NEW_SESSION:
@@ -269,7 +268,7 @@ class FetchSession:
 
     def learn(self, sent: FetchInFlight, session_id: int) -> None:
         """The broker has read this request, and goes on with this session."""
-        self.answered.update(sent.told)
+        self.answered.update(sent.sent_offsets)
         for tp in sent.forgotten:
             self.answered.pop(tp, None)
         if sent.epoch == fetch.NEW_SESSION:
@@ -277,13 +276,13 @@ class FetchSession:
             # Session id 0: the broker keeps none for us, so every request names all partitions.
             self.epoch = 1 if session_id else fetch.NEW_SESSION
 
-    def take_left(self) -> list[TopicPartition]:
+    def take_to_forget(self) -> list[TopicPartition]:
         """What the broker is to forget; from now on it has."""
-        left = list(self.left)
-        self.left.clear()
-        for tp in left:
-            del self.told[tp]
-        return left
+        to_forget = list(self.to_forget)
+        self.to_forget.clear()
+        for tp in to_forget:
+            del self.sent_offsets[tp]
+        return to_forget
 
     def topic_names(self) -> dict[str | bytes | None, str]:
         """What an answer calls a topic (name or id), and its name."""
@@ -312,29 +311,29 @@ def in_the_news(
     cluster: NetworkClient, partitions: Iterable[FetchPartition]
 ) -> list[FetchPartition]:
     """Those that the metadata answer of this moment is about."""
-    news = cluster.news
+    news = cluster.metadata.news
     return [each for each in partitions if news is None or each.tp.topic in news]
 
 
-def shared_limits(limits: fetch.Limits, lanes: Iterable[FetchSession]) -> fetch.Limits:
+def shared_limits(limits: fetch.Limits, sessions: Iterable[FetchSession]) -> fetch.Limits:
     """What one broker of all these may answer with."""
-    most = ANSWERS_BYTES // max(1, sum(bool(lane.wanted) for lane in lanes))
+    most = ANSWERS_BYTES // max(1, sum(bool(session.wanted) for session in sessions))
     return limits if limits.max_bytes <= most else limits._replace(max_bytes=most)
 
 
 def backoff(cluster: NetworkClient, partition: FetchPartition) -> float:
     """How long to wait after one more failure of `partition`."""
     partition.failures += 1
-    return retry_seconds(cluster.config, partition.failures)
+    return cluster.retries.requests.wait(partition.failures)
 
 
 def fetch_error(cluster: NetworkClient, tp: TopicPartition, code: int) -> BrokerError:
     """Why the cluster does not give the records of `tp`."""
     what = f"fetch {tp} on '{cluster.config.alias}'"
-    return answer_error(cluster.config, what, code, topic_right(Operation.READ, tp.topic))
+    return answer_error(cluster.config, what, code, topic_permission(Operation.READ, tp.topic))
 
 
 def denial(cluster: NetworkClient, tp: TopicPartition) -> BrokerError | None:
     """Why `tp` has no leader that we may know of; other reasons for having none pass."""
-    code = cluster.topic_errors.get(tp.topic, 0)
+    code = cluster.metadata.topic_errors.get(tp.topic, 0)
     return fetch_error(cluster, tp, code) if code in DENIALS else None

@@ -1,7 +1,7 @@
 """Fetches the batches of many partitions: one long-polling session per broker.
 
 Runs on: executor and worker, on the event loop's thread. For every broker that leads (or, with
-client.rack, follows) a wanted partition there is a lane with one request on its way; over a long
+client.rack, follows) a wanted partition there is a session with one request on its way; over a long
 line with several, while records keep coming (`poll_pace`), and backlogs are read ahead
 (`ahead_reader`). An answer is handed to the consumer partition by partition. Then, in a backlog,
 the next request leaves before the consumer starts producing; of a trickle what has come goes first.
@@ -61,16 +61,16 @@ class Fetcher(FetchPlaces):
         self._timeout = max(timeout, 2 * limits.max_wait_ms / 1000)
         cluster.listeners.append(self)
 
-    def pump(self) -> None:
+    def send_ready(self) -> None:
         """Send every request that may leave."""
-        for lane in list(self._lanes.values()):
-            self._pump(lane)
-        self._ahead.pump()
+        for session in list(self._sessions.values()):
+            self._send_next(session)
+        self._ahead.send_ready()
 
     def note_silence(self) -> None:
         """Name partitions whose broker owes a response or is unreachable; called once a second."""
         wait = self._limits.max_wait_ms / 1000
-        for tp, error in silent_partitions(self._cluster, self._lanes.values(), wait).items():
+        for tp, error in silent_partitions(self._cluster, self._sessions.values(), wait).items():
             self.troubled.add(tp)
             self._consumer.on_partition_error(tp, error)
         self._ahead.end_silence()
@@ -79,172 +79,178 @@ class Fetcher(FetchPlaces):
 
     def on_connected(self, node: int) -> None:
         """A connection is ready."""
-        if (lane := self._lanes.get(node)) is not None:
-            self._pump(lane)
+        if (session := self._sessions.get(node)) is not None:
+            self._send_next(session)
         self._ahead.on_connected(node)
-        self._finder.pump()
+        self._finder.send_ready()
 
     def on_metadata(self) -> None:
         """Leaders may have moved, topics may have been created anew."""
         for partition in in_the_news(self._cluster, self._partitions.values()):
             self._place(partition)
-        self.pump()
+        self.send_ready()
 
     # -- requests and answers --------------------------------------------------------------------
 
-    def _pump(self, lane: FetchSession) -> None:
-        if lane.is_paced or not lane.wanted or self.stopped or not self._consumer.may_fetch():
+    def _send_next(self, session: FetchSession) -> None:
+        if session.is_paced or not session.wanted or self.stopped or not self._consumer.may_fetch():
             return
-        if lane.in_flight and not self._may_overtake(lane):
+        if session.in_flight and not self._may_overtake(session):
             return
-        if lane.not_before and self._is_too_soon(lane):
+        if session.not_before and self._is_too_soon(session):
             return
-        connection = self._cluster.connection(lane.node)
+        connection = self._cluster.connection(session.node)
         if connection is not None:
-            self._send(lane, connection)
+            self._send(session, connection)
 
-    def _may_overtake(self, lane: FetchSession) -> bool:
+    def _may_overtake(self, session: FetchSession) -> bool:
         """Whether a poll may leave before the last one was answered."""
-        connection = self._cluster.connection(lane.node)
-        if connection is None or lane.epoch == fetch.NEW_SESSION:
+        connection = self._cluster.connection(session.node)
+        if connection is None or session.epoch == fetch.NEW_SESSION:
             return False
         now = self._cluster.loop.clock()
-        return lane.in_flight < lane.pace.polls(connection.fastest_seconds, now)
+        return session.in_flight < session.pace.polls(connection.fastest_seconds, now)
 
-    def _is_too_soon(self, lane: FetchSession) -> bool:
+    def _is_too_soon(self, session: FetchSession) -> bool:
         """A trickle of records is fetched a few at a time; asks again when it is time."""
-        wait = lane.not_before - self._cluster.loop.clock()
-        lane.not_before = 0.0
+        wait = session.not_before - self._cluster.loop.clock()
+        session.not_before = 0.0
         if wait <= 0:
             return False
-        lane.is_paced = True
-        self._cluster.loop.call_later(wait, lambda: self._go_on(lane))
+        session.is_paced = True
+        self._cluster.loop.call_later(wait, lambda: self._go_on(session))
         return True
 
-    def _go_on(self, lane: FetchSession) -> None:
-        lane.is_paced = False
-        self._pump(lane)
+    def _go_on(self, session: FetchSession) -> None:
+        session.is_paced = False
+        self._send_next(session)
 
-    def _send(self, lane: FetchSession, connection: Connection) -> None:
+    def _send(self, session: FetchSession, connection: Connection) -> None:
         now = self._cluster.loop.clock()
-        ids = self._cluster.topic_ids
-        lane.choose_version(ids, connection.versions.choose(FETCH))
-        session = lane.session_id, lane.epoch
-        sent, wanted = lane.send(connection, now)
-        interval = lane.pace.interval(connection.fastest_seconds, now) if lane.session_id else 0.0
+        ids = self._cluster.metadata.topic_ids
+        session.choose_version(ids, connection.versions.choose(FETCH))
+        id_and_epoch = session.session_id, session.epoch
+        sent, wanted = session.send(connection, now)
+        interval = (
+            session.pace.interval(connection.fastest_seconds, now) if session.session_id else 0.0
+        )
         body = fetch.encode_fetch(
-            lane.version,
-            session,
+            session.version,
+            id_and_epoch,
             wanted,
-            [tp for tp in sent.forgotten if tp.topic in ids or lane.version < fetch.BY_ID],
+            [tp for tp in sent.forgotten if tp.topic in ids or session.version < fetch.BY_ID],
             topic_ids=ids,
-            limits=self._session_limits(lane, connection, interval),
+            limits=self._session_limits(session, connection, interval),
         )
         connection.send(
-            (FETCH.key, lane.version),
+            (FETCH.key, session.version),
             [body],
-            lambda answer, lease: self._on_answer(lane, sent, answer, lease),
-            lambda _: self._on_failure(lane, sent),
+            lambda answer, buffer: self._on_answer(session, sent, answer, buffer),
+            lambda _: self._on_failure(session, sent),
             self._timeout,
-            flexible=lane.version >= FETCH.first_flexible,
+            flexible=session.version >= FETCH.first_flexible,
             keep=True,
         )
         if interval:
-            lane.not_before = now + interval
-            self._pump(lane)
+            session.not_before = now + interval
+            self._send_next(session)
 
     def _session_limits(
-        self, lane: FetchSession, connection: Connection, interval: float
+        self, session: FetchSession, connection: Connection, interval: float
     ) -> fetch.Limits:
-        limits = shared_limits(self._limits, self._lanes.values())
+        limits = shared_limits(self._limits, self._sessions.values())
         if connection.is_long:
             most = min(limits.max_bytes, LONG_LINE_BYTES)
-            each = max(most // max(1, len(lane.wanted)), LONG_LINE_PARTITION_BYTES)
+            each = max(most // max(1, len(session.wanted)), LONG_LINE_PARTITION_BYTES)
             each = min(limits.partition_max_bytes, each)
             limits = limits._replace(max_bytes=most, partition_max_bytes=each)
         if interval:  # the next poll is on its way: it waits there when this one comes back
             limits = limits._replace(max_wait_ms=min(limits.max_wait_ms, ceil(interval * 1000)))
         return limits
 
-    def _on_failure(self, lane: FetchSession, sent: FetchInFlight) -> None:
+    def _on_failure(self, session: FetchSession, sent: FetchInFlight) -> None:
         """The connection died: the session is gone with it. The cluster reconnects and tells."""
-        lane.in_flight -= 1
-        if lane.resets != sent.resets:
+        session.in_flight -= 1
+        if session.resets != sent.resets:
             return
-        lane.reset()
-        self.troubled.update(lane.wanted)
-        for partition in list(lane.wanted.values()):
+        session.reset()
+        self.troubled.update(session.wanted)
+        for partition in list(session.wanted.values()):
             self._place(partition)  # a follower that is gone: back to the leader
-        self._cluster.refresh()
+        self._cluster.metadata.refresh()
 
     def _on_answer(
-        self, lane: FetchSession, sent: FetchInFlight, view: memoryview, lease: PooledBuffer | None
+        self,
+        session: FetchSession,
+        sent: FetchInFlight,
+        view: memoryview,
+        buffer: PooledBuffer | None,
     ) -> None:
-        assert lease is not None
+        assert buffer is not None
         is_news = False
         try:
             answer = fetch.decode_fetch(view, sent.version)
-            lane.in_flight -= 1
+            session.in_flight -= 1
             if self.stopped:
                 return  # what it brings is fetched again after the next start
-            if lane.resets != sent.resets:
+            if session.resets != sent.resets:
                 pass
             elif answer.code:
-                self._session_failed(lane, answer.code)
+                self._session_failed(session, answer.code)
             else:
-                is_news = self._take(lane, sent, answer, lease)
+                is_news = self._take(session, sent, answer, buffer)
         finally:
-            lease.release()
+            buffer.release()
         trip, now = sent.connection.fastest_seconds, self._cluster.loop.clock()
-        lane.pace.answered(now - sent.sent_at, trip, len(view), is_news=is_news, now=now)
+        session.pace.answered(now - sent.sent_at, trip, len(view), is_news=is_news, now=now)
         if len(view) < SMALL_ANSWER_BYTES:
-            if not lane.is_paced:
-                lane.not_before = max(lane.not_before, lane.sent_at + PACE_SECONDS)
+            if not session.is_paced:
+                session.not_before = max(session.not_before, session.sent_at + PACE_SECONDS)
             self._consumer.on_round()
-            self._pump(lane)
+            self._send_next(session)
         else:
-            self._pump(lane)
+            self._send_next(session)
             self._consumer.on_round()
 
-    def _session_failed(self, lane: FetchSession, code: int) -> None:
-        lane.reset()
+    def _session_failed(self, session: FetchSession, code: int) -> None:
+        session.reset()
         if code not in LOST_SESSION:  # not cured by a new session: with back-off
-            for partition in list(lane.wanted.values()):
+            for partition in list(session.wanted.values()):
                 self._on_error(partition, code)
 
     def _take(
         self,
-        lane: FetchSession,
+        session: FetchSession,
         sent: FetchInFlight,
         answer: fetch.FetchResponse,
-        lease: PooledBuffer,
+        buffer: PooledBuffer,
     ) -> bool:
         """Hand on what an answer brings; tells whether it has new records."""
-        lane.learn(sent, answer.session_id)
+        session.learn(sent, answer.session_id)
         if self.troubled:
-            self.troubled -= lane.answered.keys() & lane.wanted.keys()
-        names = lane.topic_names()
+            self.troubled -= session.answered.keys() & session.wanted.keys()
+        names = session.topic_names()
         is_strange = is_news = False
         for row in answer.rows:
             tp = TopicPartition(names.get(row.topic, ""), row.partition)
-            partition, told = lane.wanted.get(tp), lane.answered.get(tp)
+            partition, told = session.wanted.get(tp), session.answered.get(tp)
             # An answer to an older stay (removed, reset, moved meanwhile) is of no use.
             if partition is not None and told is not None and told.is_of(partition):
-                is_news = self._take_partition(lane, sent, partition, row, lease) or is_news
-            is_strange = is_strange or (told is None and sent.departures == lane.departures)
+                is_news = self._take_partition(session, sent, partition, row, buffer) or is_news
+            is_strange = is_strange or (told is None and sent.departures == session.departures)
         # The session holds a partition that we cannot name, so we cannot end it either: a topic
         # that is gone, or another one under its name. Its error would come at once, for ever.
         if is_strange or not answer.session_id:
-            lane.reset()
+            session.reset()
         return is_news
 
     def _take_partition(
         self,
-        lane: FetchSession,
+        session: FetchSession,
         sent: FetchInFlight,
         partition: FetchPartition,
         row: fetch.Fetched,
-        lease: PooledBuffer,
+        buffer: PooledBuffer,
     ) -> bool:
         if row.code:
             self._on_error(partition, row.code)
@@ -252,28 +258,28 @@ class Fetcher(FetchPlaces):
         partition.failures = 0
         committed = self._limits.read_committed
         partition.end_offset = row.last_stable_offset if committed else row.high_watermark
-        if row.preferred_replica >= 0 and row.preferred_replica != lane.node:
+        if row.preferred_replica >= 0 and row.preferred_replica != session.node:
             self._follow(partition, row.preferred_replica)
             return False
         if row.diverging is not None:
-            self._on_diverging(lane, partition, *row.diverging)
+            self._on_diverging(session, partition, *row.diverging)
             return False
         view, first = row.records, partition.next_offset
         assert first is not None
-        if lane.answered[partition.tp].next_offset < first:
+        if session.answered[partition.tp].next_offset < first:
             new = new_part(view, row.aborted, first)
             view = view[:0] if new is None else new
         if not len(view):
             return False
         seen = self._ahead.look(partition, row) if sent.connection.is_long else None
-        records = Records(partition.tp, first, view, lease, row.aborted, partition.end_offset)
+        records = Records(partition.tp, first, view, buffer, row.aborted, partition.end_offset)
         partition.next_offset, epoch = self._consumer.on_records(records)
         if epoch != partition.epochs.last and partition.next_offset != first:
             partition.epochs.note(epoch, first)
-        if partition.lane is lane:
+        if partition.session is session:
             if seen is not None and self._ahead.is_worth(partition, seen):
-                lane.leave(partition)
-                self._ahead.begin(partition, lane.node, seen)
+                session.leave(partition)
+                self._ahead.begin(partition, session.node, seen)
             else:
-                lane.changed.add(partition.tp)
+                session.changed.add(partition.tp)
         return True

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from sparkmirror.errors import KafkaError, RemoteProtocolError
-from sparkmirror.mirror.permissions import Operation, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.broker_questions import BrokerQuestions
@@ -151,7 +151,7 @@ class EpochEndFinder(BrokerQuestions[EpochQuestion]):
             return
         config, tp = self._cluster.config, question.tp
         what = f"ask where leader epoch {question.epoch} of {tp} ends on '{config.alias}'"
-        right = topic_right(Operation.DESCRIBE, tp.topic)
+        right = topic_permission(Operation.DESCRIBE, tp.topic)
         self._failed(question, answer_error(config, what, code, right))
 
     def _failed(self, question: EpochQuestion, error: KafkaError) -> None:

@@ -48,7 +48,7 @@ class _Question:
         self._errors: dict[TopicPartition, KafkaError] = {}
         self._found: Ranges = {}
         cluster.listeners.append(self)
-        cluster.track({tp.topic for tp in self._open})
+        cluster.metadata.track({tp.topic for tp in self._open})
 
     def is_answered(self) -> bool:
         return not self._open
@@ -66,19 +66,19 @@ class _Question:
     def on_connected(self, node: int) -> None:
         """A connection is ready."""
         del node
-        self._finder.pump()
+        self._finder.send_ready()
 
     def on_metadata(self) -> None:
         """Leaders are known."""
         for tp in [tp for tp in self._open if tp not in self._asked]:
-            leader = self._cluster.leaders.get(tp)
+            leader = self._cluster.metadata.leaders.get(tp)
             if leader is not None:
                 self._asked.add(tp)
                 self._finder.ask(tp, leader.node)
             elif refused := denial(self._cluster, tp):
                 self._on_range(tp, refused)
-            elif self._cluster.knows(tp.topic):
-                self._cluster.miss(tp.topic)
+            elif self._cluster.metadata.knows(tp.topic):
+                self._cluster.metadata.mark_missed(tp.topic)
 
     def _on_range(self, tp: TopicPartition, answer: Range | KafkaError) -> None:
         if tp not in self._open:
@@ -86,7 +86,7 @@ class _Question:
         if isinstance(answer, KafkaError) and answer.retriable:
             self._errors[tp] = answer
             self._asked.discard(tp)
-            self._cluster.miss(tp.topic)
+            self._cluster.metadata.mark_missed(tp.topic)
             return
         del self._open[tp]
         self._found[tp] = answer

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError
-from sparkmirror.mirror.permissions import Operation, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
 from sparkmirror.wire.client.broker_questions import BrokerQuestions
@@ -91,4 +91,4 @@ class OffsetFetcher(BrokerQuestions[TopicPartition]):
     def _error(self, tp: TopicPartition, code: int) -> BrokerError:
         config = self._cluster.config
         what = f"ask for the range of {tp} on '{config.alias}'"
-        return answer_error(config, what, code, topic_right(Operation.DESCRIBE, tp.topic))
+        return answer_error(config, what, code, topic_permission(Operation.DESCRIBE, tp.topic))

@@ -30,7 +30,7 @@ OnNotFound = Callable[[FetchPartition, KafkaError], None]
 
 
 class PositionFinder:
-    """Asks for one fetcher. While it asks, the partition is `asking` and in no lane."""
+    """Asks for one fetcher. While it asks, the partition is `asking` and in no session."""
 
     def __init__(
         self,
@@ -78,10 +78,10 @@ class PositionFinder:
         self._asking.pop(partition.tp, None)
         partition.asking = False
 
-    def pump(self) -> None:
+    def send_ready(self) -> None:
         """A connection became ready."""
-        self._ranges.pump()
-        self._ends.pump()
+        self._ranges.send_ready()
+        self._ends.send_ready()
 
     def compare(self, partition: FetchPartition, epoch: int, end_offset: int) -> None:
         """The leader's last epoch up to ours is this one, and ends there: go back if need be."""

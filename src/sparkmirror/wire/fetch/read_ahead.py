@@ -52,13 +52,13 @@ class ResponseContent(NamedTuple):
 
 
 class Response(NamedTuple):
-    """The records of one response; `view` lies in `lease`.
+    """The records of one response; `view` lies in `buffer`.
 
     `log_end` is where the log ended for us when the broker answered.
     """
 
     view: memoryview
-    lease: PooledBuffer
+    buffer: PooledBuffer
     aborted: Sequence[tuple[int, int]]
     log_end: int
     content: ResponseContent

@@ -19,13 +19,13 @@ SILENT_SECONDS = 5.0
 
 
 def silence(
-    cluster: NetworkClient, node: int, line: int = 0, allowed: float = 0.0
+    cluster: NetworkClient, node: int, connection_index: int = 0, allowed: float = 0.0
 ) -> KafkaError | None:
     """Say that `node` owes a response, once it has sent nothing for a while.
 
     `allowed` is how long the request lets the broker wait on purpose.
     """
-    connection = cluster.connection(node, line)
+    connection = cluster.connection(node, connection_index)
     if connection is None:
         return None
     seconds = connection.silent_seconds(cluster.loop.clock())
@@ -40,17 +40,17 @@ def silence(
 
 
 def silent_partitions(
-    cluster: NetworkClient, lanes: Iterable[FetchSession], allowed: float
+    cluster: NetworkClient, sessions: Iterable[FetchSession], allowed: float
 ) -> dict[TopicPartition, KafkaError]:
     """Find the partitions whose broker is silent or cannot be connected, and say why."""
     found: dict[TopicPartition, KafkaError] = {}
-    for lane in lanes:
-        if not lane.wanted:
+    for session in sessions:
+        if not session.wanted:
             continue
-        if lane.in_flight:
-            error = silence(cluster, lane.node, allowed=allowed)
+        if session.in_flight:
+            error = silence(cluster, session.node, allowed=allowed)
         else:
-            error = cluster.last_error if cluster.is_failing(lane.node) else None
+            error = cluster.last_error if cluster.is_failing(session.node) else None
         if error is not None:
-            found.update(dict.fromkeys(lane.wanted, error))
+            found.update(dict.fromkeys(session.wanted, error))
     return found

@@ -1,7 +1,7 @@
 """Receive buffers that are used again, so that a gigabyte does not cost a gigabyte of page faults.
 
-Runs on: executor. A response is received into a leased buffer; record batches are sent out of the
-same bytes; the buffer goes back to the pool when the last batch in it was acknowledged.
+Runs on: executor. A response is received into a buffer of the pool; record batches are sent out of
+the same bytes; the buffer goes back to the pool when the last batch in it was acknowledged.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Memory = bytearray | mmap.mmap
 class PooledBuffer:
     """One buffer in use. `hold` for every user, `release` once for each."""
 
-    __slots__ = ("_pool", "_users", "buffer")
+    __slots__ = ("_pool", "_users", "memory")
 
-    def __init__(self, pool: BufferPool, buffer: Memory) -> None:
+    def __init__(self, pool: BufferPool, memory: Memory) -> None:
         self._pool = pool
         self._users = 1
-        self.buffer = buffer
+        self.memory = memory
 
     def hold(self) -> None:
         """One more user."""
@@ -36,8 +36,8 @@ class PooledBuffer:
         """One user less; the last one gives the buffer back."""
         self._users -= 1
         if self._users == 0:
-            self._pool.give_back(self.buffer)
-        assert self._users >= 0, "a lease was released more often than it was held"
+            self._pool.give_back(self.memory)
+        assert self._users >= 0, "a buffer was released more often than it was held"
 
 
 class BufferPool:
@@ -50,9 +50,9 @@ class BufferPool:
         self._keep_bytes = keep_bytes
         self._free: dict[int, list[Memory]] = {}
         self._free_bytes = 0
-        self.leased_bytes = 0
+        self.used_bytes = 0
 
-    def lease(self, size: int) -> PooledBuffer:
+    def take(self, size: int) -> PooledBuffer:
         """A buffer of at least `size` bytes, with old bytes in it.
 
         Raises:
@@ -61,25 +61,25 @@ class BufferPool:
         wanted = buffer_size(size)
         free = self._free.get(wanted)
         if free:
-            buffer = free.pop()
+            memory = free.pop()
             self._free_bytes -= wanted
         else:
             self._make_room(wanted)
-            buffer = _allocate(wanted)
-        self.leased_bytes += wanted
-        return PooledBuffer(self, buffer)
+            memory = _allocate(wanted)
+        self.used_bytes += wanted
+        return PooledBuffer(self, memory)
 
-    def give_back(self, buffer: Memory) -> None:
-        """Called by the lease's last user."""
-        self.leased_bytes -= len(buffer)
-        if self.leased_bytes + self._free_bytes + len(buffer) <= self._keep_bytes:
-            self._free.setdefault(len(buffer), []).append(buffer)
-            self._free_bytes += len(buffer)
+    def give_back(self, memory: Memory) -> None:
+        """Called by the buffer's last user."""
+        self.used_bytes -= len(memory)
+        if self.used_bytes + self._free_bytes + len(memory) <= self._keep_bytes:
+            self._free.setdefault(len(memory), []).append(memory)
+            self._free_bytes += len(memory)
 
     def _make_room(self, wanted: int) -> None:
         """Let go of buffers of other sizes, rather than have both."""
         for size, free in self._free.items():
-            while free and self.leased_bytes + self._free_bytes + wanted > self._keep_bytes:
+            while free and self.used_bytes + self._free_bytes + wanted > self._keep_bytes:
                 free.pop()
                 self._free_bytes -= size
 

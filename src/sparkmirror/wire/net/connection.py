@@ -67,7 +67,7 @@ class Connection:
         self._outbox: list[Buffer] = []
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._scratch_size = 0
-        self._lease: PooledBuffer | None = None
+        self._buffer: PooledBuffer | None = None
         self._answer = memoryview(b"")
         self._answer_size = 0
         self._wake_size = 1
@@ -130,7 +130,7 @@ class Connection:
         With `more`, others follow at once: all of them leave with `flush`.
 
         `on_answer` gets the bytes after the correlation id. They are valid during the call only,
-        unless `keep`: then they lie in the lease, which the callee must release.
+        unless `keep`: then they lie in the buffer, which the callee must release.
         A KafkaError that it raises, before it has changed anything, says that the answer makes no
         sense: the connection is closed. `on_failure` is called then, and when the connection dies
         before the answer, which may be during this call.
@@ -189,7 +189,7 @@ class Connection:
     @property
     def has_begun_response(self) -> bool:
         """True while a part of a response is there."""
-        return self._lease is not None or self._scratch_size > 0
+        return self._buffer is not None or self._scratch_size > 0
 
     def fail_if_overdue(self, now: float) -> None:
         """Close when no byte has moved for as long as the oldest request may wait.
@@ -197,7 +197,7 @@ class Connection:
         Only progress extends a deadline. A large response over a slow line takes its time: cut
         off, it would begin again, for ever. One that stops halfway is cut off.
         """
-        if self._lease is not None and self._moved_at <= self._looked_at:
+        if self._buffer is not None and self._moved_at <= self._looked_at:
             self._read_rest()
         self._looked_at = now
         if self._is_overdue(now):
@@ -238,9 +238,9 @@ class Connection:
             self._deadline.cancel()
         self.loop.unwatch(self)
         self._stream.close()
-        if self._lease is not None:
-            self._lease.release()
-            self._lease = None
+        if self._buffer is not None:
+            self._buffer.release()
+            self._buffer = None
         # Batches lie in here; those who sent them may use their buffers again from now on.
         self._outbox.clear()
         waiting: list[Waiting | Held] = [*self._waiting, *(self._held or ())]
@@ -268,8 +268,8 @@ class Connection:
             self.loop.rewatch(self, self._stream.wants)
 
     def _flush(self) -> None:
-        if self.loop.guard is not None:
-            self.loop.guard()
+        if self.loop.before_write is not None:
+            self.loop.before_write()
         while self._outbox:
             sent = self._stream.send(self._outbox)
             if sent == 0:
@@ -304,7 +304,7 @@ class Connection:
             self._guarded(self._read)
 
     def _read_some(self) -> None:
-        if self._lease is not None:
+        if self._buffer is not None:
             self._read_large()
         else:
             self._read_small()
@@ -316,14 +316,14 @@ class Connection:
         return size
 
     def _read_large(self) -> None:
-        assert self._lease is not None
+        assert self._buffer is not None
         self._answer_size += self._receive(self._answer[self._answer_size :])
         left = len(self._answer) - self._answer_size
         if left == 0:
-            lease, answer = self._lease, self._answer
-            self._lease, self._answer, self._answer_size = None, memoryview(b""), 0
+            buffer, answer = self._buffer, self._answer
+            self._buffer, self._answer, self._answer_size = None, memoryview(b""), 0
             self._wake_at(1)
-            self._deliver(answer, lease)
+            self._deliver(answer, buffer)
         else:
             self._wake_for(left)
 
@@ -370,8 +370,8 @@ class Connection:
 
     def _begin_large(self, start: memoryview, size: int) -> None:
         self._note_time(self._waiting[0])
-        self._lease = self._pool.lease(size)
-        self._answer = memoryview(self._lease.buffer)[:size]
+        self._buffer = self._pool.take(size)
+        self._answer = memoryview(self._buffer.memory)[:size]
         self._answer[: len(start)] = start
         self._answer_size = len(start)
         self._wake_for(size - len(start))
@@ -380,20 +380,20 @@ class Connection:
         if not self._waiting[0].keep:
             self._deliver(answer, None)
             return
-        lease = self._pool.lease(len(answer))
-        copy = memoryview(lease.buffer)[: len(answer)]
+        buffer = self._pool.take(len(answer))
+        copy = memoryview(buffer.memory)[: len(answer)]
         copy[:] = answer
-        self._deliver(copy, lease)
+        self._deliver(copy, buffer)
 
-    def _deliver(self, answer: memoryview, lease: PooledBuffer | None) -> None:
+    def _deliver(self, answer: memoryview, buffer: PooledBuffer | None) -> None:
         request = self._waiting.popleft()
         self.answers += 1
         self._note_time(request)
         try:
-            request.on_answer(answer, lease if request.keep else None)
+            request.on_answer(answer, buffer if request.keep else None)
         except KafkaError as error:
             request.on_failure(error)
             raise
         finally:
-            if lease is not None and not request.keep:
-                lease.release()
+            if buffer is not None and not request.keep:
+                buffer.release()

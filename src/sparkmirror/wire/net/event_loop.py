@@ -57,7 +57,7 @@ class EventLoop:
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
         # Called before anything is written to a broker; may raise KafkaError: see spark/link/lease.
-        self.guard: Callable[[], None] | None = None
+        self.before_write: Callable[[], None] | None = None
 
     def watch(self, handler: IoHandler, events: int) -> None:
         """Start calling `handler` for `events`."""

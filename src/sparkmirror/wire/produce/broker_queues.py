@@ -4,13 +4,13 @@ Runs on: executor, on the event loop's thread.
 
 A broker reads the next request of a connection only after it has answered the last one, so one
 connection keeps one of its threads busy at most. With two, one request is read while another one is
-stored: measured, 430 MB/s instead of 330. A trickle goes over the first line alone, or what came
-with one answer of the source would leave in two requests. A partition changes its line only when
-nothing of it is under way, which keeps its order.
+stored: measured, 430 MB/s instead of 330. A trickle goes over the first connection alone, or what
+came with one answer of the source would leave in two requests. A partition changes its connection
+only when nothing of it is under way, which keeps its order.
 
 A far broker needs more. A connection carries one window of TCP per round trip, some megabytes, and
-as many requests as may be under way: then partitions spread over up to sixteen lines, a trickle
-too, and more bytes have to wait.
+as many requests as may be under way: then partitions spread over up to sixteen connections, also
+those of a trickle, and more bytes have to wait.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from sparkmirror.errors import BrokerError, DeniedError, KafkaError
-from sparkmirror.mirror.permissions import Operation, topic_right
+from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import PRODUCING, answer_error
 from sparkmirror.wire.client.network_client import NetworkClient
@@ -38,9 +38,9 @@ TRICKLE_BYTES = 64 << 10
 # though rarely for the fastest of several responses.
 FAR_SECONDS = 0.02
 FEWEST_RESPONSES = 8
-# Windows are 4 MB if nobody has tuned them, so this is good for 400 MB/s: 16 lines at 160 ms.
-LINES_PER_SECOND = 100
-MOST_LINES = 16
+# Windows are 4 MB if nobody has tuned them, so this is good for 400 MB/s: 16 connections at 160 ms.
+CONNECTIONS_PER_SECOND = 100
+MOST_CONNECTIONS = 16
 # What must wait so that a far target is busy with 300 MB/s; bounded by the memory of a task.
 BYTES_PER_SECOND = 300_000_000
 MOST_WANTED_BYTES = 48 << 20
@@ -51,7 +51,7 @@ class BrokerQueue:
     """The requests under way on one connection."""
 
     node: int
-    line: int
+    connection_index: int
     ready: dict[TopicPartition, ProducePartition] = field(default_factory=dict)
     in_flight: int = 0
     # The shortest time a response has taken on it, and whether its broker is far therefore.
@@ -59,7 +59,7 @@ class BrokerQueue:
     is_far: bool = False
 
     def hold_ready(self) -> None:
-        """What still waits now has to: on a far line, it better goes in larger batches."""
+        """What still waits now has to: on a far connection, it better goes in larger batches."""
         if self.is_far:
             for partition in self.ready.values():
                 partition.held = True
@@ -69,126 +69,126 @@ NO_LEADER = "no broker leads the partition now: the topic is new, or its brokers
 
 
 class BrokerQueues:
-    """Puts partitions that have something to send into the lane of their leader."""
+    """Puts partitions that have something to send into the queue of their leader."""
 
     def __init__(
         self,
         cluster: NetworkClient,
-        lines: int,
+        connections: int,
         on_leaderless: Callable[[ProducePartition, KafkaError], None],
         on_moved: Callable[[], None],
     ) -> None:
         self._cluster = cluster
-        self._lines = lines
+        self._connections = connections
         self._on_leaderless = on_leaderless
         self._on_moved = on_moved
-        self._lanes: dict[tuple[int, int], BrokerQueue] = {}
-        self._next_line = 0
-        # How many lines lead to brokers that are far.
-        self._far_lines: dict[int, int] = {}
+        self._queues: dict[tuple[int, int], BrokerQueue] = {}
+        self._last_home = 0
+        # How many connections lead to brokers that are far.
+        self._far_connections: dict[int, int] = {}
         self.wanted_bytes = 0
 
-    def choose_line(self) -> int:
-        """The line of the next new partition, if there were enough: they take turns."""
-        self._next_line += 1
-        return self._next_line
+    def next_home(self) -> int:
+        """The connection of the next new partition, if there were enough: they take turns."""
+        self._last_home += 1
+        return self._last_home
 
     def measure(self) -> None:
         """See how far the brokers are; called once a second, and when that becomes known."""
         farthest = 0.0
-        self._far_lines.clear()
-        for node in {lane.node for lane in self._lanes.values()}:
-            seconds = min(lane.fastest_seconds for lane in self.of_node(node))
+        self._far_connections.clear()
+        for node in {queue.node for queue in self._queues.values()}:
+            seconds = min(queue.fastest_seconds for queue in self.of_node(node))
             if FAR_SECONDS <= seconds < inf:
                 farthest = max(farthest, seconds)
-                self._far_lines[node] = self._lines_for(seconds)
-        for lane in self._lanes.values():
-            lane.is_far = lane.node in self._far_lines
+                self._far_connections[node] = self._connections_for(seconds)
+        for queue in self._queues.values():
+            queue.is_far = queue.node in self._far_connections
         self.wanted_bytes = min(int(farthest * BYTES_PER_SECOND), MOST_WANTED_BYTES)
 
-    def _lines_for(self, seconds: float) -> int:
+    def _connections_for(self, seconds: float) -> int:
         """Twice as many, and twice again: each change lets partitions wait for a round trip."""
-        lines = self._lines
-        while lines < min(seconds * LINES_PER_SECOND, MOST_LINES):
-            lines *= 2
-        return lines
+        count = self._connections
+        while count < min(seconds * CONNECTIONS_PER_SECOND, MOST_CONNECTIONS):
+            count *= 2
+        return count
 
-    def note_pace(self, lane: BrokerQueue, connection: Connection) -> None:
+    def note_pace(self, queue: BrokerQueue, connection: Connection) -> None:
         """Remember how fast the broker can be; one response alone does not tell."""
         if connection.answers >= FEWEST_RESPONSES:
-            is_first = lane.fastest_seconds == inf
-            lane.fastest_seconds = connection.fastest_seconds
+            is_first = queue.fastest_seconds == inf
+            queue.fastest_seconds = connection.fastest_seconds
             if is_first:
                 self.measure()
 
     def of_node(self, node: int) -> list[BrokerQueue]:
-        """All lanes to one broker."""
-        return [lane for lane in self._lanes.values() if lane.node == node]
+        """All queues to one broker."""
+        return [queue for queue in self._queues.values() if queue.node == node]
 
     def with_work(self) -> list[BrokerQueue]:
         """Those that have a partition with something to send."""
-        return [lane for lane in self._lanes.values() if lane.ready]
+        return [queue for queue in self._queues.values() if queue.ready]
 
     def under_way(self) -> list[BrokerQueue]:
         """Those that wait for responses."""
-        return [lane for lane in self._lanes.values() if lane.in_flight]
+        return [queue for queue in self._queues.values() if queue.in_flight]
 
     def silent(
         self, partitions: Iterable[ProducePartition]
     ) -> Iterator[tuple[ProducePartition, KafkaError]]:
         """Find those of the partitions that wait for a broker that sends nothing."""
         errors: dict[tuple[int, int], KafkaError] = {}
-        for lane in self.under_way():
-            error = silence(self._cluster, lane.node, lane.line)
+        for queue in self.under_way():
+            error = silence(self._cluster, queue.node, queue.connection_index)
             if error is not None:
-                errors[lane.node, lane.line] = error
+                errors[queue.node, queue.connection_index] = error
         for partition in partitions if errors else ():
-            error = errors.get((partition.node, partition.line))
+            error = errors.get((partition.node, partition.connection_index))
             if error is not None and partition.in_flight:
                 yield partition, error
 
     def schedule(self, partition: ProducePartition, waiting_bytes: int) -> None:
-        """Put a partition with work into the lane of its leader; so much waits in all."""
+        """Put a partition with work into the queue of its leader; so much waits in all."""
         if not partition.queue or partition.failed is not None or partition.resting:
             return
-        leader = self._cluster.leaders.get(partition.tp)
+        leader = self._cluster.metadata.leaders.get(partition.tp)
         if leader is None:
             self.withdraw(partition)
             self._wait_for_leader(partition)
             return
-        line = self._line(partition, leader.node, waiting_bytes)
-        if (partition.node, partition.line) != (leader.node, line) and not self._move(
-            partition, leader.node, line
+        index = self._choose_index(partition, leader.node, waiting_bytes)
+        if (partition.node, partition.connection_index) != (leader.node, index) and not self._move(
+            partition, leader.node, index
         ):
             return
-        self._lanes[partition.node, partition.line].ready[partition.tp] = partition
+        self._queues[partition.node, partition.connection_index].ready[partition.tp] = partition
         partition.scheduled = True
 
     def withdraw(self, partition: ProducePartition) -> None:
         """Send nothing of it until it is scheduled again."""
         partition.scheduled = False
-        lane = self._lanes.get((partition.node, partition.line))
-        if lane is not None:
-            lane.ready.pop(partition.tp, None)
+        queue = self._queues.get((partition.node, partition.connection_index))
+        if queue is not None:
+            queue.ready.pop(partition.tp, None)
 
-    def _line(self, partition: ProducePartition, node: int, waiting_bytes: int) -> int:
-        """Its own line in a backlog; the first one for a trickle, once nothing is under way."""
-        if node in self._far_lines:
-            return partition.own_line % self._far_lines[node]
+    def _choose_index(self, partition: ProducePartition, node: int, waiting_bytes: int) -> int:
+        """Its own in a backlog; the first one for a trickle, once nothing is under way."""
+        if node in self._far_connections:
+            return partition.home_connection % self._far_connections[node]
         if waiting_bytes >= TRICKLE_BYTES:
-            return partition.own_line % self._lines
-        return partition.line if partition.in_flight else 0
+            return partition.home_connection % self._connections
+        return partition.connection_index if partition.in_flight else 0
 
-    def _move(self, partition: ProducePartition, node: int, line: int) -> bool:
+    def _move(self, partition: ProducePartition, node: int, index: int) -> bool:
         """Go elsewhere; not yet while there are answers to come from there (invariant D)."""
         self.withdraw(partition)
         if partition.in_flight:
             return False
         if partition.node != node:
             partition.node, partition.known = node, False
-        partition.line = line
-        self._lanes.setdefault(
-            (node, line), BrokerQueue(node, line, is_far=node in self._far_lines)
+        partition.connection_index = index
+        self._queues.setdefault(
+            (node, index), BrokerQueue(node, index, is_far=node in self._far_connections)
         )
         self._on_moved()
         return True
@@ -196,21 +196,21 @@ class BrokerQueues:
     def _wait_for_leader(self, partition: ProducePartition) -> None:
         """Metadata tells sooner or later; when the cluster said why there is none, so do we."""
         topic = partition.tp.topic
-        code = self._cluster.topic_errors.get(topic)
-        if code is None and self._cluster.knows(topic):
+        code = self._cluster.metadata.topic_errors.get(topic)
+        if code is None and self._cluster.metadata.knows(topic):
             code = LEADER_NOT_AVAILABLE
         if code is not None:
             detail = NO_LEADER if code == LEADER_NOT_AVAILABLE else None
             self._on_leaderless(partition, self.error(partition, code, detail))
         elif self._cluster.last_error is not None:
             self._on_leaderless(partition, self._cluster.last_error)
-        self._cluster.miss(topic)
+        self._cluster.metadata.mark_missed(topic)
 
     def error(
         self, partition: ProducePartition, code: int, detail: str | None = None
     ) -> BrokerError:
         """Why the cluster does not take what is to be written."""
-        needed = topic_right(Operation.WRITE, partition.tp.topic)
+        needed = topic_permission(Operation.WRITE, partition.tp.topic)
         config, what = self._cluster.config, self.what(partition)
         return answer_error(config, what, code, needed, PRODUCING, detail=detail)
 

@@ -1,4 +1,4 @@
-"""What the producer remembers of batches, partitions and brokers, and what it tells its owner.
+"""The batches that wait or are under way, and who is told what became of them.
 
 Runs on: executor, on the event loop's thread.
 """
@@ -9,31 +9,56 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.net.buffer_pool import PooledBuffer
 
-Batch = memoryview | bytearray
+BatchBytes = memoryview | bytearray
+P = TypeVar("P")
 
 
-class ProducerBatch:
-    """One batch on its way: its bytes, the buffer they lie in, and what the owner needs at the ack.
+class Completion(Protocol[P]):
+    """Whoever wants to know what became of its batches; called on the loop's thread.
+
+    Each batch names its own: one producer carries records and positions for different owners.
+    """
+
+    def on_stored(self, tp: TopicPartition, batch: ProducerBatch[P]) -> None:
+        """The batch is stored at `batch.offset` (-1 when the broker no longer knows). In order."""
+
+    def on_rejected(
+        self, tp: TopicPartition, batch: ProducerBatch[P], error: BrokerError
+    ) -> Replacement:
+        """The target does not take it: say what is to be sent instead, or raise RefusedError."""
+
+
+class ProducerBatch(Generic[P]):
+    """One batch on its way: its bytes, the buffer they lie in, and who is told of its end.
 
     The bytes stay as they are while a request carries them: until it is answered or its connection
-    is closed, which empties the connection's outbox.
+    is closed, which empties the connection's outbox. `payload` is what `completion` needs to know.
     """
 
     __slots__ = (
-        "count", "done", "is_alone", "is_resent", "lease", "offset", "owner", "sequence", "view",
+        "buffer", "completion", "count", "done", "is_alone", "is_resent", "offset", "payload",
+        "sequence", "view",
     )  # fmt: skip
 
-    def __init__(self, view: Batch, count: int, lease: PooledBuffer | None, owner: object) -> None:
+    def __init__(
+        self,
+        view: BatchBytes,
+        count: int,
+        buffer: PooledBuffer | None,
+        payload: P,
+        completion: Completion[P],
+    ) -> None:
         self.view = view
         self.count = count
-        self.lease = lease
-        self.owner = owner
+        self.buffer = buffer
+        self.payload = payload
+        self.completion = completion
         self.sequence = -1
         # Whether it left more than once: any of the copies may have been stored.
         self.is_resent = False
@@ -44,45 +69,39 @@ class ProducerBatch:
 
     def detach(self) -> None:
         """Copy the bytes out of the receive buffer, so that waiting does not keep it whole."""
-        if self.lease is not None:
+        if self.buffer is not None:
             self.view = bytearray(self.view)
             self.release()
 
     def release(self) -> None:
         """The receive buffer is not needed any more."""
-        if self.lease is not None:
-            self.lease.release()
-            self.lease = None
+        if self.buffer is not None:
+            self.buffer.release()
+            self.buffer = None
 
 
-Replacement = list[ProducerBatch] | None
-"""What is sent in place of a refused batch; None: the batch itself, until the target takes it."""
+Replacement = list[ProducerBatch[Any]] | None
+"""What is sent in place of a rejected batch; None: the batch itself, until the target takes it."""
 
 
-Join = Callable[[TopicPartition, Sequence[ProducerBatch]], tuple[int, ProducerBatch] | None]
+Join = Callable[
+    [TopicPartition, Sequence[ProducerBatch[Any]]], tuple[int, ProducerBatch[Any]] | None
+]
 """Puts batches together that wait for a far target: one for so many of the first, or None."""
 
 # Of those that wait, so many are looked at. Smaller ones were merged when they came.
 _MOST_JOINED = 512
 
 
-def keep_apart(_tp: TopicPartition, _waiting: Sequence[ProducerBatch]) -> None:
+def keep_apart(_tp: TopicPartition, _waiting: Sequence[ProducerBatch[Any]]) -> None:
     """Join nothing."""
 
 
 class ProducerListener(Protocol):
-    """What the producer tells; every method runs on the loop's thread."""
+    """What the producer tells of partitions; called on the loop's thread."""
 
-    def on_acked(self, tp: TopicPartition, parcel: ProducerBatch) -> None:
-        """The batch is stored at `parcel.offset` (-1 when the broker no longer knows). In order."""
-
-    def on_refused(
-        self, tp: TopicPartition, parcel: ProducerBatch, error: BrokerError
-    ) -> Replacement:
-        """The target does not take it: say what is to be sent instead, or raise RefusedError."""
-
-    def on_stuck(self, tp: TopicPartition, error: KafkaError | None) -> None:
-        """The partition waits for its target (error), or goes on again (None)."""
+    def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
+        """The partition waits for its target (error), or continues (None)."""
 
 
 @dataclass(slots=True)
@@ -90,17 +109,17 @@ class ProducePartition:
     """One target partition."""
 
     tp: TopicPartition
-    # Which of the connections to its leader it uses in a backlog, and which one now: see lanes.
-    own_line: int = 0
+    # Which of the connections to its leader it uses in a backlog, and which one now: see queues.
+    home_connection: int = 0
     producer_id: int = -1
     epoch: int = -1
     next_sequence: int = 0
     node: int = -1
-    line: int = 0
-    # Whether its lane knows that it has something to send.
+    connection_index: int = 0
+    # Whether its queue knows that it has something to send.
     scheduled: bool = False
-    queue: deque[ProducerBatch] = field(default_factory=deque)
-    sent: deque[ProducerBatch] = field(default_factory=deque)
+    queue: deque[ProducerBatch[Any]] = field(default_factory=deque)
+    sent: deque[ProducerBatch[Any]] = field(default_factory=deque)
     in_flight: int = 0
     # Whether batches have waited because as many as may be were under way.
     held: bool = False
@@ -115,24 +134,58 @@ class ProducePartition:
     failures: int = 0
     resting: bool = False
     bytes: int = 0
-    stuck: bool = False
+    blocked: bool = False
 
     def join_first(self, join: Join) -> int:
         """Make one batch of the first that wait and never left; how many bytes come of that."""
         first = islice(self.queue, _MOST_JOINED)
-        waiting = list(takewhile(lambda parcel: not parcel.is_alone, first))
+        waiting = list(takewhile(lambda batch: not batch.is_alone, first))
         joined = join(self.tp, waiting) if len(waiting) > 1 else None
         if joined is None:
             return 0
-        count, parcel = joined
-        more = len(parcel.view)
+        count, batch = joined
+        more = len(batch.view)
         for _ in range(count):
             part = self.queue.popleft()
             more -= len(part.view)
             part.release()
-        parcel.is_alone = True
-        self.queue.appendleft(parcel)
+        batch.is_alone = True
+        self.queue.appendleft(batch)
         return more
 
 
-InFlightBatches = list[tuple[ProducePartition, ProducerBatch]]
+InFlightBatches = list[tuple[ProducePartition, ProducerBatch[Any]]]
+
+
+class RecordAccumulator:
+    """What waits or is under way, partition by partition, and how many bytes that is."""
+
+    def __init__(self, listener: ProducerListener) -> None:
+        self._listener = listener
+        self.partitions: dict[TopicPartition, ProducePartition] = {}
+        self.waiting_bytes = 0
+        self.sent_bytes = 0  # of these, in requests without an answer
+        self.blocked_bytes = 0  # of these, of partitions that wait for their target
+
+    def pending(self, tp: TopicPartition) -> int:
+        """Batches of `tp` that were appended and not yet acknowledged."""
+        partition = self.partitions.get(tp)
+        return len(partition.queue) + len(partition.sent) if partition else 0
+
+    def count(self, partition: ProducePartition, size: int) -> None:
+        """So many bytes more, or less, wait for a partition."""
+        partition.bytes += size
+        self.waiting_bytes += size
+        if partition.blocked:
+            self.blocked_bytes += size
+
+    def mark_blocked(self, partition: ProducePartition, error: KafkaError | None) -> None:
+        """The partition waits for its target (error), or continues (None)."""
+        blocked = error is not None
+        if blocked != partition.blocked:
+            partition.blocked = blocked
+            self.blocked_bytes += partition.bytes if blocked else -partition.bytes
+        if blocked:
+            for batch in partition.queue:
+                batch.detach()
+        self._listener.on_blocked(partition.tp, error)

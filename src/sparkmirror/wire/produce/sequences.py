@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
+from sparkmirror.batches.forward import stamp
 from sparkmirror.errors import DeniedError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
-from sparkmirror.wire.produce.record_accumulator import Batch, ProducePartition, ProducerBatch
+from sparkmirror.wire.produce.record_accumulator import ProducePartition, ProducerBatch
 from sparkmirror.wire.produce.transaction_manager import TransactionManager
 from sparkmirror.wire.protocol.error_codes import (
     INVALID_PRODUCER_EPOCH,
@@ -50,7 +52,6 @@ LOST = (
     UNKNOWN_PRODUCER_ID,
     INVALID_PRODUCER_EPOCH,
 )
-Stamp = Callable[[Batch, int, int, int], None]
 Numbers = tuple[int, int, int]
 """Producer id, epoch and next sequence of a partition."""
 
@@ -61,7 +62,6 @@ class Sequences:
     def __init__(
         self,
         cluster: NetworkClient,
-        stamp: Stamp,
         timeout: float,
         on_known: Callable[[], None],
         on_denied: Callable[[DeniedError], None],
@@ -69,7 +69,6 @@ class Sequences:
         idempotent: bool,
     ) -> None:
         self.idempotent = idempotent
-        self._stamp = stamp
         self._identity = TransactionManager(cluster, timeout, on_known, on_denied)
         # Of removed partitions. To begin again at 0 would be to repeat batches that the broker
         # has: it would acknowledge them and store nothing.
@@ -94,23 +93,26 @@ class Sequences:
         """The numbers of a partition that comes back; nothing for a new one."""
         return self._retired.pop(tp, ())
 
-    def number(self, partition: ProducePartition, parcel: ProducerBatch) -> None:
+    def number(self, partition: ProducePartition, batch: ProducerBatch[Any]) -> None:
         """Stamp a batch that is about to leave."""
-        if parcel.sequence >= 0:
-            parcel.is_resent = True  # same bytes again
+        if batch.sequence >= 0:
+            batch.is_resent = True  # same bytes again
             return
         if not self.idempotent:
-            self._stamp(parcel.view, -1, -1, -1)
+            stamp(batch.view, -1, -1, -1)
             return
         if partition.producer_id < 0:
             assert self._identity.current is not None
             partition.producer_id, partition.epoch = self._identity.current
-        parcel.sequence = partition.next_sequence
-        self._stamp(parcel.view, partition.producer_id, partition.epoch, parcel.sequence)
-        partition.next_sequence = (parcel.sequence + parcel.count) % (LAST_SEQUENCE + 1)
+        batch.sequence = partition.next_sequence
+        stamp(batch.view, partition.producer_id, partition.epoch, batch.sequence)
+        partition.next_sequence = (batch.sequence + batch.count) % (LAST_SEQUENCE + 1)
 
     def free(
-        self, partition: ProducePartition, parcel: ProducerBatch, replacements: list[ProducerBatch]
+        self,
+        partition: ProducePartition,
+        batch: ProducerBatch[Any],
+        replacements: list[ProducerBatch[Any]],
     ) -> None:
         """A refused batch is replaced: those after it are numbered from its number on.
 
@@ -120,10 +122,10 @@ class Sequences:
         together; a batch that moves up to a skipped one's number would be taken for that copy, and
         be acknowledged without being stored.
         """
-        moves_up = sum(part.count for part in replacements) != parcel.count
-        if parcel.is_resent and moves_up and self.idempotent:
+        moves_up = sum(part.count for part in replacements) != batch.count
+        if batch.is_resent and moves_up and self.idempotent:
             partition.renew = SKIPPED
-        partition.renumber_from = max(parcel.sequence, 0)
+        partition.renumber_from = max(batch.sequence, 0)
 
     def renumber(self, partition: ProducePartition, what: str) -> None:
         """Give new numbers: after a refusal, or under a producer id that no broker has seen."""
@@ -136,5 +138,5 @@ class Sequences:
         if partition.renumber_from is not None:
             partition.next_sequence = partition.renumber_from
             partition.renumber_from = None
-            for parcel in partition.queue:
-                parcel.sequence = -1
+            for batch in partition.queue:
+                batch.sequence = -1

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sparkmirror.errors import DeniedError, KafkaError, RefusedError
+from sparkmirror.retry import Backoff, RetryPolicy
 from sparkmirror.wire.access import PRODUCING, answer_error
-from sparkmirror.wire.client.backoff import retry_seconds
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.protocol import messages
 from sparkmirror.wire.protocol.api_versions import INIT_PRODUCER_ID
 
 # How soon we ask again for what we may not have.
-DENIED_SECONDS = 2.0
+DENIED = RetryPolicy.every(2.0)
 
 
 class ProducerIdAndEpoch(NamedTuple):
@@ -42,7 +42,7 @@ class TransactionManager:
         self._timeout = timeout
         self._on_known = on_known
         self._asking = False
-        self._failures = 0
+        self._backoff = Backoff(cluster.retries.requests, cluster.loop.clock)
         self.current: ProducerIdAndEpoch | None = None
 
     def renew(self) -> None:
@@ -74,14 +74,14 @@ class TransactionManager:
             self._on_error(answer_error(config, what, code, PRODUCING))
             return
         self._asking = False
-        self._failures = 0
+        self._backoff.succeeded()
         self.current = ProducerIdAndEpoch(producer_id, epoch)
         self._on_known()
 
     def _on_error(self, error: KafkaError) -> None:
         if isinstance(error, DeniedError):
             self._on_denied(error)
-            self._cluster.loop.call_later(DENIED_SECONDS, self._retry)
+            self._cluster.loop.call_later(DENIED.wait(1), self._retry)
             return
         if not error.retriable:
             raise RefusedError(str(error)) from error
@@ -89,6 +89,4 @@ class TransactionManager:
 
     def _retry(self) -> None:
         self._asking = False
-        self._failures += 1
-        wait = retry_seconds(self._cluster.config, self._failures)
-        self._cluster.loop.call_later(wait, self.ask)
+        self._cluster.loop.call_later(self._backoff.failed(), self.ask)

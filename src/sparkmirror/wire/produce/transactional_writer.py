@@ -19,14 +19,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn, TypeVar
 
+from sparkmirror.batches.forward import stamp
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
-from sparkmirror.mirror.permissions import Operation, Permission, topic_right, transaction_right
+from sparkmirror.mirror.permissions import (
+    Operation,
+    Permission,
+    topic_permission,
+    transaction_permission,
+)
+from sparkmirror.retry import retry_until
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.access import answer_error
-from sparkmirror.wire.client.backoff import retry_seconds
 from sparkmirror.wire.client.blocking_client import BlockingClient
 from sparkmirror.wire.client.leaders import Leader
+from sparkmirror.wire.client.retry_policies import RetryPolicies
 from sparkmirror.wire.produce.transaction_manager import ProducerIdAndEpoch
 from sparkmirror.wire.protocol.api_versions import (
     ADD_PARTITIONS_TO_TXN,
@@ -60,7 +67,6 @@ TRANSACTION_TIMEOUT_MS = 10_000
 # One request, before it is sent again.
 REQUEST_SECONDS = 5.0
 
-StampBatch = Callable[[bytearray, int, int, int], None]
 T = TypeVar("T")
 
 
@@ -78,16 +84,13 @@ class TransactionalWriter:
         self,
         config: ClientConfig,
         transactional_id: str,
-        stamp: StampBatch,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`stamp(batch, producer id, epoch, sequence)` completes a batch of a transaction."""
         self.transactional_id = transactional_id
         # Connections to a frozen broker are given up as soon as requests are.
         self._config = replace(
             config, request_timeout_ms=min(config.request_timeout_ms, int(REQUEST_SECONDS * 1000))
         )
-        self._stamp = stamp
         self._may_write = may_write
         self._lock = threading.Lock()
         self._closed = False
@@ -98,7 +101,7 @@ class TransactionalWriter:
         self._is_fenced = False
         self._sequences: dict[TopicPartition, int] = {}
         self._needed: tuple[Permission, ...] = (
-            transaction_right(Operation.WRITE, transactional_id),
+            transaction_permission(Operation.WRITE, transactional_id),
         )
 
     @property
@@ -133,8 +136,8 @@ class TransactionalWriter:
             self._check_may_write()
             identity = self._claimed()
             sequence = self._sequences.get(tp, 0)
-            self._needed = (self._needed[0], topic_right(Operation.WRITE, tp.topic))
-            self._stamp(batch, identity.producer_id, identity.epoch, sequence)
+            self._needed = (self._needed[0], topic_permission(Operation.WRITE, tp.topic))
+            stamp(batch, identity.producer_id, identity.epoch, sequence)
             try:
                 offset = self._transaction(identity, tp, batch, time.monotonic() + seconds)
             except (FencedError, TransportError):
@@ -203,11 +206,11 @@ class TransactionalWriter:
             call = self._connected().call(self._name(what), node, PRODUCE, body, REQUEST_SECONDS)
         except TransportError:
             # A frozen broker is not reached; by now another one may lead.
-            self._connected().cluster.refresh()
+            self._connected().cluster.metadata.refresh()
             raise
         code, offset, detail = decode_produce(call.result(), call.version)[tp]
         if error_code(code).refresh:
-            self._connected().cluster.refresh()
+            self._connected().cluster.metadata.refresh()
         self._check(what, code, detail)
         return offset
 
@@ -220,21 +223,25 @@ class TransactionalWriter:
 
     def _retry(self, what: str, seconds: float, attempt: Callable[[], T]) -> T:
         """Try until it is done, or refused, or out of time."""
-        deadline = time.monotonic() + seconds
-        calls = self._connected()
-        failures = 0
-        while True:
-            try:
-                return attempt()
-            except KafkaError as error:
-                if not error.retriable:
-                    raise
-                if time.monotonic() >= deadline or self._closed:
-                    raise TransportError(
-                        f"{self._name(what)}: not done in {seconds:g} s: {error}"
-                    ) from error
-            failures += 1
-            calls.wait(lambda: False, retry_seconds(self._config, failures))
+        try:
+            return retry_until(
+                attempt,
+                RetryPolicies.of(self._config).requests,
+                seconds,
+                is_retriable=lambda error: error.retriable,
+                pause=self._pause,
+            )
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            text = f"{self._name(what)}: not done in {seconds:g} s: {error}"
+            raise TransportError(text) from error
+
+    def _pause(self, seconds: float) -> bool:
+        """Let the connections work for so long; whether the writer was closed by then."""
+        if not self._closed:
+            self._connected().wait(lambda: False, seconds)
+        return self._closed
 
     def _ask_coordinator(self, what: str, api: Api, body: bytes) -> memoryview:
         calls = self._connected()
@@ -262,12 +269,12 @@ class TransactionalWriter:
 
     def _leader(self, tp: TopicPartition) -> Leader:
         cluster = self._connected().cluster
-        cluster.track([tp.topic])
-        if not self._connected().wait(lambda: tp in cluster.leaders, REQUEST_SECONDS):
+        cluster.metadata.track([tp.topic])
+        if not self._connected().wait(lambda: tp in cluster.metadata.leaders, REQUEST_SECONDS):
             raise self._connected().too_late(
                 self._name(f"find the leader of {tp}"), REQUEST_SECONDS
             )
-        return cluster.leaders[tp]
+        return cluster.metadata.leaders[tp]
 
     def _connected(self) -> BlockingClient:
         if self._closed:

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from sparkmirror.batches.varints import decode_unsigned, encode_unsigned
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.protocol.api_versions import FETCH
 from sparkmirror.wire.protocol.messages import UNREADABLE, unreadable
@@ -39,7 +40,6 @@ DIVERGING = struct.Struct(">iqb")
 # The session epoch of a request that opens a session; id and epoch of one that wants none.
 NEW_SESSION = 0
 NO_SESSION = 0, -1
-MOST_VARINT_BITS = 35
 # An array without elements.
 NONE = b"\1"
 
@@ -91,33 +91,6 @@ class FetchResponse(NamedTuple):
     code: int
     session_id: int
     rows: list[Fetched]
-
-
-def encode_unsigned(value: int) -> bytes:
-    """UNSIGNED_VARINT."""
-    if value < 128:
-        return bytes((value,))
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def decode_unsigned(view: memoryview, at: int) -> tuple[int, int]:
-    """(value, position after it)."""
-    if view[at] < 128:
-        return view[at], at + 1
-    value = shift = 0
-    while shift < MOST_VARINT_BITS:
-        byte = view[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-        shift += 7
-    raise ValueError(f"a number at {at} that does not end")
 
 
 def skip_tags(view: memoryview, at: int) -> int:

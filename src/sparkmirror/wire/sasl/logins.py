@@ -14,11 +14,10 @@ from typing import Any
 
 from sparkmirror.config.security import sasl
 from sparkmirror.config.security.jaas import LoginModule
-from sparkmirror.errors import AuthenticationError, ConfigError
-from sparkmirror.wire.sasl.aws_credentials import Chain
+from sparkmirror.errors import AuthenticationError, ConfigError, MissingPart
+from sparkmirror.wire.sasl.aws_files import aws_files
 from sparkmirror.wire.sasl.gssapi import GssapiLogin
 from sparkmirror.wire.sasl.mechanism import Login
-from sparkmirror.wire.sasl.msk_iam import IamLogin, MskIamLogin, MskTokenLogin
 from sparkmirror.wire.sasl.oauth.assertions import assertion_files, assertion_form
 from sparkmirror.wire.sasl.oauth.oauthbearer import OAuthLogin, check_extensions
 from sparkmirror.wire.sasl.oauth.tokens import (
@@ -75,7 +74,7 @@ class LoginMaker:
         if mechanism == sasl.GSSAPI:
             return self._kerberos()
         if mechanism == sasl.MSK_IAM:
-            return self._iam(MskIamLogin)
+            return self._iam()
         return self._oauth()
 
     def files(self) -> tuple[str, ...]:
@@ -85,7 +84,7 @@ class LoginMaker:
             paths = [self._options.get("keyTab"), self._options.get("ticketCache")]
             return tuple(path.removeprefix("FILE:") for path in paths if path)
         if mechanism == sasl.MSK_IAM or self._handler() == sasl.IAM_HANDLER:
-            return self._aws().files()
+            return aws_files(os.environ)
         if mechanism == sasl.OAUTHBEARER:
             path = _file_path(self._endpoint())
             return (*([path] if path else []), *assertion_files(self._get))
@@ -119,16 +118,22 @@ class LoginMaker:
         keytab = self._module.is_true("useKeyTab")
         return GssapiLogin(service, self._options, keytab=keytab)
 
-    def _aws(self) -> Chain:
-        return Chain(self._options, os.environ)
-
-    def _iam(self, kind: type[IamLogin]) -> Login:
-        chain = self._aws()
-        return kind(self._renewing("AWS credentials", chain.fetch), chain.region)
+    def _iam(self, *, as_token: bool = False) -> Login:
+        """The only login that needs botocore: whoever logs in elsewhere may not have it."""
+        try:
+            from sparkmirror.wire.sasl import aws, msk_iam  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            raise MissingPart(
+                f"{self._where}: AWS IAM needs {error.name}, which is not installed: "
+                "pip install 'sparkmirror[aws]'"
+            ) from error
+        credentials = aws.AwsCredentials(self._options)
+        kind = msk_iam.MskTokenLogin if as_token else msk_iam.MskIamLogin
+        return kind(self._renewing("AWS credentials", credentials.fetch), credentials.region)
 
     def _oauth(self) -> Login:
         if self._handler() == sasl.IAM_HANDLER:
-            return self._iam(MskTokenLogin)
+            return self._iam(as_token=True)
         extensions = self._extensions()
         subject = self._settings["sasl.oauthbearer.sub.claim.name"]
         if self._is_unsecured():

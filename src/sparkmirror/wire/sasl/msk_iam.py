@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import json
 import re
-import time
+import urllib.parse
 from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
+from datetime import UTC, datetime
 
 from sparkmirror.errors import AuthenticationError
-from sparkmirror.wire.sasl.aws_signing import Keys, Scope, Signable, encode_query, presigned_query
+from sparkmirror.wire.sasl.aws import Keys, presigned
 from sparkmirror.wire.sasl.mechanism import Login, Mechanism
 from sparkmirror.wire.sasl.oauth.jwt import BearerToken
 from sparkmirror.wire.sasl.oauth.oauthbearer import OAuthBearer
@@ -32,14 +33,13 @@ BROKER_NAME = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.(?:amazonaws|a
 class MskIam(Mechanism):
     """One message; the broker answers with the id of the request."""
 
-    def __init__(self, host: str, keys: Keys, scope: Scope) -> None:
+    def __init__(self, host: str, keys: Keys, region: str) -> None:
         self._host = host
         self._keys = keys
-        self._scope = scope
+        self._region = region
 
     def start(self) -> bytes:
-        request = Signable("GET", {"host": self._host}, {"Action": ACTION})
-        query = presigned_query(request, self._keys, self._scope, EXPIRES_SECONDS)
+        query = _signed(self._host, self._keys, self._region)
         fields = {"version": VERSION, "host": self._host, "user-agent": USER_AGENT}
         fields |= {name.lower(): value for name, value in query.items()}
         return json.dumps(fields, separators=(",", ":")).encode()
@@ -57,23 +57,21 @@ class IamLogin(Login):
         self,
         keys: Renewing[Keys],
         region: Callable[[], str],
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """`region` is asked for when a broker's name does not tell; it may be empty."""
         self._keys = keys
         self._region = region
-        self._clock = clock
 
     def begin(self, host: str) -> Future[Mechanism]:
         def exchange(keys: Keys) -> Mechanism:
             self.user = keys.access_key
-            scope = Scope(self._clock(), region_of(host) or self._region(), SERVICE)
-            if not scope.region:
+            region = region_of(host) or self._region()
+            if not region:
                 raise AuthenticationError(
                     f"AWS IAM login at {host}: its name does not tell the region; set "
                     "AWS_REGION or the region of the profile"
                 )
-            return self._exchange(host, keys, scope)
+            return self._exchange(host, keys, region)
 
         return then(self._keys.get(), exchange)
 
@@ -84,7 +82,7 @@ class IamLogin(Login):
         )
 
     @abstractmethod
-    def _exchange(self, host: str, keys: Keys, scope: Scope) -> Mechanism:
+    def _exchange(self, host: str, keys: Keys, region: str) -> Mechanism:
         """The exchange with the broker `host`."""
 
 
@@ -93,8 +91,8 @@ class MskIamLogin(IamLogin):
 
     mechanism = "AWS_MSK_IAM"
 
-    def _exchange(self, host: str, keys: Keys, scope: Scope) -> Mechanism:
-        return MskIam(host, keys, scope)
+    def _exchange(self, host: str, keys: Keys, region: str) -> Mechanism:
+        return MskIam(host, keys, region)
 
 
 class MskTokenLogin(IamLogin):
@@ -102,8 +100,8 @@ class MskTokenLogin(IamLogin):
 
     mechanism = "OAUTHBEARER"
 
-    def _exchange(self, host: str, keys: Keys, scope: Scope) -> Mechanism:
-        return OAuthBearer(iam_token(keys, scope))
+    def _exchange(self, host: str, keys: Keys, region: str) -> Mechanism:
+        return OAuthBearer(iam_token(keys, region))
 
 
 def region_of(host: str) -> str:
@@ -112,11 +110,18 @@ def region_of(host: str) -> str:
     return found[1] if found else ""
 
 
-def iam_token(keys: Keys, scope: Scope) -> BearerToken:
+def iam_token(keys: Keys, region: str) -> BearerToken:
     """A URL that is valid for some minutes."""
-    host = f"kafka.{scope.region}.amazonaws.com"
-    request = Signable("GET", {"host": host}, {"Action": ACTION})
-    query = presigned_query(request, keys, scope, EXPIRES_SECONDS)
-    url = f"https://{host}/?{encode_query(query)}&User-Agent={USER_AGENT}"
+    host = f"kafka.{region}.amazonaws.com"
+    signed = _signed(host, keys, region)
+    query = urllib.parse.urlencode(
+        sorted(signed.items()), quote_via=urllib.parse.quote, safe="-._~"
+    )
+    url = f"https://{host}/?{query}&User-Agent={USER_AGENT}"
     text = base64.urlsafe_b64encode(url.encode()).decode().rstrip("=")
-    return BearerToken(text, keys.access_key, scope.at, scope.at + EXPIRES_SECONDS)
+    at = datetime.strptime(signed["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+    return BearerToken(text, keys.access_key, at, at + EXPIRES_SECONDS)
+
+
+def _signed(host: str, keys: Keys, region: str) -> dict[str, str]:
+    return presigned(host, {"Action": ACTION}, keys, (SERVICE, region), EXPIRES_SECONDS)

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from sparkmirror.errors import AuthenticationError, MirrorError
+from sparkmirror.retry import RetryPolicy
 
 log = logging.getLogger(__name__)
 
 # After a failed attempt to renew what is still valid.
-PAUSE_SECONDS = 10.0
+RENEWAL = RetryPolicy.every(10.0)
 
 
 class Expiring(Protocol):
@@ -115,7 +116,7 @@ class Renewing(Generic[Item]):
             if self._item is None or now >= self._item.expires_at:
                 return None
             item = self._item
-            self._renew_at = now + PAUSE_SECONDS
+            self._renew_at = now + RENEWAL.wait(1)
         log.warning(
             "%s; the last credential is used for another %d s",
             failure,

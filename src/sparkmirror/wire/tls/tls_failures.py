@@ -15,7 +15,7 @@ _SELF_SIGNED, _SELF_SIGNED_IN_CHAIN, _NO_ISSUER, _NO_FIRST_ISSUER, _ONLY_LEAF = 
 _HOST_MISMATCH, _IP_MISMATCH = 62, 64
 _WEAK_KEY, _WEAK_CA_KEY, _WEAK_SIGNATURE = 66, 67, 68
 _UNKNOWN_CA = (
-    "the broker's certificate is signed by nobody we trust",
+    "the broker's certificate is signed by no CA that we trust",
     "put its CA certificate into the trust store (ssl.truststore.location)",
 )
 _WRONG_NAME = (

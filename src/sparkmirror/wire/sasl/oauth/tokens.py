@@ -17,6 +17,7 @@ from typing import Any
 
 from sparkmirror.errors import AuthenticationError, TransportError
 from sparkmirror.foreign_json import parse_json
+from sparkmirror.retry import RetryPolicy, retry_until
 from sparkmirror.wire.sasl.oauth import web
 from sparkmirror.wire.sasl.oauth.jwt import BearerToken, read_token, unsecured_token
 from sparkmirror.wire.secret_files import read_file
@@ -104,17 +105,17 @@ class EndpointTokens:
 
     def fetch(self) -> BearerToken:
         """A new one; tried again for a while when the server is not well."""
-        deadline = time.monotonic() + self.backoff_max_seconds
-        wait = self.backoff_seconds
-        while True:
-            try:
-                return self._fetch_once()
-            except TransportError as error:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise self._error(str(error)) from error
-                time.sleep(min(wait, left))
-                wait *= 2
+        most = self.backoff_max_seconds
+        try:
+            return retry_until(
+                self._fetch_once,
+                RetryPolicy(self.backoff_seconds, most, jitter=0.0),
+                most,
+                is_retriable=lambda error: isinstance(error, TransportError),
+                pause=_sleep,
+            )
+        except TransportError as error:
+            raise self._error(str(error)) from error
 
     def _fetch_once(self) -> BearerToken:
         headers = {
@@ -158,6 +159,11 @@ class EndpointTokens:
         return AuthenticationError(
             f"get a token from {where}: {said}; see sasl.oauthbearer.token.endpoint.url"
         )
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
 
 
 def client_credentials(client_id: str, secret: str, *, urlencode: bool) -> Mapping[str, str]:
