@@ -22,7 +22,8 @@ GROUP_KEYS = Definition(
         type=Type.INT,
         default=3000,
         at_least=1,
-        doc="How often a worker says that it is there; less than a third of the session timeout.",
+        doc="How often a worker sends its group a heartbeat; less than a third of the session "
+        "timeout. More than 500 counts as 500, so that the others learn soon of a lost worker.",
     ),
     Key(
         name="rebalance.timeout.ms",

@@ -114,8 +114,8 @@ class WorkerGroupMember(GroupPlace):
     def drain(self, seconds: float) -> bool:
         """Let the others take over all tasks, then leave; tells whether that was done in time.
 
-        Until then they end here one by one, as the assignments say. If it takes longer, this worker
-        is still a member: it has to stop its tasks and then itself.
+        A leader must have stopped its connectors before. Tasks end here as the assignments say. If
+        that takes longer, this worker is still a member: it has to end them, and then to `stop`.
         """
         self._draining.set()
         self.request_rejoin()
