@@ -72,6 +72,8 @@ class TaskRunner:
         self.state = TaskState.UNASSIGNED
         self.trace = ""
         self.restarts = 0
+        # How often it has called in.
+        self.attempts = 0
         # What the task said last; its TOTALS include those of its earlier attempts.
         self.numbers: dict[str, Any] = {}
         self.changed = threading.Event()
@@ -99,6 +101,11 @@ class TaskRunner:
     def has_called_in(self) -> bool:
         """Whether its last attempt has got its orders, and so may have copied something."""
         return self._called_in is not None
+
+    @property
+    def needs_files(self) -> bool:
+        """Whether it runs on machines that do not have the worker's files."""
+        return not self._engine.is_local
 
     @property
     def records(self) -> int:
@@ -223,7 +230,8 @@ class TaskRunner:
             self._link = link
             self._is_clean = False
             self._called_in = time.monotonic()
-            self.state = TaskState.RUNNING
+            self.attempts += 1
+            self.state, self.trace = TaskState.RUNNING, ""
             for message in (orders, *self._meanwhile):
                 link.send(message)
             self._meanwhile = None

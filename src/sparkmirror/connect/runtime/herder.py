@@ -320,8 +320,7 @@ class DistributedHerder:
 
     def _is_idle(self, name: str) -> bool:
         """Tasks that are ending still write their last positions."""
-        keeper = self._crew.keeper(name)
-        return keeper is None or keeper.is_idle
+        return self._crew.is_idle(name)
 
     # -- loggers -----------------------------------------------------------------------------------
 
