@@ -23,3 +23,13 @@ class FlowName(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.source}->{self.target}"
+
+
+class ConnectorTaskId(NamedTuple):
+    """One task of one connector."""
+
+    connector: str
+    task: int
+
+    def __str__(self) -> str:
+        return f"{self.connector}-{self.task}"

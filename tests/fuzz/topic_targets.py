@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.group import worker_group_member
+from sparkmirror.connect.group.connect_protocol import (
+    Assignment,
+    MemberState,
+    decode_assignment,
+    decode_member_state,
+    encode_assignment,
+    encode_member_state,
+)
+from sparkmirror.connect.group.member_protocols import StandBy
 from sparkmirror.connect.storage import config_records as configs
 from sparkmirror.connect.storage import stored_offsets
 from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
@@ -33,9 +41,10 @@ from sparkmirror.mirror.translation.offset_map import OffsetMap
 from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, OffsetRun
 from sparkmirror.mirror.translation.offset_sync_store import OffsetSyncStore
 from sparkmirror.mirror.translation.offsets import OffsetPair
-from sparkmirror.types import TopicPartition
+from sparkmirror.types import ConnectorTaskId, TopicPartition
 from tests.fuzz.target import Choices, Target
 
+TASKS = frozenset((ConnectorTaskId("x", 0), ConnectorTaskId("x", 1)))
 POSITIONS = (0, 1, 5, 1000, 1 << 40, (1 << 63) - 1)
 
 
@@ -150,10 +159,17 @@ def _read_chunks(records: Sequence[Record]) -> None:
 
 
 def _read_members(records: Sequence[Record]) -> None:
+    stand_by = StandBy("u")
     for record in records:
-        for read in (worker_group_member._read_url, worker_group_member._read_assignment):
+        data = record.value or b""
+        for read in (
+            decode_member_state,
+            decode_assignment,
+            stand_by.read,
+            lambda data: stand_by.assign({"m": data}),
+        ):
             try:
-                read(record.value or b"")
+                read(data)
             except KafkaError:
                 continue
 
@@ -191,7 +207,12 @@ def topics_seeds() -> Iterator[bytes]:
         [(encode_offset_key("c", "a", "t", 0), encode_offset_value(77))],
         [(each.encode_key(), each.encode_value()) for each in (sync, point, beat)],
         [(ChunkKey("t", 0, OffsetPair(0, 0)).encode(), chunk.encode())],
-        [(b"", b'{"url":"http://w:8083"}'), (b"", b'{"leader_url":"u","members":["a"]}')],
+        [
+            (b"", b'{"url":"http://w:8083"}'),
+            (b"", b'{"leader_url":"u","members":["a"]}'),
+            (b"", encode_member_state(MemberState("u", 7, 2, TASKS))),
+            (b"", encode_assignment(Assignment("u", ("u", "v"), 7, TASKS, TASKS, follow_up=True))),
+        ],
     )
     yield from (bytes((number,)) + _written(pairs) for number, pairs in enumerate(rows))
 

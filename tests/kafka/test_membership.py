@@ -1,7 +1,8 @@
-"""Workers of one group on a real broker: one leads, and never two."""
+"""Workers of one group on a real broker: one leads and never two; all share the tasks."""
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,11 +10,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.group.worker_group_member import (
-    LEASE_MARGIN_SECONDS,
-    STOP_SECONDS,
-    WorkerGroupMember,
-)
+from sparkmirror.connect.group.member_lease import LEASE_MARGIN_SECONDS
+from sparkmirror.connect.group.worker_group_member import STOP_SECONDS, WorkerGroupMember
 from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingStore
 from sparkmirror.connect.storage.storage_topics import StorageTopic
 from sparkmirror.embedded import KafkaCluster
@@ -21,6 +19,7 @@ from sparkmirror.spark.link.lease import boot_clock
 from sparkmirror.wire.produce.transactional_writer import FencedError
 from tests.clusters import create_topic, start_cluster, unique_name, wait_for
 from tests.group_members import member
+from tests.sharing_workers import SharingGroup, SharingWorker
 
 pytestmark = pytest.mark.kafka
 
@@ -126,9 +125,13 @@ def test_one_leads_and_all_know_it(target_cluster: KafkaCluster, group: str) -> 
         assert {worker.leader_id for worker in (one, two, three)} == {one.member_id}
         assert len({worker.generation for worker in (one, two, three)}) == 1
         assert (one.term, two.term) == (one.generation, None)
-        assert 0 < one.lease_seconds() <= SESSION_MS / 1000 - LEASE_MARGIN_SECONDS
-        assert two.lease_seconds() == 0
+        for worker in (one, two, three):
+            assert 0 < worker.lease_seconds() <= SESSION_MS / 1000 - LEASE_MARGIN_SECONDS
+            assert worker.membership == worker.view.membership == 1
+        assert (one.tenure, two.tenure) == (1, None)
     assert not one.is_leader
+    assert [worker.lease_seconds() for worker in (one, two, three)] == [0.0, 0.0, 0.0]
+    assert one.membership is None
 
 
 def test_a_leader_that_stops_is_followed_at_once(target_cluster: KafkaCluster, group: str) -> None:
@@ -166,7 +169,7 @@ def test_a_frozen_leader_has_lost_its_lease_before_another_leads(
             one.freeze()
             frozen_at = boot_clock()
             wait_for(lambda: led_since, within=SESSION_MS / 1000 + 20)
-            assert one._lease_end < led_since[0]
+            assert one._lease.end < led_since[0]
             assert led_since[0] - frozen_at < SESSION_MS / 1000 + 10
             stores[1].claim()
             with pytest.raises(FencedError):
@@ -248,3 +251,90 @@ def test_a_group_of_others_is_not_joined(target_cluster: KafkaCluster, group: st
             assert not worker.is_leader
         finally:
             worker.stop()
+
+
+# -- tasks -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sharing(target_cluster: KafkaCluster, group: str) -> Iterator[SharingGroup]:
+    client = ClientConfig("b", tuple(target_cluster.bootstrap_servers.split(",")))
+    make_member = functools.partial(
+        WorkerGroupMember,
+        client,
+        group,
+        session_timeout_ms=SESSION_MS,
+        heartbeat_interval_ms=3000,  # Connect's default: ours are sent more often all the same
+        rebalance_timeout_ms=60000,
+    )
+    found = SharingGroup(make_member, 8)
+    yield found
+    found.close()
+
+
+def share(sharing: SharingGroup, *names: str) -> list[SharingWorker]:
+    """Workers that share all tasks; the first of them leads."""
+    found: list[SharingWorker] = []
+    for name in names:
+        found.append(sharing.add(name))
+        sharing.settle(*found, within=40)
+    return found
+
+
+@pytest.mark.parametrize("lost", [0, 2], ids=["the leader", "a follower"])
+def test_the_tasks_of_a_lost_member_run_elsewhere_soon_after_its_session(
+    sharing: SharingGroup, lost: int
+) -> None:
+    workers = share(sharing, "one", "two", "three")
+    assert sorted(len(worker.tasks) for worker in workers) == [2, 3, 3]
+    one, moves = workers.pop(lost), sharing.checker.moves
+    kept = [worker.tasks for worker in workers]
+    assigned_at: list[float] = []
+    for worker in workers:
+        worker.member.on_change(lambda: assigned_at.append(boot_clock()) if has_all() else None)
+
+    def has_all() -> bool:
+        assigned = [worker.assigned for worker in workers]
+        return frozenset().union(*assigned) == sharing.configs.state[1]
+
+    # The worker says nothing; its tasks are on another machine, and write as long as they may.
+    one.freeze(with_tasks=False)
+    frozen_at = boot_clock()
+    sharing.settle(*workers, within=SESSION_MS / 1000 + 20)
+    # Its lease was over a second before the coordinator dropped it.
+    assert one.member._lease.end + LEASE_MARGIN_SECONDS <= assigned_at[0]
+    assert assigned_at[0] <= frozen_at + SESSION_MS / 1000 + 2
+    assert all(before <= worker.tasks for before, worker in zip(kept, workers, strict=True))
+    assert sharing.checker.moves - moves == 8 - sum(map(len, kept))
+    assert [worker.member.membership for worker in workers] == [1, 1]
+    one.thaw()
+    sharing.settle(one, *workers, within=40)
+    assert one.member.membership == 2
+
+
+def test_a_member_that_joins_gets_the_surplus_in_two_generations(sharing: SharingGroup) -> None:
+    (one,) = share(sharing, "one")
+    generation, tasks = one.member.generation, sorted(one.tasks)
+    two = sharing.add("two")
+    sharing.settle(one, two, within=40)
+    assert (one.tasks, two.tasks) == (frozenset(tasks[:4]), frozenset(tasks[4:]))
+    assert sharing.checker.moves == 4
+    assert one.member.generation == generation + 2
+    assert one.member.view.leader_url == two.member.view.leader_url == one.member.own_url
+    for worker in (one, two):
+        assignment = worker.member.view.assignment
+        assert assignment is not None
+        assert not assignment.follow_up
+
+
+def test_a_member_that_drains_leaves_its_tasks_to_the_others(sharing: SharingGroup) -> None:
+    one, two, three = share(sharing, "one", "two", "three")
+    kept = two.tasks
+    assert one.drain(SESSION_MS / 1000)
+    assert not one.tasks
+    began = boot_clock()
+    sharing.settle(two, three, within=20)
+    # It left the group: no one had to miss it.
+    assert boot_clock() - began < SESSION_MS / 1000
+    assert kept <= two.tasks
+    assert two.member.membership == three.member.membership == 1

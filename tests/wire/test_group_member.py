@@ -56,7 +56,7 @@ class FakeCalls:
 
 
 def member_of(calls: FakeCalls) -> GroupMember:
-    member = GroupMember(cast("BlockingClient", calls), "b", TERMS, b"")
+    member = GroupMember(cast("BlockingClient", calls), "b", TERMS)
     member.member_id, member.generation = "m", 3
     return member
 

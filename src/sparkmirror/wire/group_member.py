@@ -73,15 +73,12 @@ class GroupSettings:
 class GroupMember:
     """Our place in a group. All methods raise KafkaError; RejoinError asks for a join."""
 
-    def __init__(
-        self, calls: BlockingClient, alias: str, terms: GroupSettings, metadata: bytes
-    ) -> None:
+    def __init__(self, calls: BlockingClient, alias: str, terms: GroupSettings) -> None:
         self.member_id = ""
         self.generation = -1
         self._calls = calls
         self._alias = alias
         self._terms = terms
-        self._metadata = metadata
         self._coordinator: int | None = None
         self._patience_seconds = max(1.0, terms.session_seconds / 3)
 
@@ -90,10 +87,13 @@ class GroupMember:
         self._calls = calls
         self._coordinator = None
 
-    def begin_join(self) -> PendingRequest:
-        """Ask for a place in the next generation; answered when all others have asked too."""
+    def begin_join(self, metadata: bytes) -> PendingRequest:
+        """Ask for a place in the next generation; answered when all others have asked too.
+
+        `metadata` is for the leader.
+        """
         terms = self._terms
-        protocol = (terms.protocol_type, terms.protocol, self._metadata)
+        protocol = (terms.protocol_type, terms.protocol, metadata)
         body = encode_join(
             terms.group,
             self.member_id,
@@ -113,28 +113,29 @@ class GroupMember:
         self.member_id, self.generation = joined.member, joined.generation
         return joined
 
-    def sync(self, assignments: Mapping[str, bytes]) -> tuple[float, bytes]:
-        """Send what everybody is told, if we lead; when it was sent, and what we are told."""
-        group, seconds = self._terms.group, self._terms.session_seconds + JOIN_EXTRA_SECONDS
-        body = encode_sync(group, self.generation, self.member_id, assignments)
-        call = self._send(SYNC_GROUP, body, seconds)
-        self._await("sync", call, seconds)
+    def begin_sync(self, assignments: Mapping[str, bytes]) -> PendingRequest:
+        """Send what everybody is told, if we lead; answered when the leader has sent it."""
+        body = encode_sync(self._terms.group, self.generation, self.member_id, assignments)
+        return self._send(SYNC_GROUP, body, self._terms.session_seconds + JOIN_EXTRA_SECONDS)
+
+    def end_sync(self, call: PendingRequest) -> bytes:
+        """What the leader tells us."""
         code, assignment = decode_sync(self._result(call))
         self._check("sync", code)
-        return call.sent_at, assignment
+        return assignment
 
-    def heartbeat_beside(self, join: PendingRequest) -> tuple[float, int] | None:
-        """While a join is under way: when it was sent, and the error code of the answer.
+    def heartbeat_beside(self, call: PendingRequest) -> tuple[float, int] | None:
+        """While a join or sync is under way: when it was sent, and the error code of the answer.
 
-        None when the join is answered first. A coordinator that answers neither is given up.
+        None when the other is answered first. A coordinator that answers neither is given up.
         """
-        call = self._send_heartbeat(SIDE_LINE)
-        if not self._calls.wait(lambda: call.is_over or join.is_over, self._patience_seconds):
+        beat = self._send_heartbeat(SIDE_LINE)
+        if not self._calls.wait(lambda: beat.is_over or call.is_over, self._patience_seconds):
             self._coordinator = None
             raise self._calls.too_late(self._name("heartbeat"), self._patience_seconds)
-        if not call.is_over:
+        if not beat.is_over:
             return None
-        return call.sent_at, decode_code(self._result(call))
+        return beat.sent_at, decode_code(self._result(beat))
 
     def heartbeat(self) -> float:
         """Tell that we are there; when that was sent."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +11,7 @@ import pytest
 
 from sparkmirror.errors import LeaseError
 from sparkmirror.spark.link.lease import LEASE, Lease, answer_renewal
-from sparkmirror.spark.link.server import LinkServer
+from sparkmirror.spark.link.server import ON_ITS_WAY_SECONDS, LinkServer
 from sparkmirror.wire.net.event_loop import EventLoop
 from tests.spark.copies import OFFSETS, T0, Copy
 from tests.spark.test_links import Peer, Task
@@ -100,6 +101,48 @@ def test_the_worker_answers_over_the_link_and_keeps_other_messages() -> None:
     assert task.messages == [{"type": "assign"}]
     assert peer.messages.empty()
     task.close()
+    server.close()
+
+
+def test_the_server_remembers_until_when_a_task_may_write(clock: Clock) -> None:
+    peer, lent = Peer(), [7.5]
+    server = LinkServer("127.0.0.1", lend=lambda: lambda: lent[0], clock=clock)
+    server.expect("t", peer)
+    task = Task(server)
+    task.link.wait_for_orders()
+    peer.links.get(timeout=10).send({"type": "assign"})
+    assert server.released_at("t") == -math.inf
+    task.link.ask({"type": "renew", "at": 12.5}, LEASE)
+    end = clock.now + 7.5 + ON_ITS_WAY_SECONDS
+    assert server.released_at("t") == end
+    # A shorter lease does not take back the longer one: its answer may be lost.
+    lent[0], clock.now = 0.5, clock.now + 1
+    task.link.ask({"type": "renew", "at": 13.5}, LEASE)
+    lent[0] = 0.0
+    task.link.ask({"type": "renew", "at": 14.5}, LEASE)
+    assert server.released_at("t") == end
+    task.close()
+    server.forget("t")
+    assert server.released_at("t") == end
+    clock.now = end - 0.1
+    server.expect("other", peer)
+    assert server.released_at("t") == end
+    clock.now = end + 0.1
+    server.expect("other", peer)
+    assert server.released_at("t") == -math.inf
+    server.close()
+
+
+def test_a_task_that_was_lent_time_for_ever_is_never_released_by_its_lease(clock: Clock) -> None:
+    peer, server = Peer(), LinkServer("127.0.0.1", clock=clock)
+    server.expect("t", peer)
+    task = Task(server)
+    task.link.wait_for_orders()
+    peer.links.get(timeout=10).send({"type": "assign"})
+    task.link.ask({"type": "renew", "at": 12.5}, LEASE)
+    task.close()
+    server.forget("t")
+    assert server.released_at("t") == math.inf
     server.close()
 
 

@@ -1,15 +1,15 @@
-"""Until when a task may write: a worker that leads lends its tasks the time during which it leads.
+"""Until when a task may write: a worker lends its tasks the time during which they are its own.
 
-Runs on: executor and worker. A worker that is frozen, or cut off from its cluster, loses the lead
-to another one, which copies the same partitions. Its tasks must hold still by then, and one that
-was frozen too must not send another byte when it wakes up. A task that is lent time again
-continues: the worker lends only to tasks of its own tenure (`connect/group/worker_group_member`),
-in which there was no other leader.
+Runs on: executor and worker. A worker that is frozen, or cut off from its cluster, loses its place
+in the group, and another one copies the same partitions. Its tasks must hold still by then, and one
+that was frozen too must not send another byte when it wakes up. A task that is lent time again
+continues: the worker lends only to tasks of its own membership (`connect/group/group_place`), in
+which no other worker could run them.
 
     task                          worker
-    renew, at=its clock  ------>  how long it leads for sure, counted from when it asked
+    renew, at=its clock  ------>  how long the task is its own, counted from when it asked
     until at + seconds   <------  lease, at, seconds (None: there are no others, for ever;
-                                  0: the worker does not know whether it leads, or knows that not)
+                                  0: the worker does not know, or knows that the task is not)
 
 The end is counted from the moment of the question, by the task's own clock: an answer that lay in a
 buffer while the task was frozen gives it no time.

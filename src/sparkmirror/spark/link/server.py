@@ -2,12 +2,17 @@
 
 Runs on: worker. One thread accepts, one thread per connected task reads. A task id has at most one
 live link: a newer attempt of the same task cuts off the older one, which then commits and ends.
+
+The server remembers until when each task may write. A task that was revoked may start elsewhere
+when its Spark job has ended, or when that time is over: an executor that is cut off still runs, and
+the worker cannot see its end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import socket
 import threading
 import time
@@ -26,7 +31,7 @@ from sparkmirror.spark.link.frames import (
     send_message,
     task_secret,
 )
-from sparkmirror.spark.link.lease import RENEW, Lender, answer_renewal, for_ever
+from sparkmirror.spark.link.lease import RENEW, Lender, answer_renewal, boot_clock, for_ever
 from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.link.tls import TlsSocket, answer_over_tls
 
@@ -37,9 +42,8 @@ HELLO_SECONDS = 10.0
 SILENCE_SECONDS = 30.0
 # Accepting fails when the process has no descriptors left: others may be closed meanwhile.
 ACCEPT_PAUSE_SECONDS = 1.0
-
-
-# How many seconds a task may write for sure; None: as long as it likes.
+# What a task has sent until the end of its lease may still be on its way to a broker.
+ON_ITS_WAY_SECONDS = 1.0
 
 
 class TaskPeer(Protocol):
@@ -90,17 +94,27 @@ class LinkServer:
     """Listens for tasks."""
 
     def __init__(
-        self, bind: str, port: int = 0, lend: Callable[[], Lender] = lambda: for_ever
+        self,
+        bind: str,
+        port: int = 0,
+        lend: Callable[[], Lender] = lambda: for_ever,
+        clock: Callable[[], float] = boot_clock,
     ) -> None:
-        """`lend` gives each task what tells how many seconds it may go on writing."""
+        """`lend` gives each task what tells how many seconds it may go on writing.
+
+        `clock` is that of `released_at`.
+        """
         self._secret = new_secret()
         self._identity = make_identity()
         self._lend = lend
+        self._clock = clock
         self._listener = _listen_on(bind, port)
         self.port: int = self._listener.getsockname()[1]
         self._lock = threading.Lock()
         self._peers: dict[str, TaskPeer] = {}
         self._leases: dict[str, Lender] = {}
+        # When the last lease of each task ends; also of tasks that may not call in any more.
+        self._lease_ends: dict[str, float] = {}
         self._links: dict[str, TaskConnection] = {}
         self._callers = Callers(lambda: len(self._peers))
         self._closed = False
@@ -114,6 +128,7 @@ class LinkServer:
     def expect(self, task: str, peer: TaskPeer, lease: Lender | None = None) -> None:
         """From now on `task` may call in; `lease` takes the place of the server's."""
         with self._lock:
+            self._drop_ended_leases()
             self._peers[task] = peer
             self._leases[task] = lease or self._lend()
 
@@ -125,6 +140,14 @@ class LinkServer:
             link = self._links.pop(task, None)
         if link is not None:
             link.close()
+
+    def released_at(self, task: str) -> float:
+        """When nothing that `task` has sent can arrive any more, by `clock`; -inf if none could.
+
+        It counts from the end of its last lease. Only after `forget` there comes no other lease.
+        """
+        with self._lock:
+            return self._lease_ends.get(task, -math.inf) + ON_ITS_WAY_SECONDS
 
     def close(self) -> None:
         """Cut all links."""
@@ -211,11 +234,25 @@ class LinkServer:
 
     def _hear(self, task: str, link: TaskConnection, peer: TaskPeer, message: LinkMessage) -> None:
         if message.get("type") == RENEW:
-            with self._lock:
-                lease = self._leases.get(task, lambda: 0.0)
-            link.send(answer_renewal(message, lease()))
+            link.send(answer_renewal(message, self._lend_to(task)))
         else:
             peer.on_message(link, message)
+
+    def _lend_to(self, task: str) -> float | None:
+        """How many seconds it may write; the end is remembered before the task can know of it.
+
+        The task counts from its question, which it has asked before now.
+        """
+        with self._lock:
+            seconds = self._leases.get(task, lambda: 0.0)()
+            end = math.inf if seconds is None else self._clock() + seconds
+            if seconds != 0.0:
+                self._lease_ends[task] = max(end, self._lease_ends.get(task, end))
+        return seconds
+
+    def _drop_ended_leases(self) -> None:
+        limit = self._clock() - ON_ITS_WAY_SECONDS
+        self._lease_ends = {task: end for task, end in self._lease_ends.items() if end > limit}
 
     @staticmethod
     def _greeted(task: str, link: TaskConnection, peer: TaskPeer) -> bool:
