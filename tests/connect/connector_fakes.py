@@ -29,6 +29,7 @@ class FakeRunning:
         self.refresh_error = ""
         self.stored: Sequence[Mapping[str, str]] = ()
         self.notice = ""
+        self.is_released = True
         self.gate = threading.Event()
         self.gate.set()
         # Of its tasks.
@@ -100,6 +101,10 @@ class FakeWork:
         self._note("join")
         assert self._running.task_gate.wait(SECONDS)
         return seconds > 0
+
+    @property
+    def is_released(self) -> bool:
+        return self._running.is_released
 
     def report(self) -> TaskReport:
         return self._running.reports[min(self._configs)]

@@ -65,6 +65,7 @@ def rig(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
     monkeypatch.setattr(thread_task, "LOOK_SECONDS", 0.05)
     rig = Rig()
     yield rig
+    rig.running.is_released = True
     rig.running.task_gate.set()
     rig.task.stop()
     if rig.is_started:
@@ -115,6 +116,20 @@ def test_a_restart_is_another_life_after_the_end_of_this_one(rig: Rig) -> None:
     rig.running.task_gate.set()
     rig.wait(lambda: rig.task.report() == RUNS)
     assert rig.calls.count("start 0") == 2
+
+
+def test_it_has_not_ended_as_long_as_its_executor_may_write(rig: Rig) -> None:
+    """Spark has given up the job, but the executor may only be cut off: no other may start yet."""
+    rig.start()
+    rig.wait(lambda: rig.task.report() == RUNS)
+    rig.running.is_released = False
+    rig.task.restart()
+    rig.wait(lambda: "join 0" in rig.calls)
+    assert not threading.Event().wait(0.3)
+    assert rig.calls.count("connect 0") == 1
+    assert not rig.task.has_ended
+    rig.running.is_released = True
+    rig.wait(lambda: rig.calls.count("start 0") == 2)
 
 
 def test_nothing_starts_while_another_worker_may_lead(rig: Rig) -> None:

@@ -119,6 +119,10 @@ class TaskWork(Protocol):
     def join(self, seconds: float) -> bool:
         """Wait for the end and close everything; tells whether all was stored."""
 
+    @property
+    def is_released(self) -> bool:
+        """After `join`: whether nothing that it has sent can arrive any more."""
+
     def report(self) -> TaskReport:
         """How it is; for any thread."""
 

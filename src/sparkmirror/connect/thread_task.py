@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
 # While it is not known whether another worker leads: nothing starts.
 DOUBT_SECONDS = 0.5
+# How often to look whether a task that was killed can still write.
+RELEASE_SECONDS = 0.1
 
 
 class ThreadTask:
@@ -205,6 +207,8 @@ class ThreadTask:
         self._stop_work(work)
         if not work.join(max(0.1, deadline - time.monotonic())):
             log.warning("task %s did not end clean: some may be copied twice", self.name)
+        while not work.is_released:
+            time.sleep(RELEASE_SECONDS)
         with self._lock:
             self._topics |= work.take_topics()
             self._work = None

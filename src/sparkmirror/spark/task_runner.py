@@ -108,6 +108,17 @@ class TaskRunner:
         return not self._engine.is_local
 
     @property
+    def is_released(self) -> bool:
+        """Whether nothing that its last attempt has sent can arrive any more.
+
+        Spark may give up an executor that it has lost, while that one still writes: until the end
+        of its last lease. On this machine a job that has ended writes no more.
+        """
+        if self._is_clean or (self._engine.is_local and not self._thread.is_alive()):
+            return True
+        return self._links.has_released(self._job)
+
+    @property
     def records(self) -> int:
         """Copied since the worker started."""
         return int(self.numbers.get("records", 0))

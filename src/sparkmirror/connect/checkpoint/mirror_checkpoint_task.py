@@ -99,6 +99,8 @@ class MirrorCheckpointTask:
     """
 
     runner = None
+    # All of it is in this process.
+    is_released = True
 
     def __init__(
         self,

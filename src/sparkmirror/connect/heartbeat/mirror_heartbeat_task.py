@@ -52,6 +52,8 @@ class MirrorHeartbeatTask:
     """
 
     runner = None
+    # All of it is in this process.
+    is_released = True
 
     def __init__(self, pair: HeartbeatPair, lease: Lender = for_ever) -> None:
         config = pair.heartbeat

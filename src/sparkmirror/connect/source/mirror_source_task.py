@@ -180,6 +180,11 @@ class MirrorSourceTask:
     def join(self, seconds: float) -> bool:
         return self.runner is None or self.runner.join(seconds)
 
+    @property
+    def is_released(self) -> bool:
+        """Whether its Spark job has ended, or its executor may write no more."""
+        return self.runner is None or self.runner.is_released
+
     def report(self) -> TaskReport:
         runner = self._running
         state, trace = runner.state, runner.trace
