@@ -64,7 +64,9 @@ def test_partitions_are_read_back_as_they_were_assigned() -> None:
     assert assigned_partitions({}) == []
 
 
-@pytest.mark.parametrize("text", ["t", "t-", "-1", "t-x", "t-0,u", "t--1-"])
+@pytest.mark.parametrize(
+    "text", ["t", "t-", "-1", "t-x", "t-0,u", "t--1-", "t-2147483648", "t-\u0661"]
+)
 def test_text_that_is_no_partition_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="which is no topic-partition"):
         assigned_partitions({"task.assigned.partitions": text})

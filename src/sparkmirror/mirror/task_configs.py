@@ -14,6 +14,8 @@ from sparkmirror.types import TopicPartition
 TaskSettings = dict[str, str]
 MIRROR_PACKAGE = "org.apache.kafka.connect.mirror."
 TASK_CLASS, TASK_INDEX = "task.class", "task.index"
+# Java's partitions are ints.
+MOST_DIGITS, LARGEST_PARTITION = 10, 2**31 - 1
 COMMA, PERCENT = "%2C", "%25"
 PARTITIONS, GROUPS = "task.assigned.partitions", "task.assigned.groups"
 
@@ -31,7 +33,8 @@ def assigned_partitions(task: Mapping[str, str]) -> list[TopicPartition]:
     found = []
     for part in filter(None, task.get(PARTITIONS, "").split(",")):
         topic, dash, partition = part.rpartition("-")
-        if not dash or not topic or not partition.isdecimal():
+        is_number = partition.isascii() and partition.isdecimal() and len(partition) <= MOST_DIGITS
+        if not dash or not topic or not is_number or int(partition) > LARGEST_PARTITION:
             raise ValueError(f"{PARTITIONS} has '{part}', which is no topic-partition")
         found.append(TopicPartition(topic, int(partition)))
     return found
