@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.mirror.permissions import Operation
@@ -183,6 +183,8 @@ class FakeTask:
         self.records = 0
         self.bytes = 0
         self.sent: list[LinkMessage] = []
+        self.attempts = 1
+        self.needs_files = False
         self.started = 0
         self.stopped = False
 
@@ -227,8 +229,8 @@ class FakeStore:
         }
 
 
-class Connector(MirrorSourceConnector):
-    """The real one over fakes."""
+class Connector(LocalSource):
+    """The real one over fakes, with tasks beside it; a refresh is one look on the test's thread."""
 
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(make_flow(folder, settings))
@@ -236,11 +238,21 @@ class Connector(MirrorSourceConnector):
         self._admins = [cast("Admin", self.source), cast("Admin", self.target)]
         self._use(*self._admins)
         self._store = cast("KafkaOffsetBackingStore", self.store)
+        self.task_settings.store = self._store
+
+    def refresh(self) -> str:
+        self.look()
+        return ""
+
+    def orders(self, at: int) -> LinkMessage:
+        """What task `at` would be told if it called in now."""
+        return self._copies[at].start_message()
 
     @property
     def fake_tasks(self) -> list[FakeTask]:
         """What `tasks` really holds."""
         return cast("list[FakeTask]", self.tasks)
 
-    def _new_task(self, at: int) -> TaskRunner:
-        return cast("TaskRunner", FakeTask(f"a->b|MirrorSourceConnector-{at}"))
+    def _new_runner(self, name: str, make_message: Callable[[], LinkMessage]) -> TaskRunner:
+        del make_message
+        return cast("TaskRunner", FakeTask(name))

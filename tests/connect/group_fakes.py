@@ -9,7 +9,7 @@ from typing import cast
 from sparkmirror.batches.records import Record
 from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointTopic
 from sparkmirror.connect.checkpoint.group_offset_sync import GroupOffsetSync
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
+from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
 from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator
 from sparkmirror.connect.checkpoint.translation_reader import TranslationReader
 from sparkmirror.connect.storage.record_producer import KeyValueTime, OnDone, RecordProducer
@@ -187,7 +187,7 @@ class PassingTime:
         return self.now - before
 
 
-class Checkpoints(MirrorCheckpointConnector):
+class Checkpoints(LocalCheckpoints):
     """The real connector of a flow a->b over fakes."""
 
     def __init__(

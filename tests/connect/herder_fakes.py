@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import cast
 
 from sparkmirror.config.worker.worker_file import WorkerFile, parse_worker_file
+from sparkmirror.connect.connector import TaskConfigs
 from sparkmirror.connect.entities import ConnectorProps, Json, State
 from sparkmirror.connect.runtime.herder import DistributedHerder
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
-from sparkmirror.connect.runtime.running import RUNNING, StateAndTrace
 from sparkmirror.connect.runtime.status_publisher import WorkerIdentity
 from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
+from sparkmirror.connect.thread_task import ThreadTask
 from sparkmirror.errors import MirrorError
 from sparkmirror.retry import wait_for
+from tests.connect.connector_fakes import SECONDS, FakeRunning, FakeWork
 
 WORKER_ID = "worker-1:8083"
 OTHER_ID = "worker-2:8083"
@@ -32,7 +34,6 @@ CONFIG: dict[str, str | None] = {
     "target.cluster.bootstrap.servers": "127.0.0.1:1",
     "tasks.max": "1",
 }
-SECONDS = 20.0
 
 
 @dataclass(slots=True)
@@ -223,58 +224,6 @@ class FakeGroup:
             callback()
 
 
-class FakeRunning:
-    """A connector that does nothing but note what it is told."""
-
-    task_class = "MirrorHeartbeatTask"
-
-    def __init__(self, config: ConnectorProps) -> None:
-        self.config = config
-        self.calls: list[str] = []
-        self.views: list[StateAndTrace] = [RUNNING]
-        self.topics: dict[str, int] = {}
-        self.failures: dict[str, BaseException] = {}
-        self.has_own_tasks = False
-        self.notice = ""
-        self.gate = threading.Event()
-        self.gate.set()
-
-    def connect(self) -> None:
-        self._note("connect")
-
-    def start(self) -> None:
-        self._note("start")
-
-    def stop(self) -> None:
-        self._note("stop")
-
-    def join(self, seconds: float) -> bool:
-        self._note("join")
-        return seconds > 0
-
-    def tasks(self) -> list[dict[str, str]] | None:
-        return [{"task.index": str(at)} for at in range(len(self.views))]
-
-    def view(self, task: int) -> StateAndTrace:
-        return self.views[task]
-
-    def restart(self) -> None:
-        self._note("restart")
-
-    def restart_task(self, task: int) -> None:
-        self._note(f"restart {task}")
-
-    def take_topics(self) -> dict[str, int]:
-        taken, self.topics = self.topics, {}
-        return taken
-
-    def _note(self, call: str) -> None:
-        self.calls.append(call)
-        assert self.gate.wait(SECONDS)
-        if call in self.failures:
-            raise self.failures[call]
-
-
 class FakeSpark:
     """Spark that is never started."""
 
@@ -306,7 +255,7 @@ class FakeWorker:
         self.crew = HerderLoop(
             stores,
             WorkerIdentity(WORKER_ID, "4.3.1"),
-            self._make,
+            self,
             cast("Worker", self.spark),
             1.0,
         )
@@ -321,15 +270,24 @@ class FakeWorker:
         self._is_stopping = True
         for running in self.made:
             running.gate.set()
+            running.task_gate.set()
         assert self.crew.stop(SECONDS)
 
-    def _make(self, config: ConnectorProps) -> FakeRunning:
-        running = FakeRunning(config)
+    def make_connector(self, props: ConnectorProps) -> FakeRunning:
+        running = FakeRunning(props)
         self.made.append(running)
         self.prepare(running)
         if self._is_stopping:
             running.gate.set()
         return running
+
+    def make_task(self, name: str, configs: TaskConfigs) -> ThreadTask:
+        def make(configs: TaskConfigs) -> FakeWork:
+            """Of the connector that was made last, or would be."""
+            found = [running for running in self.made if running.config["name"] == name]
+            return FakeWork(found[-1] if found else FakeRunning({"name": name}), configs)
+
+        return ThreadTask(f"{name}-{min(configs)}", configs, make, self.crew.leads, 1.0)
 
     def states(self, name: str = NAME) -> list[str]:
         """Of the connector, if it has one, and of its tasks."""

@@ -20,9 +20,9 @@ def test_a_topic_created_anew_is_copied_anew_only_once(connector: Connector) -> 
     connector.refresh()
     connector.source.add("t", topic_id=b"another")
     connector.refresh()
-    assert connector._orders(0)["assigned"] == [["t", "a.t", 0, None]]
+    assert connector.orders(0)["assigned"] == [["t", "a.t", 0, None]]
     connector.store.positions = {T0: 7}  # of the new topic, stored by the task
-    assert connector._orders(0)["assigned"] == [["t", "a.t", 0, 8]]
+    assert connector.orders(0)["assigned"] == [["t", "a.t", 0, 8]]
 
 
 def test_a_position_that_names_its_topic_is_left_to_the_task(connector: Connector) -> None:
@@ -33,7 +33,7 @@ def test_a_position_that_names_its_topic_is_left_to_the_task(connector: Connecto
     connector.source.add("t", topic_id=NEW_ID)
     connector.store.positions = {T0: StoredPosition(8, Provenance(NEW_ID, ((2, 0),), 50))}
     connector.refresh()
-    ((*_, next_offset, topic_id, epochs, target_offset),) = connector._orders(0)["assigned"]
+    ((*_, next_offset, topic_id, epochs, target_offset),) = connector.orders(0)["assigned"]
     assert next_offset == 8
     assert (topic_id, epochs, target_offset) == (NEW_ID.hex(), ((2, 0),), 50)
 
@@ -81,4 +81,4 @@ def test_a_task_that_has_nothing_left_may_be_started_again(connector: Connector)
     connector.refresh()
     del connector.source.topics["tt"]
     connector.refresh()
-    assert connector._orders(1)["assigned"] == []
+    assert connector.orders(1)["assigned"] == []

@@ -11,10 +11,10 @@ from unittest import mock
 import pytest
 
 from sparkmirror.config.mm2 import HeartbeatPair
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
+from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
 from sparkmirror.connect.forwarded_admin import ForwardedAdmin, forwarded
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
-from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
+from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.errors import BrokerError, ConfigError, KafkaError
 from sparkmirror.mirror.forwarding_admin import AclRule, ConfigChange, ForwardingAdmin, NewTopic
 from sparkmirror.wire.admin import admin_client
@@ -157,8 +157,8 @@ def test_a_class_that_is_no_forwarding_admin_is_refused(tmp_path: Path, name: st
 
 def test_every_connector_opens_its_admins_through_the_class(tmp_path: Path) -> None:
     flow = make_flow(tmp_path, settings("Noted"))
-    source, checkpoint = MirrorSourceConnector(flow), MirrorCheckpointConnector(flow)
-    heartbeat = MirrorHeartbeatConnector(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
+    source, checkpoint = LocalSource(flow), LocalCheckpoints(flow)
+    heartbeat = MirrorHeartbeatTask(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
     with (
         mock.patch.object(admin_client, "check_reachable"),
         mock.patch.object(admin_client, "_AdminClient"),

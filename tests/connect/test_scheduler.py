@@ -240,3 +240,33 @@ def test_job_that_a_stop_interrupts_is_no_warning(
     with caplog.at_level(logging.DEBUG):
         bench.ticker.run_due()
     assert [record.levelname for record in caplog.records] == ["DEBUG"]
+
+
+def test_whoever_waits_for_a_run_gets_one_that_began_after_the_call() -> None:
+    """Also when one is under way, which may have seen the world as it was before."""
+    began, gate, ended = threading.Event(), threading.Event(), threading.Event()
+    runs: list[int] = []
+
+    def run() -> None:
+        runs.append(1)
+        began.set()
+        assert gate.wait(10.0)
+        if len(runs) == 2:
+            ended.set()
+            raise KafkaError("b is away")
+
+    scheduler = Scheduler("test")
+    job = scheduler.repeat("looking", 1000.0, run)
+    scheduler.start()
+    try:
+        assert began.wait(10.0)
+        threading.Timer(0.1, gate.set).start()
+        assert scheduler.run_and_wait(job, 10.0) == "b is away"
+        assert ended.is_set()
+        assert len(runs) == 2
+        gate.clear()
+        assert scheduler.run_and_wait(job, 0.05) == "looking takes longer than 0 s"
+    finally:
+        gate.set()
+        scheduler.stop()
+        assert scheduler.join(10.0)

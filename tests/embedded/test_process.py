@@ -128,7 +128,7 @@ def test_log_tail_of_a_missing_file_says_so(tmp_path: Path) -> None:
 class Sleeper(ManagedProcess):
     """Ready once it has said so."""
 
-    def is_ready(self) -> bool:
+    def try_ready(self) -> bool:
         return "up" in self.log_path.read_text()
 
 
@@ -160,7 +160,7 @@ def test_one_that_is_never_ready_is_not_left_behind(tmp_path: Path) -> None:
     class Never(Sleeper):
         """Fails to say whether it is ready."""
 
-        def is_ready(self) -> bool:
+        def try_ready(self) -> bool:
             raise KafkaError("no answer")
 
     process = Never("never", tmp_path / "log", SLEEPS)

@@ -14,15 +14,17 @@ from typing import cast
 from unittest import mock
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.connector_spec import ParsedConnector
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair
+from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
 from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
-from sparkmirror.connect.heartbeat import mirror_heartbeat_connector
+from sparkmirror.connect.connector import Connector as Running
+from sparkmirror.connect.heartbeat import mirror_heartbeat_task
 from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.runtime import dedicated_topics
 from sparkmirror.connect.runtime.dedicated_topics import DedicatedTopics
 from sparkmirror.connect.runtime.flow_group import FlowGroup
-from sparkmirror.connect.runtime.running import make_running
+from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.errors import TransportError
@@ -141,7 +143,7 @@ def ask_in_vain(client: ClientConfig) -> None:
 def _source_connector(reads: Reads, folder: Path, flow: FlowConfig) -> None:
     """Topics, configs and ACLs; the tasks are fakes."""
     with no_admin_network():
-        real = MirrorSourceConnector(flow)
+        real = LocalSource(flow)
         real.connect()
         real.stop()
     connector = Connector(folder, SHORT)
@@ -150,7 +152,7 @@ def _source_connector(reads: Reads, folder: Path, flow: FlowConfig) -> None:
     connector.refresh()
     connector._schedule_internal_topics()
     connector._schedule()
-    connector._orders(0)
+    connector.orders(0)
     KafkaOffsetBackingStore(flow.worker, "c", "a").prepare(cast("Admin", FakeAdmin()))
     reads.name(flow.source, ("source",))
     reads.name(flow.worker, ("worker",))
@@ -160,7 +162,7 @@ def _checkpoints(reads: Reads, folder: Path, flow: FlowConfig) -> None:
     with no_admin_network():
         for client in (flow.checkpoint.source_client, flow.checkpoint.target_client):
             ask_in_vain(client)
-        real = MirrorCheckpointConnector(flow)
+        real = LocalCheckpoints(flow)
         real.connect()
         real._writer.start()
         real._writer.send(CHECKPOINTS, 0, [(b"", b"", 0)])
@@ -184,9 +186,9 @@ def _checkpoints(reads: Reads, folder: Path, flow: FlowConfig) -> None:
 def _heartbeats(reads: Reads, flow: FlowConfig) -> None:
     pair = HeartbeatPair(flow.name, flow.worker, flow.heartbeat)
     with no_admin_network():
-        MirrorHeartbeatConnector(pair).connect()
-    with mock.patch.object(mirror_heartbeat_connector, "Admin", return_value=FakeAdmin()):
-        connector = MirrorHeartbeatConnector(pair)
+        MirrorHeartbeatTask(pair).connect()
+    with mock.patch.object(mirror_heartbeat_task, "Admin", return_value=FakeAdmin()):
+        connector = MirrorHeartbeatTask(pair)
         connector.connect()
         connector.start()
         wait_for(
@@ -210,12 +212,14 @@ def _dedicated(reads: Reads, flow: FlowConfig) -> None:
 
 def _running(reads: Reads, flow: FlowConfig) -> None:
     """Connectors as a worker runs them."""
-    for kind in ("source", "checkpoint", "heartbeat"):
+    made: dict[str, Running] = {
+        "source": MirrorSourceConnector(flow),
+        "checkpoint": MirrorCheckpointConnector(flow.name, flow.checkpoint),
+        "heartbeat": MirrorHeartbeatConnector(flow.heartbeat),
+    }
+    for kind, connector in made.items():
         config = getattr(flow, kind)
-        parsed = ParsedConnector(kind, config.name, flow.name, config, flow.worker, {}, {})
         with no_admin_network():
-            running = make_running(parsed, mock.Mock())
-            running.connect()
-            running.start = mock.Mock()  # type: ignore[method-assign]
-            running.tasks()
+            connector.connect()
+            connector.task_configs()
         reads.name(config, (kind,))

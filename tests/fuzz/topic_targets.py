@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
@@ -37,6 +38,7 @@ from sparkmirror.mirror.records import (
     encode_offset_key,
     encode_offset_value,
 )
+from sparkmirror.mirror.task_configs import assigned_groups, assigned_partitions
 from sparkmirror.mirror.translation.offset_map import OffsetMap
 from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, ChunkStart, OffsetRun
 from sparkmirror.mirror.translation.offset_sync_store import OffsetSyncStore
@@ -74,6 +76,10 @@ def _read_configs(records: Sequence[Record]) -> None:
         assert all(each is None or isinstance(each, str) for each in settings.values())
     for tasks in snapshot.tasks.values():
         assert all(isinstance(each, str) for task in tasks for each in task.values())
+        for task in tasks:
+            assert all(isinstance(group, str) for group in assigned_groups([task]))
+            with suppress(ValueError):
+                assert all(0 <= tp.partition < 1 << 31 for tp in assigned_partitions(task))
 
 
 @functools.cache
@@ -194,7 +200,7 @@ def topics_seeds() -> Iterator[bytes]:
     rows: tuple[Sequence[tuple[bytes, bytes | None]], ...] = (
         [
             *configs.connector_records("c", {"name": "c", "x": None}, "STARTED"),
-            *configs.task_records("c", [{"a": "b"}, {"a": "c"}]),
+            *configs.task_records("c", [{"a": "b"}, {"task.assigned.partitions": "t-0,t-1,"}]),
             configs.logger_record("root", "DEBUG"),
             configs.restart_record(configs.RestartRequest("c", True, False)),
             *configs.deletion_records("c"),

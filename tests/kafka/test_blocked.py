@@ -9,7 +9,7 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.mm2 import load_mm2
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.storage.topic_admin import ensure_internal_topic
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.tools.check.checked_file import load_checked
@@ -68,7 +68,7 @@ def test_heartbeats_have_as_many_replicas_as_there_are_brokers(
 ) -> None:
     path = write_file(tmp_path, target_cluster)
     pair = load_mm2(path).heartbeat_pairs[0]
-    connector = MirrorHeartbeatConnector(pair)
+    connector = MirrorHeartbeatTask(pair)
     connector.topic = unique_name("heartbeats")  # other tests leave theirs behind
     connector.connect()
     connector.start()
@@ -130,7 +130,7 @@ def test_a_number_of_replicas_that_the_user_chose_is_kept_to(
     target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
     path = write_file(tmp_path, target_cluster, **{HEARTBEATS: "2"})
-    connector = MirrorHeartbeatConnector(load_mm2(path).heartbeat_pairs[0])
+    connector = MirrorHeartbeatTask(load_mm2(path).heartbeat_pairs[0])
     connector.topic = unique_name("heartbeats")
     connector.connect()
     connector.start()

@@ -18,8 +18,8 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
 from sparkmirror.config.mm2 import FlowConfig, load_mm2
-from sparkmirror.connect.checkpoint import mirror_checkpoint_connector
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
+from sparkmirror.connect.checkpoint import mirror_checkpoint_task
+from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
 from sparkmirror.connect.storage import record_producer
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
@@ -127,8 +127,8 @@ def flow(tmp_path: Path, source_cluster: KafkaCluster, target_cluster: KafkaClus
 
 
 @contextmanager
-def running(flow: Flow) -> Iterator[MirrorCheckpointConnector]:
-    connector = MirrorCheckpointConnector(flow.config)
+def running(flow: Flow) -> Iterator[LocalCheckpoints]:
+    connector = LocalCheckpoints(flow.config)
     connector.connect()
     connector.start()
     try:
@@ -291,7 +291,7 @@ def test_a_restart_reads_its_checkpoints_past_malformed_ones_and_repeats_nothing
 def test_a_deleted_checkpoints_topic_is_created_and_filled_again(
     flow: Flow, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirror_checkpoint_connector, "PREPARE_SECONDS", 0.5)
+    monkeypatch.setattr(mirror_checkpoint_task, "PREPARE_SECONDS", 0.5)
     monkeypatch.setattr(record_producer, "BLOCKED_SECONDS", 1.0)
     resting, moving = flow.group(), flow.group()
     flow.chunk(0, OffsetRun(0, 0, 100))

@@ -15,8 +15,9 @@ from typing import Any, cast
 import pytest
 from confluent_kafka.admin import AclOperation
 
-from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.embedded import KafkaCluster
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.server import LinkServer
 from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner
@@ -46,11 +47,12 @@ COMPACT = {"cleanup.policy": "compact"}
 SECONDS = 30.0
 
 
-class Mirror(MirrorSourceConnector):
+class Mirror(LocalSource):
     """A connector whose tasks only note what they are told."""
 
-    def _new_task(self, at: int) -> TaskRunner:
-        return cast("TaskRunner", FakeTask(f"a->b|MirrorSourceConnector-{at}"))
+    def _new_runner(self, name: str, make_message: Callable[[], LinkMessage]) -> TaskRunner:
+        del make_message
+        return cast("TaskRunner", FakeTask(name))
 
     def sync_configs(self) -> None:
         self._config_sync.sync(self._remotes)
@@ -99,7 +101,7 @@ def connected(
     mirror = Mirror(make_flow(folder, {**ONE_COPY, **settings}, *servers))
     mirror.connect()
     try:
-        mirror.refresh()
+        mirror.look()
         wait_for_remotes(mirror)
         yield mirror
     finally:
@@ -120,7 +122,7 @@ def test_settings_of_a_running_flow_follow_the_source(
     mirror = Mirror(flow)
     mirror.connect()
     engine = SimpleNamespace(is_local=True)
-    mirror.start(cast("SparkEngine", engine), cast("LinkServer", None))
+    mirror.start_with_tasks(cast("SparkEngine", engine), cast("LinkServer", None))
     remote = f"a.{topic}"
     try:
         wait_for_remotes(mirror)
@@ -194,14 +196,14 @@ def test_a_topic_is_not_created_before_its_settings_may_be_described(
     source.create_acls(denial)
     settings = {"a->b.topics": f"{open_topic}, {closed}"}
     with connected(tmp_path, source.kafka, target.kafka, settings) as mirror:
-        mirror.refresh()
+        mirror.look()
         assert mirror._assignment == [[TopicPartition(open_topic, 0)]]
         assert f"a.{closed}" not in mirror._target.list_topics()
         (warning,) = caplog.messages
         assert f"describe configs of topic '{closed}' on 'a': TOPIC_AUTHORIZATION" in warning
         assert "; its remote topic is not created, so it is not copied; the other" in warning
         source.delete_acls(denial)
-        mirror.refresh()
+        mirror.look()
         wait_for_remotes(mirror)
         for topic in (open_topic, closed):
             assert target.own_settings(f"a.{topic}") == COMPACT
@@ -217,7 +219,7 @@ def test_a_topic_that_is_hidden_is_named_and_comes_back(
         denial = all_but(AclOperation.DESCRIBE, hidden)
         source.create_acls(denial)
         for _ in range(2):
-            mirror.refresh()
+            mirror.look()
         assert mirror._assignment == [both[:1]]
         (warning,) = caplog.messages
         assert warning.startswith(
@@ -225,7 +227,7 @@ def test_a_topic_that_is_hidden_is_named_and_comes_back(
         )
         assert f"lacks READ on topic '{hidden}' of cluster 'a'; it is not copied; the" in warning
         source.delete_acls(denial)
-        mirror.refresh()
+        mirror.look()
         assert sorted(mirror._assignment[0]) == both
 
 
@@ -239,7 +241,7 @@ def test_a_remote_topic_that_may_not_grow_is_named_and_what_has_a_place_is_copie
     source.create_acls(denial)
     settings = {"a->b.topics": f"{narrow}, {other}"}
     with connected(tmp_path, target.kafka, source.kafka, settings) as mirror:
-        mirror.refresh()
+        mirror.look()
         everything = {TopicPartition(topic, at) for topic in (narrow, other) for at in range(3)}
         without_place = {TopicPartition(narrow, at) for at in (1, 2)}
         assert set(mirror._assignment[0]) == everything - without_place
@@ -247,7 +249,7 @@ def test_a_remote_topic_that_may_not_grow_is_named_and_what_has_a_place_is_copie
         assert warning.startswith(f"[a->b] grow topic '{remote}' on 'b': TOPIC_AUTHORIZATION")
         assert "; new partitions are not copied; those that have a place are; to allow" in warning
         source.delete_acls(denial)
-        mirror.refresh()
+        mirror.look()
         assert set(mirror._assignment[0]) == everything
 
 

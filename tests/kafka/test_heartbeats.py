@@ -12,8 +12,8 @@ from statistics import median
 import pytest
 
 from sparkmirror.config.mm2 import HeartbeatPair, load_mm2
-from sparkmirror.connect.heartbeat import mirror_heartbeat_connector
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.heartbeat import mirror_heartbeat_task
+from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.storage import record_producer
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.positions.partitioner import partition_for_key
@@ -34,7 +34,7 @@ class Beating:
     def __init__(self, folder: Path, target: KafkaCluster) -> None:
         self.target = target
         self.source = unique_name("s")
-        self.connector = MirrorHeartbeatConnector(self._pair(folder))
+        self.connector = MirrorHeartbeatTask(self._pair(folder))
         self.connector.connect()
         self.connector.start()
 
@@ -140,7 +140,7 @@ def test_a_deleted_topic_is_created_again_and_heartbeats_go_on(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mirror_heartbeat_connector, "CREATE_SECONDS", 0.5)
+    monkeypatch.setattr(mirror_heartbeat_task, "CREATE_SECONDS", 0.5)
     monkeypatch.setattr(record_producer, "BLOCKED_SECONDS", 1.0)
     beating = Beating(tmp_path, target_cluster)
     beating.wait_for_more(1)

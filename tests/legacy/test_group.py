@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from sparkmirror.config.legacy.mirror_maker_1 import LegacyOptions, load_legacy
 from sparkmirror.connect.legacy.legacy_group import LegacyGroup
 from sparkmirror.connect.legacy.legacy_mirror import identify
-from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import KafkaError
@@ -53,7 +53,7 @@ class World:
 
     def group(self) -> LegacyGroup:
         """As a process has it."""
-        source = cast("MirrorSourceConnector", self.tasks)
+        source = cast("LocalSource", self.tasks)
         return LegacyGroup(self.flow, source, self.files.group, COMMIT_MS)
 
     def assign(self) -> None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.mirror.task_configs import checkpoint_tasks, complete_settings, source_tasks
+from sparkmirror.mirror.task_configs import (
+    assigned_groups,
+    assigned_partitions,
+    checkpoint_tasks,
+    complete_settings,
+    connector_settings,
+    source_tasks,
+)
 from sparkmirror.types import TopicPartition
 
 
@@ -49,3 +56,33 @@ def test_a_task_has_all_that_its_connector_has() -> None:
         "task.class": "org.apache.kafka.connect.mirror.MirrorSourceTask",
         "task.index": "0",
     }
+
+
+def test_partitions_are_read_back_as_they_were_assigned() -> None:
+    assigned = [[TopicPartition("a-b", 10), TopicPartition("t", 0)], [TopicPartition("1-2", 3)]]
+    assert [assigned_partitions(task) for task in source_tasks(assigned)] == assigned
+    assert assigned_partitions({}) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["t", "t-", "-1", "t-x", "t-0,u", "t--1-", "t-2147483648", "t-\u0661"]
+)
+def test_text_that_is_no_partition_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="which is no topic-partition"):
+        assigned_partitions({"task.assigned.partitions": text})
+
+
+@pytest.mark.parametrize("tasks_max", [1, 3])
+def test_groups_are_read_back_as_they_were_assigned(tasks_max: int) -> None:
+    groups = ["a", "a%b", "a,b", "a%2Cb", "a%252Cb", ",", "%25", "a-b c"]
+    tasks = checkpoint_tasks(groups, tasks_max)
+    assert assigned_groups(tasks) == tuple(groups)
+    # Names without a comma are written as MirrorMaker 2 does.
+    assert tasks[0]["task.assigned.groups"].startswith("a,a%b")
+
+
+def test_a_task_has_the_settings_of_its_connector() -> None:
+    connector = {"name": "c", "topics": "t"}
+    for own in (source_tasks([[TopicPartition("t", 0)]])[0], checkpoint_tasks(["g"], 1)[0]):
+        task = complete_settings(connector, "MirrorSourceTask", own)
+        assert connector_settings(task) == connector

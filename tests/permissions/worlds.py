@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import cast
 
 from confluent_kafka.admin import (
@@ -17,15 +16,15 @@ from confluent_kafka.admin import (
 )
 
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, load_mm2
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
+from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.runtime.flow_group import Connectors, FlowGroup, Phase
-from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.permissions import Operation, Permission, topic_permission
 from sparkmirror.spark.copy.copy_loop import CopyLoop
-from sparkmirror.spark.session import SparkEngine
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.task_config import parse_start
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.tools.check.required_permissions import (
@@ -53,11 +52,12 @@ FLUSH_SECONDS = 5.0
 FLUSH_PART_SECONDS = 0.1
 
 
-class Mirror(MirrorSourceConnector):
+class Mirror(LocalSource):
     """A connector whose tasks only note what they are told."""
 
-    def _new_task(self, at: int) -> TaskRunner:
-        return cast("TaskRunner", FakeTask(f"MirrorSourceConnector-{at}"))
+    def _new_runner(self, name: str, make_message: Callable[[], LinkMessage]) -> TaskRunner:
+        del make_message
+        return cast("TaskRunner", FakeTask(name))
 
 
 class World:
@@ -140,12 +140,11 @@ class World:
     def run_source(self) -> None:
         """Create topics, copy, settings, ACLs, as a connector and its task do."""
         mirror = Mirror(self.flow)
-        mirror._engine = cast("SparkEngine", SimpleNamespace(is_local=True))
         mirror.connect()
         try:
             prepared = self._try(lambda: mirror._store.prepare(mirror._target))
             self._try(mirror._create_internal_topics)
-            if prepared and self._try(mirror.refresh) and mirror.tasks:
+            if prepared and self._try(mirror.look) and mirror.tasks:
                 self._copy(mirror)
             self._try(lambda: mirror._config_sync.sync(mirror._remotes))
             self._try(mirror._acl_sync.sync)
@@ -156,7 +155,7 @@ class World:
     def _copy(self, mirror: Mirror) -> None:
         """Until all is copied and committed; where something was refused, for some seconds."""
         orders = []
-        if not self._try(lambda: orders.append(mirror._orders(0))):
+        if not self._try(lambda: orders.append(mirror._copies[0].start_message())):
             return
         loop = EventLoop()
         copy = CopyLoop(parse_start(orders[0]), loop)
@@ -182,7 +181,7 @@ class World:
 
     def run_checkpoints(self) -> None:
         """One round of checkpoints and group offsets."""
-        connector = MirrorCheckpointConnector(self.flow)
+        connector = LocalCheckpoints(self.flow)
         connector.connect()
         connector._writer.start()
         connector._offsets.start()
@@ -215,7 +214,7 @@ class World:
 
     def run_heartbeats(self) -> None:
         """One heartbeat."""
-        connector = MirrorHeartbeatConnector(self.pair)
+        connector = MirrorHeartbeatTask(self.pair)
         connector.connect()
         connector._writer.start()
         self._try(connector._create_topics)

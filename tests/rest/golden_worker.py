@@ -15,7 +15,8 @@ from sparkmirror.rest.connect_api import make_app
 from sparkmirror.rest.request import RestOptions
 from sparkmirror.rest.rest_server import RestServer
 from sparkmirror.types import TopicPartition
-from tests.connect.herder_fakes import FakeRunning, FakeWorker
+from tests.connect.connector_fakes import FakeRunning
+from tests.connect.herder_fakes import FakeWorker
 
 SOURCE, CHECKPOINT, HEARTBEAT = "MirrorSource", "MirrorCheckpoint", "MirrorHeartbeat"
 PARTITIONS = [TopicPartition("heartbeats", 0), *(TopicPartition("ho-t1", at) for at in (0, 1))]
@@ -25,9 +26,9 @@ TASKS: Mapping[str, Sequence[Mapping[str, str]]] = {
     HEARTBEAT: [{}],
 }
 TOPICS = {
-    SOURCE: {"a.ho-t1": 0, "a.heartbeats": 0},
-    CHECKPOINT: {"a.checkpoints.internal": 0},
-    HEARTBEAT: {"heartbeats": 0},
+    SOURCE: {"a.ho-t1", "a.heartbeats"},
+    CHECKPOINT: {"a.checkpoints.internal"},
+    HEARTBEAT: {"heartbeats"},
 }
 OFFSETS: Mapping[str, Sequence[tuple[Json, Json]]] = {
     SOURCE: [
@@ -48,19 +49,18 @@ class Running(FakeRunning):
         super().__init__(config)
         self.kind = str(config["connector.class"]).rpartition(".")[2].removesuffix("Connector")
         self.task_class = f"{self.kind}Task"
-        self.has_own_tasks = self.kind == SOURCE
-        self.topics = dict(TOPICS[self.kind])
+        self.topics = set(TOPICS[self.kind])
 
-    def tasks(self) -> list[dict[str, str]] | None:
+    def task_configs(self) -> list[dict[str, str]] | None:
         return [dict(task) for task in TASKS[self.kind]]
 
 
 class GoldenWorker(FakeWorker):
     """A worker whose connectors have stored their first offsets when they start."""
 
-    def _make(self, config: ConnectorProps) -> FakeRunning:
-        running = Running(config)
-        name = str(config["name"])
+    def make_connector(self, props: ConnectorProps) -> FakeRunning:
+        running = Running(props)
+        name = str(props["name"])
         if name not in self.offsets.rows:
             self.offsets.rows[name] = list(OFFSETS[running.kind])
         self.made.append(running)

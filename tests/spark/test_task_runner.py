@@ -46,6 +46,7 @@ class FakeSpark:
     master = "local[2]"
     driver_host = "127.0.0.1"
     slots = 2
+    is_local = True
 
     def __init__(self) -> None:
         self.tickets: queue.Queue[TaskToken] = queue.Queue()
@@ -75,7 +76,8 @@ class Rig:
 
     def __init__(self) -> None:
         self.spark = FakeSpark()
-        self.links = LinkServer("127.0.0.1")
+        self.lent = 0.0
+        self.links = LinkServer("127.0.0.1", lend=lambda: lambda: self.lent)
         self.missing: list[str] = []
         self.orders: Callable[[], LinkMessage] = lambda: ORDERS
         self.runner = TaskRunner(
@@ -210,6 +212,22 @@ def test_a_restart_ends_the_pause_after_a_failure(
     wait_for(lambda: rig.runner.restarts == 2)
     rig.runner.restart()
     rig.begin().close()
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_a_task_that_spark_has_lost_may_write_until_its_lease_ends(
+    rig: Rig, is_local: bool
+) -> None:
+    """On another machine it may only be cut off, and writes on."""
+    rig.spark.is_local, rig.lent = is_local, 1.5
+    link = rig.begin()
+    link.ask({"type": "renew", "at": 0.0}, "lease")
+    rig.runner.stop()
+    rig.spark.outcomes.put(RuntimeError("executor lost"))
+    assert not rig.runner.join(WAIT_SECONDS)
+    assert rig.runner.is_released == is_local
+    wait_for(lambda: rig.runner.is_released)
+    link.close()
 
 
 def test_topics_that_a_task_writes_are_taken_once(rig: Rig) -> None:

@@ -19,7 +19,7 @@ from sparkmirror.config.worker.rest_security import RestTls
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.background import Background
 from sparkmirror.connect.runtime.connect_distributed import ConnectDistributed
-from sparkmirror.connect.runtime.running import RunningCheckpoint, RunningHeartbeat, RunningSource
+from sparkmirror.connect.runtime.flow_status import running_flows
 from sparkmirror.rest.connect_api import make_app
 from sparkmirror.rest.request import RestOptions
 from sparkmirror.rest.rest_server import RestServer
@@ -96,15 +96,11 @@ def _look_after(distributed: ConnectDistributed, stop: threading.Event) -> None:
 
 
 def _show(distributed: ConnectDistributed, flow_log: FlowLog) -> None:
-    """Only the leader runs connectors; the others have nothing to show."""
-    running = distributed.crew.running()
-    sources = {name: r.connector for name, r in running.items() if isinstance(r, RunningSource)}
-    others = {
-        name: r.connector
-        for name, r in running.items()
-        if isinstance(r, RunningCheckpoint | RunningHeartbeat)
-    }
-    flow_log.update(sources, others)
+    """What runs on this worker; others may run the rest."""
+    tasks = distributed.crew.tasks()
+    flows = running_flows(distributed.crew.connectors(), tasks)
+    others = {task.name: task for name, each in tasks.items() if name not in flows for task in each}
+    flow_log.update(flows, others)
 
 
 def _wait_until_ready(distributed: ConnectDistributed, stop: threading.Event) -> None:

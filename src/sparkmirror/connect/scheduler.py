@@ -30,6 +30,8 @@ class Job:
     run: Callable[[], object]
     due: float = math.inf
     last_error: str = ""
+    begun: int = 0
+    ended: int = 0
 
 
 class Scheduler:
@@ -40,6 +42,7 @@ class Scheduler:
         self._clock = clock
         self._jobs: list[Job] = []
         self._wake = threading.Event()
+        self._ran = threading.Condition()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"ticker {name}", daemon=True)
 
@@ -74,10 +77,24 @@ class Scheduler:
         job.due = self._clock()
         self._wake.set()
 
+    def run_and_wait(self, job: Job, seconds: float) -> str:
+        """Run it on the thread and wait; what failed in a run that began after this call."""
+        begun = job.begun
+        self.run_soon(job)
+        with self._ran:
+            is_over = self._ran.wait_for(
+                lambda: job.ended > begun or self._stopping.is_set(), seconds
+            )
+        if not is_over:
+            return f"{job.what} takes longer than {seconds:.0f} s"
+        return job.last_error
+
     def stop(self) -> None:
         """Start no further run."""
         self._stopping.set()
         self._wake.set()
+        with self._ran:
+            self._ran.notify_all()
 
     @property
     def is_stopping(self) -> bool:
@@ -112,6 +129,13 @@ class Scheduler:
             self._wake.clear()
 
     def _run_job(self, job: Job) -> None:
+        job.begun += 1
+        self._try(job)
+        with self._ran:
+            job.ended = job.begun
+            self._ran.notify_all()
+
+    def _try(self, job: Job) -> None:
         try:
             job.run()
         except MirrorError as error:

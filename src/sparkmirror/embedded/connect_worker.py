@@ -76,7 +76,7 @@ class ConnectWorker(ManagedProcess):
             jvm_args=self._jvm_args,
         )
 
-    def is_ready(self) -> bool:
+    def try_ready(self) -> bool:
         """Whether it has joined its group and answers."""
         try:
             status, _ = self.request("GET", "/health")

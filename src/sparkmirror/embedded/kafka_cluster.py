@@ -74,7 +74,7 @@ class Broker(ManagedProcess):
         except TransportError:
             return None
 
-    def is_ready(self) -> bool:
+    def try_ready(self) -> bool:
         """Whether it answers, is a member of the cluster and sees a controller."""
         answer = self.ask()
         return answer is not None and answer.has_controller and self.node_id in answer.node_ids

@@ -123,7 +123,7 @@ class ManagedProcess:
         """Return once it can be used. Raises KafkaError when it ends instead."""
         wait_for(self._check_ready, within=within, describe=self._describe)
 
-    def is_ready(self) -> bool:
+    def try_ready(self) -> bool:
         """Whether it can be used, asked while it runs."""
         return True
 
@@ -176,7 +176,7 @@ class ManagedProcess:
                 f"start {self.title}: it ended with exit code {self.exit_code}; "
                 f"{self.log_path} says:\n{log_tail(self.log_path)}"
             )
-        return self.is_ready()
+        return self.try_ready()
 
     def _describe(self) -> str:
         return f"{self.title} is ready; {self.log_path} says:\n{log_tail(self.log_path)}"

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 
 from sparkmirror.types import TopicPartition
 
-Assignment = list[list[TopicPartition]]
+PartitionAssignment = list[list[TopicPartition]]
 """Partitions by task number."""
 
 
-def assign_partitions(partitions: Sequence[TopicPartition], tasks_max: int) -> Assignment:
+def assign_partitions(partitions: Sequence[TopicPartition], tasks_max: int) -> PartitionAssignment:
     """Deal partitions to at most `tasks_max` tasks in turn; no task is left without one."""
     task_count = min(tasks_max, len(partitions))
     return [list(partitions[task::task_count]) for task in range(task_count)]
@@ -27,7 +27,7 @@ def extend_assignment(
     current: Sequence[Sequence[TopicPartition]],
     wanted: Iterable[TopicPartition],
     tasks_max: int,
-) -> Assignment:
+) -> PartitionAssignment:
     """Assign exactly the `wanted` partitions, each to the task it has in `current` if it has one.
 
     New partitions go to the task with the fewest, a task not yet used coming first. A task that
@@ -35,7 +35,7 @@ def extend_assignment(
     When `tasks_max` is smaller than before, partitions of the tasks beyond it count as new.
     """
     unplaced = dict.fromkeys(wanted)
-    tasks: Assignment = []
+    tasks: PartitionAssignment = []
     for task in current[:tasks_max]:
         kept = [partition for partition in dict.fromkeys(task) if partition in unplaced]
         for partition in kept:
@@ -47,7 +47,9 @@ def extend_assignment(
     return tasks
 
 
-def _place(partitions: Iterable[TopicPartition], tasks: Assignment, tasks_max: int) -> None:
+def _place(
+    partitions: Iterable[TopicPartition], tasks: PartitionAssignment, tasks_max: int
+) -> None:
     """Append each partition to the task with the fewest, the lowest number first."""
     new = list(partitions)
     room = min(tasks_max, len(tasks) + len(new))

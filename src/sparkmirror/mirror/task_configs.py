@@ -7,13 +7,16 @@ connector's settings as they were sent, and what is its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sparkmirror.types import TopicPartition
 
 TaskSettings = dict[str, str]
 MIRROR_PACKAGE = "org.apache.kafka.connect.mirror."
 TASK_CLASS, TASK_INDEX = "task.class", "task.index"
+# Java's partitions are ints.
+MOST_DIGITS, LARGEST_PARTITION = 10, 2**31 - 1
+COMMA, PERCENT = "%2C", "%25"
 PARTITIONS, GROUPS = "task.assigned.partitions", "task.assigned.groups"
 
 
@@ -25,10 +28,48 @@ def source_tasks(assignment: Sequence[Sequence[TopicPartition]]) -> list[TaskSet
     return [_numbered(at, PARTITIONS, partitions) for at, partitions in enumerate(used)]
 
 
+def assigned_partitions(task: Mapping[str, str]) -> list[TopicPartition]:
+    """The partitions of a task that copies; ValueError for what is none."""
+    found = []
+    for part in filter(None, task.get(PARTITIONS, "").split(",")):
+        topic, dash, partition = part.rpartition("-")
+        is_number = partition.isascii() and partition.isdecimal() and len(partition) <= MOST_DIGITS
+        if not dash or not topic or not is_number or int(partition) > LARGEST_PARTITION:
+            raise ValueError(f"{PARTITIONS} has '{part}', which is no topic-partition")
+        found.append(TopicPartition(topic, int(partition)))
+    return found
+
+
+def assigned_groups(tasks: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
+    """The groups of all these tasks."""
+    return tuple(
+        _unquoted(group)
+        for task in tasks
+        for group in filter(None, task.get(GROUPS, "").split(","))
+    )
+
+
+def connector_settings(task: Mapping[str, str]) -> TaskSettings:
+    """What a task's settings have of their connector's."""
+    own = (TASK_CLASS, TASK_INDEX, PARTITIONS, GROUPS)
+    return {key: value for key, value in task.items() if key not in own}
+
+
 def checkpoint_tasks(groups: Sequence[str], tasks_max: int) -> list[TaskSettings]:
     """Groups in equal shares; the first ones get what is left over."""
     shares = _shares(groups, min(tasks_max, len(groups)))
-    return [_numbered(at, GROUPS, share) for at, share in enumerate(shares)]
+    return [_numbered(at, GROUPS, map(_quoted, share)) for at, share in enumerate(shares)]
+
+
+def _quoted(group: str) -> str:
+    """MirrorMaker 2 loses groups with a comma in their name. All other names stay as they are."""
+    if not any(part in group for part in (",", COMMA, PERCENT)):
+        return group
+    return group.replace("%", PERCENT).replace(",", COMMA)
+
+
+def _unquoted(text: str) -> str:
+    return text.replace(COMMA, ",").replace(PERCENT, "%")
 
 
 def complete_settings(
@@ -39,7 +80,7 @@ def complete_settings(
     return {**given, TASK_CLASS: MIRROR_PACKAGE + task_class, **own}
 
 
-def _numbered(at: int, key: str, parts: Sequence[object]) -> TaskSettings:
+def _numbered(at: int, key: str, parts: Iterable[object]) -> TaskSettings:
     return {TASK_INDEX: str(at), key: ",".join(str(part) for part in parts)}
 
 

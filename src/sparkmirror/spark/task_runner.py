@@ -72,6 +72,8 @@ class TaskRunner:
         self.state = TaskState.UNASSIGNED
         self.trace = ""
         self.restarts = 0
+        # How often it has called in.
+        self.attempts = 0
         # What the task said last; its TOTALS include those of its earlier attempts.
         self.numbers: dict[str, Any] = {}
         self.changed = threading.Event()
@@ -99,6 +101,22 @@ class TaskRunner:
     def has_called_in(self) -> bool:
         """Whether its last attempt has got its orders, and so may have copied something."""
         return self._called_in is not None
+
+    @property
+    def needs_files(self) -> bool:
+        """Whether it runs on machines that do not have the worker's files."""
+        return not self._engine.is_local
+
+    @property
+    def is_released(self) -> bool:
+        """Whether nothing that its last attempt has sent can arrive any more.
+
+        Spark may give up an executor that it has lost, while that one still writes: until the end
+        of its last lease. On this machine a job that has ended writes no more.
+        """
+        if self._is_clean or (self._engine.is_local and not self._thread.is_alive()):
+            return True
+        return self._links.has_released(self._job)
 
     @property
     def records(self) -> int:
@@ -223,7 +241,8 @@ class TaskRunner:
             self._link = link
             self._is_clean = False
             self._called_in = time.monotonic()
-            self.state = TaskState.RUNNING
+            self.attempts += 1
+            self.state, self.trace = TaskState.RUNNING, ""
             for message in (orders, *self._meanwhile):
                 link.send(message)
             self._meanwhile = None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.connect.checkpoint import mirror_checkpoint_connector
+from sparkmirror.connect.checkpoint import mirror_checkpoint_task
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
@@ -82,7 +82,7 @@ def test_topics_that_an_earlier_flow_left_do_not_hide_that_the_partner_has_anoth
 def test_a_checkpoints_topic_that_is_refused_blocks_the_connector(
     connector: Checkpoints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirror_checkpoint_connector, "READ_SECONDS", 0.1)
+    monkeypatch.setattr(mirror_checkpoint_task, "READ_SECONDS", 0.1)
     refused = BrokerError("create topic 'a.checkpoints.internal' on 'b'", 38, retriable=False)
     connector._translator = None
     connector.target.refuses["a.checkpoints.internal"] = refused

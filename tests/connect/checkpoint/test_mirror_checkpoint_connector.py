@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.batches.records import Record, encode
-from sparkmirror.connect.checkpoint import mirror_checkpoint_connector
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
+from sparkmirror.connect.checkpoint import mirror_checkpoint_task
+from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.mirror.group_offsets import NotWritten
 from sparkmirror.mirror.records import Checkpoint
@@ -290,7 +290,7 @@ def test_refused_checkpoints_are_emitted_again(tmp_path: Path, target: FakeClust
 def test_a_load_that_failed_is_tried_again(
     tmp_path: Path, target: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirror_checkpoint_connector, "READ_SECONDS", 0.1)
+    monkeypatch.setattr(mirror_checkpoint_task, "READ_SECONDS", 0.1)
     connector = Checkpoints(tmp_path, SETTINGS, ("127.0.0.1:1",))
     connector.make_ready()
     connector.writer.refuses = KafkaError("too large")
@@ -328,7 +328,7 @@ def test_a_deleted_topic_is_created_again_and_filled(
 @pytest.mark.parametrize("key", ["emit.checkpoints.enabled", "emit.offset-syncs.enabled"])
 def test_a_flow_without_checkpoints_does_nothing(tmp_path: Path, key: str) -> None:
     flow = make_flow(tmp_path, {f"a->b.{key}": "false"})
-    connector = MirrorCheckpointConnector(flow, has_syncs=flow.source.emit_offset_syncs_enabled)
+    connector = LocalCheckpoints(flow, has_syncs=flow.source.emit_offset_syncs_enabled)
     connector.connect()
     connector.start()
     connector.stop()
@@ -337,7 +337,7 @@ def test_a_flow_without_checkpoints_does_nothing(tmp_path: Path, key: str) -> No
 
 
 def test_all_clusters_that_cannot_be_reached_are_named(tmp_path: Path) -> None:
-    connector = MirrorCheckpointConnector(make_flow(tmp_path))
+    connector = LocalCheckpoints(make_flow(tmp_path))
     with pytest.raises(KafkaError, match=r"(?s)cluster 'a' cannot be.*cluster 'b' cannot be"):
         connector.connect()
     connector.join(0.1)

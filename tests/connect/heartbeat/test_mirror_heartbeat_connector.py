@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.mm2 import HeartbeatPair
-from sparkmirror.connect.heartbeat import mirror_heartbeat_connector
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.heartbeat import mirror_heartbeat_task
+from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.storage import record_producer
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.records import Heartbeat
@@ -44,16 +44,16 @@ class Bench:
         self.target = target
         self.admin = FakeAdmin()
         self._folder = folder
-        self._made: list[MirrorHeartbeatConnector] = []
+        self._made: list[MirrorHeartbeatTask] = []
 
-    def make(self, settings: dict[str, str] | None = None) -> MirrorHeartbeatConnector:
+    def make(self, settings: dict[str, str] | None = None) -> MirrorHeartbeatTask:
         servers = self.target.bootstrap_servers
         flow = make_flow(self._folder, SETTINGS | (settings or {}), target=servers)
-        connector = MirrorHeartbeatConnector(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
+        connector = MirrorHeartbeatTask(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
         self._made.append(connector)
         return connector
 
-    def start(self, settings: dict[str, str] | None = None) -> MirrorHeartbeatConnector:
+    def start(self, settings: dict[str, str] | None = None) -> MirrorHeartbeatTask:
         connector = self.make(settings)
         connector.connect()
         connector.start()
@@ -86,8 +86,8 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
         target.create_topic("heartbeats")
         target.create_topic(OFFSETS, partitions=3)
         bench = Bench(tmp_path, target)
-        monkeypatch.setattr(mirror_heartbeat_connector, "Admin", lambda *_: bench.admin)
-        monkeypatch.setattr(mirror_heartbeat_connector, "CREATE_SECONDS", 0.05)
+        monkeypatch.setattr(mirror_heartbeat_task, "Admin", lambda *_: bench.admin)
+        monkeypatch.setattr(mirror_heartbeat_task, "CREATE_SECONDS", 0.05)
         yield bench
         bench.close()
 
@@ -136,7 +136,7 @@ def test_a_target_that_cannot_be_reached_is_told_at_once(
     tmp_path: Path,
 ) -> None:
     flow = make_flow(tmp_path)
-    connector = MirrorHeartbeatConnector(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
+    connector = MirrorHeartbeatTask(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
     with pytest.raises(KafkaError, match=r"cluster 'b' cannot be reached.*b\.bootstrap\.servers"):
         connector.connect()
     connector.stop()
@@ -249,7 +249,7 @@ def test_a_deleted_topic_that_may_not_be_created_is_an_error(
 def test_a_target_that_is_away_does_not_fill_the_memory(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirror_heartbeat_connector, "MOST_WAITING", 5)
+    monkeypatch.setattr(mirror_heartbeat_task, "MOST_WAITING", 5)
     connector = bench.start()
     bench.wait_for_beats(1)
     bench.target.stop_node(1)

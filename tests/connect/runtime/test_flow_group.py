@@ -92,6 +92,8 @@ class FakeConnector:
         for lease in arguments[2:]:
             self._calls.append(f"lease of {lease():.0f} s")
 
+    start_with_tasks = start
+
     def stop(self) -> None:
         self._calls.append(f"stop {self.name}")
 

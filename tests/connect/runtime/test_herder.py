@@ -13,7 +13,8 @@ from sparkmirror.connect.entities import ConnectorInfo, NotLeader, RequestError,
 from sparkmirror.connect.runtime import herder as herder_module
 from sparkmirror.retry import wait_for
 from sparkmirror.wire.produce.transactional_writer import FencedError
-from tests.connect.herder_fakes import CONFIG, NAME, SECONDS, WORKER_ID, FakeWorker
+from tests.connect.connector_fakes import SECONDS
+from tests.connect.herder_fakes import CONFIG, NAME, WORKER_ID, FakeWorker
 
 PARTITION = {"sourceClusterAlias": "a", "targetClusterAlias": "b"}
 STOPPED_FIRST = "Connectors must be in the STOPPED state before their offsets can be modified."
@@ -258,11 +259,11 @@ def test_a_follower_reads_but_does_not_write(running: FakeWorker) -> None:
 
 
 def test_topics_are_known_until_they_are_reset(running: FakeWorker) -> None:
-    running.made[0].topics = {"heartbeats": 0}
+    running.made[0].topics = {"heartbeats"}
     wait_for(lambda: running.herder.active_topics(NAME) == ["heartbeats"], within=SECONDS)
     running.herder.reset_active_topics(NAME)
     assert running.herder.active_topics(NAME) == []
-    running.made[0].topics = {"heartbeats": 0}
+    running.made[0].topics = {"heartbeats"}
     wait_for(lambda: running.herder.active_topics(NAME) == ["heartbeats"], within=SECONDS)
     assert running.herder.active_topics("no") == []
 
@@ -286,21 +287,22 @@ def test_offsets_are_changed_while_the_connector_is_stopped_only(running: FakeWo
 
 
 def test_offsets_wait_for_tasks_that_are_ending(running: FakeWorker) -> None:
-    running.made[0].gate.clear()
+    made = running.made[0]
+    made.task_gate.clear()
     running.herder.set_target_state(NAME, TargetState.STOPPED)
-    wait_for(lambda: "stop" in running.made[0].calls, within=SECONDS)
-    release = threading.Timer(0.3, running.made[0].gate.set)
+    wait_for(lambda: "join 0" in made.task_calls, within=SECONDS)
+    release = threading.Timer(0.3, made.task_gate.set)
     release.start()
     running.herder.reset_offsets(NAME)
-    assert running.made[0].calls[-1] == "join"
+    assert made.task_gate.is_set()
     release.join()
 
 
 def test_offsets_do_not_wait_for_ever(running: FakeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(herder_module, "WAIT_SECONDS", 0.1)
-    running.made[0].gate.clear()
+    running.made[0].task_gate.clear()
     running.herder.set_target_state(NAME, TargetState.STOPPED)
-    wait_for(lambda: "stop" in running.made[0].calls, within=SECONDS)
+    wait_for(lambda: "join 0" in running.made[0].task_calls, within=SECONDS)
     with pytest.raises(RequestError, match="still ending") as error:
         running.herder.reset_offsets(NAME)
     assert error.value.status == 409

@@ -13,27 +13,22 @@ import pytest
 
 from sparkmirror.config.config_def import Secret
 from sparkmirror.config.masking import remember_provided
+from sparkmirror.connect import start_failures, thread_task
 from sparkmirror.connect.entities import RequestError, State, TargetState
 from sparkmirror.connect.runtime import worker_connector as keeper_module
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.worker_connector import PendingRestart
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
 from sparkmirror.retry import wait_for
-from tests.connect.herder_fakes import (
-    CONFIG,
-    NAME,
-    OTHER_ID,
-    SECONDS,
-    WORKER_ID,
-    FakeRunning,
-    FakeWorker,
-)
+from tests.connect.connector_fakes import SECONDS, FakeRunning
+from tests.connect.herder_fakes import CONFIG, NAME, OTHER_ID, WORKER_ID, FakeWorker
 
 
 @pytest.fixture
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorker]:
     monkeypatch.setattr(keeper_module, "TICK_SECONDS", 0.05)
-    monkeypatch.setattr(keeper_module, "FIRST_BACKOFF_SECONDS", 0.05)
+    monkeypatch.setattr(start_failures, "FIRST_BACKOFF_SECONDS", 0.05)
+    monkeypatch.setattr(thread_task, "DOUBT_SECONDS", 0.05)
     worker = FakeWorker(tmp_path)
     yield worker
     worker.stop()
@@ -82,7 +77,7 @@ def test_who_leads_no_more_stops_without_a_word(worker: FakeWorker) -> None:
     wait_for(lambda: running.calls[-1] == "join", within=SECONDS)
     wait_for(lambda: worker.spark.closed, within=SECONDS)
     assert len(worker.statuses.said) == said
-    assert worker.crew.keeper(NAME) is None
+    assert worker.crew.connector(NAME) is None
 
 
 def test_a_gap_in_the_lead_is_noticed_although_it_is_over(worker: FakeWorker) -> None:
@@ -123,9 +118,14 @@ def test_what_another_worker_left_is_unassigned_until_it_runs(worker: FakeWorker
     worker.prepare = lambda running: running.gate.clear()
     worker.configs.put_connector(NAME, CONFIG)
     worker.configs.put_tasks(NAME, [{"task.index": "0"}])
+    worker.statuses.said.clear()
     worker.start()
-    worker.wait_for_states(State.UNASSIGNED, State.UNASSIGNED)
+    # The task need not wait for its connector: the config topic says what it does.
+    worker.wait_for_states(State.UNASSIGNED, State.RUNNING)
     assert worker.statuses.connectors[NAME].worker_id == WORKER_ID
+    assert worker.statuses.by_task[NAME, 0].worker_id == WORKER_ID
+    of_task = [state for _, at, state in worker.statuses.said if at == 0]
+    assert of_task[-1] == "RUNNING"
     worker.made[0].gate.set()
     worker.wait_for_states(State.RUNNING, State.RUNNING)
 
@@ -219,12 +219,30 @@ def test_one_that_hangs_holds_up_nobody(worker: FakeWorker) -> None:
 
 def test_tasks_that_come_and_go_are_told(worker: FakeWorker) -> None:
     running = start_one(worker)
-    running.views = running.views * 3
+    running.reports = running.reports * 3
     worker.wait_for_states(*[State.RUNNING] * 4)
     assert len(worker.configs.state.tasks[NAME]) == 3
-    running.views = running.views[:1]
+    running.reports = running.reports[:1]
     worker.wait_for_states(State.RUNNING, State.RUNNING)
     assert worker.configs.puts == [(NAME, 1), (NAME, 3), (NAME, 1)]
+
+
+def test_a_connector_knows_its_stored_tasks_unless_there_may_be_another_number(
+    worker: FakeWorker,
+) -> None:
+    first = start_one(worker)
+    assert first.stored == ()
+    worker.configs.put_connector(NAME, {**CONFIG, "x": "y"})
+    wait_for(
+        lambda: len(worker.made) == 2 and worker.made[1].calls[-1:] == ["start"], within=SECONDS
+    )
+    assert [task["task.index"] for task in worker.made[1].stored] == ["0"]
+    worker.wait_for_states(State.RUNNING, State.RUNNING)
+    worker.configs.put_connector(NAME, {**CONFIG, "tasks.max": "2"})
+    wait_for(
+        lambda: len(worker.made) == 3 and worker.made[2].calls[-1:] == ["start"], within=SECONDS
+    )
+    assert worker.made[2].stored == ()
 
 
 def test_what_cannot_be_stored_is_stored_later(
@@ -292,7 +310,7 @@ def test_a_restart_that_meets_a_deleted_namesake_is_tried_again(
     made.gate.clear()
     worker.herder.delete(NAME)
     wait_for(lambda: made.calls[-1] == "stop", within=SECONDS)
-    keeper = worker.crew.keeper(NAME)
+    keeper = worker.crew.connector(NAME)
     assert keeper is not None
     missed = PendingRestart(connector=True)
     assert keeper.restart(missed)
@@ -336,9 +354,9 @@ def test_a_restart_of_what_is_deleted_meanwhile_is_not_found(
 
 def test_topics_that_are_told_at_the_end_only_are_known_too(worker: FakeWorker) -> None:
     made = start_one(worker)
-    made.gate.clear()
+    made.task_gate.clear()
     worker.herder.set_target_state(NAME, TargetState.PAUSED)
-    wait_for(lambda: made.calls[-1] == "stop", within=SECONDS)
-    made.topics = {"heartbeats": 0}
-    made.gate.set()
+    wait_for(lambda: "join 0" in made.task_calls, within=SECONDS)
+    made.topics = {"heartbeats"}
+    made.task_gate.set()
     wait_for(lambda: worker.herder.active_topics(NAME) == ["heartbeats"], within=SECONDS)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
-from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.errors import KafkaError
 
 LINES = {
@@ -37,9 +37,7 @@ def config(tmp_path: Path) -> MirrorMakerConfig:
 def test_every_pair_gets_heartbeats(config: MirrorMakerConfig) -> None:
     mirror = MirrorMaker(config)
     assert [str(flow.flow.name) for flow in mirror.flows] == ["a->b"]
-    beats = [
-        each for each in mirror.worker_connectors if isinstance(each, MirrorHeartbeatConnector)
-    ]
+    beats = [each for each in mirror.worker_connectors if isinstance(each, MirrorHeartbeatTask)]
     assert sorted(beat.name for beat in beats) == [
         f"{pair}|MirrorHeartbeatConnector"
         for pair in ("a->b", "a->c", "b->a", "b->c", "c->a", "c->b")
@@ -49,7 +47,7 @@ def test_every_pair_gets_heartbeats(config: MirrorMakerConfig) -> None:
 def test_heartbeats_that_are_off_have_no_connector(tmp_path: Path) -> None:
     config = make_config(tmp_path, emit_heartbeats_enabled="false")
     assert not any(
-        isinstance(each, MirrorHeartbeatConnector) for each in MirrorMaker(config).worker_connectors
+        isinstance(each, MirrorHeartbeatTask) for each in MirrorMaker(config).worker_connectors
     )
 
 
@@ -99,8 +97,8 @@ def test_a_stop_while_connecting_does_not_wait(
     config: MirrorMakerConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent, stop = threading.Event(), threading.Event()
-    monkeypatch.setattr(MirrorHeartbeatConnector, "connect", lambda _: silent.wait())
-    monkeypatch.setattr(MirrorSourceConnector, "connect", lambda _: stop.set())
+    monkeypatch.setattr(MirrorHeartbeatTask, "connect", lambda _: silent.wait())
+    monkeypatch.setattr(LocalSource, "connect", lambda _: stop.set())
     mirror = MirrorMaker(config)
     try:
         mirror.start(stop)  # hangs for ever if it waits

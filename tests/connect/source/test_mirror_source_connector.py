@@ -25,7 +25,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 def assigned(connector: Connector) -> list[list[TopicPartition]]:
     """Of each task, as its orders would say now."""
-    rows = [connector._orders(at)["assigned"] for at in range(len(connector.tasks))]
+    rows = [connector.orders(at)["assigned"] for at in range(len(connector.tasks))]
     return [[TopicPartition(topic, at) for topic, _, at, _ in each] for each in rows]
 
 
@@ -129,7 +129,7 @@ def test_orders_carry_the_stored_positions(connector: Connector) -> None:
     connector.source.add("t", 2)
     connector.store.positions = {T0: 41}
     connector.refresh()
-    orders = [connector._orders(at) for at in range(2)]
+    orders = [connector.orders(at) for at in range(2)]
     assert [row for each in orders for row in each["assigned"]] == [
         ["t", "a.t", 0, 42],
         ["t", "a.t", 1, None],
@@ -145,7 +145,7 @@ def test_a_position_of_a_topic_that_was_created_anew_is_not_used(connector: Conn
     connector.refresh()
     connector.source.add("t", topic_id=b"another")
     connector.refresh()
-    assert connector._orders(0)["assigned"] == [["t", "a.t", 0, None]]
+    assert connector.orders(0)["assigned"] == [["t", "a.t", 0, None]]
 
 
 def test_secrets_in_a_file_are_resolved_for_the_tasks_only(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_secrets_in_a_file_are_resolved_for_the_tasks_only(tmp_path: Path) -> No
     connector.refresh()
     flow = cast("FlowConfig", connector.flow)
     assert flow.connector_props["MirrorSourceConnector"]["topics"].startswith("${file:")
-    assert connector._orders(0)["connector"]["topics"] == "t.*"
+    assert connector.orders(0)["connector"]["topics"] == "t.*"
 
 
 def test_stop_and_join_reach_all_tasks(connector: Connector) -> None:
@@ -261,7 +261,7 @@ def test_topics_for_offset_syncs_are_created_and_told_to_the_tasks(
         factors = {topic.name: topic.replication_factor for topic in admin.created}
         assert factors == {name: 2 if "syncs" in name else 5 for name in names}
     connector.refresh()
-    orders = connector._orders(0)
+    orders = connector.orders(0)
     assert orders["offset_syncs_topic"] == (on_source + on_target)[0]
     assert orders["offset_map_topic"] == "mm2-offset-map.a.internal"
 
@@ -301,7 +301,7 @@ def test_without_offset_syncs_there_are_no_topics_for_them(tmp_path: Path) -> No
     connector.refresh()
     assert [topic.name for topic in connector.source.created] == []
     assert [topic.name for topic in connector.target.created] == ["a.t"]
-    orders = connector._orders(0)
+    orders = connector.orders(0)
     assert (orders["offset_syncs_topic"], orders["offset_map_topic"]) == ("", "")
 
 
@@ -312,6 +312,12 @@ def own_setting(name: str, value: str) -> TopicSetting:
 def acl(topic: str) -> AclRule:
     """User:ann may read it."""
     return AclRule(2, topic, 3, "User:ann", "*", 3, 3)
+
+
+def look_at_files(connector: Connector) -> None:
+    for copy in connector._copies:
+        copy._files_at = 0.0
+    connector._look_at_files()
 
 
 def test_tasks_elsewhere_get_stores_with_their_orders_and_when_they_change(tmp_path: Path) -> None:
@@ -326,13 +332,16 @@ def test_tasks_elsewhere_get_stores_with_their_orders_and_when_they_change(tmp_p
     connector = Connector(tmp_path, settings)
     connector.source.add("t", 2)
     connector.refresh()
-    assert "files" not in connector._orders(0)  # in local mode tasks read them as the worker does
-    connector._files = SecretFileSender(clients_of_tasks(connector.config, connector.flow.worker))
-    assert list(connector._orders(0)["files"]) == [str(store)]
-    connector._send_changed_files()
+    assert "files" not in connector.orders(0)  # in local mode tasks read them as the worker does
+    clients = clients_of_tasks(connector.config, connector.flow.worker)
+    for copy in connector._copies:
+        copy._files = SecretFileSender(clients)
+    connector.orders(1)
+    assert list(connector.orders(0)["files"]) == [str(store)]
+    look_at_files(connector)
     assert [task.sent for task in connector.fake_tasks] == [[], []]
     second = make_ca("another").pem
     store.write_text(second)
-    connector._send_changed_files()
+    look_at_files(connector)
     sent = {"type": "files", "files": {str(store): base64.b64encode(second.encode()).decode()}}
     assert [task.sent for task in connector.fake_tasks] == [[sent], [sent]]

@@ -14,7 +14,7 @@ T0 = TopicPartition("t", 0)
 
 def assigned(connector: Connector) -> list[list[TopicPartition]]:
     """Of each task, as its orders would say now."""
-    rows = [connector._orders(at)["assigned"] for at in range(len(connector.tasks))]
+    rows = [connector.orders(at)["assigned"] for at in range(len(connector.tasks))]
     return [[TopicPartition(topic, at) for topic, _, at, _ in each] for each in rows]
 
 

@@ -12,7 +12,7 @@ from sparkmirror.config.clients import ClientConfig, ProducerConfig
 from sparkmirror.connect.storage import record_producer
 from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.connect.storage.source_offsets import SourceOffsets
-from sparkmirror.errors import BatchError, KafkaError
+from sparkmirror.errors import BatchError, KafkaError, LeaseError
 from sparkmirror.mirror.positions.partitioner import partition_for_key
 from sparkmirror.retry import RetryPolicy
 from sparkmirror.wire.produce import transaction_manager
@@ -259,6 +259,29 @@ def test_a_producer_that_is_refused_is_tried_again(
 
 
 # -- the end --------------------------------------------------------------------------------------
+
+
+def test_nothing_is_written_when_the_lease_is_over(
+    target: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker may have written newer heartbeats, checkpoints or offsets by now."""
+    monkeypatch.setattr(record_producer, "RESTART_SECONDS", 0.05)
+    seconds, outcomes = 5.0, Outcomes()
+    writer = RecordProducer(ProducerConfig(client_config(target)), NAME, lease=lambda: seconds)
+    writer.start()
+    try:
+        send(writer, b"1", outcomes)
+        wait_for(lambda: outcomes.errors == [None], within=WAIT_SECONDS)
+        seconds = 0.0
+        send(writer, b"2", outcomes)
+        wait_for(lambda: len(outcomes.errors) == 2, within=WAIT_SECONDS)
+        assert isinstance(outcomes.errors[1], LeaseError)
+        seconds = 5.0
+        send(writer, b"3", outcomes)
+        wait_for(lambda: len(outcomes.errors) == 3, within=WAIT_SECONDS)
+    finally:
+        writer.close()
+    assert [record.value for record in target.log("heartbeats").records()] == [b"1", b"3"]
 
 
 def test_close_reports_what_was_not_written(target: FakeCluster) -> None:

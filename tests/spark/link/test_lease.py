@@ -127,7 +127,9 @@ def test_the_server_remembers_until_when_a_task_may_write(clock: Clock) -> None:
     clock.now = end - 0.1
     server.expect("other", peer)
     assert server.released_at("t") == end
+    assert not server.has_released("t")
     clock.now = end + 0.1
+    assert server.has_released("t")
     server.expect("other", peer)
     assert server.released_at("t") == -math.inf
     server.close()
@@ -143,6 +145,7 @@ def test_a_task_that_was_lent_time_for_ever_is_never_released_by_its_lease(clock
     task.close()
     server.forget("t")
     assert server.released_at("t") == math.inf
+    assert server.has_released("t")
     server.close()
 
 

@@ -1,394 +1,100 @@
-"""The checkpoint connector of one flow: where its consumer groups go on at the target.
+"""Which groups of the source a flow follows, and which of its tasks follows which.
 
-Runs on: worker, one thread per flow. Mirrors: org.apache.kafka.connect.mirror.
-{MirrorCheckpointConnector,MirrorCheckpointTask} (4.4).
-
-    groups of the source --committed offsets--> translate --> checkpoints topic --> target's groups
-                                                   ^                        sync.group.offsets
-                                     offset map, offset syncs
+Runs on: worker, the leader, one thread per flow. The tasks read and write checkpoints.
+Mirrors: org.apache.kafka.connect.mirror.MirrorCheckpointConnector.
 """
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Sequence
 
-from sparkmirror.config.keys.connector_keys import CHECKPOINT_KEYS
 from sparkmirror.config.mirror_configs import CheckpointConfig
-from sparkmirror.config.worker_config import WorkerConfig
-from sparkmirror.connect.checkpoint.checkpoint_places import SAID, CheckpointPlaces
-from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointTopic
 from sparkmirror.connect.checkpoint.group_discovery import GroupDiscovery
-from sparkmirror.connect.checkpoint.group_offset_sync import GroupOffsetSync, SyncReport
-from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator, make_translator
-from sparkmirror.connect.checkpoint.translation_reader import READ_SECONDS, TranslationReader
+from sparkmirror.connect.checkpoint.mirror_checkpoint_task import is_on
+from sparkmirror.connect.connector import ConnectorContext
 from sparkmirror.connect.forwarded_admin import forwarded
-from sparkmirror.connect.naming import some_names
-from sparkmirror.connect.scheduler import Scheduler
-from sparkmirror.connect.storage.log_reader import LogReader
-from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
-from sparkmirror.connect.storage.record_producer import RecordProducer
-from sparkmirror.connect.storage.source_offsets import SourceOffsets, own_writer
-from sparkmirror.connect.storage.topic_admin import (
-    about_missing,
-    ensure_internal_topic,
-    noting_refusal,
-)
-from sparkmirror.connect.warn_once import WarnOnce
-from sparkmirror.errors import KafkaError, MirrorError, describe_error
-from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
+from sparkmirror.connect.scheduler import Job, Scheduler
 from sparkmirror.mirror.filters import make_topic_filter
-from sparkmirror.mirror.permissions import (
-    CREATE,
-    NO_TRACE,
-    READ,
-    WRITE,
-    Feature,
-    ResourceKind,
-    consequence_without,
-)
-from sparkmirror.mirror.policy import flow_policy
-from sparkmirror.mirror.positions.own_offsets import with_own_offsets
-from sparkmirror.mirror.records import Checkpoint
-from sparkmirror.types import FlowName, TopicPartition
+from sparkmirror.mirror.task_configs import TaskSettings, checkpoint_tasks
+from sparkmirror.types import FlowName
 from sparkmirror.wire.admin.admin import open_admins
 from sparkmirror.wire.admin.group_admin import GroupAdmin
 
-log = logging.getLogger(__name__)
-
-EARLIER = consequence_without(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, READ)
-REPLICAS_KEY = CHECKPOINT_KEYS["checkpoints.topic.replication.factor"].name
-# How often to try again to create and to read the topics.
-PREPARE_SECONDS = 10.0
-# The source deletes whole segments: its logs start elsewhere a few times a day.
-PRUNE_SECONDS = 3600.0
-TOMBSTONES = 1000
-# Batches that may wait for the target before no further checkpoints are made.
-MOST_WAITING = 100
-
-
-class CheckpointFlow(Protocol):
-    """A flow of an mm2 file, or of a connector that a Connect worker was given."""
-
-    @property
-    def name(self) -> FlowName: ...
-    @property
-    def worker(self) -> WorkerConfig: ...
-    @property
-    def checkpoint(self) -> CheckpointConfig: ...
+# What a look at the source's groups may take, for a user who waits for it.
+REFRESH_SECONDS = 55.0
 
 
 class MirrorCheckpointConnector:
-    """Follows the groups of one flow, as long as it runs. Its rounds run on one thread.
+    """Looks for groups again and again, and says when they are others."""
 
-    `has_syncs` is false when it is known that the flow's source connector writes no offset syncs;
-    `partner_problem` says how that connector names its topics otherwise.
-    """
+    task_class = "MirrorCheckpointTask"
 
-    def __init__(
-        self,
-        flow: CheckpointFlow,
-        *,
-        has_syncs: bool = True,
-        partner_problem: Callable[[], str] = lambda: "",
-    ) -> None:
-        config = flow.checkpoint
+    def __init__(self, name: FlowName, config: CheckpointConfig, notice: str = "") -> None:
         self._config = config
-        self._flow = flow.name
-        self._has_syncs = has_syncs
-        self._policy = flow_policy(config)
-        self._rules = CheckpointRules(
-            self._policy, make_topic_filter(config), config.source_alias, config.target_alias
-        )
-        self._places = CheckpointPlaces(self._flow, config, self._rules, partner_problem)
-        self._groups = GroupDiscovery(self._flow, config, self._rules.topic_filter)
-        self.name = f"{flow.name}|{config.name}"
-        self._ticker = Scheduler(self.name)
-        self.topic = self._policy.checkpoints_topic(config.source_alias)
-        worker = with_own_offsets(flow.worker, config)
-        without = {
-            self.topic: consequence_without(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, WRITE),
-            worker.offset_storage_topic: NO_TRACE,
-        }
-        self._writer = RecordProducer(config.producer, self.name, without)
-        self._complaints = WarnOnce(self.name)
-        self._store = KafkaOffsetBackingStore.of(flow.worker, config)
-        self._flush_seconds = flow.worker.offset_flush_interval_ms / 1000
-        own = own_writer(worker, config.producer, self.name)
-        self._offsets = SourceOffsets(self._writer, self._store.topic, own)
-        self._log = CheckpointTopic(self.topic, config.name, self._writer, self._offsets)
+        self.notice = notice
+        self._groups = GroupDiscovery(name, config, make_topic_filter(config))
+        self._ticker = Scheduler(f"{name}|{config.name} groups")
         self._admins: list[GroupAdmin] = []
-        self._loading: LogReader | None = None
-        self._translator: OffsetTranslator | None = None
-        self._has_offsets_topic = False
-        self.refused = ""
-        self._stopping = threading.Event()
-        self._reader = TranslationReader(self._flow, self._stopping.wait)
-        self._said_of_skipped = ""
-
-    @property
-    def is_enabled(self) -> bool:
-        """Whether there is anything to do: without offset syncs nothing tells how to translate."""
-        config = self._config
-        return config.enabled and config.emit_checkpoints_enabled and self._has_syncs
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Those that are followed."""
-        return self._groups.names
-
-    @property
-    def knows_groups(self) -> bool:
-        """Whether it was found out which groups those are."""
-        return self._groups.is_known
+        self._job: Job | None = None
 
     @property
     def last_error(self) -> str:
-        """What keeps checkpoints from being made or stored, or makes them coarse."""
-        return self._ticker.last_error or self._writer.last_error or self._reader.error
-
-    @property
-    def blocked(self) -> str:
-        """Why no checkpoint can be made; empty while nothing but the network is in the way."""
-        return self.refused or self._places.mismatch
-
-    @property
-    def records(self) -> int:
-        """How many checkpoints were stored since the start."""
-        return self._offsets.noted
-
-    # -- life --------------------------------------------------------------------------------------
+        """Why the groups are not known."""
+        return self._ticker.last_error
 
     def connect(self) -> None:
-        """Open the admin connections; nothing is changed anywhere.
+        """Open the admin connection to the source.
 
         Raises:
-            KafkaError: says of both clusters, if need be, why they cannot be reached.
+            KafkaError: says why it cannot be reached.
         """
-        if not self.is_enabled:
-            return
-        clients = (self._config.source_client, self._config.target_client)
-        open_admins(GroupAdmin, clients, self._config.admin_timeout_ms, self._admins)
-        self._admins = [forwarded(admin, self._config) for admin in self._admins]
-        self._source, self._target = self._admins
-        self._group_sync = GroupOffsetSync(self._flow, self._target)
+        if is_on(self._config):
+            clients = [self._config.source_client]
+            open_admins(GroupAdmin, clients, self._config.admin_timeout_ms, self._admins)
+            self._admins = [forwarded(admin, self._config) for admin in self._admins]
 
-    def disconnect(self) -> None:
-        """Close all connections; the only step that is needed when nothing was started."""
-        for each in (self._translator, *self._admins):
-            if each is not None:
-                each.close()
-
-    def start(self) -> None:
-        """Create and read the topics, then follow the groups; what fails is tried again."""
-        if not self.is_enabled:
-            if not self._has_syncs:
-                log.info("[%s] no checkpoints: emit.offset-syncs.enabled=false", self._flow)
+    def start(self, context: ConnectorContext) -> None:
+        """Look at once, and then at every interval."""
+        if not is_on(self._config):
+            context.request_task_reconfiguration()
             return
-        config, ticker = self._config, self._ticker
-        self._writer.start()
-        self._offsets.start()
-        ticker.repeat("preparing checkpoints", PREPARE_SECONDS, self._prepare)
-        self._refresh = ticker.repeat(
+
+        def look() -> None:
+            self._groups.refresh(self._admins[0])
+            context.request_task_reconfiguration()
+
+        self._job = self._ticker.repeat(
             "refreshing groups",
-            config.refresh_groups_interval_seconds,
-            self.refresh,
-            enabled=config.refresh_groups_enabled,
+            self._config.refresh_groups_interval_seconds,
+            look,
+            enabled=self._config.refresh_groups_enabled,
         )
-        ticker.run_soon(self._refresh)
-        ticker.repeat(
-            "emitting checkpoints",
-            config.emit_checkpoints_interval_seconds,
-            self.emit,
-            delayed=True,
-        )
-        ticker.repeat(
-            "syncing group offsets",
-            config.sync_group_offsets_interval_seconds,
-            self.sync,
-            delayed=True,
-            enabled=config.sync_group_offsets_enabled,
-        )
-        ticker.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
-        ticker.repeat("pruning the offset map", PRUNE_SECONDS, self.prune, delayed=True)
-        ticker.start()
+        self._ticker.run_soon(self._job)
+        self._ticker.start()
 
-    def refresh_soon(self) -> None:
-        """Look for groups as soon as the thread is free."""
-        if self.is_enabled:
-            self._ticker.run_soon(self._refresh)
+    def refresh(self) -> str:
+        """Look for groups now; what failed."""
+        return "" if self._job is None else self._ticker.run_and_wait(self._job, REFRESH_SECONDS)
+
+    def refresh_soon(self, topics: Sequence[str]) -> None:
+        """The tasks create their topics again by themselves."""
+
+    def task_configs(self) -> list[TaskSettings] | None:
+        """In equal shares."""
+        if not is_on(self._config):
+            return []
+        if not self._groups.is_known:
+            return None
+        return checkpoint_tasks(sorted(self._groups.names), self._config.tasks_max)
 
     def stop(self) -> None:
-        """Start nothing more, and let reading that is under way fail."""
-        self._stopping.set()
+        """Look no more."""
         self._ticker.stop()
-        for reader in (self._loading, self._translator):
-            if reader is not None:
-                reader.cancel()
 
     def join(self, seconds: float) -> bool:
-        """Wait until all that was emitted is stored; tells whether it is."""
-        deadline = time.monotonic() + seconds
+        """Wait for the look that is under way."""
         has_ended = self._ticker.join(seconds)
-        is_stored = has_ended and self._finish(deadline)
-        self._writer.close()
-        self._offsets.close()
-        if has_ended:  # whoever closes under a thread's feet makes it fail in strange ways
-            self.disconnect()
-        return is_stored
-
-    def _finish(self, deadline: float) -> bool:
-        if not self.is_enabled:
-            return True
-        if not self._writer.flush(max(0.0, deadline - time.monotonic())):
-            return False
-        self._commit()
-        return self._offsets.flush(max(0.0, deadline - time.monotonic()))
-
-    # -- getting ready -----------------------------------------------------------------------------
-
-    def _prepare(self) -> None:
-        """Create the topic and read it; then the syncs know how old they may be."""
-        if self._log.has_lost_some:
-            log.warning("[%s] reads '%s' again: some were refused", self._flow, self._log.topic)
-            self._load()
-        if self._translator is not None:
-            self._restore()
-            return
-        with noting_refusal(self):
-            self._create_topic()
-            self._prepare_offsets()
-        is_loaded = self._try_to_load()
-        self._translator = make_translator(
-            self._config, self._policy, must_read_to_end=not is_loaded
-        )
-
-    def _create_topic(self) -> None:
-        ensure_internal_topic(
-            self._target,
-            self._log.topic,
-            self._config.checkpoints_topic_replication_factor,
-            REPLICAS_KEY,
-            consequence_without(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, CREATE),
-            is_chosen=REPLICAS_KEY in self._config.settings,
-            is_missing=self._log.topic in self._writer.missing,
-        )
-
-    def _restore(self) -> None:
-        """Create what somebody deleted; all checkpoints are made once more for the new topic."""
-        missing = self._writer.missing
-        self._complaints.report(about_missing(missing, self._config.target_alias))
-        if self._log.topic in missing:
-            with noting_refusal(self):
-                self._create_topic()
-            self._log.forget()
-        if self._store.topic in missing:
-            self._prepare_offsets()
-
-    def _prepare_offsets(self) -> None:
-        self._store.prepare(self._target, self._config.target_client)
-        self._has_offsets_topic = True
-
-    def _try_to_load(self) -> bool:
-        try:
-            self._load()
-        except MirrorError as error:
-            self._log.forget()
-            log.warning(
-                "[%s] earlier checkpoints cannot be read, which may degrade offset translation: %s",
-                self._flow,
-                describe_error(error, if_denied=EARLIER),
-            )
-            return False
-        return True
-
-    def _load(self) -> None:
-        follower = LogReader(self._config.checkpoints_reader, self._log.topic)
-        self._loading = follower
-        try:
-            self._log.load(follower.catch_up(READ_SECONDS))
-        finally:
-            self._loading = None
-            follower.close()
-
-    # -- rounds ------------------------------------------------------------------------------------
-
-    def refresh(self) -> None:
-        """Find the groups that are followed: those with offsets in topics of the flow."""
-        self._groups.refresh(self._source)
-
-    def emit(self) -> None:
-        """Make checkpoints of what the groups committed since the last time."""
-        translator = self._translator
-        if translator is None or self._log.has_lost_some or not self.groups:
-            return
-        if self._places.are_elsewhere():
-            return
-        if self._writer.waiting >= MOST_WAITING:
-            raise KafkaError(f"earlier checkpoints are not stored yet: {self._writer.last_error}")
-        now_ms = time.time_ns() // 1_000_000
-        committed, _ = self._groups.committed(self._source)
-        # Afterwards, so that the map knows of the records that groups have just read.
-        self._reader.read(translator, committed)
-        # And then, so that nothing that the map knows of lies beyond these ends.
-        places = self._places.look(self._target, self._rules.partitions_on_target(committed))
-        emit: list[Checkpoint] = []
-        skipped: dict[str, Mapping[TopicPartition, NoCheckpoint]] = {}
-        for group, offsets in committed.items():
-            last = self._log.of_group(group)
-            plan = self._rules.plan(group, offsets, translator.translate, last, places)
-            emit += plan.emit
-            skipped[group] = plan.skipped
-        self._log.append(emit, now_ms)
-        self._places.judge(skipped.values())
-        self._say_skipped(skipped)
-        level = logging.INFO if emit else logging.DEBUG
-        groups = len({checkpoint.group for checkpoint in emit})
-        log.log(level, "[%s] %d checkpoints of %d groups", self._flow, len(emit), groups)
-
-    def sync(self) -> SyncReport:
-        """Write the offsets of the last checkpoints to the target's groups."""
-        report = self._group_sync.run(self.groups, self._log.by_group(), self._stopping.is_set)
-        if report.written:
-            reasons = ", ".join(f"{n} {why.name.lower()}" for why, n in report.counts.items())
-            log.info(
-                "[%s] offsets of %d groups written on the target; not written: %s",
-                self._flow,
-                len(report.written),
-                reasons or "none",
-            )
-        return report
-
-    def prune(self) -> None:
-        """Delete what the offset map says of records that the source has deleted."""
-        translator = self._translator
-        if translator is None or not translator.mapped:
-            return
-        found = self._source.start_offsets(translator.mapped)
-        starts = {tp: start for tp, start in found.items() if isinstance(start, int)}
-        keys = translator.prune(starts)
-        now_ms = time.time_ns() // 1_000_000
-        for at in range(0, len(keys), TOMBSTONES):
-            rows = [(key, None, now_ms) for key in keys[at : at + TOMBSTONES]]
-            self._writer.send(translator.map_topic, 0, rows)
-
-    def _commit(self) -> None:
-        if self._has_offsets_topic:
-            self._offsets.store(self._store.partitions)
-
-    # -- parts of a round --------------------------------------------------------------------------
-
-    def _say_skipped(self, skipped: Mapping[str, Mapping[TopicPartition, NoCheckpoint]]) -> None:
-        """Name groups that could not be translated; again when they are others."""
-        lines = []
-        for reason in SAID:
-            groups = {group for group, found in skipped.items() if reason in found.values()}
-            if groups:
-                lines.append(f"{reason.value} ({some_names(groups)})")
-        text = "; ".join(lines)
-        if text and text != self._said_of_skipped:
-            log.info("[%s] partitions without a checkpoint: %s", self._flow, text)
-        self._said_of_skipped = text
+        if has_ended:  # its thread may be using the connection otherwise
+            for admin in self._admins:
+                admin.close()
+        return has_ended

@@ -25,7 +25,7 @@ from sparkmirror.foreign_json import parse_json
 
 Describe = Callable[[], MemberState]
 """What this worker runs now; called at each join, on the member's thread."""
-Plan = Callable[[Mapping[str, MemberState]], Mapping[str, Assignment]]
+PlanAssignments = Callable[[Mapping[str, MemberState]], Mapping[str, Assignment]]
 """By member id: what each of them shall run. Called on the leader, on its member's thread."""
 
 # As sparkmirror.connect.runtime.worker has them in local mode.
@@ -63,7 +63,9 @@ class MemberProtocol(Protocol):
 class WorkSharing:
     """Tasks are assigned to all members."""
 
-    def __init__(self, own_url: str, describe: Describe | None, plan: Plan | None) -> None:
+    def __init__(
+        self, own_url: str, describe: Describe | None, plan: PlanAssignments | None
+    ) -> None:
         self._own_url = own_url
         self._describe = describe or self._nothing
         self._plan = plan

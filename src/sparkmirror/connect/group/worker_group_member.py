@@ -22,7 +22,7 @@ from sparkmirror.connect.group.group_place import GroupPlace, GroupView
 from sparkmirror.connect.group.member_protocols import (
     Describe,
     MemberProtocol,
-    Plan,
+    PlanAssignments,
     StandBy,
     WorkSharing,
 )
@@ -75,7 +75,7 @@ class WorkerGroupMember(GroupPlace):
         occupied: str = OCCUPIED,
         denied: str = NO_CONNECTORS,
         describe: Describe | None = None,
-        plan: Plan | None = None,
+        plan: PlanAssignments | None = None,
         clock: Callable[[], float] = boot_clock,
     ) -> None:
         """`protocol`: only members with the same one share a group.

@@ -22,7 +22,7 @@ from sparkmirror.connect.legacy.legacy_topics import fewer_partitions
 from sparkmirror.connect.naming import some_names
 from sparkmirror.connect.runtime.flow_group import raise_together
 from sparkmirror.connect.scheduler import Scheduler
-from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.connect.storage.kafka_based_log import now_ms
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
 from sparkmirror.connect.storage.record_producer import RecordProducer
@@ -67,9 +67,7 @@ IN_USE = (
 class LegacyGroup:
     """The group of one flow. `failure` is what the process has to end for."""
 
-    def __init__(
-        self, flow: FlowConfig, source: MirrorSourceConnector, group: str, interval_ms: int
-    ) -> None:
+    def __init__(self, flow: FlowConfig, source: LocalSource, group: str, interval_ms: int) -> None:
         self.name = f"group {group}"
         self.failure: MirrorError | None = None
         self.is_committed = True

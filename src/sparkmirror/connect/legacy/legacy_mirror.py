@@ -15,7 +15,7 @@ from sparkmirror.config.mm2 import FlowConfig, MirrorMakerConfig
 from sparkmirror.connect.legacy.legacy_group import LegacyGroup
 from sparkmirror.connect.runtime.flow_group import Connectors
 from sparkmirror.connect.runtime.mirror_maker import Member, MirrorMaker
-from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.positions.group_positions import group_name
 from sparkmirror.wire.admin.admin import Admin, open_admins
@@ -55,7 +55,7 @@ class LegacyMirror(MirrorMaker):
 
     def make_connectors(self, members: Sequence[Member]) -> Connectors:
         flows = [member for member in members if isinstance(member, FlowConfig)]
-        sources = [MirrorSourceConnector(flow) for flow in flows]
+        sources = [LocalSource(flow) for flow in flows]
         self._legacy_groups = [
             LegacyGroup(flow, source, self._config.group_id, self._config.commit_interval_ms)
             for flow, source in zip(flows, sources, strict=True)

@@ -13,12 +13,13 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.connector_spec import ParsedConnector, parse_connector
 from sparkmirror.config.keys.plugins import CONNECT_VERSION
 from sparkmirror.config.worker.worker_file import WorkerFile
+from sparkmirror.connect.connector import Connector, Task, TaskConfigs
 from sparkmirror.connect.entities import ConnectorProps
 from sparkmirror.connect.group.session_keys import SessionKeyRotation
 from sparkmirror.connect.group.worker_group_member import WorkerGroupMember
+from sparkmirror.connect.runtime.connector_factory import ConnectorFactory
 from sparkmirror.connect.runtime.herder import DistributedHerder
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
-from sparkmirror.connect.runtime.running import Running, make_running
 from sparkmirror.connect.runtime.status_publisher import WorkerIdentity
 from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.scheduler import Scheduler
@@ -34,6 +35,7 @@ from sparkmirror.connect.storage.storage_topics import (
     statuses_topic,
 )
 from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets
+from sparkmirror.connect.thread_task import ThreadTask
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.admin.admin import Admin
 
@@ -80,10 +82,13 @@ class ConnectDistributed:
         self._spark = Worker(file.spark, self.membership.lend)
         offsets = AllOffsets(worker, _offsets(file), self._parse)
         stores = Stores(self.configs, self.statuses, offsets, self.membership)
+        self._connectors = ConnectorFactory(
+            file, self._spark, self._partners.problem_of, self.membership.lend
+        )
         self.crew = HerderLoop(
             stores,
             WorkerIdentity(urlsplit(own_url).netloc, CONNECT_VERSION),
-            self._make,
+            self,
             self._spark,
             worker.task_shutdown_graceful_timeout_ms / 1000,
         )
@@ -129,11 +134,21 @@ class ConnectDistributed:
         config = self.configs.snapshot().connectors.get(name)
         return None if config is None else parse_connector(config, self._file)
 
-    def _make(self, config: ConnectorProps) -> Running:
-        parsed = parse_connector(config, self._file)
-        for warning in parsed.warnings:
-            log.warning("%s", warning)
-        return make_running(parsed, self._spark, self._partners.problem_of)
+    # -- what the herder makes ---------------------------------------------------------------------
+
+    def make_connector(self, props: ConnectorProps) -> Connector:
+        """A connector that is not started yet."""
+        return self._connectors.make_connector(props)
+
+    def make_task(self, name: str, configs: TaskConfigs) -> Task:
+        """A task that is not started yet."""
+        return ThreadTask(
+            f"{name}-{min(configs)}",
+            configs,
+            lambda wanted: self._connectors.make_work(wanted, self.crew.refresh_soon),
+            self.crew.leads,
+            self._file.worker.task_shutdown_graceful_timeout_ms / 1000,
+        )
 
 
 def _offsets(file: WorkerFile) -> ConnectorOffsets:

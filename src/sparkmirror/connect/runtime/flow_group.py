@@ -23,7 +23,7 @@ from sparkmirror.config.worker_config import WorkerConfig
 from sparkmirror.connect.group.tenure import Tenure
 from sparkmirror.connect.group.worker_group_member import WorkerGroupMember
 from sparkmirror.connect.runtime.worker import Worker
-from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
 from sparkmirror.mirror.permissions import NO_FLOW
 from sparkmirror.spark.task_runner import TaskRunner
@@ -82,11 +82,11 @@ class ThreadConnector(Protocol):
 class Connectors:
     """What runs for one group, from its start to its end; another start makes others."""
 
-    sources: Sequence[MirrorSourceConnector]
+    sources: Sequence[LocalSource]
     worker_side: Sequence[ThreadConnector]
 
     @property
-    def all(self) -> Sequence[MirrorSourceConnector | ThreadConnector]:
+    def all(self) -> Sequence[LocalSource | ThreadConnector]:
         return (*self.sources, *self.worker_side)
 
     def stop(self, seconds: float) -> bool:
@@ -251,7 +251,7 @@ class FlowGroup:
             if self._stopping.is_set() or self._tenure.has_lapsed():
                 return False
             assert started is not None, "a file with flows needs Spark"
-            source.start(*started, self.member.lend())
+            source.start_with_tasks(*started, self.member.lend())
         return True
 
 
@@ -278,14 +278,14 @@ class FlowView:
         return self._group.stands_by
 
     @property
-    def _source(self) -> MirrorSourceConnector | None:
+    def _source(self) -> LocalSource | None:
         if self.stands_by:
             return None
         sources = self._group.connectors.sources
         return next((each for each in sources if each.flow is self.flow), None)
 
 
-def connect_all(connectors: Sequence[MirrorSourceConnector | ThreadConnector]) -> None:
+def connect_all(connectors: Sequence[LocalSource | ThreadConnector]) -> None:
     """Connect them side by side.
 
     Raises:
@@ -316,7 +316,7 @@ def raise_together(errors: Sequence[MirrorError]) -> None:
 
 
 def _connect(
-    connector: MirrorSourceConnector | ThreadConnector, at: int, results: dict[int, MirrorError]
+    connector: LocalSource | ThreadConnector, at: int, results: dict[int, MirrorError]
 ) -> None:
     try:
         connector.connect()

@@ -5,10 +5,12 @@ Runs on: worker. Pure: reads what the tasks last reported.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from sparkmirror.connect.connector import Connector, Task
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
 
 
@@ -32,11 +34,48 @@ class FlowStatus:
     stands_by: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class NamedFlow:
+    """What a flow is called."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunningFlow:
+    """A source connector and those of its tasks that run here; the same one as long as its name."""
+
+    connector: str
+    flow: NamedFlow = field(compare=False)
+    tasks: Sequence[TaskRunner] = field(compare=False)
+    last_error: str = field(compare=False)
+    stands_by: str = ""
+
+
+def running_flows(
+    connectors: Mapping[str, Connector], tasks: Mapping[str, Sequence[Task]]
+) -> dict[str, RunningFlow]:
+    """By the names of their connectors; of a leader also those that have no tasks."""
+    found = {}
+    for name in sorted(connectors.keys() | tasks.keys()):
+        connector = connectors.get(name)
+        runners = [task.runner for task in tasks.get(name, ()) if task.runner is not None]
+        if runners:
+            flow = runners[0].task.partition("|")[0]
+        elif isinstance(connector, MirrorSourceConnector):
+            flow = str(connector.flow.name)
+        else:
+            continue
+        error = "" if connector is None else connector.last_error
+        found[name] = RunningFlow(name, NamedFlow(flow), runners, error)
+    return found
+
+
 class ShownFlow(Protocol):
     """A flow that runs, or may run, in this process."""
 
     @property
-    def flow(self) -> NamedFlow: ...
+    def flow(self) -> HasName: ...
     @property
     def tasks(self) -> Sequence[TaskRunner]: ...
     @property
@@ -45,7 +84,7 @@ class ShownFlow(Protocol):
     def stands_by(self) -> str: ...
 
 
-class NamedFlow(Protocol):
+class HasName(Protocol):
     """What a flow is called."""
 
     @property

@@ -1,7 +1,7 @@
 """Answers what the REST API asks of a worker, from the config, status and offsets topics.
 
 Runs on: worker, on threads of the REST API. Reads come from what this worker has read of the
-topics; writes are the leader's, go to the config topic, and the crew does what they say.
+topics; writes are the leader's, go to the config topic, and the herder loop does what they say.
 Mirrors: org.apache.kafka.connect.runtime.distributed.DistributedHerder.
 """
 
@@ -320,8 +320,7 @@ class DistributedHerder:
 
     def _is_idle(self, name: str) -> bool:
         """Tasks that are ending still write their last positions."""
-        keeper = self._crew.keeper(name)
-        return keeper is None or keeper.is_idle
+        return self._crew.is_idle(name)
 
     # -- loggers -----------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, MirrorMakerConfig
 from sparkmirror.connect.background import Background
-from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
-from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
+from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.runtime.dedicated_topics import DedicatedTopics
 from sparkmirror.connect.runtime.flow_group import (
     LEAVE_SECONDS,
@@ -28,7 +28,7 @@ from sparkmirror.connect.runtime.flow_group import (
     connect_all,
 )
 from sparkmirror.connect.runtime.worker import Worker
-from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.connect.source.start_report import refuse_fresh_starts
 from sparkmirror.errors import MirrorError
 
@@ -156,11 +156,8 @@ def make_connectors(members: Sequence[Member]) -> Connectors:
     flows = [member for member in members if isinstance(member, FlowConfig)]
     pairs = [member for member in members if isinstance(member, HeartbeatPair)]
     checkpoints = [
-        MirrorCheckpointConnector(flow, has_syncs=flow.source.emit_offset_syncs_enabled)
-        for flow in flows
+        LocalCheckpoints(flow, has_syncs=flow.source.emit_offset_syncs_enabled) for flow in flows
     ]
-    heartbeats = [MirrorHeartbeatConnector(pair) for pair in pairs]
+    heartbeats = [MirrorHeartbeatTask(pair) for pair in pairs]
     topics = DedicatedTopics([member.worker for member in members])
-    return Connectors(
-        [MirrorSourceConnector(flow) for flow in flows], [*checkpoints, *heartbeats, topics]
-    )
+    return Connectors([LocalSource(flow) for flow in flows], [*checkpoints, *heartbeats, topics])

@@ -2,30 +2,36 @@
 
 Runs on: worker, the leader, one thread per connector: whatever one of them waits for, the others
 and the REST API do not. A connector that cannot start is FAILED, and is tried again with back-off.
+Its tasks are not here: what they shall do goes to the config topic, from which workers start them.
+Mirrors: org.apache.kafka.connect.runtime.WorkerConnector.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sparkmirror.config.keys.plugins import UnusableConnector
 from sparkmirror.config.masking import forget_owner, mask, owned_by
+from sparkmirror.connect.connector import Connector, StateAndTrace
 from sparkmirror.connect.entities import ConnectorProps, State, TargetState
-from sparkmirror.connect.runtime.running import Running, StateAndTrace, stop_now
-from sparkmirror.connect.runtime.status_publisher import StatusPublisher
-from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
+from sparkmirror.connect.runtime.status_publisher import ConnectorStatuses
+from sparkmirror.connect.start_failures import StartFailures
+from sparkmirror.connect.states import ConnectorEvent, connector_states
+from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.task_configs import complete_settings
 
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
-FIRST_BACKOFF_SECONDS = 1.0
-LONGEST_BACKOFF_SECONDS = 60.0
+TASKS_MAX = "tasks.max"
+NOT_NOW = "this worker leads no more"
+TARGET_EVENTS = {
+    TargetState.STARTED: ConnectorEvent.TARGET_STARTED,
+    TargetState.PAUSED: ConnectorEvent.TARGET_PAUSED,
+    TargetState.STOPPED: ConnectorEvent.TARGET_STOPPED,
+}
 # What the log says of each state that a user asked for.
 ASKED = {
     TargetState.STARTED: "resumed",
@@ -63,21 +69,27 @@ class PendingRestart:
 
 
 class WorkerConnector:
-    """One connector. `make` parses the settings; `leads` tells whether this worker still leads."""
+    """One connector; it is its connector's `ConnectorContext`.
 
-    def __init__(
+    `make` parses the settings; `leads` tells whether this worker leads for sure; `has_tasks`
+    whether tasks of the connector run or end here.
+    """
+
+    def __init__(  # noqa: PLR0917
         self,
         name: str,
-        make: Callable[[ConnectorProps], Running],
-        publisher: StatusPublisher,
+        make: Callable[[ConnectorProps], Connector],
+        statuses: ConnectorStatuses,
         leads: Callable[[], bool],
+        has_tasks: Callable[[], bool],
         stop_seconds: float,
     ) -> None:
         self.name = name
-        self.running: Running | None = None
+        self.connector: Connector | None = None
         self._make = make
-        self._publisher = publisher
+        self._statuses = statuses
         self._leads = leads
+        self._has_tasks = has_tasks
         self._stop_seconds = stop_seconds
         self._lock = threading.Lock()
         self._desired: ConnectorTarget | None = None
@@ -89,9 +101,10 @@ class WorkerConnector:
         self._wake = threading.Event()
         self._seen: ConnectorTarget | None = None
         self._config: ConnectorProps | None = None
-        self._failure = ""
-        self._retry_at = 0.0
-        self._backoff = FIRST_BACKOFF_SECONDS
+        self._states = connector_states()
+        # Of an earlier connector of this name, which was deleted.
+        self._must_forget = False
+        self._failures = StartFailures()
         self._thread = threading.Thread(target=self._run, name=f"connector {name}", daemon=True)
 
     # -- for any thread ----------------------------------------------------------------------------
@@ -145,10 +158,24 @@ class WorkerConnector:
         """Whether nothing runs, nor begins, nor ends."""
         return not self._is_active
 
+    # -- the connector's context -------------------------------------------------------------------
+
+    def request_task_reconfiguration(self) -> None:
+        """Write the tasks' configurations soon, if they are others."""
+        self._wake.set()
+
+    def stored_tasks(self) -> Sequence[Mapping[str, str]]:
+        """Tasks that there may be as many of as before."""
+        desired = self._seen
+        if desired is None:
+            return ()
+        most = desired.config.get(TASKS_MAX)
+        return desired.tasks if all(task.get(TASKS_MAX) == most for task in desired.tasks) else ()
+
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        self._tell(self._publisher.take_over)
+        self._tell(self._statuses.take_over)
         try:
             while self._step():
                 self._wake.wait(TICK_SECONDS)
@@ -166,23 +193,30 @@ class WorkerConnector:
         with self._lock:
             desired, is_leaving = self._desired, self._is_leaving
             restarts, self._restarts = self._restarts, []
-        if is_leaving or not self._leads():
-            self._answer(restarts, "this worker leads no more")
+        if is_leaving:
+            self._answer(restarts, NOT_NOW)
             self._leave(desired)
             return False
+        if not self._leads():  # not for sure: nothing stops, and nothing begins
+            self._answer(restarts, NOT_NOW)
+            return True
         if desired is None:
             self._miss(restarts)
             return self._remove()
+        if self._must_forget and not self._tell(self._forget):
+            return True
         if desired is not self._seen:
             self._say_change(desired)
             self._seen = desired
-            self._publisher.stored_changed()
+            self._statuses.stored_changed()
         try:
             self._bring(desired, restarts)
         # Whatever ends a connector becomes its state; the others go on.
         except (Exception, SystemExit) as error:  # noqa: BLE001
-            self._fail(error)
-        self._answer(restarts, self._failure)
+            self._failures.failed(error)
+            self._states.fire(ConnectorEvent.START_FAILED)
+            log.error("connector %s failed: %s", self.name, error)  # noqa: TRY400
+        self._answer(restarts, self._failures.trace)
         self._tell(lambda: self._publish(desired))
         return True
 
@@ -197,85 +231,67 @@ class WorkerConnector:
             log.info("connector %s: settings changed: %s", self.name, ", ".join(sorted(changed)))
 
     def _bring(self, desired: ConnectorTarget, restarts: Sequence[PendingRestart]) -> None:
-        if desired.config != self._config:
-            self._forgive()
-        if self._must_halt(desired, restarts):
-            self._show_restarting(desired, restarts)
+        has_changed = desired.config != self._config
+        if has_changed:
+            self._failures.forgive()
+            self._states.fire(ConnectorEvent.SETTINGS_CHANGED)
+        self._states.fire(TARGET_EVENTS[desired.state])
+        if has_changed or desired.state is not TargetState.STARTED:
             self._halt()
         if desired.state is not TargetState.STARTED:
-            self._failure = ""
+            self._failures.forgive()
             return
-        self._restart_parts(restarts)
-        if self.running is None and time.monotonic() >= self._retry_at:
+        for restart in restarts:
+            self._restart(restart)
+        if self.connector is None and self._failures.is_due:
             self._start(desired)
 
-    def _must_halt(self, desired: ConnectorTarget, restarts: Sequence[PendingRestart]) -> bool:
-        running = self.running
-        if running is None:
-            return False
-        if desired.state is not TargetState.STARTED or desired.config != self._config:
-            return True
-        # Tasks that are no Spark tasks begin anew with the whole.
-        return not running.has_own_tasks and any(restart.tasks for restart in restarts)
-
-    def _restart_parts(self, restarts: Sequence[PendingRestart]) -> None:
-        running = self.running
-        for restart in restarts:
-            log.info("connector %s: restart of %s", self.name, restart)
-            if running is None:
-                self._forgive()
-                continue
-            for task in restart.tasks:
-                running.restart_task(task)
-            if restart.connector:
-                _refresh(running, restart)
+    def _restart(self, restart: PendingRestart) -> None:
+        """It runs on if its refresh fails, and tries again by itself."""
+        log.info("connector %s: restart of %s", self.name, restart)
+        with_tasks = bool(restart.tasks)
+        event = ConnectorEvent.RESTART_WITH_TASKS if with_tasks else ConnectorEvent.RESTART
+        self._states.fire(event)
+        if with_tasks:
+            self._tell(self._show)
+        if self.connector is None:
+            self._failures.forgive()
+            return
+        restart.error = mask(self.connector.refresh())
+        self._states.fire(ConnectorEvent.STARTED)
 
     def _start(self, desired: ConnectorTarget) -> None:
         self._config = desired.config
         with owned_by(self):
-            running = self._make(desired.config)
+            connector = self._make(desired.config)
         self._is_active = True
         self._is_starting = True
         try:
-            running.connect()
+            connector.connect()
             # That may have taken long: somebody else may lead by now.
             if self._leads():
-                running.start()
-                self.running = running
+                connector.start(self)
+                self.connector = connector
+                self._states.fire(ConnectorEvent.STARTED)
                 log.info("connector %s started", self.name)
         finally:
             self._is_starting = False
-            if self.running is not running:
-                self._end(running)
-        self._forgive()
+            if self.connector is not connector:
+                self._end(connector)
+        self._failures.forgive()
 
     def _halt(self) -> None:
-        running, self.running = self.running, None
-        if running is not None:
-            self._end(running)
-            # The last that its tasks told, maybe the first: they may have run for a moment only.
-            if self._desired is not None and self._leads():
-                self._tell(lambda: self._publisher.add_topics(running.take_topics()))
+        connector, self.connector = self.connector, None
+        if connector is not None:
+            self._end(connector)
 
-    def _end(self, running: Running) -> None:
+    def _end(self, connector: Connector) -> None:
         try:
-            if not stop_now(running, self._stop_seconds):
-                log.warning("connector %s did not end clean: some may be copied twice", self.name)
+            connector.stop()
+            if not connector.join(self._stop_seconds):
+                log.warning("connector %s did not end in time", self.name)
         finally:
             self._is_active = False
-
-    def _fail(self, error: Exception | SystemExit) -> None:
-        """Settings are not tried again by themselves: only other settings can be better."""
-        is_final = isinstance(error, ConfigError | ConfigErrors | UnusableConnector)
-        self._failure = _trace(error)
-        self._retry_at = float("inf") if is_final else time.monotonic() + self._backoff
-        self._backoff = min(self._backoff * 2, LONGEST_BACKOFF_SECONDS)
-        log.error("connector %s failed: %s", self.name, error)
-
-    def _forgive(self) -> None:
-        self._failure = ""
-        self._retry_at = 0.0
-        self._backoff = FIRST_BACKOFF_SECONDS
 
     @staticmethod
     def _answer(restarts: Sequence[PendingRestart], failure: str) -> None:
@@ -293,9 +309,16 @@ class WorkerConnector:
 
     def _publish(self, desired: ConnectorTarget) -> None:
         self._publish_tasks(desired)
-        self._publisher.show(self._view(desired), self._task_views(desired))
-        if self.running is not None:
-            self._publisher.add_topics(self.running.take_topics())
+        self._show()
+
+    def _show(self) -> None:
+        """What has not started yet has no state of its own, or the one that another worker left."""
+        state = self._states.state
+        if state is State.UNASSIGNED:
+            return
+        connector = self.connector
+        notice = "" if connector is None or state is not State.RUNNING else connector.notice
+        self._statuses.show(StateAndTrace(state, self._failures.trace or notice))
 
     def _tell(self, tell: Callable[[], None]) -> bool:
         """Whether others know; if they do not, they are told at the next turn."""
@@ -312,77 +335,43 @@ class WorkerConnector:
     def _publish_tasks(self, desired: ConnectorTarget) -> None:
         tasks = self._tasks(desired)
         if tasks is not None and self._leads():
-            self._publisher.put_tasks(tasks, desired.tasks)
+            self._statuses.put_tasks(tasks, desired.tasks)
 
     def _tasks(self, desired: ConnectorTarget) -> list[dict[str, str]] | None:
         """The settings of all tasks; None: those that are stored stay."""
         if desired.state is TargetState.STOPPED:
             return []
-        running = self.running
-        own = None if running is None else running.tasks()
-        if running is None or own is None:
+        connector = self.connector
+        own = None if connector is None else connector.task_configs()
+        if connector is None or own is None:
             return None
-        return [complete_settings(desired.config, running.task_class, each) for each in own]
-
-    def _view(self, desired: ConnectorTarget) -> StateAndTrace | None:
-        if desired.state is not TargetState.STARTED:
-            return StateAndTrace(State(desired.state))
-        if self._failure:
-            return StateAndTrace(State.FAILED, self._failure)
-        return (
-            StateAndTrace(State.RUNNING, self.running.notice) if self.running is not None else None
-        )
-
-    def _task_views(self, desired: ConnectorTarget) -> list[StateAndTrace]:
-        tasks = self._tasks(desired)
-        count = len(desired.tasks if tasks is None else tasks)
-        if desired.state is TargetState.PAUSED:
-            return [StateAndTrace(State.PAUSED)] * count
-        if tasks is None or self.running is None:
-            return [StateAndTrace(State.UNASSIGNED)] * count
-        return [self.running.view(at) for at in range(count)]
-
-    def _show_restarting(
-        self, desired: ConnectorTarget, restarts: Sequence[PendingRestart]
-    ) -> None:
-        if restarts:
-            again = StateAndTrace(State.RESTARTING)
-            views = [again] * len(self._task_views(desired))
-            self._tell(lambda: self._publisher.show(again, views))
+        return [complete_settings(desired.config, connector.task_class, each) for each in own]
 
     # -- the end -----------------------------------------------------------------------------------
 
     def _remove(self) -> bool:
-        """Deleted. Whether to go on: it is wanted again meanwhile, or others are not told yet."""
+        """Deleted. Whether to go on: it is wanted again, its tasks end, or others are not told."""
         self._halt()
-        self._forgive()
+        self._failures.forgive()
         self._config = None
-        if not self._tell(self._publisher.forget):
+        self._must_forget = True
+        if self._has_tasks() or not self._tell(self._forget):
             return True
         log.info("connector %s deleted", self.name)
         with self._lock:
             self._has_ended = self._desired is None
             return not self._has_ended
 
+    def _forget(self) -> None:
+        self._statuses.forget()
+        self._must_forget = False
+        self._states.fire(ConnectorEvent.DELETED)
+        self._states = connector_states()
+
     def _leave(self, desired: ConnectorTarget | None) -> None:
-        count = 0 if desired is None else len(self._task_views(desired))
         self._halt()
-        if desired is None or desired.state is TargetState.STOPPED or not self._leads():
+        if not self._leads() or desired is None:
+            self._states.fire(ConnectorEvent.DEPOSED)
             return
-        nobody = StateAndTrace(State.UNASSIGNED)
-        self._tell(lambda: self._publisher.show(nobody, [nobody] * count))
-
-
-def _refresh(running: Running, restart: PendingRestart) -> None:
-    """It runs on if that fails, and tries again by itself."""
-    try:
-        running.restart()
-    except MirrorError as error:
-        restart.error = mask(str(error))
-
-
-def _trace(error: Exception | SystemExit) -> str:
-    """For operators: what was meant to happen and did not; of our mistakes, where."""
-    if isinstance(error, MirrorError):
-        return mask(f"{type(error).__module__}.{type(error).__name__}: {error}")
-    return mask("".join(traceback.format_exception(error)))
+        if self._states.fire(ConnectorEvent.RELEASED) is State.UNASSIGNED:
+            self._tell(lambda: self._statuses.show(StateAndTrace(State.UNASSIGNED)))

@@ -1,19 +1,22 @@
 """The source connector of one flow: which topics, their remote twins, and which task copies what.
 
-Runs on: worker, one thread per flow. One round is `refresh`; the thread repeats it.
+Runs on: worker, the leader, one thread per flow. One round is `look`; the thread repeats it. What
+the tasks shall copy is told to the connector's context, which gives it to the tasks.
+Mirrors: org.apache.kafka.connect.mirror.MirrorSourceConnector.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Mapping, Sequence, Set
 
+from sparkmirror.connect.connector import ConnectorContext
 from sparkmirror.connect.denied_topics import DeniedTopics
+from sparkmirror.connect.entities import DEGRADED
 from sparkmirror.connect.forwarded_admin import forwarded
 from sparkmirror.connect.naming import some_names
-from sparkmirror.connect.scheduler import Scheduler
+from sparkmirror.connect.scheduler import Job, Scheduler
 from sparkmirror.connect.source.accepted_settings import AcceptedSettings
 from sparkmirror.connect.source.acl_sync import AclSync
 from sparkmirror.connect.source.cycles import Cycles
@@ -30,15 +33,9 @@ from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
 from sparkmirror.mirror.config_sync import topics_to_sync
 from sparkmirror.mirror.filters import make_config_property_filter, make_topic_filter
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
+from sparkmirror.mirror.task_configs import TaskSettings, assigned_partitions, source_tasks
 from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.mirror.translation.offset_map_chunks import offset_map_topic
-from sparkmirror.spark.link.files import SecretFileSender, clients_of_tasks
-from sparkmirror.spark.link.frames import LinkMessage
-from sparkmirror.spark.link.lease import Lender
-from sparkmirror.spark.link.server import LinkServer
-from sparkmirror.spark.session import SparkEngine
-from sparkmirror.spark.task_config import AssignedPartition, encode_assigned, start_message
-from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.admin import Admin, TopicView, open_admins
 
@@ -48,22 +45,23 @@ log = logging.getLogger(__name__)
 SOONEST_REFRESH_SECONDS = 5.0
 # Internal topics that were refused, or deleted, are created again with a refresh; not more often.
 SOONEST_CREATE_SECONDS = 10.0
-# How soon tasks elsewhere have a certificate, keytab or token that was renewed.
-FILES_SECONDS = 10.0
+# What a look at both clusters may take, for a user who waits for it.
+REFRESH_SECONDS = 55.0
 # For an admin request that is under way when the connector stops.
 LAST_REQUEST_SECONDS = 0.5
 
 
 class MirrorSourceConnector:
-    """Discovers topics, creates their remotes, and keeps the copy tasks in line with them."""
+    """Discovers topics, creates their remotes, and deals their partitions to tasks."""
 
-    # It copies, for whoever shows it beside flows that other processes copy.
-    stands_by = ""
+    task_class = "MirrorSourceTask"
 
-    def __init__(self, flow: SourceFlow) -> None:
+    def __init__(
+        self, flow: SourceFlow, *, stale: StalePositions | None = None, notice: str = ""
+    ) -> None:
+        """`notice`: what users shall know though all is well; tasks ask `stale` too."""
         self.flow = flow
         self.config = flow.source
-        self.tasks: list[TaskRunner] = []
         self._admins: list[Admin] = []
         producer, target = self.config.producer.client, self.config.target_client
         self._is_elsewhere = not producer.is_same_cluster(target)
@@ -73,12 +71,17 @@ class MirrorSourceConnector:
         self._property_filter = make_config_property_filter(self.config)
         self._store = KafkaOffsetBackingStore.of(flow.worker, self.config)
         self._assignment: list[list[TopicPartition]] = []
-        self._stale = StalePositions()
+        # Whether the assignment is what the last look has found.
+        self._is_assigned = False
+        # How they begin is said once.
+        self._reported: set[TopicPartition] = set()
+        self._stale = stale or StalePositions()
         self._missing_topics = MissingTopics()
         # The remote topic of every topic that has one, as of the last refresh.
         self._remotes: dict[str, str] = {}
-        # For executors elsewhere, which have none; those of this machine have the worker's.
-        self._files: SecretFileSender | None = None
+        self._notice = notice
+        self._context: ConnectorContext | None = None
+        self._look_job: Job | None = None
         self._lock = threading.Lock()
         self._misses_topics = threading.Event()
         self._ticker = Scheduler(str(flow.name))
@@ -94,6 +97,8 @@ class MirrorSourceConnector:
         Raises:
             KafkaError: says of all clusters, if need be, why they cannot be reached.
         """
+        if not self.config.enabled:
+            return
         clients = [self.config.source_client, self.config.target_client]
         if self._is_elsewhere:
             clients.append(self.config.producer.client)
@@ -119,33 +124,38 @@ class MirrorSourceConnector:
         self._hidden = DeniedTopics(self.config, self._wants, source)
         self._start_report = StartReport(name, self.config, source)
 
-    def start(self, engine: SparkEngine, links: LinkServer, lease: Lender | None = None) -> None:
-        """Create what is missing, start the tasks, and go on looking for topics.
+    def start(self, context: ConnectorContext) -> None:
+        """Create what is missing, and go on looking for topics.
 
-        `lease` tells how long tasks may write, if their flow has a group of its own.
+        Partitions stay with the tasks that have them, unless there may be more or fewer now.
         """
-        self._engine, self._links, self._lease = engine, links, lease
-        if not engine.is_local:
-            self._files = SecretFileSender(clients_of_tasks(self.config, self.flow.worker))
+        self._context = context
+        if not self.config.enabled:
+            self._is_assigned = True
+            return
+        with self._lock:
+            self._assignment = [assigned_partitions(task) for task in context.stored_tasks()]
         self._store.prepare(self._target, self.config.target_client)
         self._schedule_internal_topics()
-        self.refresh()
+        self.look()
         self._schedule()
         self._ticker.start()
 
     def stop(self) -> None:
-        """Ask all tasks to commit and end."""
+        """Look no more."""
         self._ticker.stop()
-        for task in self.tasks:
-            task.stop()
 
     def join(self, seconds: float) -> bool:
-        """Wait for the tasks; tells whether all of them ended clean."""
-        deadline = time.monotonic() + seconds
-        clean = [task.join(max(0.1, deadline - time.monotonic())) for task in self.tasks]
-        self._ticker.join(LAST_REQUEST_SECONDS)
+        """Wait for an admin request that is under way; tells whether it ended."""
+        has_ended = self._ticker.join(min(seconds, LAST_REQUEST_SECONDS))
         self.disconnect()
-        return all(clean)
+        return has_ended
+
+    @property
+    def notice(self) -> str:
+        """What does not work beside the copy, else what users shall know though all is well."""
+        degraded = self.degraded if self._context is not None and self.config.enabled else ""
+        return f"{DEGRADED}{degraded}" if degraded else self._notice
 
     @property
     def last_error(self) -> str:
@@ -157,6 +167,16 @@ class MirrorSourceConnector:
         """The partitions of each task."""
         with self._lock:
             return [list(partitions) for partitions in self._assignment]
+
+    def task_configs(self) -> list[TaskSettings] | None:
+        """Which partitions each task copies."""
+        return source_tasks(self.assignment) if self._is_assigned else None
+
+    def refresh(self) -> str:
+        """Look for changes now, on the thread that does so anyway; what failed."""
+        if not self.config.enabled or self._look_job is None:
+            return ""
+        return self._ticker.run_and_wait(self._look_job, REFRESH_SECONDS)
 
     def refresh_soon(self, topics: Sequence[str]) -> None:
         """A task misses target topics: somebody deleted them."""
@@ -178,27 +198,21 @@ class MirrorSourceConnector:
             lambda: self._config_sync.sync(self._remotes),
             enabled=config.sync_topic_configs_enabled,
         )
-        ticker.repeat(
+        self._look_job = ticker.repeat(
             "refresh of topics",
             config.refresh_topics_interval_seconds,
-            self.refresh,
+            self.look,
             enabled=config.refresh_topics_enabled,
             delayed=True,
         )
         ticker.repeat("refresh for a task", SOONEST_REFRESH_SECONDS, self._refresh_for_task)
-        ticker.repeat(
-            "sending files to tasks",
-            FILES_SECONDS,
-            self._send_changed_files,
-            enabled=self._files is not None,
-        )
 
     def _refresh_for_task(self) -> None:
         if not self._misses_topics.is_set():
             return
         self._misses_topics.clear()
         try:
-            self.refresh()
+            self.look()
         except MirrorError:
             self._misses_topics.set()
             raise
@@ -240,8 +254,8 @@ class MirrorSourceConnector:
 
     # -- one round ---------------------------------------------------------------------------------
 
-    def refresh(self) -> None:
-        """Look at both clusters, create and grow remote topics, adjust the tasks."""
+    def look(self) -> None:
+        """Look at both clusters, create and grow remote topics, assign partitions to tasks."""
         shown = self._missing_topics.complete(self._source.list_topics())
         if self._missing_topics.is_waiting:
             self._misses_topics.set()
@@ -258,8 +272,7 @@ class MirrorSourceConnector:
         self._ask_for_remotes()
         copyable = self._copyable(counts, target)
         self._report_starts(copyable, source)
-        with self._lock:
-            self._adjust(copyable)
+        self._assign(copyable)
 
     def refused_starts(self) -> list[str]:
         """What would not resume at a stored position, before `start`; nothing is changed."""
@@ -268,7 +281,8 @@ class MirrorSourceConnector:
     def _report_starts(
         self, wanted: Sequence[TopicPartition], topics: Mapping[str, TopicView]
     ) -> None:
-        new = sorted(set(wanted).difference(*self._assignment))
+        new = sorted(set(wanted) - self._reported)
+        self._reported = set(wanted)
         if new:
             self._start_report.say(new, topics, self._store.load, self._stale.hold)
 
@@ -314,84 +328,14 @@ class MirrorSourceConnector:
 
     # -- tasks -------------------------------------------------------------------------------------
 
-    def _adjust(self, wanted: Sequence[TopicPartition]) -> None:
-        """Tell each task what is new and what is gone; the others do not notice."""
-        before = self._assignment
-        if before:
-            after = extend_assignment(before, wanted, self.config.tasks_max)
-        else:
-            after = assign_partitions(wanted, self.config.tasks_max)
-        # Tasks that have nothing left keep their number, and are told so.
-        after += [[]] * (len(self.tasks) - len(after))
-        if after == before:
-            return
-        orders = self._changes(before, after)
-        self._assignment = after
-        for at, messages in orders.items():
-            for message in messages:
-                self.tasks[at].send(message)
-        # Told to stop while it starts: none of the tasks would have anything to store.
-        for at in range(len(self.tasks), 0 if self._ticker.is_stopping else len(after)):
-            self.tasks.append(self._new_task(at))
-            self.tasks[at].start()
-        log.info("[%s] %d partitions in %d tasks", self.flow.name, len(wanted), len(self.tasks))
-
-    def _changes(
-        self, before: Sequence[Sequence[TopicPartition]], after: Sequence[Sequence[TopicPartition]]
-    ) -> dict[int, list[LinkMessage]]:
-        """What running tasks must be told. Reads positions, so it may fail: before anything is."""
-        orders: dict[int, list[LinkMessage]] = {}
-        for at in range(len(self.tasks)):
-            gone = sorted(set(before[at]) - set(after[at]))
-            new = sorted(set(after[at]) - set(before[at]))
-            if gone:
-                rows = [[tp.topic, tp.partition] for tp in gone]
-                orders.setdefault(at, []).append({"type": "revoke", "partitions": rows})
-            if new:
-                rows = encode_assigned(self._with_positions(new))
-                orders.setdefault(at, []).append({"type": "assign", "assigned": rows})
-        return orders
-
-    def _new_task(self, at: int) -> TaskRunner:
-        return TaskRunner(
-            self._engine,
-            self._links,
-            f"{self.flow.name}|{self.config.name}-{at}",
-            lambda: self._orders(at),
-            self.refresh_soon,
-            lease=self._lease,
-        )
-
-    def _orders(self, at: int) -> LinkMessage:
-        """Called when task `at` has started, on its link's thread."""
+    def _assign(self, wanted: Sequence[TopicPartition]) -> None:
+        """Which task copies what; each partition stays where it is."""
         with self._lock:
-            partitions = list(self._assignment[at])
-        syncs = self.config.emit_offset_syncs_enabled
-        orders = start_message(
-            self.config.settings,
-            self.flow.worker_props,
-            self._store.partitions,
-            self._with_positions(partitions),
-            offset_syncs_topic=self.offset_syncs_topic if syncs else "",
-            offset_map_topic=self.offset_map_topic if syncs else "",
-        )
-        return orders if self._files is None else orders | self._files.all()
-
-    def _send_changed_files(self) -> None:
-        """New connections of the tasks are to use the new ones."""
-        message = None if self._files is None else self._files.take_changed()
-        if message is not None:
-            for task in list(self.tasks):
-                task.send(message)
-
-    def _with_positions(self, partitions: Sequence[TopicPartition]) -> list[AssignedPartition]:
-        stored = self._store.load()
-        rows = []
-        for tp in partitions:
-            position = stored.get(tp)
-            target = TopicPartition(self._remote(tp.topic), tp.partition)
-            if position is None or self._stale.hold(tp, position):
-                rows.append(AssignedPartition(tp, target, None))
+            before = self._assignment
+            if before:
+                self._assignment = extend_assignment(before, wanted, self.config.tasks_max)
             else:
-                rows.append(AssignedPartition(tp, target, *position))
-        return rows
+                self._assignment = assign_partitions(wanted, self.config.tasks_max)
+            self._is_assigned = True
+        if self._context is not None:
+            self._context.request_task_reconfiguration()

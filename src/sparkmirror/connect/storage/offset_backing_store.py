@@ -91,6 +91,12 @@ class KafkaOffsetBackingStore:
         else:
             self.partitions = prepare_storage_topic(worker.client, wanted)
 
+    def prepare_alone(self) -> None:
+        """The same over a connection of its own, for a worker that runs tasks only."""
+        if self._shared is not None:
+            self._shared.prepare_alone()
+        self.partitions = prepare_storage_topic(self._worker.client, offsets_topic(self._worker))
+
     def load_existing(
         self, admin: Admin, client: ClientConfig | None = None
     ) -> dict[TopicPartition, StoredPosition]:

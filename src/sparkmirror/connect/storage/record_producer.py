@@ -23,10 +23,12 @@ from sparkmirror.errors import (
     BrokerError,
     DeniedError,
     KafkaError,
+    LeaseError,
     MirrorError,
     TransportError,
     describe_error,
 )
+from sparkmirror.spark.link.lease import Lender, for_ever, is_over
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
@@ -41,6 +43,9 @@ log = logging.getLogger(__name__)
 BLOCKED_SECONDS = 5.0
 # The whole producer was refused (no right to write idempotently): asked again this often.
 RESTART_SECONDS = 5.0
+NO_LEASE = "the worker does not know that it is in its group: nothing is written"
+# How soon the end of the lease, and a new one, are noticed. Between, `guard` holds back every byte.
+LEASE_SECONDS = 0.2
 CLOSE_SECONDS = 5.0
 MISSING = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
 
@@ -70,13 +75,21 @@ class RecordProducer:
     """
 
     def __init__(
-        self, config: ProducerConfig, name: str, without: Mapping[str, str] | None = None
+        self,
+        config: ProducerConfig,
+        name: str,
+        without: Mapping[str, str] | None = None,
+        lease: Lender = for_ever,
     ) -> None:
-        """`without` says of topics what happens as long as the right to write them is missing."""
+        """`without` says of topics what happens as long as the right to write them is missing.
+
+        When `lease` is over, what waits fails: another worker may have written newer records.
+        """
         self.last_error = ""
         self._without = without or {}
         self.missing: frozenset[str] = frozenset()
         self._config = config
+        self._lease = lease
         self._name = name
         self._changed = threading.Condition()
         self._inbox: list[_Batch] = []
@@ -157,8 +170,12 @@ class RecordProducer:
         why = self._closed()
         try:
             while not self._closing.is_set():
+                if is_over(self._lease):
+                    self._fail_all(LeaseError(NO_LEASE))
+                    self._closing.wait(LEASE_SECONDS)
+                    continue
                 self._write()
-                self._closing.wait(RESTART_SECONDS)
+                self._closing.wait(RESTART_SECONDS if self.last_error else 0.0)
         except Exception as error:  # whoever waits for a record must hear of it (invariant A)
             log.exception("[%s] the writer of internal topics died", self._name)
             why = KafkaError(f"the writer of {self._name} died: {type(error).__name__}: {error}")
@@ -167,9 +184,10 @@ class RecordProducer:
     def _write(self) -> None:
         """Write until closed, or until the producer as a whole is refused."""
         session = _Session(self, self._config, self._woken)
+        session.loop.before_write = self._check_lease
         try:
-            while not self._closing.is_set():
-                session.loop.run_once(1.0)
+            while not self._closing.is_set() and not is_over(self._lease):
+                session.loop.run_once(1.0 if self._lease is for_ever else LEASE_SECONDS)
         except MirrorError as error:
             self.say(str(error))
             self._fail_all(error if isinstance(error, KafkaError) else KafkaError(str(error)))
@@ -211,6 +229,10 @@ class RecordProducer:
             self.missing |= {topic}
         elif topic in self.missing:
             self.missing -= {topic}
+
+    def _check_lease(self) -> None:
+        if is_over(self._lease):
+            raise LeaseError(NO_LEASE)
 
     # -- inside ------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.mirror.permissions import NO_TRACE
 from sparkmirror.mirror.positions.partitioner import partition_for_key
 from sparkmirror.mirror.records import encode_offset_value
+from sparkmirror.spark.link.lease import Lender, for_ever
 
 OFFSET = encode_offset_value(0)
 
@@ -73,10 +74,12 @@ class SourceOffsets:
             self._own.close()
 
 
-def own_writer(worker: WorkerConfig, producer: ProducerConfig, name: str) -> RecordProducer | None:
+def own_writer(
+    worker: WorkerConfig, producer: ProducerConfig, name: str, lease: Lender = for_ever
+) -> RecordProducer | None:
     """A writer for the worker's cluster, when the producer of the records is for another one."""
     if worker.client.is_same_cluster(producer.client):
         return None
     return RecordProducer(
-        worker.producer, f"{name} offsets", {worker.offset_storage_topic: NO_TRACE}
+        worker.producer, f"{name} offsets", {worker.offset_storage_topic: NO_TRACE}, lease
     )

@@ -53,7 +53,7 @@ class _Relay(ManagedProcess):
         self._control_port = control_port
         self.control: socket.socket | None = None
 
-    def is_ready(self) -> bool:
+    def try_ready(self) -> bool:
         """Whether it answers; it is connected then."""
         try:
             self.control = socket.create_connection((HOST, self._control_port), _ORDER_SECONDS)

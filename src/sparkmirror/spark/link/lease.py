@@ -90,6 +90,12 @@ def for_ever() -> float | None:
     return None
 
 
+def is_over(lease: Lender) -> bool:
+    """Whether somebody else may be doing what this worker does."""
+    seconds = lease()
+    return seconds is not None and seconds <= 0
+
+
 def answer_renewal(question: LinkMessage, seconds: float | None) -> LinkMessage:
     """The worker's answer; `seconds` is how long it leads for sure, None for ever."""
     return {"type": LEASE, "at": question["at"], "seconds": seconds}

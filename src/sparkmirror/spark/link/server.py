@@ -149,6 +149,11 @@ class LinkServer:
         with self._lock:
             return self._lease_ends.get(task, -math.inf) + ON_ITS_WAY_SECONDS
 
+    def has_released(self, task: str) -> bool:
+        """Whether it is that time. Who is lent time for ever has no successor elsewhere."""
+        end = self.released_at(task)
+        return end == math.inf or self._clock() >= end
+
     def close(self) -> None:
         """Cut all links."""
         self._closed = True

@@ -42,7 +42,7 @@ SWITCHED_OFF = Fate(
 
 
 @dataclass(frozen=True, slots=True)
-class Connector:
+class ResourceConnector:
     """One connector; `is_on` is false if the resource pauses or stops it."""
 
     kind: str
@@ -53,7 +53,7 @@ class Connector:
 
 def read_connectors(
     mirror: Node, values: Values, alias: str, *, has_heartbeats: bool
-) -> dict[str, Connector]:
+) -> dict[str, ResourceConnector]:
     """The connectors that a mirror has, by their kinds; `alias` is that of its source."""
     kinds = KINDS if has_heartbeats else (SOURCE, CHECKPOINT)
     nodes = {kind: mirror.get(f"{kind}Connector") for kind in kinds}
@@ -94,7 +94,7 @@ def _named_patterns(mirror: Node) -> dict[str, Node]:
 
 def _read_connector(
     node: Node, kind: str, patterns: FileSettings, values: Values, label: str
-) -> Connector:
+) -> ResourceConnector:
     members = node.members()
     if not members:
         node.use()
@@ -102,7 +102,7 @@ def _read_connector(
     settings = _read_config(members.get("config"), own, values, label)
     if tasks := members.get("tasksMax"):
         settings[TASKS_MAX] = FileSetting(str(tasks.number(least=1)), tasks.path)
-    return Connector(kind, node.path, settings | own, is_on=_is_on(members))
+    return ResourceConnector(kind, node.path, settings | own, is_on=_is_on(members))
 
 
 def _read_config(

@@ -25,7 +25,7 @@ from sparkmirror.tools.convert.connectors import (
     KINDS,
     SOURCE,
     TASKS_MAX,
-    Connector,
+    ResourceConnector,
 )
 from sparkmirror.tools.convert.ledger import Ledger
 from sparkmirror.tools.convert.resource import Mirror, MirrorResource
@@ -91,7 +91,7 @@ def _flow(mirror: Mirror, ledger: Ledger) -> FileSettings:
     return {**shown, **own}
 
 
-def _switch(connector: Connector | None, mirror: Mirror) -> FileSetting:
+def _switch(connector: ResourceConnector | None, mirror: Mirror) -> FileSetting:
     if connector is None:
         return FileSetting("false", mirror.path)
     own = connector.settings.get(SWITCHES[connector.kind])
@@ -112,7 +112,9 @@ def _merged(mirror: Mirror, ledger: Ledger) -> FileSettings:
     return found
 
 
-def _one_value(key: str, present: Sequence[Connector], ledger: Ledger) -> FileSetting | None:
+def _one_value(
+    key: str, present: Sequence[ResourceConnector], ledger: Ledger
+) -> FileSetting | None:
     readers = [connector for connector in present if connector.kind in _readers(key)]
     given = [connector.settings[key] for connector in readers if key in connector.settings]
     for setting in _useless(key, present, readers):
@@ -135,7 +137,7 @@ def _readers(key: str) -> Iterable[str]:
 
 
 def _useless(
-    key: str, present: Sequence[Connector], readers: Sequence[Connector]
+    key: str, present: Sequence[ResourceConnector], readers: Sequence[ResourceConnector]
 ) -> Iterator[FileSetting]:
     for connector in present:
         if connector not in readers and key in connector.settings:

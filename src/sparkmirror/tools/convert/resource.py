@@ -17,7 +17,7 @@ from sparkmirror.tools.convert.clusters import (
     read_source,
     read_target,
 )
-from sparkmirror.tools.convert.connectors import Connector, read_connectors
+from sparkmirror.tools.convert.connectors import ResourceConnector, read_connectors
 from sparkmirror.tools.convert.ledger import Ledger, Node, members_of
 from sparkmirror.tools.convert.pods import Pods, read_pods
 from sparkmirror.tools.convert.settings import Values
@@ -38,7 +38,7 @@ class Mirror:
 
     path: str
     source: ResourceCluster
-    connectors: Mapping[str, Connector]
+    connectors: Mapping[str, ResourceConnector]
 
 
 @dataclass(frozen=True, slots=True)

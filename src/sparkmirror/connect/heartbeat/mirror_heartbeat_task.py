@@ -1,0 +1,230 @@
+"""Writes the heartbeats of one pair of clusters to its target.
+
+Runs on: worker. Mirrors: org.apache.kafka.connect.mirror.MirrorHeartbeatTask.
+A heartbeat that another flow copies onwards shows that this flow is alive and how old its data is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+
+from sparkmirror.config.keys.connector_keys import HEARTBEAT_KEYS
+from sparkmirror.config.mirror_configs import HeartbeatConfig
+from sparkmirror.config.mm2 import HeartbeatPair
+from sparkmirror.connect.connector import TaskConfigs, TaskReport
+from sparkmirror.connect.forwarded_admin import forwarded
+from sparkmirror.connect.scheduler import Scheduler
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
+from sparkmirror.connect.storage.record_producer import RecordProducer
+from sparkmirror.connect.storage.source_offsets import SourceOffsets, own_writer
+from sparkmirror.connect.storage.topic_admin import (
+    about_missing,
+    ensure_internal_topic,
+    noting_refusal,
+)
+from sparkmirror.connect.task_reports import WrittenTopic, report_of
+from sparkmirror.connect.warn_once import WarnOnce
+from sparkmirror.errors import KafkaError
+from sparkmirror.mirror.permissions import (
+    CREATE,
+    NO_TRACE,
+    WRITE,
+    Feature,
+    ResourceKind,
+    consequence_without,
+)
+from sparkmirror.mirror.policy import flow_policy
+from sparkmirror.mirror.positions.own_offsets import with_own_offsets
+from sparkmirror.mirror.records import Heartbeat, encode_heartbeat_offset_key
+from sparkmirror.spark.link.lease import Lender, for_ever
+from sparkmirror.wire.admin.admin import Admin
+
+REPLICAS_KEY = HEARTBEAT_KEYS["heartbeats.topic.replication.factor"].name
+# How often to try again to create the topics.
+CREATE_SECONDS = 10.0
+# Heartbeats that may wait for the target. Old ones say little: when it is back, new ones count.
+MOST_WAITING = 60
+
+
+def emits(config: HeartbeatConfig) -> bool:
+    """Whether the connector makes heartbeats."""
+    return config.emit_heartbeats_enabled and config.emit_heartbeats_interval_seconds >= 0
+
+
+class MirrorHeartbeatTask:
+    """Emits a heartbeat at every interval, as long as it runs; a `TaskWork`.
+
+    `lease`: nothing is written when it is over.
+    """
+
+    runner = None
+    # All of it is in this process.
+    is_released = True
+
+    def __init__(self, pair: HeartbeatPair, lease: Lender = for_ever) -> None:
+        config = pair.heartbeat
+        self._config = config
+        self.name = f"{pair.name}|{config.name}"
+        policy = flow_policy(config)
+        self.topic = policy.heartbeats_topic()
+        self._store = KafkaOffsetBackingStore.of(pair.worker, config)
+        self._flush_seconds = pair.worker.offset_flush_interval_ms / 1000
+        self._offset_key = encode_heartbeat_offset_key(
+            config.name, config.source_alias, config.target_alias
+        )
+        self._admin: Admin | None = None
+        self._ticker = Scheduler(self.name)
+        without = {
+            self.topic: consequence_without(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, WRITE),
+            self._store.topic: NO_TRACE,
+        }
+        self._writer = RecordProducer(config.producer, self.name, without, lease)
+        own = own_writer(with_own_offsets(pair.worker, config), config.producer, self.name, lease)
+        self._offsets = SourceOffsets(self._writer, self._store.topic, own)
+        self._complaints = WarnOnce(self.name)
+        self._topics = WrittenTopic()
+        self._has_topic = False
+        self._has_offsets_topic = False
+        self.refused = ""
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether there is anything to do."""
+        return emits(self._config)
+
+    @property
+    def last_error(self) -> str:
+        """What keeps heartbeats from being stored; empty while they are."""
+        return self._ticker.last_error or self._writer.last_error
+
+    @property
+    def blocked(self) -> str:
+        """Why no heartbeat can be made; empty while nothing but the network is in the way."""
+        return self.refused
+
+    @property
+    def records(self) -> int:
+        """How many heartbeats were stored since the start."""
+        return self._offsets.noted
+
+    def connect(self) -> None:
+        """Open the admin connection to the target; nothing is changed there.
+
+        Raises:
+            KafkaError: says why the target cannot be reached.
+        """
+        if self.is_enabled:
+            self._admin = self._open_admin()
+
+    def disconnect(self) -> None:
+        """Close what `connect` opened, when nothing was started."""
+        self._close_admin()
+
+    def start(self) -> None:
+        """Create the topics, then emit; what fails is tried again until `stop`."""
+        if not self.is_enabled:
+            return
+        self._writer.start()
+        self._offsets.start()
+        interval = self._config.emit_heartbeats_interval_seconds
+        self._ticker.repeat("creating topics", CREATE_SECONDS, self._create_topics)
+        self._ticker.repeat("emitting a heartbeat", interval, self._emit, delayed=True)
+        self._ticker.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
+        self._ticker.start()
+
+    def look(self) -> None:
+        """All periodic work is on the thread."""
+
+    def reconfigure(self, configs: TaskConfigs) -> None:
+        """There is nothing to divide among tasks."""
+
+    def restart(self) -> bool:
+        """It begins again with another life."""
+        return False
+
+    def report(self) -> TaskReport:
+        """A task that cannot do its work has failed, until it can."""
+        return report_of(self.blocked)
+
+    def take_topics(self) -> set[str]:
+        return self._topics.take(self.topic, self.records)
+
+    def stop(self) -> None:
+        """Emit no more."""
+        self._ticker.stop()
+
+    def join(self, seconds: float) -> bool:
+        """Wait until all that was emitted is stored; tells whether it is."""
+        deadline = time.monotonic() + seconds
+        has_ended = self._ticker.join(seconds)
+        is_stored = has_ended and self._finish(deadline)
+        self._writer.close()
+        self._offsets.close()
+        if has_ended:  # else its thread may be using the connection
+            self._close_admin()
+        return is_stored
+
+    def _finish(self, deadline: float) -> bool:
+        """Store the offset of the last heartbeats, as Connect does at a task's end."""
+        if not self._writer.flush(deadline - time.monotonic()):
+            return False
+        self._commit()
+        return self._offsets.flush(deadline - time.monotonic())
+
+    def _open_admin(self) -> Admin:
+        config = self._config
+        return forwarded(Admin(config.target_client, config.admin_timeout_ms), config)
+
+    def _close_admin(self) -> None:
+        """Needed for creating topics only: a file of many clusters has many pairs."""
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            admin.close()
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    def _create_topics(self) -> None:
+        """At the start, and again when somebody deleted them."""
+        config, missing = self._config, self._writer.missing
+        self._complaints.report(about_missing(missing, config.target_alias))
+        if self._has_offsets_topic and not missing:
+            return
+        with noting_refusal(self):
+            self._bring_up_topics(missing)
+
+    def _bring_up_topics(self, missing: Collection[str]) -> None:
+        config = self._config
+        if self._admin is None:
+            self._admin = self._open_admin()
+        ensure_internal_topic(
+            self._admin,
+            self.topic,
+            config.heartbeats_topic_replication_factor,
+            REPLICAS_KEY,
+            consequence_without(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, CREATE),
+            is_chosen=REPLICAS_KEY in config.settings,
+            is_missing=self.topic in missing,
+        )
+        self._has_topic = True
+        self._store.prepare(self._admin, config.target_client)
+        self._has_offsets_topic = True
+        self._close_admin()
+
+    def _emit(self) -> None:
+        if not self._has_topic or self._writer.waiting >= MOST_WAITING:
+            return
+        config = self._config
+        now_ms = time.time_ns() // 1_000_000
+        beat = Heartbeat(config.source_alias, config.target_alias, now_ms)
+        self._writer.send(
+            self.topic, 0, [(beat.encode_key(), beat.encode_value(), now_ms)], self._on_stored
+        )
+
+    def _on_stored(self, error: KafkaError | None) -> None:
+        if error is None:
+            self._offsets.note(self._offset_key)
+
+    def _commit(self) -> None:
+        if self._has_offsets_topic:
+            self._offsets.store(self._store.partitions)

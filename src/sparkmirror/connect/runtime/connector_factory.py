@@ -1,0 +1,154 @@
+"""Makes the connectors of a worker and the tasks that run on it, from their settings.
+
+Runs on: worker. Settings are parsed where something is made, so that what is wrong with them
+becomes the state of that connector or task.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sparkmirror.config.connector_spec import ConnectorConfig, ParsedConnector, parse_connector
+from sparkmirror.config.mirror_configs import CheckpointConfig, SourceConfig
+from sparkmirror.config.mm2 import HeartbeatPair
+from sparkmirror.config.worker.worker_file import WorkerFile
+from sparkmirror.config.worker_config import WorkerConfig
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
+from sparkmirror.connect.checkpoint.mirror_checkpoint_task import MirrorCheckpointTask
+from sparkmirror.connect.connector import Connector, TaskConfigs, TaskWork
+from sparkmirror.connect.entities import ConnectorProps
+from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
+from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
+from sparkmirror.connect.runtime.worker import Worker
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
+from sparkmirror.connect.source.mirror_source_task import MirrorSourceTask, SourceTaskSettings
+from sparkmirror.connect.source.stale_positions import StalePositions
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
+from sparkmirror.mirror.task_configs import assigned_groups, assigned_partitions, connector_settings
+from sparkmirror.spark.link.frames import LinkMessage
+from sparkmirror.spark.link.lease import Lender
+from sparkmirror.spark.task_runner import TaskRunner
+from sparkmirror.types import FlowName
+
+log = logging.getLogger(__name__)
+
+OnMissing = Callable[[str, list[str]], None]
+"""A task of the connector of this name misses these topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """What a source connector and its tasks are told of their flow."""
+
+    name: FlowName
+    worker: WorkerConfig
+    source: SourceConfig
+    worker_props: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointSpec:
+    """What a checkpoint task is told of its flow."""
+
+    name: FlowName
+    worker: WorkerConfig
+    checkpoint: CheckpointConfig
+
+
+class ConnectorFactory:
+    """Of one worker; for any thread.
+
+    `problem_of` tells how a connector differs from its partner on the same worker; `lend` gives a
+    task what tells for how long it may write.
+    """
+
+    def __init__(
+        self,
+        file: WorkerFile,
+        spark: Worker,
+        problem_of: Callable[[ConnectorConfig], str],
+        lend: Callable[[], Lender],
+    ) -> None:
+        self._file = file
+        self._spark = spark
+        self._problem_of = problem_of
+        self._lend = lend
+        self._lock = threading.Lock()
+        # By the connectors' names. Of recreated topics only the connector knows, so far as it runs
+        # on this worker: see StalePositions.
+        self._stale: dict[str, StalePositions] = {}
+        self._source_settings: dict[str, tuple[Mapping[str, str], SourceTaskSettings]] = {}
+
+    def make_connector(self, props: ConnectorProps) -> Connector:
+        """The connector that these settings describe, not started yet.
+
+        Raises:
+            ConfigErrors: everything that is wrong with the settings.
+            UnusableConnector: they do not say which connector they are for.
+        """
+        parsed = parse_connector(props, self._file)
+        for warning in parsed.warnings:
+            log.warning("%s", warning)
+        config = parsed.config
+        if isinstance(config, SourceConfig):
+            if config.enabled:
+                self._spark.begin()
+            stale = StalePositions()
+            with self._lock:
+                self._stale[parsed.name] = stale
+            return MirrorSourceConnector(
+                _source(parsed, config), stale=stale, notice=parsed.elsewhere
+            )
+        if isinstance(config, CheckpointConfig):
+            return MirrorCheckpointConnector(parsed.flow, config, parsed.elsewhere)
+        return MirrorHeartbeatConnector(config, parsed.elsewhere)
+
+    def make_work(self, configs: TaskConfigs, on_missing: OnMissing) -> TaskWork:
+        """What the tasks with these settings do; raises as `make_connector`."""
+        number, task = next(iter(configs.items()))
+        settings = connector_settings(task)
+        parsed = parse_connector(settings, self._file)
+        config = parsed.config
+        if isinstance(config, CheckpointConfig):
+            flow = CheckpointSpec(parsed.flow, parsed.worker, config)
+            return MirrorCheckpointTask(
+                flow,
+                partner_problem=lambda: self._problem_of(config),
+                groups=assigned_groups(configs.values()),
+                lease=self._lend(),
+            )
+        if isinstance(config, SourceConfig):
+            shared = self._shared_settings(settings, parsed, config)
+
+            def make_runner(name: str, make_message: Callable[[], LinkMessage]) -> TaskRunner:
+                def miss(topics: list[str]) -> None:
+                    on_missing(parsed.name, topics)
+
+                return TaskRunner(*self._spark.get(), name, make_message, miss)
+
+            return MirrorSourceTask(shared, number, assigned_partitions(task), make_runner)
+        return MirrorHeartbeatTask(HeartbeatPair(parsed.flow, parsed.worker, config), self._lend())
+
+    def _shared_settings(
+        self, settings: Mapping[str, str], parsed: ParsedConnector, config: SourceConfig
+    ) -> SourceTaskSettings:
+        """One for all tasks of a connector that have the same settings."""
+        name = parsed.name
+        with self._lock:
+            known = self._source_settings.get(name)
+            if known is not None and known[0] == settings:
+                return known[1]
+            shared = SourceTaskSettings(
+                _source(parsed, config),
+                KafkaOffsetBackingStore.of(parsed.worker, config),
+                lambda tp, position: name in self._stale and self._stale[name].hold(tp, position),
+            )
+            self._source_settings[name] = settings, shared
+            return shared
+
+
+def _source(parsed: ParsedConnector, config: SourceConfig) -> SourceSpec:
+    return SourceSpec(parsed.flow, parsed.worker, config, dict(parsed.worker_props))

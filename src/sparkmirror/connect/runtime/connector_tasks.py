@@ -1,0 +1,223 @@
+"""The tasks of one connector that run on this worker.
+
+Runs on: worker. Owned by the herder's thread, which it never blocks.
+
+No partition ever has two tasks here: one starts, or gets partitions, only when no other task, also
+one that is ending, holds any of them. So tasks whose partitions are dealt anew end first, all of
+those that are concerned, as they do in Kafka Connect.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from sparkmirror.connect.connector import StateAndTrace, Task, TaskConfigs
+from sparkmirror.connect.entities import State, TargetState
+from sparkmirror.connect.runtime.status_publisher import TaskStatuses
+from sparkmirror.connect.states import StateMachine, TaskEvent, task_states
+from sparkmirror.mirror.task_configs import (
+    MIRROR_PACKAGE,
+    PARTITIONS,
+    TASK_CLASS,
+    connector_settings,
+)
+
+log = logging.getLogger(__name__)
+
+SOURCE_TASK = f"{MIRROR_PACKAGE}MirrorSourceTask"
+
+
+@dataclass(slots=True)
+class _Status:
+    states: StateMachine[TaskEvent]
+    trace: str = ""
+
+
+class ConnectorTasks:
+    """Tasks by number. `make` makes a task that is not started yet."""
+
+    def __init__(
+        self, name: str, make: Callable[[TaskConfigs], Task], statuses: TaskStatuses
+    ) -> None:
+        self._name = name
+        self._make = make
+        self._publisher = statuses
+        self._configs: TaskConfigs = {}
+        self._target = TargetState.STARTED
+        # By their lowest number.
+        self._running: dict[int, Task] = {}
+        self._ending: list[Task] = []
+        self._statuses: dict[int, _Status] = {}
+        self._is_settled = True
+
+    # -- for any thread ----------------------------------------------------------------------------
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs, nor begins, nor ends."""
+        return not self._running and all(task.has_ended for task in list(self._ending))
+
+    @property
+    def has_copied(self) -> bool:
+        """Whether something runs or ends that may have positions to store."""
+        return any(not task.has_ended and not task.is_starting for task in self._all())
+
+    def running(self) -> list[Task]:
+        """Those that run, in the order of their numbers."""
+        return [task for _, task in sorted(self._running.copy().items())]
+
+    # -- the herder's thread -----------------------------------------------------------------------
+
+    def want(self, configs: TaskConfigs, target: TargetState) -> None:
+        """Run these tasks from now on, none if the target is another than STARTED."""
+        if configs == self._configs and target is self._target and self._is_settled:
+            return
+        self._note(configs, target)
+        wanted = _units(configs) if target is TargetState.STARTED else {}
+        for key, task in list(self._running.items()):
+            if self._must_end(key, task, wanted):
+                for number in self._statuses.keys() & set(task.ids):
+                    self._fire(number, TaskEvent.RESTART)
+                self._end(key, task)
+        waiting = [key for key, unit in wanted.items() if not self._bring(key, unit)]
+        self._is_settled = not waiting and not self._ending
+
+    def restart(self, number: int) -> bool:
+        """Whether the task is here; one that shall not run has nothing to restart."""
+        if self._target is not TargetState.STARTED:
+            return number in self._configs
+        for task in self._running.values():
+            if number in task.ids:
+                for each in task.ids:
+                    self._fire(each, TaskEvent.RESTART)
+                self._publish_states()
+                task.restart()
+                return True
+        return False
+
+    def leave(self) -> None:
+        """The worker ends, or may not run tasks any more: all end."""
+        for key, task in list(self._running.items()):
+            self._end(key, task)
+        self._configs, self._is_settled = {}, False
+
+    def join(self, seconds: float) -> None:
+        """Wait for one of those that end."""
+        for task in self._ending[:1]:
+            task.join(seconds)
+        self._prune()
+
+    def say_released(self) -> None:
+        """After the end: others may run them."""
+        for number in self._statuses:
+            self._fire(number, TaskEvent.RELEASED)
+        self._publish_states()
+
+    def publish(self) -> None:
+        """Write what has changed: states, topics, and that tasks are gone."""
+        self._prune()
+        for task in self._running.values():
+            found = task.report()
+            for number in task.ids:
+                status = self._statuses.get(number)
+                if status is not None:
+                    status.states.fire(found.event)
+                    status.trace = found.trace if status.states.state is State.FAILED else ""
+            self._publisher.add_topics(task.ids[0], task.take_topics())
+        self._publish_states()
+        held = {number for task in self._all() for number in task.ids}
+        self._publisher.forget_others(self._statuses.keys() | held)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _note(self, configs: TaskConfigs, target: TargetState) -> None:
+        self._configs, self._target = configs, target
+        for number in self._statuses.keys() - configs.keys():
+            del self._statuses[number]
+        event = TaskEvent.CONNECTOR_STARTED
+        if target is not TargetState.STARTED:
+            event = TaskEvent.CONNECTOR_PAUSED
+        for number in configs:
+            self._statuses.setdefault(number, _Status(task_states()))
+            self._fire(number, event)
+
+    def _must_end(self, key: int, task: Task, wanted: Mapping[int, TaskConfigs]) -> bool:
+        unit = wanted.get(key)
+        if unit is None:
+            return True
+        if unit == task.configs:
+            return False
+        if _settings(unit) != _settings(task.configs):
+            return True
+        others = (each for at, each in wanted.items() if at != key)
+        return not (_partitions([task.configs]) - _partitions([unit])).isdisjoint(
+            _partitions(others)
+        )
+
+    def _end(self, key: int, task: Task) -> None:
+        del self._running[key]
+        self._ending.append(task)
+        task.stop()
+
+    def _bring(self, key: int, unit: TaskConfigs) -> bool:
+        """Start it or give it its configuration; False: others hold some of it yet."""
+        task = self._running.get(key)
+        if task is not None and task.configs == unit:
+            return True
+        held = _partitions(other.configs for other in self._all() if other is not task)
+        if not held.isdisjoint(_partitions([unit])):
+            return False
+        if task is not None:
+            task.reconfigure(unit)
+            return True
+        if any(set(ending.ids) & unit.keys() for ending in self._ending if not ending.has_ended):
+            return False
+        task = self._make(unit)
+        self._running[key] = task
+        task.start()
+        return True
+
+    def _all(self) -> list[Task]:
+        ending = [task for task in list(self._ending) if not task.has_ended]
+        return [*list(self._running.values()), *ending]
+
+    def _prune(self) -> None:
+        """Also the last topics that a task has written, maybe the first."""
+        for task in [task for task in self._ending if task.has_ended]:
+            self._ending.remove(task)
+            self._publisher.add_topics(task.ids[0], task.take_topics())
+
+    def _fire(self, number: int, event: TaskEvent) -> None:
+        status = self._statuses[number]
+        status.states.fire(event)
+        if status.states.state is not State.FAILED:
+            status.trace = ""
+
+    def _publish_states(self) -> None:
+        for number, status in sorted(self._statuses.items()):
+            self._publisher.show(number, StateAndTrace(status.states.state, status.trace))
+
+
+def _units(configs: TaskConfigs) -> dict[int, TaskConfigs]:
+    """Those that run together: all of a connector, but tasks that copy run one by one."""
+    if not configs:
+        return {}
+    if next(iter(configs.values())).get(TASK_CLASS) == SOURCE_TASK:
+        return {number: {number: config} for number, config in configs.items()}
+    return {min(configs): configs}
+
+
+def _settings(unit: TaskConfigs) -> Mapping[str, str]:
+    return connector_settings(next(iter(unit.values())))
+
+
+def _partitions(units: Iterable[TaskConfigs]) -> set[str]:
+    return {
+        part
+        for unit in units
+        for config in unit.values()
+        for part in config.get(PARTITIONS, "").split(",")
+        if part
+    }

@@ -1,0 +1,210 @@
+"""The worker's side of a copy task: what it is told when it starts, and when partitions change.
+
+Runs on: worker. The copying itself is done by Spark (spark/copy), which `TaskRunner` keeps running.
+Positions are read at the moment when the copy task calls in, and when it is given partitions.
+Mirrors: org.apache.kafka.connect.mirror.MirrorSourceTask.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from sparkmirror.connect.connector import TaskConfigs, TaskReport
+from sparkmirror.connect.source.source_flow import SourceFlow
+from sparkmirror.connect.states import TaskEvent
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
+from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
+from sparkmirror.mirror.task_configs import assigned_partitions
+from sparkmirror.mirror.translation.offset_map_chunks import offset_map_topic
+from sparkmirror.spark.link.files import SecretFileSender, clients_of_tasks
+from sparkmirror.spark.link.frames import LinkMessage
+from sparkmirror.spark.task_config import AssignedPartition, encode_assigned, start_message
+from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
+from sparkmirror.types import TopicPartition
+
+# How soon tasks elsewhere have a certificate, keytab or token that was renewed.
+FILES_SECONDS = 10.0
+
+MakeRunner = Callable[[str, Callable[[], LinkMessage]], TaskRunner]
+"""Makes the runner of a task from its name and from what makes its start message."""
+
+
+class SourceTaskSettings:
+    """What the copy tasks of one source connector have in common on this worker; for any thread.
+
+    `is_stale` tells of a stored position that it is of a topic which was deleted since.
+    """
+
+    def __init__(
+        self,
+        flow: SourceFlow,
+        store: KafkaOffsetBackingStore,
+        is_stale: Callable[[TopicPartition, StoredPosition], bool],
+    ) -> None:
+        self.flow = flow
+        self.store = store
+        self._is_stale = is_stale
+        self._policy = flow_policy(flow.source)
+        self._preparing = threading.Lock()
+
+    def prepare(self) -> None:
+        """Create or check the offsets topic, once for all tasks."""
+        with self._preparing:
+            if not self.store.partitions:
+                self.store.prepare_alone()
+
+    @property
+    def offset_syncs_topic(self) -> str:
+        """Name of the topic for offset syncs."""
+        return flow_offset_syncs_topic(self._policy, self.flow.source)
+
+    @property
+    def offset_map_topic(self) -> str:
+        """Name of the topic for the offset map; empty: nobody would look for it elsewhere."""
+        config = self.flow.source
+        is_elsewhere = not config.producer.client.is_same_cluster(config.target_client)
+        return "" if is_elsewhere else offset_map_topic(config.source_alias)
+
+    def start_message(self, partitions: Sequence[TopicPartition]) -> LinkMessage:
+        """What a task that copies these needs to know; reads the positions."""
+        syncs = self.flow.source.emit_offset_syncs_enabled
+        return start_message(
+            self.flow.source.settings,
+            self.flow.worker_props,
+            self.store.partitions,
+            self.with_positions(partitions),
+            offset_syncs_topic=self.offset_syncs_topic if syncs else "",
+            offset_map_topic=self.offset_map_topic if syncs else "",
+        )
+
+    def with_positions(self, partitions: Sequence[TopicPartition]) -> list[AssignedPartition]:
+        """Where each of them goes, and on from which position."""
+        stored = self.store.load()
+        rows = []
+        for tp in partitions:
+            position = stored.get(tp)
+            remote = self._policy.format_remote_topic(self.flow.source.source_alias, tp.topic)
+            target = TopicPartition(remote, tp.partition)
+            if position is None or self._is_stale(tp, position):
+                rows.append(AssignedPartition(tp, target, None))
+            else:
+                rows.append(AssignedPartition(tp, target, *position))
+        return rows
+
+
+class MirrorSourceTask:
+    """Copy task `number` of a connector; a `TaskWork`."""
+
+    def __init__(
+        self,
+        settings: SourceTaskSettings,
+        number: int,
+        partitions: Iterable[TopicPartition],
+        make_runner: MakeRunner,
+    ) -> None:
+        self.runner: TaskRunner | None = None
+        # A task on Spark says what is wrong by its state and its log.
+        self.last_error = ""
+        self._settings = settings
+        self._number = number
+        self._make_runner = make_runner
+        self._lock = threading.Lock()
+        self._partitions = list(partitions)
+        # For executors elsewhere, which have none; those of this machine have the worker's.
+        self._files: SecretFileSender | None = None
+        self._files_at = 0.0
+        # The attempt that shall end: it runs for a moment yet.
+        self._ended_attempt = 0
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """Those that it copies."""
+        with self._lock:
+            return list(self._partitions)
+
+    def connect(self) -> None:
+        """Make the runner, which waits until Spark is up, and the offsets topic."""
+        flow = self._settings.flow
+        name = f"{flow.name}|{flow.source.name}-{self._number}"
+        self.runner = self._make_runner(name, self.start_message)
+        if self.runner.needs_files:
+            self._files = SecretFileSender(clients_of_tasks(flow.source, flow.worker))
+        self._settings.prepare()
+
+    def start(self) -> None:
+        self._running.start()
+
+    def look(self) -> None:
+        """New connections of the task are to use files that were renewed."""
+        if self._files is None or time.monotonic() < self._files_at:
+            return
+        self._files_at = time.monotonic() + FILES_SECONDS
+        message = self._files.take_changed()
+        if message is not None:
+            self._running.send(message)
+
+    def reconfigure(self, configs: TaskConfigs) -> None:
+        self.assign(assigned_partitions(configs[self._number]))
+
+    def assign(self, partitions: Sequence[TopicPartition]) -> None:
+        """Say over the link what is new and what is gone. Reads positions: before it says anything.
+
+        A start message that is made at the same time may have the old partitions or the new ones;
+        the runner sends it before what is said here.
+        """
+        before = set(self.partitions)
+        gone, new = sorted(before.difference(partitions)), sorted(set(partitions) - before)
+        messages: list[LinkMessage] = []
+        if gone:
+            rows = [[tp.topic, tp.partition] for tp in gone]
+            messages.append({"type": "revoke", "partitions": rows})
+        if new:
+            assigned = encode_assigned(self._settings.with_positions(new))
+            messages.append({"type": "assign", "assigned": assigned})
+        with self._lock:
+            self._partitions = list(partitions)
+        for message in messages:
+            self._running.send(message)
+
+    def restart(self) -> bool:
+        self._ended_attempt = self._running.attempts
+        self._running.restart()
+        return True
+
+    def stop(self) -> None:
+        if self.runner is not None:
+            self.runner.stop()
+
+    def join(self, seconds: float) -> bool:
+        return self.runner is None or self.runner.join(seconds)
+
+    @property
+    def is_released(self) -> bool:
+        """Whether its Spark job has ended, or its executor may write no more."""
+        return self.runner is None or self.runner.is_released
+
+    def report(self) -> TaskReport:
+        runner = self._running
+        state, trace = runner.state, runner.trace
+        if state is TaskState.RUNNING:
+            is_ending = runner.attempts == self._ended_attempt
+            return TaskReport(TaskEvent.ENDED if is_ending else TaskEvent.CALLED_IN)
+        if not trace:
+            return TaskReport(TaskEvent.ENDED)
+        reason = reason_of(trace)
+        return TaskReport(TaskEvent.RAISED, trace if trace == reason else f"{reason}\n{trace}")
+
+    def take_topics(self) -> set[str]:
+        return set() if self.runner is None else self.runner.take_topics()
+
+    def start_message(self) -> LinkMessage:
+        """Called when the copy task has called in, on its link's thread."""
+        message = self._settings.start_message(self.partitions)
+        return message if self._files is None else message | self._files.all()
+
+    @property
+    def _running(self) -> TaskRunner:
+        assert self.runner is not None, "connect comes first"
+        return self.runner

@@ -1,0 +1,57 @@
+"""Why something could not start, and when to try again. Runs on: worker."""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+
+from sparkmirror.config.keys.plugins import UnusableConnector
+from sparkmirror.config.masking import mask
+from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
+
+FIRST_BACKOFF_SECONDS = 1.0
+LONGEST_BACKOFF_SECONDS = 60.0
+# Settings that cannot work: only others, or a restart by a user, can help.
+FOR_GOOD = (ConfigError, ConfigErrors, UnusableConnector)
+
+
+class StartFailures:
+    """Of one connector or task, in a row. Owned by one thread; `trace` is for any."""
+
+    def __init__(self) -> None:
+        self.trace = ""
+        self._retry_at = 0.0
+        self._backoff = FIRST_BACKOFF_SECONDS
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time for the next attempt."""
+        return time.monotonic() >= self._retry_at
+
+    @property
+    def seconds_left(self) -> float:
+        """Until then; infinite if only a user can help."""
+        return max(0.0, self._retry_at - time.monotonic())
+
+    def failed(self, error: Exception | SystemExit) -> None:
+        """Keep why; the wait doubles."""
+        self.trace = _trace(error)
+        if isinstance(error, FOR_GOOD):
+            self._retry_at = math.inf
+            return
+        self._retry_at = time.monotonic() + self._backoff
+        self._backoff = min(self._backoff * 2, LONGEST_BACKOFF_SECONDS)
+
+    def forgive(self) -> None:
+        """It has started, or a user wants it to: the first wait is short again."""
+        self.trace = ""
+        self._retry_at = 0.0
+        self._backoff = FIRST_BACKOFF_SECONDS
+
+
+def _trace(error: Exception | SystemExit) -> str:
+    """For operators: what was meant to happen and did not; of our mistakes, where."""
+    if isinstance(error, MirrorError):
+        return mask(f"{type(error).__module__}.{type(error).__name__}: {error}")
+    return mask("".join(traceback.format_exception(error)))
