@@ -97,6 +97,25 @@ def _exchange(
     return found
 
 
+def test_tasks_are_restarted_through_either_worker_and_copy_nothing_twice(scene: Scene) -> None:
+    leader, follower = scene.leader_and_follower()
+    name = scene.flow.source_name
+    tasks = len(leader.states(name)) - 1
+    assert tasks == 2
+    for asked in (follower, leader):
+        scene.wait_until_moves(leader)
+        for task in range(tasks):
+            path = connector_path(name, f"tasks/{task}/restart")
+            assert asked.ask("POST", path).status_code == 204
+        leader.wait_for(
+            lambda: [state for state, _ in leader.states(name)][1:] == ["RESTARTING"] * 2,
+            lambda: f"{name} restarts: {leader.states(name)}",
+        )
+        scene.wait_until_runs_on(leader, asked=asked)
+    scene.wait_until_moves(leader)
+    assert sum(scene.check_copies().values()) == 0
+
+
 def test_a_leader_that_is_killed_is_followed_by_the_other(scene: Scene) -> None:
     leader, follower = scene.leader_and_follower()
     orphans = leader.descendants

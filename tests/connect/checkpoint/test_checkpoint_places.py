@@ -10,8 +10,8 @@ from sparkmirror.connect.checkpoint import mirror_checkpoint_task
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from tests.connect.checkpoint import test_mirror_checkpoint_connector
-from tests.connect.checkpoint.test_mirror_checkpoint_connector import (
+from tests.connect.checkpoint import test_mirror_checkpoint_task
+from tests.connect.checkpoint.test_mirror_checkpoint_task import (
     REMOTE0,
     SETTINGS,
     T0,
@@ -20,7 +20,7 @@ from tests.connect.checkpoint.test_mirror_checkpoint_connector import (
 )
 from tests.connect.group_fakes import Checkpoints
 
-connector = test_mirror_checkpoint_connector.connector
+connector = test_mirror_checkpoint_task.connector
 
 # -- checkpoints that would lead nowhere ----------------------------------------------------------
 

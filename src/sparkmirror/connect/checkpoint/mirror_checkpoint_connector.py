@@ -1,4 +1,4 @@
-"""Which groups of the source a flow follows, and which of its tasks follows which.
+"""Creates the checkpoints topic, and decides which task follows which groups of the source.
 
 Runs on: worker, the leader, one thread per flow. The tasks read and write checkpoints.
 Mirrors: org.apache.kafka.connect.mirror.MirrorCheckpointConnector.
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from sparkmirror.config.mirror_configs import CheckpointConfig
 from sparkmirror.connect.checkpoint.group_discovery import GroupDiscovery
-from sparkmirror.connect.checkpoint.mirror_checkpoint_task import is_on
+from sparkmirror.connect.checkpoint.mirror_checkpoint_task import PREPARE_SECONDS
+from sparkmirror.connect.checkpoint.topic_creation import create_checkpoints_topic, is_on
 from sparkmirror.connect.connector import ConnectorContext
 from sparkmirror.connect.forwarded_admin import forwarded
 from sparkmirror.connect.scheduler import Job, Scheduler
@@ -36,6 +37,7 @@ class MirrorCheckpointConnector:
         self._ticker = Scheduler(f"{name}|{config.name} groups")
         self._admins: list[GroupAdmin] = []
         self._job: Job | None = None
+        self._has_topic = False
 
     @property
     def last_error(self) -> str:
@@ -43,18 +45,18 @@ class MirrorCheckpointConnector:
         return self._ticker.last_error
 
     def connect(self) -> None:
-        """Open the admin connection to the source.
+        """Open the admin connections; nothing is changed anywhere.
 
         Raises:
-            KafkaError: says why it cannot be reached.
+            KafkaError: says of both clusters, if need be, why they cannot be reached.
         """
         if is_on(self._config):
-            clients = [self._config.source_client]
+            clients = [self._config.source_client, self._config.target_client]
             open_admins(GroupAdmin, clients, self._config.admin_timeout_ms, self._admins)
             self._admins = [forwarded(admin, self._config) for admin in self._admins]
 
     def start(self, context: ConnectorContext) -> None:
-        """Look at once, and then at every interval."""
+        """Create the topic and look for groups at once, and then at every interval."""
         if not is_on(self._config):
             context.request_task_reconfiguration()
             return
@@ -63,6 +65,7 @@ class MirrorCheckpointConnector:
             self._groups.refresh(self._admins[0])
             context.request_task_reconfiguration()
 
+        self._ticker.repeat("creating the checkpoints topic", PREPARE_SECONDS, self._create_topic)
         self._job = self._ticker.repeat(
             "refreshing groups",
             self._config.refresh_groups_interval_seconds,
@@ -71,6 +74,12 @@ class MirrorCheckpointConnector:
         )
         self._ticker.run_soon(self._job)
         self._ticker.start()
+
+    def _create_topic(self) -> None:
+        """Also for a flow without groups, as in MirrorMaker 2; later the tasks look after it."""
+        if not self._has_topic:
+            create_checkpoints_topic(self._admins[1], self._config, is_missing=False)
+            self._has_topic = True
 
     def refresh(self) -> str:
         """Look for groups now; what failed."""

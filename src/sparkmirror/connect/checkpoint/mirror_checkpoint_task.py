@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from sparkmirror.config.keys.connector_keys import CHECKPOINT_KEYS
 from sparkmirror.config.mirror_configs import CheckpointConfig
 from sparkmirror.config.worker_config import WorkerConfig
 from sparkmirror.connect.checkpoint.checkpoint_places import CheckpointPlaces
@@ -25,6 +24,7 @@ from sparkmirror.connect.checkpoint.group_discovery import GroupDiscovery
 from sparkmirror.connect.checkpoint.group_offset_sync import GroupOffsetSync, SyncReport
 from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator, make_translator
 from sparkmirror.connect.checkpoint.skipped_partitions import SkippedPartitions
+from sparkmirror.connect.checkpoint.topic_creation import create_checkpoints_topic, is_on
 from sparkmirror.connect.checkpoint.translation_reader import READ_SECONDS, TranslationReader
 from sparkmirror.connect.connector import TaskConfigs, TaskReport
 from sparkmirror.connect.forwarded_admin import forwarded
@@ -35,7 +35,6 @@ from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.connect.storage.source_offsets import SourceOffsets, own_writer
 from sparkmirror.connect.storage.topic_admin import (
     about_missing,
-    ensure_internal_topic,
     noting_refusal,
 )
 from sparkmirror.connect.task_reports import WrittenTopic, report_of
@@ -44,7 +43,6 @@ from sparkmirror.errors import KafkaError, MirrorError, describe_error
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
 from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.permissions import (
-    CREATE,
     NO_TRACE,
     READ,
     WRITE,
@@ -64,7 +62,6 @@ from sparkmirror.wire.admin.group_admin import GroupAdmin
 log = logging.getLogger(__name__)
 
 EARLIER = consequence_without(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, READ)
-REPLICAS_KEY = CHECKPOINT_KEYS["checkpoints.topic.replication.factor"].name
 PREPARE_SECONDS = 10.0  # between attempts to create and to read the topics
 PRUNE_SECONDS = 3600.0  # sources delete whole segments, a few times a day
 TOMBSTONES = 1000
@@ -81,11 +78,6 @@ class CheckpointFlow(Protocol):
     def worker(self) -> WorkerConfig: ...
     @property
     def checkpoint(self) -> CheckpointConfig: ...
-
-
-def is_on(config: CheckpointConfig) -> bool:
-    """Whether the connector makes checkpoints."""
-    return config.enabled and config.emit_checkpoints_enabled
 
 
 class MirrorCheckpointTask:
@@ -288,15 +280,8 @@ class MirrorCheckpointTask:
         )
 
     def _create_topic(self) -> None:
-        ensure_internal_topic(
-            self._target,
-            self._log.topic,
-            self._config.checkpoints_topic_replication_factor,
-            REPLICAS_KEY,
-            consequence_without(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, CREATE),
-            is_chosen=REPLICAS_KEY in self._config.settings,
-            is_missing=self._log.topic in self._writer.missing,
-        )
+        is_missing = self._log.topic in self._writer.missing
+        create_checkpoints_topic(self._target, self._config, is_missing=is_missing)
 
     def _restore(self) -> None:
         """Create what somebody deleted; all checkpoints are made once more for the new topic."""

@@ -1,0 +1,37 @@
+"""Whether a flow has checkpoints, and the creation of their topic by connector and task.
+
+Runs on: worker.
+"""
+
+from __future__ import annotations
+
+from sparkmirror.config.keys.connector_keys import CHECKPOINT_KEYS
+from sparkmirror.config.mirror_configs import CheckpointConfig
+from sparkmirror.connect.storage.topic_admin import ensure_internal_topic
+from sparkmirror.mirror.permissions import CREATE, Feature, ResourceKind, consequence_without
+from sparkmirror.mirror.policy import flow_policy
+from sparkmirror.wire.admin.admin import Admin
+
+REPLICAS_KEY = CHECKPOINT_KEYS["checkpoints.topic.replication.factor"].name
+
+
+def is_on(config: CheckpointConfig) -> bool:
+    """Whether the connector makes checkpoints."""
+    return config.enabled and config.emit_checkpoints_enabled
+
+
+def create_checkpoints_topic(target: Admin, config: CheckpointConfig, *, is_missing: bool) -> None:
+    """Create it, or check the one that is there; `is_missing`: brokers say that it is not.
+
+    Raises:
+        KafkaError: says why it cannot be created.
+    """
+    ensure_internal_topic(
+        target,
+        flow_policy(config).checkpoints_topic(config.source_alias),
+        config.checkpoints_topic_replication_factor,
+        REPLICAS_KEY,
+        consequence_without(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, CREATE),
+        is_chosen=REPLICAS_KEY in config.settings,
+        is_missing=is_missing,
+    )
