@@ -179,6 +179,7 @@ class FakeTask:
         self.task = task
         self.state = TaskState.RUNNING
         self.trace = ""
+        self.has_failed = False
         self.numbers: dict[str, Any] = {}
         self.records = 0
         self.bytes = 0

@@ -72,6 +72,8 @@ class TaskRunner:
         self.state = TaskState.UNASSIGNED
         self.trace = ""
         self.restarts = 0
+        # Whether the last attempt failed, and none has called in since.
+        self.has_failed = False
         # How often it has called in.
         self.attempts = 0
         # What the task said last; its TOTALS include those of its earlier attempts.
@@ -242,7 +244,7 @@ class TaskRunner:
             self._is_clean = False
             self._called_in = time.monotonic()
             self.attempts += 1
-            self.state, self.trace = TaskState.RUNNING, ""
+            self.state, self.has_failed = TaskState.RUNNING, False
             for message in (orders, *self._meanwhile):
                 link.send(message)
             self._meanwhile = None
@@ -311,6 +313,7 @@ class TaskRunner:
         # One of the places with a broad except: whatever ends a task becomes its state.
         except Exception as error:  # noqa: BLE001
             self.trace = mask(str(error))
+            self.has_failed = True
             self.state = TaskState.FAILED
             self.changed.set()
             return f"FAILED: {reason_of(self.trace)}"

@@ -191,6 +191,8 @@ def test_topics_are_those_that_got_records_since(tmp_path: Path) -> None:
         (TaskState.RUNNING, "", 1, TaskReport(TaskEvent.CALLED_IN)),
         (TaskState.FAILED, "out of luck", 1, TaskReport(TaskEvent.RAISED, "out of luck")),
         (TaskState.UNASSIGNED, "out of luck", 1, TaskReport(TaskEvent.RAISED, "out of luck")),
+        # It ran again since, and its link was lost: what happened before is over.
+        (TaskState.UNASSIGNED, "", 2, TaskReport(TaskEvent.ENDED)),
         # The attempt that shall end: it still runs.
         (TaskState.RUNNING, "", 7, TaskReport(TaskEvent.ENDED)),
     ],
@@ -206,6 +208,7 @@ def test_how_a_source_task_is(
     assert work.restart()
     assert runner.started == 1
     runner.state, runner.trace, runner.attempts = state, trace, attempts
+    runner.has_failed = bool(trace)
     assert work.report() == shown
 
 

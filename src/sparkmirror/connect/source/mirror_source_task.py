@@ -191,7 +191,7 @@ class MirrorSourceTask:
         if state is TaskState.RUNNING:
             is_ending = runner.attempts == self._ended_attempt
             return TaskReport(TaskEvent.ENDED if is_ending else TaskEvent.CALLED_IN)
-        if not trace:
+        if not runner.has_failed:
             return TaskReport(TaskEvent.ENDED)
         reason = reason_of(trace)
         return TaskReport(TaskEvent.RAISED, trace if trace == reason else f"{reason}\n{trace}")
