@@ -121,11 +121,9 @@ def test_what_another_worker_left_is_unassigned_until_it_runs(worker: FakeWorker
     worker.statuses.said.clear()
     worker.start()
     # The task need not wait for its connector: the config topic says what it does.
+    wait_for(lambda: worker.statuses.by_task[NAME, 0].worker_id == WORKER_ID, within=SECONDS)
     worker.wait_for_states(State.UNASSIGNED, State.RUNNING)
     assert worker.statuses.connectors[NAME].worker_id == WORKER_ID
-    assert worker.statuses.by_task[NAME, 0].worker_id == WORKER_ID
-    of_task = [state for _, at, state in worker.statuses.said if at == 0]
-    assert of_task[-1] == "RUNNING"
     worker.made[0].gate.set()
     worker.wait_for_states(State.RUNNING, State.RUNNING)
 
