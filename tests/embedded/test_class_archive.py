@@ -44,7 +44,7 @@ def test_one_that_could_not_be_made_is_tried_again(tmp_path: Path) -> None:
     assert len(runs) == 1
 
 
-def test_jars_that_were_installed_anew_get_another_archive(tmp_path: Path) -> None:
+def test_reinstalled_jars_get_another_archive(tmp_path: Path) -> None:
     jar = tmp_path / "some.jar"
     jar.write_bytes(b"classes")
     os.utime(jar, (1_000, 1_000))

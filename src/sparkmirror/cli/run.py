@@ -36,14 +36,15 @@ def run(
         typer.Option(
             "--clusters",
             metavar="ALIAS...",
-            help="Run only the flows into these clusters: the others run on other nodes.",
+            help="Run only the flows into these clusters; other nodes run the others.",
         ),
     ] = None,
     resume_only: Annotated[
         bool,
         typer.Option(
             "--resume-only",
-            help="Start only if every partition resumes at a stored position; list the others.",
+            help="Start only if every partition resumes at a stored position; otherwise list the "
+            "others.",
         ),
     ] = False,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
@@ -61,7 +62,7 @@ def run(
 
 
 def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: bool = False) -> bool:
-    """Run the flows until `stop`; tells whether everything was committed."""
+    """Run the flows until `stop`; returns whether everything was committed."""
     for warning in config.warnings:
         log.warning("%s", warning)
     log.info("flows: %s", ", ".join(str(flow.name) for flow in config.flows))
@@ -69,7 +70,7 @@ def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: boo
 
 
 def run_until(stop: threading.Event, dedicated: MirrorMaker) -> bool:
-    """The same of a mirror that is not started."""
+    """The same for a mirror that is not started."""
     try:
         dedicated.start(stop)
         with FlowDisplay(

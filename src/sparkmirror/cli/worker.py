@@ -1,6 +1,6 @@
 """`sparkmirror worker [FILE]`: Connect mode, as connect-distributed.sh runs it.
 
-Without a file it is what the images of Confluent and Debezium run: CONNECT_* variables are its
+Without a file it replaces the images of Confluent and Debezium: CONNECT_* variables are its
 settings. One of the places that read the environment.
 """
 
@@ -42,8 +42,8 @@ from sparkmirror.spark.machine import java_program
 log = logging.getLogger("sparkmirror")
 
 OPEN = (
-    "%s: whoever reaches this listener can read and change every connector; "
-    "let it listen on 127.0.0.1, or see docs/security.md for passwords and certificates"
+    "%s has no authentication: anyone who can connect can read and change every connector. Bind it "
+    "to 127.0.0.1, or set up passwords or TLS client certificates (docs/security.md)"
 )
 # Word for word as Kafka Connect says it: operators' scripts look for it with `grep Herder`.
 HERDER = "[Worker clientId=connect-1, groupId=%s] Herder %s"
@@ -63,16 +63,16 @@ def worker(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="A connect-distributed.properties file; without it, the settings are those of the "
-            "environment variables CONNECT_*.",
+            help="A connect-distributed.properties file; default: the environment variables "
+            "CONNECT_*.",
             metavar="FILE",
         ),
     ] = None,
     log_level: Annotated[
         str | None,
         typer.Option(
-            help="DEBUG, INFO, WARNING or ERROR; without it INFO, or, without FILE, what "
-            "CONNECT_LOG4J_ROOT_LOGLEVEL says."
+            help="DEBUG, INFO, WARNING or ERROR; default: INFO, or CONNECT_LOG4J_ROOT_LOGLEVEL "
+            "without FILE."
         ),
     ] = None,
 ) -> None:
@@ -87,7 +87,7 @@ def worker(
 
 
 def _load(file: Path | None) -> WorkerFile:
-    """The settings; after this nothing of them is in the environment, which Spark inherits."""
+    """Read the settings and remove them from the environment, which Spark inherits."""
     if file is None:
         config = load_worker_variables(os.environ)
     else:
@@ -100,7 +100,7 @@ def _load(file: Path | None) -> WorkerFile:
 def _beside_variables(config: WorkerFile, names: Sequence[str]) -> WorkerFile:
     if not names:
         return config
-    text = f"{config.path} counts alone; these variables are ignored: {', '.join(names)}"
+    text = f"only {config.path} is used; these variables are ignored: {', '.join(names)}"
     return replace(config, warnings=(text, *config.warnings))
 
 
@@ -112,7 +112,7 @@ def _set_levels(levels: Sequence[LevelVariable], *, but_root: bool) -> None:
 
 
 def serve(config: WorkerFile, stop: threading.Event) -> bool:
-    """Run the worker until `stop`; tells whether everything was committed."""
+    """Run the worker until `stop`; returns whether everything was committed."""
     for warning in config.warnings:
         log.warning("%s", warning)
     for listener in config.rest.open_listeners:
@@ -132,7 +132,7 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
 def _run(
     distributed: ConnectDistributed, config: WorkerFile, servers: Servers, stop: threading.Event
 ) -> bool:
-    """Start, serve until `stop`, and stop; tells whether everything was committed."""
+    """Start, serve until `stop`, and stop; returns whether everything was committed."""
     began = time.monotonic()
     is_started = False
     try:
@@ -152,7 +152,7 @@ def _run(
             )
             _look_after(distributed, stop)
     finally:
-        # Before it is started it runs no connectors, and may wait for a cluster that says nothing.
+        # Until it has started it runs no connectors, and may wait for a silent cluster.
         clean = not is_started or distributed.stop()
     return clean
 
@@ -177,7 +177,7 @@ def _show(distributed: ConnectDistributed, flow_log: FlowLog) -> None:
 
 
 def _wait_until_ready(distributed: ConnectDistributed, stop: threading.Event) -> None:
-    """Until somebody leads the group, which may be this worker: then GET /health says so too."""
+    """Wait until the group has a leader, possibly this worker; then GET /health returns 200."""
     while not distributed.membership.leader_url and not stop.wait(READY_SECONDS):
         distributed.check_alive()
 
@@ -194,7 +194,7 @@ def _servers(config: WorkerFile, users: Users | None) -> Servers:
     options = _options(config, users)
     servers = [(_server(rest.listeners, rest.tls), replace(options, admin=admin is None))]
     if admin:
-        # As in Connect, pages of other sites have no business with log levels.
+        # As in Connect, pages of other sites must not change log levels.
         options = replace(options, main=False, allow_origin="")
         servers.append((_server(admin, rest.admin_tls), options))
     return servers
@@ -224,7 +224,7 @@ def _options(config: WorkerFile, users: Users | None) -> RestOptions:
 
 
 def _own_url(config: WorkerFile, ports: Sequence[int]) -> str:
-    """Where other workers and users find this one."""
+    """The address of this worker for other workers and users."""
     rest = config.rest
     told = rest.advertised(socket.gethostname(), ports[rest.listeners.index(rest.public)])
     host = f"[{told.host}]" if ":" in told.host else told.host

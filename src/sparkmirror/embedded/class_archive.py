@@ -1,9 +1,9 @@
 """Brokers that start sooner: their classes, parsed once, in a file the JVM maps.
 
 Java's class-data sharing; it changes how classes are loaded, not how they run. From start to first
-answer a broker took 2.0 instead of 3.5 CPU seconds (Java 17, medians of three runs on a busy
+response a broker took 2.0 instead of 3.5 CPU seconds (Java 17, medians of three runs on a busy
 machine), which matters to tests that start dozens of brokers on two cores. The JVM checks that the
-file fits and goes on without it if not.
+file fits, and otherwise continues without it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def class_archive_args() -> tuple[str, ...]:
 
 
 def archive_name(jars: Path) -> str:
-    """Another one for another Java and for other jars, be they installed anew at the same place.
+    """A different one for another Java and for other jars, even if reinstalled in the same place.
 
-    The JVM refuses an archive whose jars have another date, and says so on the console.
+    The JVM rejects an archive whose jars have another date, and says so on the console.
     """
     hasher = hashlib.sha256()
     for path in (machine.java_program().resolve(), *sorted(jars.glob("*.jar"))):
@@ -44,7 +44,7 @@ def archive_name(jars: Path) -> str:
 
 
 def make_once(archive: Path, run: Callable[[Path], None]) -> None:
-    """`run` a JVM that writes the archive at its end; whoever else wants it waits."""
+    """`run` a JVM that writes the archive at its end; other processes that want it wait."""
     if archive.exists():
         return
     with locked(archive.with_suffix(".lock")):
@@ -56,7 +56,7 @@ def make_once(archive: Path, run: Callable[[Path], None]) -> None:
         if part.exists():
             part.rename(archive)
         else:
-            log.warning("%s wrote no class archive: slow starts", machine.java_program())
+            log.warning("%s wrote no class archive; starts will be slow", machine.java_program())
 
 
 def _run_broker(part: Path) -> None:

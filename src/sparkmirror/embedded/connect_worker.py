@@ -30,7 +30,7 @@ _DEFAULTS = {
     "status.storage.replication.factor": "1",
     # Scanning all jars for plugins takes a minute on two busy cores; their manifests say it all.
     "plugin.discovery": "service_load",
-    # Nobody who left is waited for.
+    # Do not wait for members that left.
     "scheduled.rebalance.max.delay.ms": "0",
 }
 _REQUEST_SECONDS = 90.0
@@ -76,7 +76,7 @@ class ConnectWorker:
         return self._child is not None and self._child.exit_code is None
 
     def start(self) -> ConnectWorker:
-        """Start the process; `wait_ready` tells when it answers."""
+        """Start the process; `wait_ready` returns when it responds."""
         self._port = self._port or ReservedPort()
         settings = self.folder / "connect.properties"
         store_properties(settings, {**self.properties, "listeners": self.url})
@@ -92,11 +92,13 @@ class ConnectWorker:
         return self
 
     def wait_ready(self, within: float = 90.0) -> None:
-        """Return once it has joined its group and answers."""
+        """Return once it has joined its group and responds."""
         wait_for(self._is_healthy, within=within, describe=lambda: log_tail(self.log_path))
 
     def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Send one REST request; its status, and the value of its answer, None if empty."""
+        """Send one REST request; returns the status and the value of the response, None if
+        empty.
+        """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         wanted = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - http, to loopback

@@ -37,5 +37,5 @@ class ZooKeeper:
         self.child: Child | None = None
 
     def start(self, *, detached: bool) -> None:
-        """Start the process; brokers retry until it answers."""
+        """Start the process; brokers retry until it responds."""
         self.child = start_child(self._command, self._folder / "log", detached=detached)
