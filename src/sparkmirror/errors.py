@@ -93,7 +93,7 @@ class RemoteProtocolError(KafkaError):
 
 
 class AuthenticationError(KafkaError):
-    """The broker refused our credentials. Operator action: check the sasl.* and ssl.* settings."""
+    """The broker rejected our credentials. Operator action: check the sasl.* and ssl.* settings."""
 
 
 class UnsupportedVersionError(KafkaError):
@@ -110,7 +110,7 @@ class LeaseError(KafkaError):
 
 
 class BrokerError(KafkaError):
-    """The broker answered with an error code."""
+    """The broker returned an error code."""
 
     def __init__(self, message: str, code: int, retriable: bool) -> None:
         super().__init__(message, code, retriable)
@@ -158,7 +158,7 @@ class BatchError(MirrorError):
 
 
 class DataLossError(MirrorError):
-    """Records that can no longer be copied, when the settings say not to go on without them."""
+    """Records that can no longer be copied, when the settings forbid continuing without them."""
 
 
 class RefusedError(MirrorError):

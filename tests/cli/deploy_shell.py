@@ -21,13 +21,13 @@ WRITES = ("create", "put_config", "delete", "patch_config")
 
 
 class Worker(FakeHerder):
-    """Validates as a worker does; refuses, fails and is busy as a test wants it."""
+    """Validates like a worker; rejects, fails and is busy as a test configures it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.states: dict[str, tuple[State, str]] = {}
         self.refused: dict[str, RequestError] = {}
-        self.looks = -1  # so many times `states` are shown; below 0: for ever
+        self.looks = -1  # how many times `states` are shown; below 0: always
         self.busy = 0
         self.without_tasks = False
 

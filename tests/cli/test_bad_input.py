@@ -102,7 +102,7 @@ def errors_of(done: subprocess.CompletedProcess[str]) -> list[str]:
         ),
         pytest.param(
             {"replication.policy.class": "com.example.Policy"},
-            ["replication.policy.class=com.example.Policy: this class is not known", "use one of"],
+            ["replication.policy.class=com.example.Policy: unknown class", "use one of"],
             id="unknown policy class",
         ),
         pytest.param(
@@ -147,7 +147,7 @@ def test_setting_that_cannot_be_used_is_named_with_its_remedy(
 
 
 @pytest.mark.usefixtures("nothing_is_created")
-def test_a_java_home_without_java_is_told_before_anything_is_created(
+def test_a_java_home_without_java_is_reported_before_anything_is_created(
     clusters: tuple[KafkaCluster, KafkaCluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -214,7 +214,7 @@ def test_path_without_a_file_is_named(tmp_path: Path, name: str, said: str) -> N
 
 
 @pytest.mark.usefixtures("nothing_is_created")
-def test_cluster_that_is_asked_for_must_be_in_the_file(
+def test_requested_cluster_must_be_in_the_file(
     clusters: tuple[KafkaCluster, KafkaCluster], tmp_path: Path
 ) -> None:
     done = run(write(tmp_path / "mm2.properties", good_keys(clusters)), "--clusters", "c")
@@ -227,7 +227,7 @@ def test_cluster_that_is_asked_for_must_be_in_the_file(
 def test_every_cluster_that_cannot_be_reached_is_named(
     clusters: tuple[KafkaCluster, KafkaCluster], tmp_path: Path, wrong: tuple[str, ...]
 ) -> None:
-    # Bound but not listening: refused, and nobody else can take the port.
+    # Bound but not listening: connections are refused, and no other process can take the port.
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{closed.getsockname()[1]}"
@@ -242,7 +242,7 @@ def test_every_cluster_that_cannot_be_reached_is_named(
 
 
 @pytest.mark.usefixtures("nothing_is_created")
-def test_address_that_accepts_and_never_answers_is_given_up(
+def test_address_that_accepts_and_never_responds_times_out(
     clusters: tuple[KafkaCluster, KafkaCluster], tmp_path: Path
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -262,7 +262,7 @@ def test_address_that_accepts_and_never_answers_is_given_up(
         pytest.param(
             {"spark.master": "mesos://h:5050"},
             CONFIGURATION,
-            "spark.master=mesos://h:5050: Spark knows no such cluster; use local[N]",
+            "spark.master=mesos://h:5050: Spark does not know this kind of cluster; use local[N]",
             id="no such kind of cluster",
         ),
         pytest.param(

@@ -35,7 +35,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize(("name", "text", "key"), KEYS)
-def test_an_unreachable_cluster_is_told_with_the_key_of_the_file(
+def test_an_unreachable_cluster_is_reported_with_the_key_of_the_file(
     name: str, text: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / name
@@ -54,8 +54,8 @@ def test_an_unreachable_cluster_is_told_with_the_key_of_the_file(
 def test_the_last_line_does_not_contradict_itself() -> None:
     report = Report("mm2.properties", "mm2 file", (), (), problems=("topic 'x' cannot be created",))
     assert _summary(report) == (
-        "mm2.properties (mm2 file): not all is well; 0 logins, 0 with problems; 0 permissions "
-        "asked for, 0 missing; 0 missing that may be done without; settings that cannot work: 1"
+        "mm2.properties (mm2 file): problems found; 0 logins, 0 with problems; 0 permissions asked "
+        "for, 0 missing; 0 missing but not required; settings that cannot work: 1"
     )
 
 

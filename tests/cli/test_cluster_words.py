@@ -32,7 +32,7 @@ def test_each_cluster_has_its_option(tmp_path: Path, line: str, expected: list[s
     assert spread_clusters(words) == [str(file) if word == "FILE" else word for word in expected]
 
 
-def test_a_file_that_is_missing_is_not_taken_for_a_cluster_by_guess() -> None:
+def test_a_missing_file_is_not_mistaken_for_a_cluster() -> None:
     assert spread_clusters(["none.properties", "--clusters", "A", "B"]) == [
         "none.properties",
         *A,

@@ -1,4 +1,4 @@
-"""`sparkmirror convert`: what is written, what is said, and what is not written."""
+"""`sparkmirror convert`: what it writes, what it reports, and what it leaves out."""
 
 from __future__ import annotations
 
@@ -108,7 +108,10 @@ BAD = {
     "several documents": ("kind: Kafka\n---\nkind: KafkaTopic\n", "document 2: kind=KafkaTopic"),
     "no such alias": (
         changed(SET_UP_B, spec__mirrors__0__sourceCluster="x"),
-        "spec.mirrors[0].sourceCluster=x: is no alias in spec.clusters; use one of: source, target",
+        (
+            "spec.mirrors[0].sourceCluster=x: is not an alias in spec.clusters; use one of: "
+            "source, target"
+        ),
     ),
     "no such authentication": (
         changed(SET_UP_B, spec__clusters__1__authentication={"type": "x"}),

@@ -51,7 +51,7 @@ def test_deploy_creates_three_connectors_and_waits(shell: Shell) -> None:
     assert shell.err == ""
 
 
-def test_running_connectors_are_skipped_and_changed_files_are_told(shell: Shell) -> None:
+def test_running_connectors_are_skipped_and_changed_files_are_reported(shell: Shell) -> None:
     shell("deploy")
     shell.worker.asked.clear()
     assert shell("deploy") == 0
@@ -60,8 +60,8 @@ def test_running_connectors_are_skipped_and_changed_files_are_told(shell: Shell)
     path = shell.write("msc", topics="other", tasks_max=None)
     assert shell("deploy") == 0
     assert shell.err == (
-        f"warning: {MSC} runs with other settings than {path} has (tasks.max, topics); "
-        "redeploy to use the file's\n"
+        f"warning: {MSC} runs with settings that differ from {path} (tasks.max, topics); redeploy "
+        "to use the file's\n"
     )
     assert shell.worker.writes == []
 
@@ -98,22 +98,22 @@ def test_each_missing_file_is_named_and_nothing_is_sent(shell: Shell, verb: str)
         ),
         pytest.param(
             '{"name": "a", "connector.class": "MirrorSource", "topics": ["a"]}',
-            "topics: no text, number or boolean",
+            "topics: not text, a number or a boolean",
             id="list as value",
         ),
         pytest.param(
             '{"name": "mm2-hbc-eu", "connector.class": "MirrorSource"}',
-            "name=mm2-hbc-eu: another of the three files has the same",
+            "name=mm2-hbc-eu: another of the three files has the same name",
             id="same name",
         ),
         pytest.param(
             '{"name": "a", "connector.class": "MirrorSource", "x": NaN}',
-            "no JSON for a worker: ",
+            "not JSON that a worker accepts: ",
             id="not a number",
         ),
     ],
 )
-def test_wrong_file_is_refused_before_anything_is_sent(
+def test_wrong_file_is_rejected_before_anything_is_sent(
     shell: Shell, text: str, complaint: str
 ) -> None:
     path = shell.write_text("msc", text)
@@ -142,11 +142,11 @@ def test_a_misspelt_key_is_an_error_unless_forced(shell: Shell, verb: str) -> No
     assert shell.err.splitlines() == [
         (
             f"sparkmirror: {heartbeat}: source.cluster.security.protokol: unknown key; write "
-            "source.cluster.security.protocol, or deploy with --force to have the key ignored"
+            "source.cluster.security.protocol, or deploy with --force to ignore the key"
         ),
         (
             f"sparkmirror: {source}: topcs: unknown key; write topics, or deploy with --force to "
-            "have the key ignored"
+            "ignore the key"
         ),
     ]
     assert shell.worker.asked == []
@@ -154,10 +154,10 @@ def test_a_misspelt_key_is_an_error_unless_forced(shell: Shell, verb: str) -> No
     warnings = [line for line in shell.err.splitlines() if "not found" not in line]
     assert warnings == [
         (
-            f"warning: {heartbeat}: source.cluster.security.protokol: unknown key, ignored; is "
-            "source.cluster.security.protocol meant?"
+            f"warning: {heartbeat}: source.cluster.security.protokol: unknown key, ignored; did "
+            "you mean source.cluster.security.protocol?"
         ),
-        f"warning: {source}: topcs: unknown key, ignored; is topics meant?",
+        f"warning: {source}: topcs: unknown key, ignored; did you mean topics?",
         f"warning: {source}: retain.days: unknown key, ignored",
     ]
 
@@ -167,7 +167,7 @@ def test_a_name_that_differs_from_its_file_is_warned_of(shell: Shell) -> None:
     assert shell("deploy") == 0
     assert shell.err == (
         f"warning: {path}: name=other: differs from the file's name; undeploy and status find the "
-        "connector only while this file is there and has this name, so mm2-msc-eu is better\n"
+        "connector only while this file exists with this name, so use mm2-msc-eu\n"
     )
 
 
@@ -183,10 +183,7 @@ def test_undeploy_names_what_it_leaves_behind(shell: Shell, how: str) -> None:
     assert shell.worker.connectors() == ["other"]
     assert shell.err.splitlines() == [
         f"warning: {MSC}: not found, so not deleted",
-        (
-            "warning: other: left on the worker, and mirrors from 'eu' too: none of the files has "
-            "this name"
-        ),
+        ("warning: other: stays on the worker and also mirrors from 'eu': no file has this name"),
     ]
 
 
@@ -207,8 +204,8 @@ def test_all_or_none(shell: Shell, refused: str) -> None:
     assert shell.worker.connectors() == []
     before = NAMES[: NAMES.index(refused)]
     assert shell.err.splitlines() == [
-        f"sparkmirror: {refused}: refused by the worker: not this one",
-        *(f"sparkmirror: {name}: deleted again" for name in reversed(before)),
+        f"sparkmirror: {refused}: rejected by the worker: not this one",
+        *(f"sparkmirror: {name}: removed again" for name in reversed(before)),
         "sparkmirror: nothing was deployed",
     ]
 
@@ -221,11 +218,11 @@ def test_connectors_that_were_there_get_their_settings_back(shell: Shell) -> Non
     assert shell.worker.connectors() == [CPC]
     assert shell.worker.connector_info(CPC).config == former
     assert shell.out.splitlines() == [f"{CPC}: settings replaced", f"{HBC}: created"]
-    assert f"{MSC}: deleted again" in shell.err
-    assert f"{CPC}: has its former settings again" in shell.err
+    assert f"{MSC}: removed again" in shell.err
+    assert f"{CPC}: previous settings restored" in shell.err
 
 
-def test_what_cannot_be_undone_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_undone_is_reported(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     def delete(name: str) -> None:
         raise RequestError(500, "not now")
 
@@ -306,7 +303,7 @@ def test_no_worker_is_one_line_with_the_url(shell: Shell, verb: str) -> None:
     shell.url = f"http://user:secret@127.0.0.1:{port}"
     assert shell(verb) == 1
     assert shell.err.count("\n") == 1
-    assert f"no answer from the Connect worker at http://127.0.0.1:{port} to GET /: " in shell.err
+    assert f"no response from the Connect worker at http://127.0.0.1:{port} to GET /: " in shell.err
     assert "secret" not in shell.err
 
 
@@ -315,10 +312,10 @@ def test_another_server_is_no_worker(shell: Shell) -> None:
     with RestServer([("127.0.0.1", 0)]).start(app) as server:
         shell.url = f"http://127.0.0.1:{server.ports[0]}"
         assert shell("status") == 1
-        assert f"at {shell.url} is no Connect worker: its answer is no JSON" in shell.err
+        assert f"at {shell.url} is not a Connect worker: its response is not JSON" in shell.err
         shell.url += "/elsewhere"
         assert shell("status") == 1
-        assert f"at {shell.url} is no Connect worker: GET / is answered with HTTP 404" in shell.err
+        assert f"at {shell.url} is not a Connect worker: GET / returns HTTP 404" in shell.err
 
 
 @pytest.mark.parametrize("url", ["localhost:8083", "ftp://h", "http://", "http://h:port"])
@@ -328,10 +325,10 @@ def test_wrong_url_is_a_usage_error(shell: Shell, url: str) -> None:
     assert shell.err.startswith(f"sparkmirror: url={url}: ")
 
 
-def test_help_tells_exit_codes(shell: Shell) -> None:
+def test_help_shows_exit_codes(shell: Shell) -> None:
     for verb in ("deploy", "undeploy", "status"):
         assert shell(verb, "--help") == 0
-        assert "Ends with 0 when" in " ".join(shell.out.replace("|", " ").split())
+        assert "Exits with 0 if" in " ".join(shell.out.replace("|", " ").split())
 
 
 def test_help_lists_each_command_once(capsys: pytest.CaptureFixture[str]) -> None:

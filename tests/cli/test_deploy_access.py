@@ -75,7 +75,7 @@ def test_login_by_option_environment_and_url(shell: Shell, monkeypatch: pytest.M
     assert shell("status") == 0, shell.err
 
 
-def test_password_is_asked_for(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_password_is_prompted_for(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def prompt(text: str, *, hide_input: bool, err: bool) -> str:
@@ -89,11 +89,11 @@ def test_password_is_asked_for(shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("words", [(), ("--user", "admin:wrong-one")], ids=["none", "wrong"])
-def test_refused_login_is_one_line(shell: Shell, words: tuple[str, ...]) -> None:
+def test_rejected_login_is_one_line(shell: Shell, words: tuple[str, ...]) -> None:
     assert shell("status", *words) == 1
     assert shell.err == (
-        f"sparkmirror: the worker at {shell.url} refuses the login; "
-        "give it a user and a password that it knows\n"
+        f"sparkmirror: the worker at {shell.url} rejects the login; "
+        "use a user and a password that it knows\n"
     )
 
 
@@ -125,7 +125,7 @@ def test_https_without_a_certificate_that_is_wanted(
 ) -> None:
     assert https_shell("status", "--user", LOGIN, "--ca", str(certificates.ca_pem)) == 1
     assert https_shell.err.count("\n") == 1
-    assert https_shell.err.endswith("it may want a certificate of yours\n")
+    assert https_shell.err.endswith("it may require a client certificate\n")
 
 
 def test_files_that_are_no_certificates(https_shell: Shell, certificates: Certificates) -> None:

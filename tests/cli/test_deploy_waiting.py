@@ -38,7 +38,7 @@ def test_rebalance_is_waited_for(shell: Shell) -> None:
 def test_rebalance_that_lasts_longer_than_the_timeout(shell: Shell) -> None:
     shell.worker.busy = 1000
     assert shell("deploy", "--timeout", "1") == 1
-    assert "refused by the worker: Cannot complete request because of a rebalance" in shell.err
+    assert "rejected by the worker: Cannot complete request because of a rebalance" in shell.err
     assert shell.worker.connectors() == []
 
 
@@ -73,7 +73,7 @@ def test_state_from_before_does_not_end_the_wait(shell: Shell) -> None:
     assert f"{MSC}: FAILED, 1 of 1 tasks RUNNING" in shell.out
 
 
-def test_paused_connector_is_told_after_a_while(
+def test_paused_connector_is_reported_after_a_while(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell("deploy")

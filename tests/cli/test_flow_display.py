@@ -32,7 +32,7 @@ WELL = FlowStatus(
 
 
 class Clock:
-    """Stands still until it is moved."""
+    """A clock that stands until it is moved."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -108,7 +108,7 @@ def connector(tmp_path: Path) -> Connector:
         ),
     ],
 )
-def test_a_line_says_what_there_is_to_say(
+def test_a_line_shows_all_states(
     status: FlowStatus, rates: tuple[float, float], expected: str
 ) -> None:
     assert describe(status, rates) == expected
@@ -265,7 +265,7 @@ class WorkerSide:
         self.last_error = ""
 
 
-def test_the_live_line_is_taken_away_when_the_program_fails(
+def test_the_live_line_is_removed_when_the_program_fails(
     connector: Connector, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = FakeLive()

@@ -17,7 +17,7 @@ from sparkmirror.embedded.process import end_processes, pid_is_alive
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A state folder of its own; whatever still runs from it at the end is killed."""
+    """A separate state folder; processes that still run from it at the end are killed."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     yield tmp_path / "sparkmirror" / "kafka"
     files = list(tmp_path.rglob("cluster.json"))
@@ -74,7 +74,9 @@ def test_a_cluster_that_was_kept_comes_back_on_its_ports(state: Path) -> None:
         pytest.param(("start", "--name", "x", "--brokers", "4"), 2, "--brokers", id="too many"),
     ],
 )
-def test_wrong_use_is_told(state: Path, words: tuple[str, ...], code: int, complaint: str) -> None:
+def test_wrong_use_is_reported(
+    state: Path, words: tuple[str, ...], code: int, complaint: str
+) -> None:
     done = kafka(*words)
     assert done.returncode == code
     assert complaint in done.stderr
@@ -82,7 +84,7 @@ def test_wrong_use_is_told(state: Path, words: tuple[str, ...], code: int, compl
 
 
 @pytest.mark.parametrize("version", ["9.9", "9.9.9", "1.1.1", "newest", ""])
-def test_a_version_that_cannot_be_run_is_told_and_nothing_is_written(
+def test_a_version_that_cannot_be_run_is_reported_and_nothing_is_written(
     state: Path, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(state.parent / "cache"))
@@ -90,7 +92,7 @@ def test_a_version_that_cannot_be_run_is_told_and_nothing_is_written(
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"sparkmirror: version={version}: ")
-    assert "name one of 2.1, 2.2, 2.3, " in line
+    assert "use one of 2.1, 2.2, 2.3, " in line
     assert ", 4.3, or a release of one of these, such as 2.1.1" in line
     assert not state.parent.exists()
 

@@ -20,7 +20,7 @@ def run(*words: str) -> int | str | None:
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    """The options that name the two files, which name clusters that nobody runs."""
+    """The options that name the two files, with clusters that do not exist."""
     consumer, producer = tmp_path / "consumer.properties", tmp_path / "producer.properties"
     consumer.write_text("bootstrap.servers=127.0.0.1:1\ngroup.id=mm1\nclient.id=x\n")
     producer.write_text("bootstrap.servers=127.0.0.1:2\n")
@@ -72,14 +72,14 @@ def test_a_password_beside_placeholders_is_printed_nowhere(
 
 
 @pytest.mark.parametrize("option", REFUSED_OPTIONS)
-def test_java_code_is_refused_with_a_reason(
+def test_java_code_is_rejected_with_a_reason(
     files: list[str], option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(*files, "--include", "a", option, "some.Class") == 2
     assert f"{option}=some.Class: " in capsys.readouterr().err
 
 
-def test_without_options_everything_that_is_missing_is_said(
+def test_without_options_everything_missing_is_reported(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run() == 2

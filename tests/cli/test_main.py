@@ -61,7 +61,7 @@ def raising(error: BaseException) -> Callable[[], None]:
         pytest.param(
             ValueError("oops"),
             70,
-            ["ValueError: oops (a bug; run again with --debug for the traceback)"],
+            ["ValueError: oops (a bug; use --debug for the traceback)"],
             id="bug",
         ),
         pytest.param(KeyboardInterrupt(), 130, [], id="interrupted"),

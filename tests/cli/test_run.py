@@ -169,7 +169,7 @@ def test_log_level_must_be_one(tmp_path: Path) -> None:
 def test_only_flows_into_the_clusters_that_were_named_take_part(
     source_cluster: KafkaCluster, tmp_path: Path, wanted: tuple[str, ...]
 ) -> None:
-    # Nobody is at the addresses of b and c: who takes part is named as unreachable.
+    # Nothing listens at the addresses of b and c: those that take part are named as unreachable.
     file = tmp_path / "mm2.properties"
     keys = ["clusters=a,b,c", f"a.bootstrap.servers={source_cluster.bootstrap_servers}"]
     keys += [f"{alias}.bootstrap.servers=127.0.0.1:{at}" for at, alias in enumerate("bc", 1)]
@@ -212,7 +212,7 @@ def test_terminal_has_a_live_line_per_flow_and_ctrl_c_stops_in_order(
 
 
 class Screen:
-    """A program in a terminal of its own: what it shows, and what is typed."""
+    """A program in its own terminal: what it shows, and what is typed."""
 
     def __init__(self, terminal_fd: int, process: subprocess.Popen[bytes]) -> None:
         self.shown = ""
@@ -246,7 +246,7 @@ class Screen:
             return False
         try:
             self.shown += os.read(self._fd, 65536).decode(errors="replace")
-        except OSError:  # Linux's way to say that nobody has the terminal open any more
+        except OSError:  # Linux's error when no process has the terminal open
             return False
         return True
 

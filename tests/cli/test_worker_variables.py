@@ -26,7 +26,7 @@ VARIABLES = {
     "CONNECT_STATUS_STORAGE_TOPIC": "s",
     "CONNECT_LISTENERS": "http://127.0.0.1:0",
 }
-IGNORED = "counts alone; these variables are ignored: "
+IGNORED = "is used; these variables are ignored: "
 
 
 def run_worker(environ: Mapping[str, str], *words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -66,7 +66,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 @pytest.fixture
 def levels() -> Iterator[None]:
-    """The root's level is as it was afterwards; those of our own loggers are (conftest)."""
+    """Restores the root's level afterwards; conftest restores those of our own loggers."""
     before = logging.root.level
     yield
     logging.root.setLevel(before)

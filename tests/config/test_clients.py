@@ -124,7 +124,7 @@ def test_producer_defaults() -> None:
 def test_acks(text: str, acks: int, warned: bool) -> None:
     config, findings = producer(acks=text)
     assert config.acks == acks
-    assert any("0 is used as 1" in warning for warning in findings.warnings) == warned
+    assert any("0 is treated as 1" in warning for warning in findings.warnings) == warned
 
 
 def test_compression_none_is_something_else_than_unset() -> None:
@@ -135,7 +135,10 @@ def test_requests_in_flight_are_capped() -> None:
     config, findings = producer(max__in__flight__requests__per__connection="9")
     assert config.max_in_flight == 5
     assert findings.warnings == (
-        "max.in.flight.requests.per.connection: 9 is used as 5, the most that keeps the order",
+        (
+            "max.in.flight.requests.per.connection: 9 is treated as 5, the most that preserves the "
+            "order"
+        ),
     )
 
 
@@ -156,7 +159,7 @@ def test_a_level_of_another_codec_is_explained() -> None:
         ("delivery.timeout.ms", "29999"),
     ],
 )
-def test_a_producer_setting_that_kafka_refuses_is_an_error(name: str, value: str) -> None:
+def test_a_producer_setting_that_kafka_rejects_is_an_error(name: str, value: str) -> None:
     found = Settings({**SERVERS, name: value}, Findings())
     parse_producer(found, "B")
     assert [error.key for error in found.findings.errors] == [name]
@@ -193,14 +196,14 @@ def test_consumer_key_that_cannot_apply_is_explained(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("auto.offset.reset", "by_duration:1h", "'1h' is no ISO 8601 duration"),
+        ("auto.offset.reset", "by_duration:1h", "'1h' is not an ISO 8601 duration"),
         ("auto.offset.reset", "by_duration:-PT1H", "'-PT1H' is negative"),
         ("auto.offset.reset", "by_duration", "not a starting point"),
         ("auto.offset.reset", "Latest", "not a starting point"),
-        ("isolation.level", "dirty", "not one of the values it takes"),
+        ("isolation.level", "dirty", "not one of the allowed values"),
         ("fetch.max.bytes", "-1", "out of range"),
         ("request.timeout.ms", "30s", "not a number of type INT"),
-        ("security.protocol", "TLS", "not one of the values it takes"),
+        ("security.protocol", "TLS", "not one of the allowed values"),
         ("bootstrap.servers", "h", "'h' is not host:port"),
         ("bootstrap.servers", "", "cluster 'A' has no broker address"),
     ],

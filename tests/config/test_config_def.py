@@ -1,4 +1,4 @@
-"""Types as Kafka's ConfigDef reads them, and definitions that tell all errors at once."""
+"""Types as in Kafka's ConfigDef, and definitions that report all errors at once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_value_is_read(type_: Type, text: str, expected: object) -> None:
         (Type.LIST, ",a"),
     ],
 )
-def test_value_is_refused(type_: Type, text: str) -> None:
+def test_value_is_rejected(type_: Type, text: str) -> None:
     with pytest.raises(BadValue) as caught:
         parse_value(type_, text)
     assert caught.value.reason
@@ -94,7 +94,7 @@ def key(name: str = "k", type_: Type = Type.STRING, **more: Any) -> Key:
         pytest.param(key(non_empty=True), " ", "is empty", id="empty"),
     ],
 )
-def test_key_refuses_value(row: Key, text: str, reason: str) -> None:
+def test_key_rejects_value(row: Key, text: str, reason: str) -> None:
     with pytest.raises(BadValue, match=reason):
         row.parse(text)
 
@@ -112,7 +112,7 @@ def test_key_takes_value(row: Key, text: str, expected: object) -> None:
     assert row.parse(text) == expected
 
 
-def test_definition_tells_all_errors_at_once() -> None:
+def test_definition_reports_all_errors_at_once() -> None:
     keys = Definition(
         key("needed"),
         key("number", Type.INT, default=7, at_least=1),
@@ -148,11 +148,11 @@ def test_key_without_effect_is_explained_once_it_is_set(text: str, told: bool) -
     assert findings.warnings == (("file: k: has no effect: there is none",) if told else ())
 
 
-def test_repeated_list_element_is_told() -> None:
+def test_repeated_list_element_is_reported() -> None:
     findings = Findings()
     row = key("topics", Type.LIST, default=())
     assert Definition(row).parse({"topics": "a, b ,a"}, findings)["topics"] == ("a", "b")
-    assert findings.warnings == ("topics: names an element more than once; it is used once",)
+    assert findings.warnings == ("topics: has duplicate elements; each is used once",)
 
 
 def test_secret_is_never_printed() -> None:

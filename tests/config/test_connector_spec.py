@@ -83,7 +83,7 @@ def test_records_go_where_the_override_says() -> None:
     assert (parsed.elsewhere, parsed.warnings) == ("", ())
 
 
-def test_records_go_to_the_workers_cluster_without_it_and_that_is_told() -> None:
+def test_records_go_to_the_workers_cluster_without_it_with_a_warning() -> None:
     parsed = parse_connector(smallest(), worker_with({"bootstrap.servers": "s:1"}))
     assert parsed.config.producer.client.bootstrap_servers == ("s:1",)
     assert parsed.elsewhere.startswith("records go to s:1, not to target.cluster.bootstrap.servers")
@@ -106,7 +106,7 @@ def test_override_that_the_policy_does_not_allow_is_an_error(policy: str) -> Non
     assert error.reason.startswith(f"The '{policy}' policy does not allow 'bootstrap.servers' to")
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_all_errors_come_at_once() -> None:
     props = SOURCE | {
         "topics": "[",
         "tasks.max": "zero",
@@ -150,22 +150,22 @@ def test_warnings_of_the_worker_are_not_repeated() -> None:
     assert len(worker.warnings) == 2
     assert parse_connector(SOURCE, worker).warnings == ()
     (warning,) = parse_connector(SOURCE | {"producer.override.acks": "0"}, worker).warnings
-    assert warning.startswith("connector msc: producer.override.acks: 0 is used as 1")
+    assert warning.startswith("connector msc: producer.override.acks: 0 is treated as 1")
 
 
 @pytest.mark.parametrize(
     ("key", "text"),
     [
-        ("topcis", "unknown key, ignored; is topics meant?"),
-        ("replication.policy.seperator", "; is replication.policy.separator meant?"),
-        ("source.cluster.sasl.mechanismus", "; is source.cluster.sasl.mechanism meant?"),
-        ("source.consumer.fetch.max.byte", "; is source.consumer.fetch.max.bytes meant?"),
-        ("producer.override.ack", "unknown key, ignored; is producer.override.acks meant?"),
+        ("topcis", "unknown key, ignored; did you mean topics?"),
+        ("replication.policy.seperator", "; did you mean replication.policy.separator?"),
+        ("source.cluster.sasl.mechanismus", "; did you mean source.cluster.sasl.mechanism?"),
+        ("source.consumer.fetch.max.byte", "; did you mean source.consumer.fetch.max.bytes?"),
+        ("producer.override.ack", "unknown key, ignored; did you mean producer.override.acks?"),
         ("my.filter.setting", "unknown key, ignored"),
         ("topics.blacklist", "topics.exclude"),
     ],
 )
-def test_key_that_looks_like_another_is_told(key: str, text: str) -> None:
+def test_key_that_looks_like_another_is_reported(key: str, text: str) -> None:
     (warning,) = parse_connector(SOURCE | {key: "x"}, worker_file()).warnings
     assert warning.startswith(f"connector msc: {key}: ")
     assert text in warning
@@ -179,7 +179,7 @@ def test_key_that_looks_like_another_is_told(key: str, text: str) -> None:
         "source.admin.client.id",
     ],
 )
-def test_key_of_others_is_not_told(key: str) -> None:
+def test_key_of_others_is_not_reported(key: str) -> None:
     assert parse_connector(SOURCE | {key: "x"}, worker_file()).warnings == ()
 
 
@@ -187,11 +187,11 @@ def test_key_of_others_is_not_told(key: str) -> None:
     ("key", "reason"),
     [
         ("transforms.mine.field", "transforms does not name it"),
-        ("predicates.mine.type", "there are no transformations for them to choose"),
+        ("predicates.mine.type", "there are no transformations to apply them to"),
         ("key.converter.schemas.enable", "records are forwarded byte for byte"),
         ("topic.creation.default.replication.factor", "remote topics are created like their"),
-        ("consumer.override.fetch.max.bytes", "it is for sink connectors, as in Kafka Connect"),
-        ("admin.override.client.id", "it is for sink connectors, as in Kafka Connect"),
+        ("consumer.override.fetch.max.bytes", "it applies to sink connectors, as in Kafka Connect"),
+        ("admin.override.client.id", "it applies to sink connectors, as in Kafka Connect"),
         ("config.providers", "placeholders are resolved by the config providers of the worker"),
     ],
 )
@@ -218,14 +218,14 @@ def test_setting_of_a_client_that_has_no_records_names_the_one_that_has(
     assert warning.endswith(f"; write {instead}")
 
 
-def test_key_that_a_class_of_the_users_own_may_know_is_not_told() -> None:
+def test_key_that_a_users_class_may_read_is_not_reported() -> None:
     own = {"replication.policy.class": "sparkmirror.mirror.policy:IdentityReplicationPolicy"}
     worker = worker_file(sparkmirror_plugin_modules="sparkmirror.mirror")
     parsed = parse_connector(SOURCE | own | {"my.policy.setting": "x"}, worker)
     assert parsed.warnings == ()
 
 
-def test_connector_without_a_known_class_is_refused() -> None:
+def test_connector_without_a_known_class_is_rejected() -> None:
     with pytest.raises(NoConnectorClass):
         parse_connector(CLUSTERS, worker_file())
     with pytest.raises(UnknownConnectorClass):
@@ -247,15 +247,13 @@ def test_connector_without_a_known_class_is_refused() -> None:
         ("compression.type", "producer.override.compression.type"),
     ],
 )
-def test_a_key_that_is_dropped_is_told_with_the_spelling_that_works(
-    key: str, expected: str
-) -> None:
+def test_a_dropped_key_is_reported_with_the_spelling_that_works(key: str, expected: str) -> None:
     (warning,) = parse_connector(SOURCE | {key: "1"}, worker_file()).warnings
     text = f"{key}: ignored here, as in MirrorMaker 2; write {expected}"
     assert warning == f"connector msc: {text}"
 
 
-def test_a_setting_of_the_worker_in_a_connector_is_told() -> None:
+def test_a_setting_of_the_worker_in_a_connector_is_reported() -> None:
     (warning,) = parse_connector(
         SOURCE | {"offset.flush.interval.ms": "5000"}, worker_file()
     ).warnings
@@ -272,6 +270,6 @@ def test_a_setting_of_the_worker_in_a_connector_is_told() -> None:
         "target.cluster.producer.enable.idempotence",
     ],
 )
-def test_of_what_never_has_an_effect_no_other_spelling_is_told(key: str) -> None:
+def test_a_key_that_never_has_an_effect_gets_no_other_spelling(key: str) -> None:
     (warning,) = parse_connector(SOURCE | {key: "true"}, worker_file()).warnings
     assert warning.startswith(f"connector msc: {key}: has no effect: the copy task retries until")

@@ -17,7 +17,7 @@ def test_equal_errors_and_warnings_are_kept_once() -> None:
     assert findings.warnings == ("f: careful",)
 
 
-def test_error_is_told_under_the_name_in_the_file() -> None:
+def test_error_is_reported_under_the_name_in_the_file() -> None:
     top = Findings("f", {"source.consumer.x": Origin("A.consumer.x", "${file:p:k}")})
     top.within({"x": "source.consumer.x"}).error("x", "resolved secret", "bad")
     assert str(top.errors[0]) == "f: A.consumer.x=${file:p:k}: bad"

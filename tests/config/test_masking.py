@@ -45,7 +45,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("key", KNOWN.values(), ids=KNOWN)
-def test_the_name_of_a_known_key_tells_whether_it_is_secret(key: Key) -> None:
+def test_the_definition_of_a_known_key_decides_whether_it_is_secret(key: Key) -> None:
     assert is_secret(f"source.consumer.{key.name}") is (key.type is Type.PASSWORD)
 
 
@@ -149,7 +149,7 @@ def test_a_token_of_a_megabyte_is_one_word() -> None:
         ("kafka", "kafka-longer-1", f"{HIDDEN}-longer-1"),
     ],
 )
-def test_what_a_provider_gave_is_hidden_whatever_its_key(value: str, text: str, shown: str) -> None:
+def test_provider_values_are_hidden_for_every_key(value: str, text: str, shown: str) -> None:
     with provisional() as hide:
         remember_provided(value)
         assert hide(text) == mask(text) == shown

@@ -71,17 +71,17 @@ def test_source_config_crosses_process_borders() -> None:
         ("tasks.max", "zero", "not a number of type INT"),
         ("replication.factor", "x", "not a number of type INT"),
         ("sync.topic.acls.enabled", "maybe", "neither true nor false"),
-        ("offset-syncs.topic.location", "moon", "not one of the values it takes"),
-        ("offset-syncs.topic.location", "Source", "not one of the values it takes"),
-        ("topics", "a,,b", "has an empty element"),
+        ("offset-syncs.topic.location", "moon", "not one of the allowed values"),
+        ("offset-syncs.topic.location", "Source", "not one of the allowed values"),
+        ("topics", "a,,b", "empty list element"),
         ("topics", "[", "a [ is not closed"),
         ("topics.exclude", "*", "not a regular expression"),
         ("config.properties.exclude", "(", "a ( is not closed"),
-        ("replication.policy.class", "com.x.Policy", "this class is not known here"),
-        ("topic.filter.class", "com.x.Filter", "this class is not known here"),
-        ("config.property.filter.class", "com.x.Filter", "this class is not known here"),
-        ("forwarding.admin.class", "com.x.Admin", "this class is not known here"),
-        ("errors.tolerance", "some", "not one of the values it takes"),
+        ("replication.policy.class", "com.x.Policy", "unknown class"),
+        ("topic.filter.class", "com.x.Filter", "unknown class"),
+        ("config.property.filter.class", "com.x.Filter", "unknown class"),
+        ("forwarding.admin.class", "com.x.Admin", "unknown class"),
+        ("errors.tolerance", "some", "not one of the allowed values"),
         ("exactly.once.support", "required", "exactly once is not in this version yet"),
         ("transforms", "route", "transformations are not in this version yet"),
         ("offsets.storage.topic", "", "is empty"),
@@ -100,8 +100,8 @@ def test_offset_syncs_that_are_off_may_not_be_configured() -> None:
     _, findings = parse_props(props)
     [error] = findings.errors
     assert (error.key, error.value) == ("emit.offset-syncs.enabled", "false")
-    assert error.reason == "offset syncs are off, but offset-syncs.topic.location is set"
-    assert error.remedy == "take one of the two away"
+    assert error.reason == "offset syncs are disabled, but offset-syncs.topic.location is set"
+    assert error.remedy == "remove one of the two"
     assert parse_props({"emit.offset-syncs.enabled": "false"})[1].errors == ()
 
 
@@ -111,7 +111,7 @@ def test_plain_security_protocol_does_not_reach_clients() -> None:
     assert source.consumer.client.security == {"security.protocol": "PLAINTEXT"}
 
 
-def test_override_error_is_told_under_its_own_name() -> None:
+def test_override_error_is_reported_under_its_own_name() -> None:
     _, findings = parse_props({"producer.override.acks": "2"})
     assert [error.key for error in findings.errors] == ["producer.override.acks"]
 

@@ -243,7 +243,7 @@ def test_error_shows_the_placeholder_and_not_the_value(tmp_path: Path) -> None:
         ),
         pytest.param(
             {"security.protocol": "abc"},
-            "security.protocol=abc: not one of the values it takes; use one of PLAINTEXT, SSL, "
+            "security.protocol=abc: not one of the allowed values; use one of PLAINTEXT, SSL, "
             "SASL_PLAINTEXT, SASL_SSL",
             id="bad-protocol",
         ),
@@ -256,8 +256,8 @@ def test_error_shows_the_placeholder_and_not_the_value(tmp_path: Path) -> None:
         ),
         pytest.param(
             {"A.consumer.auto.offset.reset": "by_duration:P1X"},
-            "A.consumer.auto.offset.reset=by_duration:P1X: 'P1X' is no ISO 8601 duration; use one "
-            "such as PT6H, P7D or P1DT12H30M",
+            "A.consumer.auto.offset.reset=by_duration:P1X: 'P1X' is not an ISO 8601 duration; use "
+            "one such as PT6H, P7D or P1DT12H30M",
             id="consumer-key",
         ),
         pytest.param(
@@ -267,17 +267,17 @@ def test_error_shows_the_placeholder_and_not_the_value(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_bad_file_is_refused(tmp_path: Path, change: dict[str, str | None], expected: str) -> None:
+def test_bad_file_is_rejected(tmp_path: Path, change: dict[str, str | None], expected: str) -> None:
     props = {key: value for key, value in (GOOD | change).items() if value is not None}
     assert expected in errors(tmp_path, props)
 
 
-def test_file_without_clusters_is_refused(tmp_path: Path) -> None:
+def test_file_without_clusters_is_rejected(tmp_path: Path) -> None:
     lines = errors(tmp_path, {"a": "1"})
     assert lines == ["clusters: is required and not set; set it to a comma-separated list"]
 
 
-def test_unknown_cluster_on_the_command_line_is_refused(tmp_path: Path) -> None:
+def test_unknown_cluster_on_the_command_line_is_rejected(tmp_path: Path) -> None:
     assert errors(tmp_path, GOOD, "C") == [
         "--clusters=C: no cluster 'C' in the file; use one of A, B",
         "No source->target replication flows into C.; enable one, for example A->B.enabled=true",
@@ -357,7 +357,7 @@ def test_case_of_the_security_protocol_does_not_matter(tmp_path: Path) -> None:
     assert flow.source.consumer.client.security["security.protocol"] == "PLAINTEXT"
 
 
-def test_features_of_later_versions_are_told_once_for_all_flows(tmp_path: Path) -> None:
+def test_features_of_later_versions_are_reported_once_for_all_flows(tmp_path: Path) -> None:
     asked = {"B->A.enabled": "true", "dedicated.mode.enable.internal.rest": "true"}
     warnings = load(tmp_path, GOOD | asked).warnings
     prefix = f"{tmp_path / 'mm2.properties'}: "
@@ -366,5 +366,5 @@ def test_features_of_later_versions_are_told_once_for_all_flows(tmp_path: Path) 
     ]
 
 
-def test_nothing_is_told_of_a_plain_file(tmp_path: Path) -> None:
+def test_a_plain_file_gives_no_warning(tmp_path: Path) -> None:
     assert load(tmp_path, GOOD).warnings == ()

@@ -52,7 +52,7 @@ def test_workers_producer_takes_its_prefix() -> None:
     [
         ("exactly.once.source.support", "enabled", "exactly once is not in this version yet"),
         ("exactly.once.source.support", "ENABLED", "exactly once is not in this version yet"),
-        ("exactly.once.source.support", "on", "not one of the values it takes"),
+        ("exactly.once.source.support", "on", "not one of the allowed values"),
         ("offset.storage.partitions", "many", "not a number of type INT"),
         ("offset.storage.replication.factor", "40000", "not a number of type SHORT"),
         ("offset.flush.interval.ms", "-1", "out of range"),

@@ -95,7 +95,9 @@ def test_partners_with_different_policies_are_found(tmp_path: Path) -> None:
     for more in ({"replication_policy_class": IDENTITY}, {"replication_policy_separator": "_"}):
         other = config_of(tmp_path, "Checkpoint", **more)
         problem = policy_problem(other, [source])
-        assert "connector source of the same flow: checkpoints would lead nowhere" in problem
+        assert (
+            "connector source of the same flow: checkpoints would name topics that do not exist"
+        ) in problem
         assert "connector checkpoint of the same flow" in policy_problem(source, [other])
     assert policy_problem(config_of(tmp_path, "Checkpoint"), [source]) == ""
 

@@ -17,7 +17,7 @@ EMPTY_COPY = TopicPartition("source.empty", 0)
 
 
 class Target:
-    """Answers with one prepared state after the other; the last one stays."""
+    """Returns one prepared state after the other; the last one stays."""
 
     def __init__(self, *states: dict[TopicPartition, int]) -> None:
         self._states = list(states)

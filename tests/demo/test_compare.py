@@ -1,4 +1,4 @@
-"""A copy that is not exact is found, and named, whatever is wrong with it."""
+"""A copy that is not exact is found and named, for every kind of difference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEADERS = (("a", b"1"), ("a", None), ("b", b""))
 
 
 def topic() -> Partitions:
-    """Two partitions of ten records, the offsets of the second with holes."""
+    """Two partitions of ten records, the offsets of the second with gaps."""
     return {
         number: [ReadRecord(index * (number + 1), _content(number, index)) for index in range(10)]
         for number in range(2)
@@ -77,7 +77,7 @@ def test_offsets_of_the_copy_may_differ() -> None:
         (lambda t: t[0].pop(4), (1, 0, 0), True, "source offset 4"),
         (lambda t: t[0].pop(), (1, 0, 0), True, "the target ends before source offset 9"),
         (_swap, (0, 0, 0), False, "partition 1, source offset 6"),
-        (_repeat_tail, (0, 0, 3), True, "the target goes on at its offset 7"),
+        (_repeat_tail, (0, 0, 3), True, "the target has more records, from its offset 7"),
         (lambda t: t[0].insert(5, t[0][4]), (0, 0, 1), True, "source offset 5"),
         (_move, (1, 0, 1), True, "partition 0"),
         (lambda t: t.pop(1), (10, 0, 0), True, "2 partitions, source.orders has 1"),
@@ -130,6 +130,6 @@ def _partition(values: list[int]) -> Partitions:
 @pytest.mark.parametrize(
     ("offsets", "holes"), [((), 0), ((7,), 0), ((0, 1, 2), 0), ((5, 8, 9), 2)], ids=str
 )
-def test_holes_are_offsets_without_records(offsets: tuple[int, ...], holes: int) -> None:
+def test_gaps_are_offsets_without_records(offsets: tuple[int, ...], holes: int) -> None:
     records = [ReadRecord(offset, _content(0, offset)) for offset in offsets]
     assert offset_holes(records) == holes

@@ -61,7 +61,7 @@ def test_demo_that_cannot_start_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options", [("--set", "tasks.max"), ("--engine", "mm3")], ids=["no value", "no engine"]
 )
-def test_wrong_options_are_refused_before_anything_starts(
+def test_wrong_options_are_rejected_before_anything_starts(
     tmp_path: Path, options: Sequence[str]
 ) -> None:
     with start_demo(tmp_path, *options) as demo:

@@ -30,14 +30,14 @@ def wait_up(mirror: MirrorProcess) -> None:
     wait_for(lambda: "up" in mirror.log_path.read_text(), within=20, describe="it is up")
 
 
-def test_stop_in_time_tells_how_long_it_took(tmp_path: Path) -> None:
+def test_stop_in_time_reports_its_duration(tmp_path: Path) -> None:
     mirror = started(tmp_path, ORDERLY)
     wait_up(mirror)
     assert 0 <= mirror.stop() < 20
     assert mirror.running_pid is None
 
 
-def test_stop_fails_when_the_mirror_goes_on(tmp_path: Path) -> None:
+def test_stop_fails_when_the_mirror_keeps_running(tmp_path: Path) -> None:
     mirror = started(tmp_path, STUBBORN, stop_seconds=0.5)
     wait_up(mirror)
     with pytest.raises(MirrorEnded, match=r"still running 0.5 s after SIGTERM[^$]*up"):
@@ -61,7 +61,7 @@ def test_properties_are_read_back_with_changes_made() -> None:
     assert properties["source->target.topics"] == "orders, codec-.*"
     assert properties["source.consumer.isolation.level"] == "read_committed"
     assert {key: properties[key] for key in changes} == changes
-    # Every key once: a file with a key twice is refused.
+    # Every key once: a file with a key twice is rejected.
     assert text.count("tasks.max") == 1
 
 

@@ -97,7 +97,7 @@ def test_json_and_verdict_say_whether_all_is_well(
     assert body["restart"]["new_records"] == 38
 
 
-def test_step_is_told_with_its_detail_and_kept() -> None:
+def test_step_is_printed_with_its_detail_and_kept() -> None:
     narrator = Narrator(plain_console())
     with narrator.step("Fill topics") as step:
         step.detail = "12 records [of 13]"

@@ -1,4 +1,4 @@
-"""The topics of the demo have what they promise, and reading them tells what is in them."""
+"""The topics of the demo have what they promise, and reading them shows their content."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_end_offsets_of_absent_topics_are_left_out(source_cluster: KafkaCluster)
 
 @pytest.mark.kafka
 def test_reading_an_absent_topic_is_an_error(source_cluster: KafkaCluster) -> None:
-    with pytest.raises(KafkaError, match="there is no such topic"):
+    with pytest.raises(KafkaError, match="no such topic"):
         read_topic(source_cluster.bootstrap_servers, unique_name(), read_committed=True)
 
 

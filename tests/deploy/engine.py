@@ -1,7 +1,7 @@
-"""A container engine for tests: podman, whose images and containers are in a folder of their own.
+"""A container engine for tests: podman, whose images and containers are in a separate folder.
 
 No registry is needed: the image's base is a Debian that mmdebstrap makes once and the cache keeps.
-`tools/preflight` sees to it that the programs are installed.
+`tools/preflight` ensures that the programs are installed.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _settings(folder: Path) -> str:
             (resource.RLIMIT_NPROC, _MOST_PROCESSES),
         )
     )
-    # crun 1.8 refuses machines that have both kinds of cgroups.
+    # crun 1.8 rejects machines that have both kinds of cgroups.
     return f"""\
 [containers]
 netns = "host"

@@ -26,7 +26,7 @@ def test_image_is_made_of_what_is_there() -> None:
     users = [line for line in lines if line.startswith("USER")]
     assert users == ["USER 10001"]
     assert 'ENTRYPOINT ["tini", "--", "sparkmirror"]' in lines
-    # Whoever replaces an image of Kafka Connect gives it variables, and no command.
+    # A replacement for an image of Kafka Connect gets variables, and no command.
     assert lines[-1] == 'CMD ["worker"]'
 
 

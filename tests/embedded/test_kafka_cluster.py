@@ -71,7 +71,7 @@ def test_three_brokers_form_one_cluster_and_outlive_the_loss_of_one() -> None:
         assert end_offset(cluster, topic) == 1
 
 
-def test_paused_broker_does_not_answer_until_it_is_resumed(target_cluster: KafkaCluster) -> None:
+def test_paused_broker_does_not_respond_until_it_is_resumed(target_cluster: KafkaCluster) -> None:
     (broker,) = target_cluster.brokers
     broker.pause()
     try:
@@ -105,6 +105,6 @@ def test_brokers_die_when_their_parent_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("brokers", [0, 4])
-def test_cluster_refuses_a_size_it_cannot_have(brokers: int) -> None:
+def test_cluster_rejects_an_unsupported_size(brokers: int) -> None:
     with pytest.raises(ConfigError, match="1 to 3"):
         KafkaCluster("size", brokers=brokers)

@@ -1,4 +1,4 @@
-"""A reserved port can be listened on, by nobody else's accident."""
+"""A reserved port can be listened on, and no other process takes it by accident."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_listener_shares_a_reserved_port_again_and_again() -> None:
                 assert client.getpeername() == server.getsockname()
 
 
-def test_connection_to_an_idle_reserved_port_is_refused() -> None:
+def test_connection_to_an_idle_reserved_port_is_rejected() -> None:
     with ReservedPort() as port, pytest.raises(ConnectionRefusedError):
         socket.create_connection((HOST, port.number))
 

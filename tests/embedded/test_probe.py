@@ -1,4 +1,4 @@
-"""The probe reads what a broker says, and tells nonsense from silence."""
+"""The probe reads a broker's response, and distinguishes garbage from silence."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def answer_bytes(nodes: list[tuple[int, bytes | None]], controller_id: int) -> b
         pytest.param(answer_bytes([], -1), ProbeResponse((), -1), id="not ready"),
     ],
 )
-def test_answer_is_decoded(body: bytes, expected: ProbeResponse) -> None:
+def test_response_is_decoded(body: bytes, expected: ProbeResponse) -> None:
     assert decode_answer(body) == expected
 
 
 @pytest.mark.parametrize("size", [0, 7, 12, 20, 23])
-def test_cut_off_answer_is_an_error(size: int) -> None:
+def test_truncated_response_is_an_error(size: int) -> None:
     body = answer_bytes([(1, None)], 1)
     with pytest.raises(RemoteProtocolError, match="Metadata v1"):
         decode_answer(body[:size])
 
 
-def test_missing_controller_is_told() -> None:
+def test_missing_controller_is_reported() -> None:
     assert not ProbeResponse((1,), -1).has_controller
     assert ProbeResponse((1,), 1).has_controller
 

@@ -67,7 +67,7 @@ def test_stopping_twice_does_no_harm(tmp_path: Path) -> None:
     assert child.exit_code == -signal.SIGTERM
 
 
-def test_child_outlives_the_thread_that_asked_for_it(tmp_path: Path) -> None:
+def test_child_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
     children: list[Child] = []
     thread = threading.Thread(target=lambda: children.append(start_child(SLEEPS, tmp_path / "log")))
     thread.start()

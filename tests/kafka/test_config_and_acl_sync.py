@@ -247,7 +247,7 @@ def test_a_remote_topic_that_may_not_grow_is_named_and_what_has_a_place_is_copie
         assert set(mirror._assignment[0]) == everything - without_place
         (warning,) = caplog.messages
         assert warning.startswith(f"[a->b] grow topic '{remote}' on 'b': TOPIC_AUTHORIZATION")
-        assert "; new partitions are not copied; those that have a place are; to allow" in warning
+        assert "; new partitions are not copied; existing ones are; to allow" in warning
         source.delete_acls(denial)
         mirror.look()
         assert set(mirror._assignment[0]) == everything

@@ -241,7 +241,7 @@ def test_somebody_who_commits_beside_us_is_told_of(
     group.commit(everything=True)
     commit_offsets(world.files.source, world.files.group, {world.tp(0): 1})
     assert world.end(group)
-    assert "somebody else has committed for group" in caplog.text
+    assert "another client has committed offsets for group" in caplog.text
     assert world.files.committed() == {world.tp(0): 4}
 
 
@@ -255,7 +255,7 @@ def test_a_position_that_the_group_forgot_is_kept_and_told(
     group.disconnect()
     again = world.begin()
     assert world.stored() == {world.tp(0): 4, world.tp(1): 6}
-    assert f"has no offset any more of {world.tp(1)}" in caplog.text
+    assert f"no longer has an offset for {world.tp(1)}" in caplog.text
     assert world.end(again)
     assert world.files.committed() == {world.tp(0): 4, world.tp(1): 6}
 
@@ -293,7 +293,7 @@ def test_more_partitions_on_the_target_are_told(
     group = world.group()
     group.connect()
     group.disconnect()
-    assert "a key may from now on be in another partition" in caplog.text
+    assert "a key may now be in a different partition" in caplog.text
 
 
 def test_one_cluster_as_source_and_target_is_refused(

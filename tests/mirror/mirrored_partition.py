@@ -1,4 +1,4 @@
-"""A copied partition in memory: crashes, holes, markers, and the topic of its offset map."""
+"""A copied partition in memory: crashes, gaps, markers, and the topic of its offset map."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MirroredPartition:
         self.writer = self._new_writer()
 
     def produce(self, count: int, hole: int = 0) -> None:
-        """Records on the source, after offsets that nobody will ever see."""
+        """Records on the source, after offsets that no consumer will ever see."""
         first = self.next_upstream + hole
         self.source += range(first, first + count)
         self.next_upstream = first + count
@@ -43,7 +43,7 @@ class MirroredPartition:
         ]
 
     def copy(self, count: int) -> None:
-        """Copy one batch of at most so many records."""
+        """Copy one batch of at most this many records."""
         start = bisect_left(self.source, self.position)
         batch = self.source[start : start + count]
         if not batch:

@@ -61,7 +61,7 @@ def test_assign_deals_partitions_in_turn(
         pytest.param(["a-0", "a-0,a-1"], "a-0,a-1", 2, ["a-0", "a-1"], id="named twice"),
     ],
 )
-def test_extend_moves_nobody(
+def test_extend_moves_no_partition(
     current: list[str], wanted: str, tasks_max: int, expected: list[str]
 ) -> None:
     result = extend_assignment([partitions(t) for t in current], partitions(wanted), tasks_max)

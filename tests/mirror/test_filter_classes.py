@@ -70,7 +70,7 @@ class OnlyRetention(ConfigPropertyFilter):
 
 
 class Half:
-    """Can be built, and answers nothing."""
+    """Can be created, and implements nothing."""
 
     @classmethod
     def from_settings(cls, props: Mapping[str, str]) -> Self:
@@ -169,7 +169,9 @@ def test_a_class_that_cannot_be_used_says_why(
 
 
 @each_key
-def test_an_unknown_java_class_is_refused_with_the_way_to_port_it(key: str, tmp_path: Path) -> None:
+def test_an_unknown_java_class_is_rejected_with_the_way_to_port_it(
+    key: str, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigErrors, match=r"com\.example\.MyFilter.*Python class .*module:Class"):
         make_flow(tmp_path, {f"a->b.{key}": "com.example.MyFilter"})
 

@@ -167,7 +167,7 @@ def test_group_is_not_touched(
     assert plan(checkpoints, state, offsets) == GroupPlan({}, {}, reason=reason)
 
 
-def test_every_group_gets_an_answer_also_without_checkpoints() -> None:
+def test_every_group_gets_a_result_even_without_checkpoints() -> None:
     plans = plan_group_offsets(
         ["new", "g"],
         {"g": {TP: checkpoint(3)}, "not ours": {TP: checkpoint(3)}},

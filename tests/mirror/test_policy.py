@@ -224,7 +224,7 @@ def test_make_policy_loads_a_users_class_with_its_settings() -> None:
     ("class_name", "reason"),
     [
         ("com.example.MyPolicy", "Java classes cannot be loaded"),
-        ("", "no such policy"),
+        ("", "unknown policy"),
         (":Policy", "not of the form"),
         ("no_such_module:Policy", "No module named"),
         ("..policy:Policy", "not of the form"),

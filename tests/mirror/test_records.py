@@ -61,7 +61,7 @@ def test_records_are_written_and_read_as_golden_bytes(record: Record, key: str, 
 
 
 @pytest.mark.parametrize(("record", "key", "value"), GOLDEN)
-def test_records_cut_short_are_refused_at_every_length(
+def test_records_cut_short_are_rejected_at_every_length(
     record: Record, key: str, value: str
 ) -> None:
     whole_key, whole_value = bytes.fromhex(key), bytes.fromhex(value)
@@ -82,7 +82,7 @@ def test_bytes_after_the_last_field_are_ignored(record: Record, key: str, value:
 @pytest.mark.parametrize(
     ("record", "key", "value"), [case for case in GOLDEN if case.id != "offset sync"]
 )
-def test_other_versions_are_refused(record: Record, key: str, value: str) -> None:
+def test_other_versions_are_rejected(record: Record, key: str, value: str) -> None:
     later = b"\x00\x01" + bytes.fromhex(value)[2:]
     with pytest.raises(UnsupportedRecordError, match="version 1 is not supported") as caught:
         type(record).decode(bytes.fromhex(key), later)
@@ -96,12 +96,12 @@ def test_other_versions_are_refused(record: Record, key: str, value: str) -> Non
         pytest.param("0001 ff 00000003", id="not UTF-8"),
     ],
 )
-def test_strings_that_are_none_are_refused(key: str) -> None:
+def test_strings_that_are_none_are_rejected(key: str) -> None:
     with pytest.raises(RecordError, match="read offset sync key"):
         OffsetSync.decode(bytes.fromhex(key), bytes(16))
 
 
-def test_strings_of_more_than_an_int16_of_bytes_are_refused() -> None:
+def test_strings_of_more_than_an_int16_of_bytes_are_rejected() -> None:
     assert OffsetSync("t" * 32767, 0, 0, 0).encode_key()[:2] == b"\x7f\xff"
     with pytest.raises(RecordError, match="has 32768 bytes, 32767 are allowed"):
         OffsetSync("t" * 32768, 0, 0, 0).encode_key()
@@ -225,7 +225,7 @@ def test_values_without_an_offset_are_no_position(data: bytes | None) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\xff", b"[]", b"12", b'{"offset":"12"}', b'{"offset":1.5}', b'{"offset":true}']
 )
-def test_values_that_connect_never_writes_are_refused(data: bytes) -> None:
+def test_values_that_connect_never_writes_are_rejected(data: bytes) -> None:
     with pytest.raises(RecordError, match="position from the offsets topic"):
         decode_offset_value(data)
 

@@ -69,7 +69,7 @@ def replicates(
 
 
 @pytest.mark.parametrize("topic", CYCLES + HEARTBEAT_CYCLES)
-def test_default_policy_refuses_cycles(topic: str) -> None:
+def test_default_policy_rejects_cycles(topic: str) -> None:
     assert is_cycle(topic, DEFAULT, "source", "target")
     assert not replicates(topic, DEFAULT)
 
@@ -88,7 +88,7 @@ def test_identity_policy_cannot_see_cycles_of_data(topic: str, policy: Replicati
 
 @pytest.mark.parametrize("topic", HEARTBEAT_CYCLES)
 @pytest.mark.parametrize("policy", [IDENTITY, IDENTITY_WITHOUT_ALIAS], ids=["alias", "no alias"])
-def test_identity_policy_refuses_cycles_of_heartbeats(
+def test_identity_policy_rejects_cycles_of_heartbeats(
     topic: str, policy: ReplicationPolicy
 ) -> None:
     assert not replicates(topic, policy)

@@ -112,7 +112,7 @@ def test_an_mm2_file_that_may_do_nothing(world: World, capsys: pytest.CaptureFix
     # On a cluster that is open unless there are ACLs, such a rule would lock others out.
     assert "prefixed" not in out
     assert "'*'" not in out
-    assert out.splitlines()[-1].startswith(f"{world.path} (mm2 file): not all is well; ")
+    assert out.splitlines()[-1].startswith(f"{world.path} (mm2 file): problems found; ")
 
 
 def test_a_connector_and_its_worker(
@@ -194,7 +194,7 @@ def test_a_wrong_password(guarded: Guarded, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("listener", "state", "words"),
     [
-        pytest.param("SSL", CheckResult.YES, "chain and name are right; expires", id="good"),
+        pytest.param("SSL", CheckResult.YES, "chain and name are valid; expires", id="good"),
         pytest.param("EXPIRED", CheckResult.NO, "has expired", id="expired"),
         pytest.param("WRONG_NAME", CheckResult.NO, "is for another host name", id="wrong-name"),
     ],

@@ -1,7 +1,7 @@
 """A herder in memory: connectors change their states at once, offsets are where golden has them.
 
-Plugins, key definitions and validation are those that a genuine worker answered (golden_rest),
-because they are not what the REST layer's tests are about.
+Plugins, key definitions and validation are a genuine worker's responses (golden_rest), because the
+REST layer's tests do not cover them.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ class _Connector:
 
 
 class FakeHerder:
-    """A worker that leads, unless `leader_url` says that another one does ('' for nobody).
+    """A worker that leads, unless `leader_url` names another leader ('' for none).
 
-    `asked` has the names of the writes that were asked for; they wait until `gate` is set.
+    `asked` has the names of the requested writes; they wait until `gate` is set.
     """
 
     def __init__(self, leader_url: str | None = None) -> None:

@@ -1,7 +1,7 @@
 """The real herder over topics in memory, with the three connectors of the recordings.
 
 The connectors are fakes that do at once what genuine ones had done when the recordings were made;
-every answer is made by the program.
+every response is made by the program.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class GoldenWorker(FakeWorker):
 
     @contextmanager
     def served(self) -> Iterator[str]:
-        """Its REST API on a port of its own; the URL."""
+        """Start its REST API on a free port; returns the URL."""
         with RestServer([("127.0.0.1", 0)]) as server:
             server.start(make_app(self.herder, RestOptions()))
             yield f"http://127.0.0.1:{server.ports[0]}"

@@ -23,7 +23,7 @@ def request(
     content_type: str | None = "application/json",
     headers: dict[str, str] | None = None,
 ) -> httpx.Response:
-    """`body`: text and bytes go out as they are, all else as JSON."""
+    """`body`: text and bytes are sent unchanged, everything else as JSON."""
     url = httpx.URL(base_url, raw_path=raw_path.encode("latin-1"))
     sent = dict(headers or {})
     if body is not None and content_type is not None:

@@ -31,7 +31,7 @@ def _path(route: Route) -> str:
 
 
 class _Broken:
-    """A herder with a bug in every method; it says once that it is ready, or nobody would ask."""
+    """A herder with a bug in every method; it reports ready once, or nothing would be asked."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -63,7 +63,7 @@ def _broken(error: Exception) -> FakeHerder:
     ],
     ids=["bug", "bug without a text", "refusal"],
 )
-def test_every_route_answers_errors_in_one_shape(
+def test_every_route_returns_errors_in_one_shape(
     serve: Serve, error: Exception, status: int, text: str
 ) -> None:
     url = serve(_broken(error))
@@ -77,7 +77,7 @@ def test_every_route_answers_errors_in_one_shape(
         ), route.path
 
 
-def test_every_route_refuses_other_media_types(serve: Serve, herder: FakeHerder) -> None:
+def test_every_route_rejects_other_media_types(serve: Serve, herder: FakeHerder) -> None:
     url = serve(herder)
     for route in ROUTES:
         if route.path in ("/", "/health"):
@@ -267,7 +267,7 @@ def test_names_are_decoded_once(
     created = request(client.base_url, "PUT", f"/connectors/{sent}/config", HEARTBEAT)
     assert created.status_code == 201
     assert herder.connectors() == [name]
-    # The address that the answer names leads to the connector.
+    # The address in the response leads to the connector.
     found = request(
         client.base_url, "GET", httpx.URL(created.headers["location"]).raw_path.decode()
     )
@@ -276,13 +276,13 @@ def test_names_are_decoded_once(
     assert request(client.base_url, "DELETE", f"/connectors/{sent}/").status_code == 204
 
 
-def test_large_body_is_taken(client: httpx.Client, herder: FakeHerder) -> None:
+def test_large_body_is_accepted(client: httpx.Client, herder: FakeHerder) -> None:
     config = {**HEARTBEAT, "large": "x" * 10_000_000}
     assert request(client.base_url, "PUT", "/connectors/x/config", config).status_code == 201
     assert len(herder.connector_info("x").config["large"] or "") == 10_000_000
 
 
-def test_many_large_bodies_at_once_are_taken_a_few_at_a_time(
+def test_many_large_bodies_at_once_are_read_a_few_at_a_time(
     client: httpx.Client, herder: FakeHerder
 ) -> None:
     config = {**HEARTBEAT, "large": "x" * 1_000_000}
@@ -300,7 +300,7 @@ def test_many_large_bodies_at_once_are_taken_a_few_at_a_time(
     assert sorted(answers) == [200] * 19 + [201]
 
 
-def test_too_large_body_is_refused(serve: Serve, herder: FakeHerder) -> None:
+def test_too_large_body_is_rejected(serve: Serve, herder: FakeHerder) -> None:
     url = serve(herder, max_body_bytes=1000)
     answer = request(url, "PUT", "/connectors/x/config", {"a": "x" * 2000})
     assert (answer.status_code, answer.json()["message"]) == (
@@ -309,14 +309,14 @@ def test_too_large_body_is_refused(serve: Serve, herder: FakeHerder) -> None:
     )
 
 
-def test_unwanted_large_body_is_answered(client: httpx.Client) -> None:
+def test_unwanted_large_body_gets_a_response(client: httpx.Client) -> None:
     body = b"x" * 5_000_000
     answer = request(client.base_url, "POST", "/connectors", body, content_type="text/plain")
     assert answer.status_code == 415
     assert request(client.base_url, "POST", "/nope", body).status_code == 404
 
 
-def test_deep_nesting_is_refused(client: httpx.Client) -> None:
+def test_deep_nesting_is_rejected(client: httpx.Client) -> None:
     body = '{"offsets":[{"partition":{"a":' + "[" * 50_000
     answer = request(client.base_url, "PATCH", "/connectors/x/offsets", body)
     assert answer.status_code == 500
@@ -366,14 +366,14 @@ def test_duplicate_partitions_in_offsets_the_last_counts(
     assert herder.offsets("x") == [({"cluster": "a", "topic": "t"}, {"offset": 2})]
 
 
-def test_internal_requests_are_refused(client: httpx.Client) -> None:
+def test_internal_requests_are_rejected(client: httpx.Client) -> None:
     for method, path in (("POST", "tasks"), ("PUT", "fence")):
         answer = request(client.base_url, method, f"/connectors/x/{path}", "[]")
         assert answer.status_code == 400
         assert answer.json()["message"] == "Internal request missing required signature"
 
 
-def test_garbage_instead_of_http_is_answered(client: httpx.Client) -> None:
+def test_garbage_instead_of_http_gets_a_response(client: httpx.Client) -> None:
     assert exchange_bytes(str(client.base_url), b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
     assert client.get("/").status_code == 200
 

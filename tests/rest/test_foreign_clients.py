@@ -1,6 +1,6 @@
 """Connect clients that others wrote and publish on PyPI, each through the life of a connector.
 
-They build their own URLs and read answers their own way; the worker behind them is the real one
+They build their own URLs and parse responses their own way; the worker behind them is the real one
 over topics in memory. kafka-connect-py has the commands that people type, kafka-connect-api the
 objects that scripts use, kafkaconnect a command that makes MirrorMaker 2's three connectors.
 """
@@ -81,7 +81,7 @@ def test_kafka_connect_py_leads_a_connector_through_its_life(url: str) -> None:
         client.get_connector(NAME)
 
 
-def test_commands_of_kafka_connect_py_print_what_the_worker_says(url: str, tmp_path: Path) -> None:
+def test_commands_of_kafka_connect_py_print_the_response(url: str, tmp_path: Path) -> None:
     def run(*words: str) -> Any:
         result = CliRunner().invoke(kc, ["--url", url, *words])
         assert result.exit_code == 0, result.output

@@ -19,14 +19,14 @@ def differences(
         return replay(url, exchanges or load_exchanges(), masks, golden_worker.unsettled)
 
 
-def test_answers_are_those_of_a_genuine_worker(golden_worker: GoldenWorker) -> None:
+def test_responses_are_those_of_a_genuine_worker(golden_worker: GoldenWorker) -> None:
     exchanges = load_exchanges()
     assert len(exchanges) == 113
     assert [str(difference) for difference in differences(golden_worker, exchanges)] == []
 
 
-def test_an_answer_that_differs_in_one_value_is_found(golden_worker: GoldenWorker) -> None:
-    """Of each kind of answer one: what the program says is compared, not what was recorded."""
+def test_a_response_that_differs_in_one_value_is_found(golden_worker: GoldenWorker) -> None:
+    """One of each kind of response: the program's response is compared, not the recording."""
     wrong = {
         1: ("4.3.1", "4.3.0"),
         9: ("tasks.max", "tasks.most"),

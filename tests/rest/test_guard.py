@@ -36,7 +36,7 @@ def url(serve: Serve, herder: FakeHerder, users: Users) -> str:
     return serve(herder, users=users)
 
 
-# What a genuine worker (4.3.1) with its extension for basic authentication answered.
+# Responses of a genuine worker (4.3.1) with its extension for basic authentication.
 _JSON, _TEXT = "application/json", "text/plain"
 
 
@@ -56,7 +56,7 @@ _JSON, _TEXT = "application/json", "text/plain"
         ("GET", "/connectors//x", None, 400, "text/html;charset=iso-8859-1"),
     ],
 )
-def test_logins_are_answered_as_by_a_genuine_worker(
+def test_logins_get_a_genuine_workers_responses(
     url: str, *, method: str, path: str, login: str | None, status: int, content_type: str
 ) -> None:
     headers = {} if login is None else {"authorization": login}
@@ -81,7 +81,7 @@ def test_logins_are_answered_as_by_a_genuine_worker(
         ("OPTIONS", "/"),
     ],
 )
-def test_nothing_is_answered_without_a_login(
+def test_nothing_is_served_without_a_login(
     url: str, method: str, path: str, headers: dict[str, str] | None
 ) -> None:
     answer = request(url, method, path, headers=headers)
@@ -171,8 +171,8 @@ def test_after_some_wrong_passwords_the_next_is_not_even_looked_at(
     assert last.status_code == 429
     assert last.json() == {"error_code": 429, "message": "Too many wrong passwords."}
     assert int(last.headers["retry-after"]) >= 1
-    assert caplog.messages[0] == "a login to the REST API from 127.0.0.1 was refused"
-    # Who has logged in before goes on.
+    assert caplog.messages[0] == "login to the REST API from 127.0.0.1 rejected"
+    # Users who have logged in before are not affected.
     assert request(url, "GET", "/", headers=READER).status_code == 200
 
 
@@ -199,7 +199,7 @@ class GatheredUsers(Users):
 
 
 def ask_at_once(url: str, headers: Sequence[dict[str, str]]) -> list[int]:
-    """The status of each answer."""
+    """The status of each response."""
     with ThreadPoolExecutor(len(headers)) as pool:
         answers = pool.map(lambda each: request(url, "GET", "/", headers=each), headers)
         return [answer.status_code for answer in answers]
@@ -219,7 +219,7 @@ def test_wrong_passwords_at_once_are_limited_as_one_after_the_other(
     assert users.logins == statuses.count(401) <= 11 + came_back
 
 
-def test_many_requests_at_once_with_the_right_password_all_come_in(
+def test_many_requests_at_once_with_the_correct_password_all_succeed(
     serve: Serve, herder: FakeHerder, tmp_path: Path
 ) -> None:
     (tmp_path / "users").write_text("admin: all-of-it\n")
@@ -246,12 +246,14 @@ def test_requests_beyond_the_limit_have_to_wait(serve: Serve, herder: FakeHerder
     assert refused[0].headers["retry-after"] == "1"
 
 
-def test_body_of_a_refused_request_is_taken_in(url: str) -> None:
+def test_body_of_a_rejected_request_is_read(url: str) -> None:
     answer = request(url, "POST", "/connectors", b"x" * 3_000_000)
     assert answer.status_code == 401
 
 
-def test_answers_behind_a_password_are_careful(url: str, serve: Serve, herder: FakeHerder) -> None:
+def test_responses_behind_a_password_have_protective_headers(
+    url: str, serve: Serve, herder: FakeHerder
+) -> None:
     for headers in (ADMIN, None):
         answer = request(url, "GET", "/connectors", headers=headers)
         for name, value in SAFE_HEADERS:

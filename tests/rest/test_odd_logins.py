@@ -1,4 +1,4 @@
-"""Logins, passwords and login configs of any text: read or refused."""
+"""Logins, passwords and login configs of any text: read or rejected."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_any_header_is_a_login_or_none(header: str) -> None:
 
 @settings(derandomize=True, max_examples=300)
 @given(st.text() | _HASHED)
-def test_any_password_is_read_or_refused_without_being_told(text: str) -> None:
+def test_any_password_is_read_or_rejected_without_being_shown(text: str) -> None:
     try:
         parsed = parse_password(text)
     except BadValue as bad:

@@ -1,4 +1,4 @@
-"""Bad requests are answered as a genuine worker answers them."""
+"""Bad requests get the responses of a genuine worker."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def base_url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("odd", _REQUESTS, ids=[odd.name for odd in _REQUESTS])
-def test_odd_request_is_answered_as_by_a_genuine_worker(base_url: str, odd: OddRequest) -> None:
+def test_odd_request_gets_a_genuine_workers_response(base_url: str, odd: OddRequest) -> None:
     assert send(base_url, odd.data) == odd.answer

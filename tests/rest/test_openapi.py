@@ -1,4 +1,4 @@
-"""The description of the API fits the table of routes and what is answered."""
+"""The description of the API fits the table of routes and the responses."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_description_is_not_a_connector_or_a_method(serve: Serve, herder: FakeHe
     assert request(serve(herder), "POST", "/openapi.json", {}).status_code == 404
 
 
-def test_description_tells_that_a_login_is_needed(tmp_path: Path) -> None:
+def test_description_says_that_a_login_is_needed(tmp_path: Path) -> None:
     file = tmp_path / "users"
     file.write_text("a: b\n")
     assert "security" not in describe(RestOptions())

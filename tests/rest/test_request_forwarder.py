@@ -1,4 +1,4 @@
-"""Requests that only the leader may answer, sent to workers that do not lead."""
+"""Requests that only the leader may handle, sent to workers that do not lead."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_next_hop_says_which_hop_it_is(query: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["forward=false", "forward=banana", "forward="])
-def test_third_hop_is_refused(query: str) -> None:
+def test_third_hop_is_rejected(query: str) -> None:
     with pytest.raises(RequestError, match=r"conflicting operation") as caught:
         next_hop(query)
     assert (caught.value.status, caught.value.text) == (409, TOO_MANY_HOPS)
 
 
-def test_follower_answers_as_the_leader_does(serve: Serve, herder: FakeHerder) -> None:
+def test_follower_responds_like_the_leader(serve: Serve, herder: FakeHerder) -> None:
     leader = serve(herder)
     follower = serve(FakeHerder(leader))
     created = request(follower, "POST", "/connectors", {"name": NAME, "config": HEARTBEAT})
@@ -78,7 +78,7 @@ def test_names_reach_the_leader_as_they_were_sent(serve: Serve, herder: FakeHerd
     assert herder.connectors() == ["odd ?#; name"]
 
 
-def test_two_hops_are_enough_for_nobody_else(serve: Serve) -> None:
+def test_two_hops_are_the_limit(serve: Serve) -> None:
     first, second, third = FakeHerder(), FakeHerder(), FakeHerder()
     urls = [serve(first), serve(second), serve(third)]
     first.leader_url, second.leader_url, third.leader_url = urls[1], urls[2], urls[0]
@@ -170,7 +170,7 @@ def test_path_without_a_leading_slash_is_not_sent_on() -> None:
     assert caught.value.status == 400
 
 
-def test_conflict_while_nobody_leads(serve: Serve) -> None:
+def test_conflict_without_a_leader(serve: Serve) -> None:
     answer = request(serve(FakeHerder("")), "DELETE", "/connectors/x")
     assert answer.status_code == 409
     assert answer.json() == {"error_code": 409, "message": NO_LEADER}
@@ -201,7 +201,7 @@ def test_credentials_are_passed_on(serve: Serve) -> None:
     assert "cookie" not in seen[0]
 
 
-def test_leader_with_other_users_is_told(serve: Serve, tmp_path: Path) -> None:
+def test_leader_with_other_users_is_reported(serve: Serve, tmp_path: Path) -> None:
     file = tmp_path / "users"
     file.write_text("admin: all-of-it\n")
     leader_url = serve(FakeHerder(), users=Users(file))

@@ -101,7 +101,7 @@ def test_a_thousand_requests_at_once(serve: Serve, herder: FakeHerder) -> None:
     url = httpx.URL(serve(herder))
 
     async def send_all() -> list[bytes]:
-        # Plain sockets: the pool of an HTTP client is slow with so many.
+        # Plain sockets: the pool of an HTTP client is slow with this many.
         return await asyncio.gather(*(_status_line(url) for _ in range(1000)))
 
     assert set(asyncio.run(send_all())) == {b"HTTP/1.1 200 OK\r\n"}
@@ -116,7 +116,7 @@ async def _status_line(url: httpx.URL) -> bytes:
     return line
 
 
-def test_reads_and_health_go_on_while_all_writes_wait(serve: Serve, herder: FakeHerder) -> None:
+def test_reads_and_health_continue_while_all_writes_wait(serve: Serve, herder: FakeHerder) -> None:
     herder.gate.clear()
     url = serve(herder)
 

@@ -1,7 +1,7 @@
-"""The description of the API, tried out by schemathesis: answers are as described.
+"""The description of the API, exercised by schemathesis: responses are as described.
 
-Not checked: that bad bodies give no status 500 and 405 an Allow header (Connect's are so), and
-that good data is accepted and bad data refused: whether settings are good is no matter of types.
+Not checked: that bad bodies give no status 500 and 405 an Allow header (Connect's are so), and that
+good data is accepted and bad data rejected: types cannot show whether settings are good.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def base_url() -> Iterator[str]:
 
 @api.parametrize()
 @settings(max_examples=10, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_answers_are_as_described(
+def test_responses_are_as_described(
     case: schemathesis.Case[Any], base_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR, "sparkmirror")

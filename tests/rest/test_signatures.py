@@ -1,4 +1,4 @@
-"""Requests between workers: who signs them, and which are refused."""
+"""Requests between workers: which are signed, and which are rejected."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_signature_holds_for_one_request_only(changed: tuple[str, bytes, bytes])
     assert refusal(signer(KEY), headers, changed) == (403, INVALID)
 
 
-def test_refusals_are_those_of_connect() -> None:
+def test_rejections_are_those_of_connect() -> None:
     headers = signer(KEY).headers(*REQUEST)
     assert refusal(signer(OTHER), headers) == (403, INVALID)
     assert refusal(signer(KEY), {**headers, SIGNATURE: "abcd"}) == (403, INVALID)
@@ -109,7 +109,7 @@ def test_second_hop_is_signed_again(serve: Serve, herder: FakeHerder) -> None:
     assert request(url, "PUT", f"/connectors/{NAME}/config", HEARTBEAT).status_code == 201
 
 
-def test_leader_refuses_workers_of_another_group(serve: Serve, herder: FakeHerder) -> None:
+def test_leader_rejects_workers_of_another_group(serve: Serve, herder: FakeHerder) -> None:
     leader = serve(herder, signer=signer(OTHER))
     follower = serve(FakeHerder(leader), signer=signer(KEY))
     answer = request(follower, "DELETE", "/connectors/x")

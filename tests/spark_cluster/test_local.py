@@ -126,12 +126,10 @@ def test_worker_ends_when_spark_is_gone(
         processes = mirror.processes()
         [jvm] = [process for process in processes if process.name() == "java"]
         jvm.kill()
-        line = mirror.wait_for_log("is gone")
+        line = mirror.wait_for_log("has stopped")
         assert mirror._running().wait(STOP_SECONDS) == 1
         assert_gone(processes)
-    assert re.match(
-        r"sparkmirror: Spark \(local.*its JVM has ended.*; start sparkmirror again", line
-    )
+    assert re.match(r"sparkmirror: Spark \(local.*its JVM has ended.*; restart sparkmirror", line)
 
 
 def _set_max_bytes(cluster: KafkaCluster, topic: str, value: str) -> None:

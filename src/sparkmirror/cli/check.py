@@ -1,4 +1,4 @@
-"""`sparkmirror check FILE`: can every cluster be reached, and may we do what FILE asks for?"""
+"""`sparkmirror check FILE`: whether clusters are reachable and grant what FILE needs."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def check(
 ) -> None:
     """Connect to every cluster of FILE and report what works: network, TLS, login, permissions.
 
-    Changes nothing anywhere. Ends with 0 when all that FILE asks for is possible; 1 when a cluster
-    cannot be reached or a permission is missing; 2 when FILE is wrong.
+    Changes nothing. Exits with 0 if everything that FILE asks for is possible; 1 if a cluster
+    cannot be reached or a permission is missing; 2 if FILE is wrong.
     """
     from sparkmirror.tools.check.checked_file import load_checked
     from sparkmirror.tools.check.cluster_check import check_file
 
-    # What is found goes into the report.
+    # The report has all findings.
     logging.getLogger("sparkmirror").setLevel(logging.CRITICAL)
     report = check_file(load_checked(file, worker), str(file))
     if as_json:
@@ -116,13 +116,13 @@ def _summary(report: Report) -> str:
     words = [
         f"{len(report.clusters)} logins, {len(unreachable)} with problems",
         f"{len(states)} permissions asked for, {states.count(CheckResult.NO)} missing",
-        f"{states.count(CheckResult.WITHOUT)} missing that may be done without",
+        f"{states.count(CheckResult.WITHOUT)} missing but not required",
     ]
     if unknown := states.count(CheckResult.UNKNOWN):
         words.append(f"{unknown} unknown")
     if report.problems:
         words.append(f"settings that cannot work: {len(report.problems)}")
-    verdict = "not all is well"
+    verdict = "problems found"
     if report.is_ok:
-        verdict = "nothing is known to be missing" if unknown else "all is well"
+        verdict = "no known permission is missing" if unknown else "all is well"
     return f"{report.file} ({report.kind}): {verdict}; {'; '.join(words)}"

@@ -1,4 +1,4 @@
-"""`--clusters A B`: one option with several words, as connect-mirror-maker.sh takes it.
+"""`--clusters A B`: one option with several words, as in connect-mirror-maker.sh.
 
 Mirrors: the argument parser of org.apache.kafka.connect.mirror.MirrorMaker. Click knows options
 with one word only, so the words become `--clusters A --clusters B` before it reads them.

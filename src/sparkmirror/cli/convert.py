@@ -1,4 +1,4 @@
-"""`sparkmirror convert FILE`: a Strimzi resource to this program's files and manifests."""
+"""`sparkmirror convert FILE`: converts a Strimzi resource to this program's files and manifests."""
 
 from __future__ import annotations
 
@@ -31,25 +31,26 @@ def convert_file(
     ],
     *,
     folder: Annotated[
-        Path, typer.Option("--output", metavar="FOLDER", help="Where the files are written.")
+        Path, typer.Option("--output", metavar="FOLDER", help="Folder for the files.")
     ] = DEFAULT_FOLDER,
     format_: Annotated[
         Format,
         typer.Option(
             "--format",
             help="mm2: one file for `sparkmirror run`. connectors: a worker's file and connectors, "
-            "which continue where those of Strimzi stopped.",
+            "which continue where Strimzi's stopped.",
         ),
     ] = Format.MM2,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Write the files and Kubernetes manifests that do what a KafkaMirrorMaker2 resource does.
+    """Write files and Kubernetes manifests equivalent to a KafkaMirrorMaker2 resource.
 
-    Lists every field that they do not have: why, and what to do instead. Passwords and certificates
-    stay in their Secrets, which the manifests mount. Connects to nothing.
+    Lists every field that is not carried over: why, and what to do instead. Passwords and
+    certificates stay in their Secrets, which the manifests mount. Opens no connections.
 
-    Ends with 0 when the files are written; 2 when FILE is wrong or a file exists: then nothing is.
+    Exits with 0 if the files are written; 2 if FILE is wrong or a file exists, and then writes
+    nothing.
     """
     done = convert(_read(file), str(file), format_, IMAGE)
     paths = {folder / name: text for name, text in done.files.items()}

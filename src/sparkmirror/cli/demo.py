@@ -30,10 +30,12 @@ def demo(
     *,
     keep: Annotated[
         bool,
-        typer.Option("--keep", envvar="KEEP", help="Leave everything running and say how to stop."),
+        typer.Option(
+            "--keep", envvar="KEEP", help="Leave everything running and print how to stop it."
+        ),
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON; the story goes to stderr.")
+        bool, typer.Option("--json", help="Print the result as JSON, and the progress to stderr.")
     ] = False,
     timeout_seconds: Annotated[
         float, typer.Option("--timeout", min=1, help="Seconds to wait for records to arrive.")

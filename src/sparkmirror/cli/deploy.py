@@ -27,11 +27,13 @@ NOT_FOUND = "NOT FOUND"
 ClusterArgument = Annotated[
     str, typer.Argument(help="The source cluster, as in mm2-msc-CLUSTER.json.", metavar="CLUSTER")
 ]
-Folder = Annotated[Path, typer.Option("--dir", metavar="FOLDER", help="Where the three files are.")]
+Folder = Annotated[
+    Path, typer.Option("--dir", metavar="FOLDER", help="Folder with the three files.")
+]
 Url = Annotated[str, typer.Option("--url", help="Any worker of the cluster.")]
 Timeout = Annotated[
     float,
-    typer.Option("--timeout", min=1, help="Seconds to wait until connectors run, or are gone."),
+    typer.Option("--timeout", min=1, help="Seconds to wait until connectors run or are deleted."),
 ]
 UserOption = Annotated[
     str,
@@ -39,7 +41,7 @@ UserOption = Annotated[
         "--user",
         envvar="SPARKMIRROR_USER",
         metavar="NAME[:PASSWORD]",
-        help="Login at the worker. Without a password it is asked for.",
+        help="Login at the worker; prompts for a missing password.",
     ),
 ]
 Ca = Annotated[
@@ -48,7 +50,7 @@ Ca = Annotated[
         "--ca",
         envvar="SPARKMIRROR_CA",
         metavar="FILE",
-        help="Certificates to trust, in PEM; without it those that the system trusts.",
+        help="Certificates to trust, in PEM; default: the system's.",
     ),
 ]
 Certificate = Annotated[
@@ -57,11 +59,12 @@ Certificate = Annotated[
         "--cert",
         envvar="SPARKMIRROR_CERT",
         metavar="FILE",
-        help="Own certificate and key, in PEM, for a worker that asks for one.",
+        help="Client certificate and key, in PEM, if the worker requires one.",
     ),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Send keys that look misspelt too; they are ignored.")
+    bool,
+    typer.Option("--force", help="Also send keys that look misspelt; the worker ignores them."),
 ]
 DEFAULT_FOLDER = Path("mm2")
 DEFAULT_URL = "http://localhost:8083"
@@ -87,12 +90,12 @@ def deploy(
 ) -> None:
     """Create the three connectors of a source cluster, all or none, and wait until they run.
 
-    Reads mm2-cpc-CLUSTER.json, mm2-hbc-CLUSTER.json and mm2-msc-CLUSTER.json, and has the worker
-    check them before anything is created. A connector that is RUNNING is left as it is. A key that
-    is unknown and looks like a known one is an error; --force makes it a warning.
+    Reads mm2-cpc-CLUSTER.json, mm2-hbc-CLUSTER.json and mm2-msc-CLUSTER.json, and lets the worker
+    validate them before anything is created. A connector that is RUNNING stays unchanged. An
+    unknown key that resembles a known one is an error; --force makes it a warning.
 
-    Ends with 0 when all connectors and tasks are RUNNING; 1 when a file is missing, the worker does
-    not answer or refuses, or something is not RUNNING in time; 2 when the files are wrong.
+    Exits with 0 if all connectors and tasks are RUNNING; 1 if a file is missing, the worker does
+    not respond or rejects a request, or something is not RUNNING in time; 2 if the files are wrong.
     """
     files = _files(folder, cluster, force)
     with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
@@ -113,11 +116,11 @@ def undeploy(
 ) -> None:
     """Delete the three connectors of a source cluster.
 
-    Their names are in the files; where a file is gone, its name without .json is used. Topics and
-    positions stay, so that a later deploy goes on.
+    Takes their names from the files, or from the name of a missing file without .json. Topics and
+    positions stay, so a later deploy continues.
 
-    Ends with 0 when they are gone, also if they were not there; 1 when the worker does not answer
-    or refuses; 2 when the files are wrong.
+    Exits with 0 if they are deleted or did not exist; 1 if the worker does not respond or rejects a
+    request; 2 if the files are wrong.
     """
     names = read_names(folder, cluster)
     with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
@@ -138,9 +141,9 @@ def redeploy(
     ca: Ca = None,
     certificate: Certificate = None,
 ) -> None:
-    """Delete the three connectors of a source cluster and create them anew.
+    """Delete the three connectors of a source cluster and create them again.
 
-    The files are checked before anything is deleted. Ends as deploy does.
+    Checks the files before it deletes anything. Exit codes are those of deploy.
     """
     files = _files(folder, cluster, force)
     with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
@@ -164,8 +167,8 @@ def status(
 ) -> None:
     """Show the three connectors of a source cluster, and their tasks.
 
-    Ends with 0 when all are RUNNING and do all of their work; 1 when not, or when the worker does
-    not answer; 2 when the files are wrong. REASON says what is wrong.
+    Exits with 0 if all are RUNNING without problems; 1 if not, or if the worker does not respond;
+    2 if the files are wrong. REASON shows the problem.
     """
     names = read_names(folder, cluster)
     with ConnectClient(url, STATUS_SECONDS, _access(user, ca, certificate)) as client:
@@ -201,7 +204,7 @@ def _warn(text: str) -> None:
 
 
 def _as_json(name: str, found: DeployedStatus | None) -> dict[str, object]:
-    """The worker's own answer; of a connector that is not there only the name."""
+    """The worker's own response; only the name of a connector that does not exist."""
     return found.answer if found else {"name": name, "connector": None, "tasks": []}
 
 

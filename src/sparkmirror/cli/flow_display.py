@@ -35,13 +35,13 @@ class Sample(NamedTuple):
 
 
 class WorkerSide(Protocol):
-    """What is shown of a connector that has no tasks: checkpoints, heartbeats."""
+    """The shown state of a connector without tasks: checkpoints, heartbeats."""
 
     name: str
 
     @property
     def last_error(self) -> str:
-        """What keeps it from doing its work; empty while it does."""
+        """Why it cannot work; empty while it can."""
 
 
 class Clock(Protocol):
@@ -59,7 +59,7 @@ class Rate:
         self._samples: deque[Sample] = deque()
 
     def add(self, sample: Sample) -> tuple[float, float]:
-        """Take the newest totals; returns (records/s, bytes/s)."""
+        """Add the newest totals; returns (records/s, bytes/s)."""
         samples = self._samples
         if samples and sample.records < samples[-1].records:
             samples.clear()  # the flow began again: another process has copied it in between
@@ -102,13 +102,13 @@ def describe(status: FlowStatus, rates: tuple[float, float], recent: float | Non
 
 
 def _is_well(status: FlowStatus, recent: float | None) -> bool:
-    """Whether the flow goes on as it did: a part that stands still catches up with nothing."""
+    """Whether every part of the flow progresses: a stopped part never catches up."""
     is_moving = recent is None or recent >= 1
     return is_moving and status.running == status.tasks and not status.problems
 
 
 def describe_error(connector: WorkerSide) -> str:
-    """One short line about a connector that cannot do its work."""
+    """One short line about a connector that cannot work."""
     # Before it is cut: nothing would recognise half a secret.
     text = mask(connector.last_error).partition("\n")[0]
     cut = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
@@ -132,7 +132,7 @@ class FlowLines:
         self._rates: dict[ShownFlow, tuple[Rate, Rate]] = {}
 
     def update(self, connectors: Iterable[ShownFlow], now: float) -> list[str]:
-        """Take the newest numbers; a line for each, in order."""
+        """Add the newest numbers; returns a line for each, in order."""
         known, self._rates = self._rates, {}
         lines = []
         for connector in connectors:
@@ -154,7 +154,7 @@ class FlowLog:
         self._next_summary = clock() + SUMMARY_SECONDS
 
     def update(self, sources: Mapping[str, ShownFlow], others: Mapping[str, WorkerSide]) -> None:
-        """Take the newest numbers of the connectors that run here, by their names."""
+        """Add the newest numbers of the connectors that run here, by name."""
         now = self._clock()
         lines = self._lines.update(sources.values(), now)
         if now < self._next_summary:
@@ -200,7 +200,7 @@ class FlowDisplay:
             self._live.stop()
 
     def update(self) -> None:
-        """Take the newest numbers and show what is due."""
+        """Add the newest numbers and show the lines that are due."""
         now = self._clock()
         lines = self._lines.update(self._connectors, now)
         lines += [describe_error(each) for each in self._worker_side() if each.last_error]

@@ -83,7 +83,7 @@ Source = Annotated[
 ]
 TargetOption = Annotated[
     str | None,
-    typer.Option(help="Alias of the target cluster, when an mm2 file has several."),
+    typer.Option(help="Alias of the target cluster, if an mm2 file has several."),
 ]
 GroupsOption = Annotated[
     str,
@@ -102,7 +102,7 @@ Policy = Annotated[
         "--replicationPolicyClass",
         "-rpc",
         metavar="CLASS",
-        help="Default, Identity, or a class, as the mirror has it.",
+        help="Default, Identity, or a class, as in the mirror's settings.",
     ),
 ]
 Separator = Annotated[
@@ -111,13 +111,13 @@ Separator = Annotated[
         "--separator",
         "--replicationPolicySeparator",
         "-rps",
-        help="replication.policy.separator, as the mirror has it.",
+        help="replication.policy.separator, as in the mirror's settings.",
     ),
 ]
 RunFor = Annotated[
     float,
     typer.Option(
-        "--run-for", "--runFor", "-rf", min=0.0, help="Seconds after which to end; 0: never."
+        "--run-for", "--runFor", "-rf", min=0.0, help="Seconds to run; 0: without a limit."
     ),
 ]
 Tls = Annotated[
@@ -132,18 +132,18 @@ MutualTls = Annotated[
         "--mutual-tls/",
         "--mTLSEnable/",
         "-mtls/",
-        help="The same, with the file's key store as our certificate.",
+        help="The same, with a client certificate from the file's key store.",
     ),
 ]
 Topic = Annotated[
     str | None,
     typer.Option("--topic", "-t", help="No effect: all topics of the groups are synced."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document a line.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one document per line.")]
 
 groups_app = typer.Typer(
     name="groups",
-    help="Carry offsets of consumer groups to the target cluster.",
+    help="Move consumer group offsets to the target cluster.",
     no_args_is_help=True,
     context_settings=HELP_NAMES,
 )
@@ -170,16 +170,16 @@ def sync(
     tls: Tls = False,
     mutual_tls: MutualTls = False,
     topic: Topic = None,
-    once: Annotated[bool, typer.Option("--once", help="One round, then end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Run one round and exit.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="One round that writes nothing.")
+        bool, typer.Option("--dry-run", help="Run one round that writes nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Commit the checkpoints of a mirror as group offsets on the target, until stopped.
 
-    Only groups without members are written, and never to an earlier offset. Ends with 1 if, in the
-    last round, something could not be written.
+    Writes only groups without members, and never an earlier offset. Exits with 1 if the last round
+    could not write something.
     """
     options = SyncOptions(
         groups, properties, source, target, policy, separator, tls=tls, mutual_tls=mutual_tls
@@ -199,7 +199,7 @@ def sync(
 def translate(
     *,
     properties: Mm2File,
-    group: Annotated[str, typer.Option("--group", help="The group, by its name on the source.")],
+    group: Annotated[str, typer.Option("--group", help="Name of the group on the source.")],
     source: Source = None,
     target: TargetOption = None,
     worker: Annotated[
@@ -208,9 +208,9 @@ def translate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show where a group would go on at the target, and what it would read again.
+    """Show where a group would continue on the target, and what it would read again.
 
-    Changes nothing. Ends with 1 if an offset cannot be translated.
+    Changes nothing. Exits with 1 if an offset cannot be translated.
     """
     config = choose_checkpoints(properties, source, target, worker)
     rows = _translate(config, group)
@@ -225,7 +225,7 @@ def translate(
 
 
 class Rounds(Protocol):
-    """What a `GroupTool` does for `repeat`."""
+    """The part of a `GroupTool` that `repeat` needs."""
 
     def round(self) -> list[SyncRow]:
         """Read and write once."""
@@ -241,7 +241,7 @@ def _connected(settings: SyncSettings) -> Iterator[GroupTool]:
 
 
 def repeat(tool: Rounds, interval: float, stop: threading.Event, as_json: bool) -> bool:
-    """Rounds until `stop`; tells whether the last one wrote all it had to."""
+    """Run rounds until `stop`; returns whether the last one wrote everything."""
     known: Sequence[SyncRow] | str | None = None
     complete = False
     while not stop.is_set():
@@ -250,7 +250,7 @@ def repeat(tool: Rounds, interval: float, stop: threading.Event, as_json: bool) 
         except KafkaError as error:
             complete = False
             if known != str(error):
-                echo(f"sparkmirror: {error}; trying again", err=True)
+                echo(f"sparkmirror: {error}; retrying", err=True)
             known = str(error)
         else:
             complete = _is_complete(rows)
@@ -321,8 +321,8 @@ def _translate_summary(config: CheckpointConfig, group: str, rows: Sequence[Tran
     again = sum(row.read_again or 0 for row in rows)
     flow = FlowName(config.source_alias, config.target_alias)
     return (
-        f"group '{group}', {flow}: {_count(len(rows), 'partition')}, {exact} exact; "
-        f"a consumer that goes on there reads at most {_count(again, 'record')} again"
+        f"group '{group}', {flow}: {_count(len(rows), 'partition')}, {exact} exact; a consumer "
+        f"that continues there reads at most {_count(again, 'record')} again"
     )
 
 
@@ -341,7 +341,7 @@ def _stop_after(seconds: float) -> threading.Event:
 
 
 def _stop_on_signals() -> threading.Event:
-    """The first SIGTERM or Ctrl-C lets the round under way finish, the second ends at once."""
+    """The first SIGTERM or Ctrl-C finishes the current round, the second exits at once."""
     stop = threading.Event()
 
     def on_signal(_: int, __: FrameType | None) -> None:

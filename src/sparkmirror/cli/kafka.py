@@ -11,7 +11,7 @@ from sparkmirror.embedded.kafka_cluster import MOST_BROKERS
 from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, find_release
 from sparkmirror.embedded.named_clusters import list_named, start_named, stop_named
 
-NameOption = Annotated[str, typer.Option("--name", help="Name to stop it by.")]
+NameOption = Annotated[str, typer.Option("--name", help="Name of the cluster, for stop.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 kafka_app = typer.Typer(
@@ -46,12 +46,12 @@ def start(
     ] = "512m",
     as_json: JsonOption = False,
 ) -> None:
-    """Start a cluster and return when it answers; it runs until `kafka stop`."""
+    """Start a cluster and return when it is ready; it runs until `kafka stop`."""
     cluster = start_named(name, brokers=brokers, port=port, version=kafka_version, heap=heap)
     if as_json:
         typer.echo(json.dumps(cluster.as_json()))
         return
-    typer.echo(f"Kafka {find_release(kafka_version)} cluster '{name}' answers.")
+    typer.echo(f"Kafka {find_release(kafka_version)} cluster '{name}' is ready.")
     typer.echo(f"  bootstrap.servers  {cluster.bootstrap_servers}")
     typer.echo(f"  data and logs      {cluster.folder}")
     typer.echo(f"  stop it with       sparkmirror kafka stop --name {name}")

@@ -47,32 +47,34 @@ def legacy(
     include: Annotated[
         Text,
         typer.Option(
-            "--include", metavar="REGEX", help="Topics: a Java expression; a comma means | in it."
+            "--include", metavar="REGEX", help="Topics: a Java regular expression; a comma means |."
         ),
     ] = None,
     whitelist: Annotated[
         Text,
-        typer.Option("--whitelist", metavar="REGEX", help="The same; --include is stronger."),
+        typer.Option("--whitelist", metavar="REGEX", help="The same; --include takes precedence."),
     ] = None,
     num_streams: Annotated[
-        str, typer.Option("--num.streams", metavar="N", help="How many tasks copy.")
+        str, typer.Option("--num.streams", metavar="N", help="Number of tasks that copy.")
     ] = "1",
     abort_on_send_failure: Annotated[
         str,
         typer.Option(
             "--abort.on.send.failure",
             metavar="true|false",
-            help="A record that the target refuses: true fails its task, false leaves it out.",
+            help="If the target rejects a record: true fails its task, false skips the record.",
         ),
     ] = "true",
     offset_commit_interval_ms: Annotated[
         str,
         typer.Option(
-            "--offset.commit.interval.ms", metavar="MS", help="How often the group is committed."
+            "--offset.commit.interval.ms",
+            metavar="MS",
+            help="How often to commit the group's offsets.",
         ),
     ] = "60000",
     message_handler: Annotated[
-        Text, typer.Option("--message.handler", metavar="CLASS", help="Refused, with the reason.")
+        Text, typer.Option("--message.handler", metavar="CLASS", help="Rejected, with the reason.")
     ] = None,
     message_handler_args: Annotated[
         Text, typer.Option("--message.handler.args", metavar="TEXT", help="Refused too.")
@@ -80,7 +82,7 @@ def legacy(
     rebalance_listener: Annotated[
         Text,
         typer.Option(
-            "--consumer.rebalance.listener", metavar="CLASS", help="Refused, with the reason."
+            "--consumer.rebalance.listener", metavar="CLASS", help="Rejected, with the reason."
         ),
     ] = None,
     rebalance_listener_args: Annotated[
@@ -91,7 +93,7 @@ def legacy(
     ] = False,
     to_mm2: Annotated[
         bool,
-        typer.Option("--to-mm2", help="Print the mm2.properties that copies the same, and end."),
+        typer.Option("--to-mm2", help="Print an mm2.properties that copies the same, and exit."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --to-mm2: print JSON.")] = False,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
@@ -100,18 +102,18 @@ def legacy(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Do what MirrorMaker 1 (kafka-mirror-maker.sh) does, with its options and its two files.
+    """Replace MirrorMaker 1 (kafka-mirror-maker.sh), with its options and its two files.
 
-    Starts where the consumer group (group.id of the consumer's file) has stopped, and commits to it
-    what the target has confirmed, so MirrorMaker 1 can continue after it. Runs until SIGTERM or
-    Ctrl-C. Stop all MirrorMaker 1 processes of the group first: it refuses to start beside them.
+    Starts where the consumer group (group.id of the consumer's file) stopped, and commits offsets
+    that the target has confirmed to it, so MirrorMaker 1 can continue later. Runs until SIGTERM or
+    Ctrl-C. Stop all MirrorMaker 1 processes of the group first: it does not start beside them.
 
-    One thing differs: a record keeps its partition number, where MirrorMaker 1 places it by its
-    key. With as many partitions on both clusters, keys that Java producers wrote stay where they
-    are; a topic that has fewer partitions on the target is refused.
+    One difference: a record keeps its partition number, where MirrorMaker 1 places it by its key.
+    With as many partitions on both clusters, keys that Java producers wrote stay where they are; a
+    topic that has fewer partitions on the target is rejected.
 
-    Ends with 0 when stopped and all offsets are committed; 1 when MirrorMaker 1 runs, a cluster
-    cannot be used or offsets are not committed; 2 when an option or a setting is wrong.
+    Exits with 0 if stopped with all offsets committed; 1 if MirrorMaker 1 runs, a cluster cannot be
+    used or offsets are not committed; 2 if an option or a setting is wrong.
     """
     options = LegacyOptions(
         consumer_config=consumer_config,

@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the boundary that the module docstring names
-        hint = "" if debug else " (a bug; run again with --debug for the traceback)"
+        hint = "" if debug else " (a bug; use --debug for the traceback)"
         _show(f"{type(error).__name__}: {error}{hint}", debug)
         sys.exit(EXIT_BUG)
 
@@ -134,7 +134,7 @@ def build_app(command: str | None = None) -> typer.Typer:
     """The command tree: `command`, or if there is none of that name the list of all, for help."""
     app = typer.Typer(
         name="sparkmirror",
-        help="Copy topics between Kafka clusters as MirrorMaker 2 does, on Spark.",
+        help="Copy topics between Kafka clusters like MirrorMaker 2, on Spark.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -175,7 +175,7 @@ def _take_debug(words: list[str]) -> bool:
 
 
 def _take_java_options() -> None:
-    """What start scripts of Kafka hand to the JVM, as far as it is about logins."""
+    """The login options that Kafka's start scripts pass to the JVM."""
     kafka_opts = os.environ.get("KAFKA_OPTS", "")
     use_java_options(kafka_opts)
     krb5_conf = java_property(kafka_opts, KRB5_CONF)
@@ -204,10 +204,10 @@ def _options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error; works anywhere.")
+        bool, typer.Option("--debug", help="Show the traceback of an error; allowed anywhere.")
     ] = False,
 ) -> None:
-    """Hold the options that come before the command; both are handled before this is called."""
+    """Declare the options before the command; both are handled before this is called."""
 
 
 if __name__ == "__main__":

@@ -17,16 +17,16 @@ def register(app: typer.Typer) -> None:
 
 
 def password(
-    user: Annotated[str, typer.Argument(help="Who is to log in.", metavar="USER")],
+    user: Annotated[str, typer.Argument(help="Name of the user.", metavar="USER")],
 ) -> None:
     """Hash a password and print the line for the file of users (rest.basic.auth.users.file).
 
-    The password is asked for, or read from standard input: the first line of it.
+    Prompts for the password, or reads the first line of standard input.
     """
     from sparkmirror.rest.security.passwords import hash_password
 
     if not user or ":" in user:
-        raise ConfigError("USER", user, "no name of a user", "it is not empty and has no colon")
+        raise ConfigError("USER", user, "not a user name", "use a name without a colon")
     text = _ask() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
     if not text:
         raise ConfigError("password", None, "is empty", "give one")

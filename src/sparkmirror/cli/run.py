@@ -37,14 +37,15 @@ def run(
         typer.Option(
             "--clusters",
             metavar="ALIAS...",
-            help="Run only the flows into these clusters: the others run on other nodes.",
+            help="Run only the flows into these clusters; other nodes run the others.",
         ),
     ] = None,
     resume_only: Annotated[
         bool,
         typer.Option(
             "--resume-only",
-            help="Start only if every partition resumes at a stored position; list the others.",
+            help="Start only if every partition resumes at a stored position; otherwise list the "
+            "others.",
         ),
     ] = False,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",

@@ -1,4 +1,4 @@
-"""What commands have in common that run until they are told to stop: their log, and signals."""
+"""What long-running commands share: their log, and signals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StderrHandler(logging.StreamHandler[TextIO]):
 
 
 def set_up_log(level: str) -> None:
-    """Our own lines from `level` on, of others only warnings."""
+    """Log our own lines from `level` on, and only warnings of libraries."""
     names = logging.getLevelNamesMapping()
     if level.upper() not in names:
         raise typer.BadParameter(f"{level}: use one of DEBUG, INFO, WARNING, ERROR")

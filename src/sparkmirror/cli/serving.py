@@ -31,8 +31,8 @@ from sparkmirror.rest.signatures import RequestSigner
 log = logging.getLogger("sparkmirror")
 
 OPEN = (
-    "%s: whoever reaches this listener can read and change every connector; "
-    "let it listen on 127.0.0.1, or see docs/security.md for passwords and certificates"
+    "%s has no authentication: anyone who can connect can read and change every connector. Bind it "
+    "to 127.0.0.1, or set up passwords or TLS client certificates (docs/security.md)"
 )
 # Word for word as Kafka Connect says it: operators' scripts look for it with `grep Herder`.
 HERDER = "[Worker clientId=connect-1, groupId=%s] Herder %s"

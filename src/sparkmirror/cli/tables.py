@@ -1,4 +1,4 @@
-"""What commands write on a terminal: lines and tables, without secrets."""
+"""What commands print on a terminal: lines and tables, without secrets."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sparkmirror.config.masking import mask
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Write text that may have words of files, brokers or others in it."""
+    """Print text that may contain words from files, brokers or other sources."""
     typer.echo(without_controls(mask(text)), err=err)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Columns as wide as they must be; None is shown as a dash."""
+    """Print columns as wide as needed; None is shown as a dash."""
     lines = [list(header), *(["-" if cell is None else str(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:

@@ -1,6 +1,6 @@
 """`sparkmirror worker [FILE]`: Connect mode, as connect-distributed.sh runs it.
 
-Without a file it is what the images of Confluent and Debezium run: CONNECT_* variables are its
+Without a file it replaces the images of Confluent and Debezium: CONNECT_* variables are its
 settings. One of the places that read the environment.
 """
 
@@ -34,16 +34,16 @@ def worker(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="A connect-distributed.properties file; without it, the settings are those of the "
-            "environment variables CONNECT_*.",
+            help="A connect-distributed.properties file; default: the environment variables "
+            "CONNECT_*.",
             metavar="FILE",
         ),
     ] = None,
     log_level: Annotated[
         str | None,
         typer.Option(
-            help="DEBUG, INFO, WARNING or ERROR; without it INFO, or, without FILE, what "
-            "CONNECT_LOG4J_ROOT_LOGLEVEL says."
+            help="DEBUG, INFO, WARNING or ERROR; default: INFO, or CONNECT_LOG4J_ROOT_LOGLEVEL "
+            "without FILE."
         ),
     ] = None,
 ) -> None:
@@ -60,7 +60,7 @@ def worker(
 
 
 def _load(file: Path | None) -> WorkerFile:
-    """The settings; after this nothing of them is in the environment, which Spark inherits."""
+    """Read the settings and remove them from the environment, which Spark inherits."""
     if file is None:
         config = load_worker_variables(os.environ)
     else:
@@ -73,7 +73,7 @@ def _load(file: Path | None) -> WorkerFile:
 def _beside_variables(config: WorkerFile, names: Sequence[str]) -> WorkerFile:
     if not names:
         return config
-    text = f"{config.path} counts alone; these variables are ignored: {', '.join(names)}"
+    text = f"only {config.path} is used; these variables are ignored: {', '.join(names)}"
     return replace(config, warnings=(text, *config.warnings))
 
 

@@ -238,7 +238,7 @@ def _api_timeout_ms(values: Mapping[str, Any], settings: Settings) -> int:
         settings.findings.error(
             API_TIMEOUT,
             given,
-            f"less than request.timeout.ms ({least}): no request would have its time",
+            f"less than request.timeout.ms ({least}): no request would have enough time",
             f"use at least {least}, or a smaller request.timeout.ms",
         )
     return max(given, least)
@@ -251,7 +251,7 @@ def _check_delivery(config: ProducerConfig, settings: Settings) -> None:
         settings.findings.error(
             DELIVERY_TIMEOUT,
             config.delivery_timeout_ms,
-            f"less than request.timeout.ms ({least}): no request would have its time",
+            f"less than request.timeout.ms ({least}): no request would have enough time",
             f"use at least {least}, or a smaller request.timeout.ms",
         )
 
@@ -260,22 +260,24 @@ def _check_levels(config: ProducerConfig, settings: Settings) -> None:
     for codec, *_ in COMPRESSION_LEVELS:
         name = f"compression.{codec}.level"
         if name in settings.values and config.compression_type != codec:
-            text = f"has no effect: compression.type is not {codec}, so nothing is compressed so"
+            text = f"has no effect: compression.type is not {codec}, so it is not used"
             settings.findings.warn_key(name, text)
 
 
 def _within_promises(config: ProducerConfig, findings: Findings) -> ProducerConfig:
-    """Settings that would break order or lose records, made safe and told."""
+    """Settings that would break order or lose records: made safe, with a warning."""
     acks, in_flight = config.acks, config.max_in_flight
     if acks == 0:
         acks = 1
         findings.warn_key(
-            "acks", "0 is used as 1: a position may only be stored when the target has the records"
+            "acks",
+            "0 is treated as 1: a position may be stored only after the target has the records",
         )
     if in_flight > MAX_IN_FLIGHT:
         in_flight = MAX_IN_FLIGHT
         findings.warn_key(
             "max.in.flight.requests.per.connection",
-            f"{config.max_in_flight} is used as {MAX_IN_FLIGHT}, the most that keeps the order",
+            f"{config.max_in_flight} is treated as {MAX_IN_FLIGHT}, the most that preserves the "
+            "order",
         )
     return replace(config, acks=acks, max_in_flight=in_flight)

@@ -156,7 +156,7 @@ class Key:
         given = value if isinstance(value, tuple) else (value,)
         choices = {self._fold(choice) for choice in self.one_of}
         if not all(self._fold(item) in choices for item in given):
-            raise BadValue("not one of the values it takes", f"use {self.expected()}")
+            raise BadValue("not one of the allowed values", f"use {self.expected()}")
 
     def _fold(self, text: str) -> str:
         return text.lower() if self.ignore_case else text
@@ -201,7 +201,7 @@ def parse_list(text: str) -> tuple[str, ...]:
         return ()
     items = COMMA.split(text)
     if "" in items:
-        raise BadValue("has an empty element", "take away the comma that has nothing beside it")
+        raise BadValue("empty list element", "remove the extra comma")
     return tuple(dict.fromkeys(items))
 
 
@@ -273,7 +273,7 @@ class Definition:
     def parse(self, props: Mapping[str, str], findings: Findings | None = None) -> dict[str, Any]:
         """Typed values of all keys, by name.
 
-        A bad value is noted and its default stands in, so that parsing can go on to the next.
+        Records a bad value and uses its default, so that parsing continues with the next key.
 
         Raises:
             ConfigErrors: only when the caller gives no `findings` to collect into.
@@ -313,7 +313,7 @@ def _explain(key: Key, text: str, value: Any, findings: Findings) -> None:
 
 def _warn_repeated(key: Key, text: str, value: Any, findings: Findings) -> None:
     if key.type is Type.LIST and len(COMMA.split(text.strip(JAVA_BLANKS))) > max(len(value), 1):
-        findings.warn_key(key.name, "names an element more than once; it is used once")
+        findings.warn_key(key.name, "has duplicate elements; each is used once")
 
 
 def fill(cls: type[ConfigT], keys: Definition, values: Mapping[str, Any], **extra: Any) -> ConfigT:

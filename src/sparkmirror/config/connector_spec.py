@@ -108,7 +108,7 @@ def _resolved(props: Mapping[str, str | None], worker: WorkerFile, findings: Fin
     """Values without placeholders; messages show the placeholders."""
     given = {key: value for key, value in props.items() if value is not None}
     for key in props.keys() - given.keys():
-        findings.error(key, None, NULL_VALUE, "leave the key out")
+        findings.error(key, None, NULL_VALUE, "remove the key")
     named = findings.renamed({key: Origin(key, value) for key, value in given.items()})
     return Settings(resolve(given, worker.providers, named), named)
 
@@ -126,7 +126,7 @@ def _check_overrides(connector: Settings, worker: WorkerFile) -> None:
                 key,
                 connector.values[key],
                 worker.override.refusal(name),
-                "take it away, or change connector.client.config.override.policy of the worker",
+                "remove it, or change connector.client.config.override.policy of the worker",
             )
 
 

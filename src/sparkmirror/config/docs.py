@@ -35,7 +35,7 @@ COMMAND = "python -m sparkmirror.config.docs"
 
 
 class Section(NamedTuple):
-    """A heading, what is said under it, and the keys it lists."""
+    """A heading, its text, and the keys it lists."""
 
     title: str
     text: str
@@ -46,8 +46,8 @@ INTRODUCTION = f"""# Configuration
 
 <!-- Made from the key tables by `{COMMAND}`. Do not edit. -->
 
-sparkmirror reads the files of MirrorMaker 2 as they are. This page lists every key it knows, with
-Kafka's names and defaults; the last sections tell what differs.
+sparkmirror reads the files of MirrorMaker 2 unchanged. This page lists every key it knows, with
+Kafka's names and defaults; the last sections list the differences.
 
 ## The file
 
@@ -74,22 +74,22 @@ spark.master = local[2]
 | `A.consumer.key` | how records are read from A: [consumer keys](#consumer-keys) |
 | `B.producer.key` | how records are written to B: [producer keys](#producer-keys) |
 | `B.key` | the workers of flows into B: [worker keys](#worker-keys) |
-| `spark.key` | Spark, as it is |
+| `spark.key` | Spark, unchanged |
 
-What is more exact wins: `A->B.key` over `key`, `A.consumer.key` over `A.key`, `A.key` over `key`.
-The producer of the records takes `B.producer.X`, then `A->B.producer.override.X`.
+The more specific key wins: `A->B.key` over `key`, `A.consumer.key` over `A.key`, `A.key` over
+`key`. The producer of the records reads `B.producer.X`, then `A->B.producer.override.X`.
 Worker keys of the top level are read only if they begin with `offset.storage`, `config.storage`,
-`status.storage`, `task`, `worker`, a converter or `replication.policy`. What is dropped by these
-rules, as MirrorMaker 2 drops it, is named in a warning with the spelling that works.
+`status.storage`, `task`, `worker`, a converter or `replication.policy`. Keys that these rules
+ignore, as MirrorMaker 2 does, get a warning with the spelling that works.
 
 Lists of topics, groups and config properties are Java regular expressions for the whole name.
 They are matched in linear time. Look-around, back references and possessive repeats are matched in
 a separate process; a name that takes more than 2 s there is an error, shown in the connector's
-status. Other rules are Python classes of your own: [filters.md](filters.md).
+status. For other rules write your own Python classes: [filters.md](filters.md).
 
 ## Config providers
 
-A value may be kept elsewhere and written `${{provider:path:key}}`:
+A value may be stored elsewhere; write `${{provider:path:key}}`:
 
 ```properties
 config.providers = file, dir, env
@@ -102,8 +102,8 @@ B.client.id = ${{dir:/run/secrets:client-id}}
 ```
 
 `config.providers.<name>.param.allowed.paths` limits the first two to some directories,
-`config.providers.<name>.param.allowlist.pattern` the last to some variables. A file, key or
-variable that is missing is an error; text with an unknown provider is left as it is.
+`config.providers.<name>.param.allowlist.pattern` the last to some variables. A missing file, key
+or variable is an error; text with an unknown provider stays unchanged.
 
 ## The worker file
 
@@ -126,12 +126,12 @@ spark.master = local[2]
 | `key` | its own cluster: [client keys](#client-keys), [security keys](#security-keys) |
 | `producer.key` | how records are written: [producer keys](#producer-keys) |
 | `config.providers.key` | config providers, for this file and for connectors |
-| `spark.key` | Spark, as it is |
+| `spark.key` | Spark, unchanged |
 
-Records are written with the worker's producer: to the worker's `bootstrap.servers`, unless
-`producer.bootstrap.servers` or a connector's `producer.override.bootstrap.servers` says otherwise,
-whatever `target.cluster.bootstrap.servers` is. When the two differ, a warning says so. Values are
-taken as Java takes them: quotes are part of the value.
+The worker's producer writes the records: to the worker's `bootstrap.servers`, unless
+`producer.bootstrap.servers` or a connector's `producer.override.bootstrap.servers` names another
+cluster, regardless of `target.cluster.bootstrap.servers`. A warning reports when the two differ.
+Values are read as in Java: quotes are part of the value.
 """
 
 
@@ -162,16 +162,16 @@ SECTIONS = (
     ),
     Section(
         "Worker keys",
-        "In an mm2 file as `B.key`, where B is the target; in a worker file as `key`. What has no "
-        "effect here has none in an mm2 file. Any other `offset.storage.X`, `config.storage.X` or "
-        "`status.storage.X` sets X of that topic when it is created, for example "
-        "`offset.storage.min.insync.replicas`; `cleanup.policy` is always `compact`.",
+        "In an mm2 file as `B.key`, where B is the target; in a worker file as `key`. Keys without "
+        "effect here have none in an mm2 file either. Any other `offset.storage.X`, "
+        "`config.storage.X` or `status.storage.X` sets X of that topic when it is created, for "
+        "example `offset.storage.min.insync.replicas`; `cleanup.policy` is always `compact`.",
         tuple(WORKER_KEYS),
     ),
     Section(
         "Keys of a worker file",
-        "Only there, beside the worker keys that have an effect. `consumer.*` and `admin.*`, which "
-        "are for sink connectors, and `metrics.context.*` have no effect.",
+        "Only in a worker file, beside the worker keys that have an effect. `consumer.*` and "
+        "`admin.*`, which apply to sink connectors, and `metrics.context.*` have no effect.",
         _only(WORKER_FILE_KEYS, SHARED_KEYS),
     ),
     Section(
@@ -189,7 +189,7 @@ SECTIONS = (
     Section(
         "Security keys",
         "At the top level, as `A.key`, or as `A.consumer.key`, `A.producer.key`, `A.admin.key`. "
-        "What they do, and which permissions users need, is in [security.md](security.md).",
+        "[security.md](security.md) describes them and the permissions that users need.",
         tuple(SECURITY_KEYS),
     ),
 )
@@ -256,7 +256,7 @@ def _lacking() -> str:
     lines += ["", "Settings that ask for one of them:", ""]
     lines += ["| key | what happens | |", "|---|---|---|"]
     for row in NOT_YET:
-        how = "refused" if row.refused else "a warning"
+        how = "rejected" if row.refused else "a warning"
         lines.append(f"| `{row.key}` | {_cell(row.reason)} | {how} |")
     return "\n".join([*lines, ""])
 
@@ -283,7 +283,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if path.is_file() and path.read_text("ascii") == text:
         return 0
-    sys.stderr.write(f"{path} is not what the key tables say; run {COMMAND}\n")
+    sys.stderr.write(f"{path} does not match the key tables; run {COMMAND}\n")
     return 1
 
 

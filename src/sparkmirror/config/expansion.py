@@ -75,7 +75,7 @@ def copies(props: Mapping[str, str], flow: FlowName) -> bool:
 
 
 def emits_heartbeats(props: Mapping[str, str], flow: FlowName) -> bool:
-    """Whether MirrorMaker 2 would write heartbeats for the pair: unless told otherwise, yes."""
+    """Whether MirrorMaker 2 would write heartbeats for the pair: by default, yes."""
     everywhere = props.get(EMIT_HEARTBEATS, "true")
     return _is_true(props.get(flow_prefix(flow) + EMIT_HEARTBEATS, everywhere))
 

@@ -1,4 +1,4 @@
-"""Collects everything that is wrong or surprising in a configuration, so that it is told at once.
+"""Collects all errors and warnings of a configuration, to report them at once.
 
 Parsers work on expanded names (`source.consumer.fetch.max.bytes`); users know the name in their
 file (`A.consumer.fetch.max.bytes`). An `Origin` leads from the first to the second.

@@ -1,4 +1,4 @@
-"""Text from elsewhere in a log: it can neither begin a line of its own nor steer a terminal.
+"""Makes foreign text safe for a log: it can neither start a new line nor control a terminal.
 
 Names of connectors and topics, request paths, broker messages and traces come from others. A line
 break in one of them could pass for another entry of the log, an escape sequence could hide one.

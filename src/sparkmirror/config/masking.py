@@ -40,8 +40,8 @@ _ADDRESS = re.compile(r"(?:\w+://)?\[?([^/@]+?)]?:\d+")
 # Shorter ones, words and numbers would make a log unreadable, and are no secrets to anybody.
 _SHORTEST = 6
 _LONG = 12
-# What a config provider gives is secret whatever its key is called; so are shorter ones, as words
-# of their own. "true" and "9092" say nothing.
+# Values from a config provider are secret regardless of their keys' names; shorter ones too, if
+# they are separate words. "true" and "9092" say nothing.
 _SHORTEST_PROVIDED = 4
 _SHORTEST_PROVIDED_NUMBER = 6
 _PLAIN_VALUES = frozenset({"true", "false", "none", "null"})
@@ -128,7 +128,7 @@ class _Known:
 
 
 class _Provisional(_Known):
-    """Of one request: those of its own text are known to whoever has sent it, so that a few do."""
+    """Per request: its sender already knows the secrets in its text, so a few are enough."""
 
     def keep(self, owner: Hashable, value: str, *, is_provided: bool = False) -> None:
         if is_provided or sum(map(len, self._kept.values())) < _MOST_PROVISIONAL:
@@ -152,7 +152,7 @@ def remember_token(value: str) -> None:
 
 
 def remember_provided(value: str) -> None:
-    """Never show `value`, which comes from a config provider, whatever its key is called."""
+    """Never show `value`, which comes from a config provider, regardless of its key's name."""
     remember(value)
     for text in _provided_forms(value):
         if _is_worth_hiding(text, is_provided=True):
@@ -212,7 +212,7 @@ def mask(text: str) -> str:
 
 
 def mask_words(text: str, values: Iterable[str]) -> str:
-    """`text` without `values`, however short they are, where they are words of their own."""
+    """`text` without `values`, however short, where they are separate words."""
     words = {value.strip() for value in values} - {""}
     pattern = "|".join(map(_word, _longest_first(words)))
     return re.sub(pattern, HIDDEN, text) if words else text

@@ -1,4 +1,4 @@
-"""The three connectors of a flow, typed: everything each of them is told.
+"""The three connectors of a flow, typed: all settings of each.
 
 The tables of all three connectors are in `connector_keys`; they are named here for those who only
 want to look one up.
@@ -69,11 +69,11 @@ OFFSET_SYNCS_PREFIXES = ("offset-syncs-", "offset-syncs.topic.")
 class SourceConfig:
     """Settings of a MirrorSourceConnector.
 
-    `policy_class` is DEFAULT_POLICY, IDENTITY_POLICY or a Python class `module:Class`.
-    `separator` is None when nobody set it: only a set one may reach names of internal topics.
-    `producer` writes the records; `target_client` is for admin requests on the target;
-    `offset_syncs_producer` writes to the cluster of `offset_syncs_location`. `settings` has all of
-    them as text, resolved, for classes of the user's own.
+    `policy_class` is DEFAULT_POLICY, IDENTITY_POLICY or a Python class `module:Class`. `separator`
+    is None when unset: only a configured one may reach names of internal topics. `producer` writes
+    the records; `target_client` is for admin requests on the target; `offset_syncs_producer` writes
+    to the cluster of `offset_syncs_location`. `settings` has all of them as text, resolved, for the
+    user's own classes.
     """
 
     name: str
@@ -126,7 +126,7 @@ class CheckpointConfig:
     `source_client` and `target_client` are for admin requests (groups and their offsets), the
     readers for the checkpoints topic on the target and for the offset-syncs topic, which is on the
     cluster of `offset_syncs_location`; `producer` writes checkpoints. `settings` has all of them as
-    text, resolved, for classes of the user's own.
+    text, resolved, for the user's own classes.
     """
 
     name: str
@@ -166,7 +166,7 @@ class CheckpointConfig:
 class HeartbeatConfig:
     """Settings of a MirrorHeartbeatConnector; everything it does is on the target.
 
-    `settings` has all of them as text, resolved, for classes of the user's own.
+    `settings` has all of them as text, resolved, for the user's own classes.
     """
 
     name: str
@@ -270,6 +270,6 @@ def _check_offset_syncs(values: Mapping[str, Any], connector: Settings) -> None:
         connector.findings.error(
             EMIT_OFFSET_SYNCS,
             "false",
-            f"offset syncs are off, but {connector.findings.origin(about[0]).key} is set",
-            "take one of the two away",
+            f"offset syncs are disabled, but {connector.findings.origin(about[0]).key} is set",
+            "remove one of the two",
         )

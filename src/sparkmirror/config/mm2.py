@@ -1,4 +1,4 @@
-"""Loads an mm2 file: the clusters, and for each flow what its worker and connectors are told.
+"""Loads an mm2 file: the clusters, and for each flow the settings of its worker and connectors.
 
 Everything that is wrong with the file is raised at once, under the names the file uses.
 """
@@ -162,7 +162,7 @@ def _aliases(file: _File, wanted: Sequence[str]) -> tuple[str, ...]:
 def _allowed(props: Mapping[str, str], providers: Mapping[str, Provider]) -> AllowedAccess:
     """The file is its operator's: it is limited only if it says so itself."""
     own = {key: props[key] for key in ALLOWED_KEYS.names if key in props}
-    # What is wrong with the values is found again, and told, with the other keys of the file.
+    # Errors in the values are found again, and reported, with the other keys of the file.
     values = ALLOWED_KEYS.parse(resolve(own, providers, unheard := Findings()), unheard)
     return allowed_access(values, default=None)
 
@@ -181,8 +181,8 @@ def _flags(file: _File, aliases: Sequence[str]) -> dict[str, str]:
 
 
 def _flag(file: _File, name: str, key: str, text: str) -> str:
-    """What is neither true nor false counts as the connectors' default, which is true: the file is
-    refused for it, and everything else that is wrong with the flow is told at once.
+    """An invalid value counts as the connectors' default, true: the file is rejected for it,
+    together with all other errors of the flow.
     """
     own = MIRROR_KEYS[key]
     parsed = Definition(own).parse({own.name: text}, file.findings.within({own.name: name}))

@@ -22,14 +22,14 @@ MM2_KEYS = Definition(
         name=CONFIG_PROVIDERS,
         type=Type.LIST,
         default=(),
-        doc="Names of config providers, see the section about them.",
+        doc="Names of config providers; see the section about them.",
     ),
     Key(
         name="dedicated.mode.enable.internal.rest",
         type=Type.BOOLEAN,
         default=False,
         importance=Importance.HIGH,
-        doc="Whether the nodes of a dedicated cluster talk to each other.",
+        doc="Whether the nodes of a dedicated cluster communicate with each other.",
     ),
     *ALLOWED_KEYS,
     *no_effect(

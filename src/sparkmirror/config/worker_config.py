@@ -1,7 +1,7 @@
-"""The worker of a flow: the Kafka Connect worker whose topics and settings it takes over.
+"""The worker of a flow: the Kafka Connect worker whose topics and settings it uses.
 
-In an mm2 file every worker key belongs to the *target* cluster: `B.offset.flush.interval.ms`.
-A worker with a file of its own (`worker_file`) reads SHARED_KEYS and more.
+In an mm2 file every worker key belongs to the *target* cluster: `B.offset.flush.interval.ms`. A
+worker with its own file (`worker_file`) reads SHARED_KEYS and more.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ SHARED_KEYS = Definition(
     _partitions("status", 5),
     _time("offset.flush.interval.ms", 60000, "How often positions are stored."),
     _time("offset.flush.timeout.ms", 5000, "How long storing them may take."),
-    _time("task.shutdown.graceful.timeout.ms", 5000, "How long tasks may take to stop."),
+    _time("task.shutdown.graceful.timeout.ms", 5000, "How long to wait for tasks to stop."),
     Key(
         name="exactly.once.source.support",
         type=STRING,
@@ -183,9 +183,10 @@ WORKER_KEYS = SHARED_KEYS + Definition(
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """What the worker of a flow is told. `client` reaches its internal topics, on the target.
+    """Settings of the worker of a flow. `client` connects to its internal topics, on the target.
 
-    `storage_settings` has, by kind (offset, config, status), what else that topic is created with.
+    `storage_settings` has, by kind (offset, config, status), further settings for creating that
+    topic.
     """
 
     bootstrap_servers: tuple[str, ...]
@@ -255,7 +256,10 @@ def _topic_settings(settings: Settings, kind: str) -> dict[str, str]:
         if key.startswith(prefix)
     }
     if given.pop(CLEANUP_POLICY, None) is not None:
-        why = "has no effect: the topic is always compacted, or state would be deleted in time"
+        why = (
+            "has no effect: the topic is always compacted; otherwise state would eventually be "
+            "deleted"
+        )
         settings.findings.warn_key(prefix + CLEANUP_POLICY, why)
     if kind == "config" and "partitions" in given:
         why = "has no effect: the topic has one partition, which keeps its records in order"

@@ -1,7 +1,7 @@
-"""Topics that are to be copied and that the source does not show: which of them may not be seen.
+"""Finds topics to copy that the source does not list because we may not describe them.
 
-Runs on: worker, on the connector's thread. A cluster leaves out of its list what may not be
-described, so such a topic looks as if it were not there; asked for by its name, the cluster tells.
+Runs on: worker, on the connector's thread. A cluster omits topics from its list that we may not
+describe, so they look absent; a request by name reveals the denial.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class DeniedTopics:
         lists = f"nothing to copy: of the topics that '{client.alias}' lists for {who}, the topic"
         if cycles:
             return (
-                f"{lists} filter only accepts copies, which are not copied back in a circle: "
+                f"{lists} filter accepts only copies, which are not copied back: "
                 f"{some_names(cycles)}"
             )
         return f"{lists} filter accepts none ({describe_topic_filter(self._config)})"

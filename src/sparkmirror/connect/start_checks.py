@@ -30,7 +30,7 @@ from sparkmirror.wire.client.reachability import ask_for_brokers
 
 log = logging.getLogger(__name__)
 
-# What works all the same, in some way, begins like this; `deploy` does not refuse it.
+# Prefix of problems that are only warnings; `deploy` does not reject them.
 WARNING = "warning: "
 POLICY_KEY = "replication.policy.class"
 ADMIN_TIMEOUT_MS = 5_000
@@ -86,7 +86,7 @@ def planned_topics(config: ConnectorConfig, worker: WorkerConfig) -> list[Planne
         factor = config.checkpoints_topic_replication_factor
         own.append(_planned(config, target, name, factor, "checkpoints.topic.replication.factor"))
         return own if config.enabled and config.emit_checkpoints_enabled else []
-    # Heartbeats are emitted without a topic for positions: nobody reads theirs.
+    # Heartbeats need no topic for positions: nothing reads theirs.
     own = [topic._replace(is_strict=False, without=NO_TRACE) for topic in own]
     name, factor = policy.heartbeats_topic(), config.heartbeats_topic_replication_factor
     own.append(_planned(config, target, name, factor, "heartbeats.topic.replication.factor"))
@@ -135,9 +135,9 @@ def policy_problem(config: ConnectorConfig, others: Iterable[ConnectorConfig]) -
         return ""
     other = partners[0]
     return (
-        f"with it topic '{ANY_TOPIC}' is '{_remote(config)}' on '{config.target_alias}', "
-        f"but '{_remote(other)}' for connector {other.name} of the same flow: checkpoints "
-        "would lead nowhere; give both the same replication.policy.class and separator"
+        f"with it topic '{ANY_TOPIC}' is '{_remote(config)}' on '{config.target_alias}', but "
+        f"'{_remote(other)}' for connector {other.name} of the same flow: checkpoints would name "
+        "topics that do not exist; give both the same replication.policy.class and separator"
     )
 
 
@@ -188,14 +188,14 @@ def validate_on_worker(
 def check_on_worker(
     config: ConnectorProps, worker: WorkerFile, running: Mapping[str, ConnectorProps]
 ) -> dict[str, str]:
-    """By key: what is wrong beside the connectors that the worker has; the settings are valid.
+    """By key: conflicts with the worker's other connectors; the settings are valid.
 
-    Only the worker's own cluster is asked: whoever may validate settings must not be able to make
-    the worker call any address.
+    Contacts only the worker's own cluster: users who may validate settings must not make the worker
+    connect to any address.
     """
     try:
         parsed = parse_connector(config, worker)
-    except MirrorError as error:  # told by other means
+    except MirrorError as error:  # reported elsewhere
         log.debug("not checked further: %s", error)
         return {}
     own = worker.worker.client

@@ -67,4 +67,4 @@ class Arrivals:
         most = lacking.most_common(_MOST_NAMED)
         named = ", ".join(f"{where} lacks {count:,}" for where, count in most)
         missing = f"{lacking.total():,} of {self.total:,} records"
-        return f"{missing} have not arrived within {within:g} s: {named or 'empty topics'}"
+        return f"{missing} did not arrive within {within:g} s: {named or 'empty topics'}"

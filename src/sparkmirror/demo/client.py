@@ -24,6 +24,6 @@ def admin_client(bootstrap: str) -> AdminClient:
 
 
 def wait_for_all(futures: Mapping[Any, Future[Any]]) -> None:
-    """Return when every request is answered; raises the first refusal."""
+    """Return when every request has a response; raises the first error."""
     for future in futures.values():
         future.result(ANSWER_SECONDS)

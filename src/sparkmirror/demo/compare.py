@@ -162,7 +162,10 @@ def _describe(number: int, source: Sequence[ReadRecord], target: Sequence[ReadRe
     if len(source) > len(target):
         lost = source[len(target)]
         return f"partition {number}: the target ends before source offset {lost.offset}"
-    return f"partition {number}: the target goes on at its offset {target[len(source)].offset}"
+    return (
+        f"partition {number}: the target has more records, from its offset "
+        f"{target[len(source)].offset}"
+    )
 
 
 def _differing_fields(wanted: RecordContent, copied: RecordContent) -> str:

@@ -1,4 +1,4 @@
-"""The mirror of the demo as a process of its own: started from a file, stopped by SIGTERM."""
+"""The mirror of the demo as a separate process: started from a file, stopped by SIGTERM."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def mm2_properties(
             "tasks.max": "2",
             "sync.topic.acls.enabled": "false",
         },
-        "Leave out what an aborted transaction has written.": {
+        "Skip records of aborted transactions.": {
             f"{SOURCE}.consumer.isolation.level": "read_committed",
         },
         "Look for new topics every second, not every ten minutes.": {

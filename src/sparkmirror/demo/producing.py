@@ -59,12 +59,12 @@ class SeedProducer:
                 return
 
     def flush(self) -> None:
-        """Return once the broker has everything; raises KafkaError if it refused a record."""
+        """Return once the broker has everything; raises KafkaError if it rejected a record."""
         waiting = self._producer.flush(FLUSH_SECONDS)
         if waiting:
-            raise KafkaError(f"produce: {waiting} records not taken within {FLUSH_SECONDS:g} s")
+            raise KafkaError(f"produce: {waiting} records not accepted within {FLUSH_SECONDS:g} s")
         if self._refused:
-            raise KafkaError(f"produce: {len(self._refused)} refused, first {self._refused[0]}")
+            raise KafkaError(f"produce: {len(self._refused)} rejected, first {self._refused[0]}")
 
     def init_transactions(self) -> None:
         """Once before the first transaction."""

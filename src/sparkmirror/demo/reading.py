@@ -74,7 +74,7 @@ def read_topics(
     counts = partition_counts(bootstrap, wanted)
     absent = [topic for topic in wanted if topic not in counts]
     if absent:
-        raise KafkaError(f"read {', '.join(absent)} from {bootstrap}: there is no such topic")
+        raise KafkaError(f"read {', '.join(absent)} from {bootstrap}: no such topic")
     found: dict[str, Partitions] = {
         topic: {number: [] for number in range(counts[topic])} for topic in wanted
     }
@@ -135,7 +135,7 @@ def _consumer(bootstrap: str, read_committed: bool) -> Consumer:
         check_crcs=True,
         # Offset 0 may be deleted.
         auto_offset_reset="earliest",
-        # An end is reported when a fetch finds nothing: after 500 ms, unless told otherwise.
+        # An end is reported when a fetch finds nothing: after 500 ms by default.
         fetch_wait_max_ms=10,
         isolation_level="read_committed" if read_committed else "read_uncommitted",
     )
@@ -159,7 +159,7 @@ def _read_to_end(consumer: Consumer, found: Mapping[str, Partitions]) -> None:
         heard = time.monotonic() if messages else heard
         if time.monotonic() - heard > _SILENCE_SECONDS:
             names = ", ".join(str(one) for one in sorted(unfinished)[:5])
-            raise TransportError(f"read {names}: nothing came for {_SILENCE_SECONDS:g} s")
+            raise TransportError(f"read {names}: nothing arrived for {_SILENCE_SECONDS:g} s")
 
 
 def _finished_partition(message: Message) -> TopicPartition:

@@ -1,7 +1,6 @@
-"""What the demo tells: each step with its duration, and the table at the end.
+"""Prints the demo's progress: each step with its duration, and the table at the end.
 
-On a terminal a step that takes long shows how far it is; elsewhere it says so in a line from time
-to time.
+On a terminal a long step shows its progress live; elsewhere it prints a line from time to time.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _PLAIN_PROGRESS_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """A step that was told, and how long it took."""
+    """A finished step, and how long it took."""
 
     title: str
     seconds: float
@@ -119,7 +118,7 @@ class KeptClusters:
 
 
 class DemoStep:
-    """A step that is being told; `detail` is shown beside it at the end."""
+    """The current step; `detail` is shown beside it at the end."""
 
     def __init__(self, title: str, console: Console, status: Status | None) -> None:
         self.title = title
@@ -138,7 +137,7 @@ class DemoStep:
 
 
 class Narrator:
-    """Tells a story step by step and keeps the times."""
+    """Prints a story step by step and keeps the times."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -146,7 +145,7 @@ class Narrator:
 
     @contextmanager
     def step(self, title: str) -> Iterator[DemoStep]:
-        """Tell one step: a line when it is done, another one if it fails."""
+        """Run one step: prints a line when it is done, another one if it fails."""
         began = time.monotonic()
         if self.console.is_terminal:
             with self.console.status(escape(title)) as status:

@@ -92,7 +92,7 @@ class Demo:
         self._stop_seconds: list[float] = []
 
     def run(self) -> DemoResult:
-        """Tell it to the end. Raises MirrorError if a step cannot be done."""
+        """Run all steps. Raises MirrorError if one fails."""
         with ExitStack() as stack:
             stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
             stack.callback(self._source.stop)
@@ -113,7 +113,7 @@ class Demo:
         live, late_seconds = self._send_live(arrivals)
         self._stop_mirror()
         restart = self._start_again(arrivals)
-        # What is kept goes on mirroring.
+        # Kept processes continue to mirror.
         if not self._settings.keep:
             self._stop_mirror()
         topics = self._compare()
@@ -152,8 +152,8 @@ class Demo:
             size_bytes = sum(topic.size_bytes for topic in topics)
             holes = sum(topic.holes for topic in topics)
             step.detail = (
-                f"{arrivals.total:,} records, {size_bytes / 1e6:.1f} MB, {holes:,} holes "
-                "left by compaction and transactions"
+                f"{arrivals.total:,} records, {size_bytes / 1e6:.1f} MB, {holes:,} offset gaps "
+                "from compaction and transactions"
             )
         return size_bytes
 
@@ -191,7 +191,7 @@ class Demo:
             arrivals.expect(_late_records())
             arrivals.wait(self._settings.timeout_seconds, lambda d, t: self._on_poll(step, d, t))
             latency = describe_latency(live.latency) if live.latency else "no latency seen"
-            step.detail = f"{latency}; '{LATE.name}' was there after {late_seconds:.1f} s"
+            step.detail = f"{latency}; '{LATE.name}' arrived after {late_seconds:.1f} s"
         return live, late_seconds
 
     def _create_late_topic(self) -> float:
@@ -296,7 +296,7 @@ def remote_name(topic: str) -> str:
 
 
 def topic_patterns() -> Sequence[str]:
-    """The topics of the flow as somebody would write them by hand."""
+    """The topics of the flow as a user would write them."""
     names = [re.sub("^codec-.*", "codec-.*", row.name) for row in (*TOPICS, LATE)]
     return list(dict.fromkeys(names))
 

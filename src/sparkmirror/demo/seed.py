@@ -34,7 +34,7 @@ _LATER_MS = 7 * 24 * fills.HOUR_MS
 _COMPACTED = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.001",
-    # A round of updates is a minute later than the one before: each gets a segment of its own.
+    # A round of updates is a minute later than the one before: each gets its own segment.
     "segment.ms": str(fills.MINUTE_MS // 2),
 }
 
@@ -116,7 +116,7 @@ LATE = SeedRow("late", 3, "created while the mirror runs", fills.fill_late)
 def seed_topics(bootstrap: str, rows: Sequence[SeedRow] = TOPICS) -> list[SeededTopic]:
     """Create and fill the topics; returns what a consumer sees in them."""
     create_topics(bootstrap, rows)
-    # Most of a fill is waiting: for the first answer of a broker, for the log cleaner.
+    # Most of a fill is waiting: for a broker's first response, for the log cleaner.
     with ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="seed") as pool:
         longest_first = sorted(rows, key=lambda row: not row.is_compacted)
         for done in [pool.submit(_fill, bootstrap, row) for row in longest_first]:
@@ -147,7 +147,7 @@ def _seeded(row: SeedRow, partitions: Partitions) -> SeededTopic:
         sum(one.content.size_bytes for records in partitions.values() for one in records),
     )
     if row.has_holes and seeded.holes == 0:
-        raise KafkaError(f"seed {row.name}: its offsets have no holes, so it shows nothing")
+        raise KafkaError(f"seed {row.name}: its offsets have no gaps, so it shows nothing")
     return seeded
 
 
@@ -172,7 +172,7 @@ def _is_compacted(bootstrap: str, row: SeedRow) -> bool:
 
 
 def _wait_unchanging(bootstrap: str, row: SeedRow) -> None:
-    """A cleaning that had begun before the setting changed goes on to its end."""
+    """A cleaning that began before the setting changed runs to its end."""
     seen: list[Partitions] = []
 
     def is_unchanging() -> bool:
@@ -180,7 +180,7 @@ def _wait_unchanging(bootstrap: str, row: SeedRow) -> None:
         seen.append(read_topic(bootstrap, row.name, read_committed=True))
         return len(seen) > 1 and seen[-1] == seen[-2]
 
-    wait_for(is_unchanging, within=COMPACTION_SECONDS, describe=f"{row.name} stays as it is")
+    wait_for(is_unchanging, within=COMPACTION_SECONDS, describe=f"{row.name} stays unchanged")
 
 
 def _alter_topic(bootstrap: str, row: SeedRow, key: str, value: str) -> None:

@@ -28,7 +28,7 @@ _DEFAULTS = {
     "status.storage.replication.factor": "1",
     # Scanning all jars for plugins takes a minute on two busy cores; their manifests say it all.
     "plugin.discovery": "service_load",
-    # Nobody who left is waited for.
+    # Do not wait for members that left.
     "scheduled.rebalance.max.delay.ms": "0",
 }
 _REQUEST_SECONDS = 90.0
@@ -85,7 +85,9 @@ class ConnectWorker(ManagedProcess):
         return status == 200
 
     def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Send one REST request; its status, and the value of its answer, None if empty."""
+        """Send one REST request; returns the status and the value of the response, None if
+        empty.
+        """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         wanted = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - http, to loopback

@@ -68,7 +68,7 @@ class Broker(ManagedProcess):
         return super().stop(within)
 
     def ask(self) -> ProbeResponse | None:
-        """What the broker says about its cluster; None while it does not answer."""
+        """The broker's view of its cluster; None while it does not respond."""
         try:
             return ask(HOST, self.port)
         except TransportError:
@@ -114,11 +114,11 @@ class KafkaCluster:
 
         `listeners` are the security protocols, by name, of those beside the plain one.
 
-        What they need else is in `properties`. A cluster of one broker may tell its clients to come
-        to other ports than it listens on: `advertised_ports`, by the listener's name.
+        Their other settings are in `properties`. A cluster of one broker may advertise other ports
+        than it listens on: `advertised_ports`, by the listener's name.
         """
         if not 1 <= brokers <= MOST_BROKERS:
-            raise ConfigError("brokers", brokers, f"1 to {MOST_BROKERS} can be had")
+            raise ConfigError("brokers", brokers, f"use 1 to {MOST_BROKERS}")
         self.name = name
         self.version = version
         self.brokers: list[Broker] = []
@@ -158,13 +158,13 @@ class KafkaCluster:
         return self._folder
 
     def start(self) -> KafkaCluster:
-        """Start every broker and return when the cluster answers."""
+        """Start every broker and return when the cluster is ready."""
         self.launch()
         self.wait_ready()
         return self
 
     def launch(self) -> None:
-        """Start every broker without waiting for an answer."""
+        """Start every broker without waiting for a response."""
         jars = kafka_jars(self.version)
         try:
             self.brokers = self._prepare(jars)
@@ -177,7 +177,7 @@ class KafkaCluster:
             raise
 
     def wait_ready(self, within: float = READY_SECONDS) -> None:
-        """Return once every broker answers and knows all others; else stop the cluster."""
+        """Return once every broker responds and knows all others; else stop the cluster."""
         try:
             for broker in self.brokers:
                 broker.wait_ready(within)
@@ -198,7 +198,7 @@ class KafkaCluster:
             self._delete_files()
 
     def release_ports(self) -> None:
-        """Give up the hold on the ports; running brokers go on listening."""
+        """Release the reserved ports; running brokers keep listening."""
         for port in self._ports:
             port.close()
         self._ports = []
@@ -272,8 +272,8 @@ class KafkaCluster:
     def _refuse_another_size(self) -> None:
         had = len(list(self.folder.glob("broker-*")))
         if had not in (0, len(self._node_ids)):
-            reason = f"{self.folder} holds a cluster of {had}"
-            raise ConfigError("brokers", len(self._node_ids), reason, "ask for the same number")
+            reason = f"{self.folder} has a cluster of {had}"
+            raise ConfigError("brokers", len(self._node_ids), reason, "use the same number")
 
     def _reserve(self, port: int | None) -> int:
         reserved = ReservedPort(port)
@@ -308,7 +308,7 @@ class KafkaCluster:
             return
         for name in (*(f"broker-{node_id}" for node_id in self._node_ids), ZOOKEEPER_FOLDER):
             shutil.rmtree(self._folder / name, ignore_errors=True)
-        # Whatever else is in the folder is not ours.
+        # Other files in the folder are not ours.
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             self._folder.rmdir()
 

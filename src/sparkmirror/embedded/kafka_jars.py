@@ -1,8 +1,8 @@
 """Kafka's jars from Maven coordinates, by the Ivy that ships inside pyspark.
 
-A version is complete or absent: it is gathered in a folder of its own and renamed into place.
-One process downloads, the others wait on a lock that the kernel drops with its holder. What an
-interrupted download has already got stays in Ivy's cache, and the next attempt goes on from there.
+A version is complete or absent: it is collected in a separate folder and renamed into place. One
+process downloads, the others wait on a lock that the kernel releases with its holder. An
+interrupted download leaves its files in Ivy's cache, and the next attempt continues from there.
 """
 
 from __future__ import annotations

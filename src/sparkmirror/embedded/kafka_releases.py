@@ -75,9 +75,9 @@ def find_release(text: str) -> Release:
     release = Release(*map(int, match.groups())) if match else None
     if release is not None and f"{release.major}.{release.minor}" in known:
         return release
-    reason = "no release of Kafka that is known here"
+    reason = "unknown Kafka release"
     if release is not None and release < OLDEST:
         oldest = f"{OLDEST.major}.{OLDEST.minor}"
         reason = f"older than {oldest}, the oldest release that sparkmirror mirrors"
-    allowed = f"name one of {', '.join(known)}, or a release of one of these, such as {LATEST[0]}"
+    allowed = f"use one of {', '.join(known)}, or a release of one of these, such as {LATEST[0]}"
     raise ConfigError("version", text, reason, allowed)

@@ -1,10 +1,10 @@
 """Clusters that outlive the command that started them, found again by name.
 
     <state folder>/kafka/NAME/cluster.json   what runs        NAME/broker-1/ ...   data and logs
-    <state folder>/kafka/NAME.lock           held while somebody starts or stops NAME
+    <state folder>/kafka/NAME.lock           held while a command starts or stops NAME
 
-A process id alone may belong to somebody else after a reboot, so the time the process was
-started is kept with it, and nothing is signalled unless both agree.
+A process id may belong to another process after a reboot, so it is stored with the process's start
+time, and only a process that matches both gets a signal.
 """
 
 from __future__ import annotations
@@ -82,15 +82,15 @@ def start_named(
     version: str = KAFKA_VERSION,
     heap: str = "512m",
 ) -> NamedCluster:
-    """Start a cluster that goes on after this process has ended; return when it answers.
+    """Start a cluster that outlives this process; return when it is ready.
 
-    One that was stopped with `keep` comes back on its ports: clients have them in their files.
+    A cluster stopped with `keep` restarts on its ports, because clients have them in their files.
     """
     find_release(version)  # before anything is written
     with _locked(name) as folder:
         running = _load(folder)
         if running is not None and running.processes():
-            reason = f"a cluster of that name runs on {running.bootstrap_servers}"
+            reason = f"a cluster of that name is running on {running.bootstrap_servers}"
             raise ConfigError("name", name, reason, "stop it or use another name")
         machine.require_disk_space(folder, NEEDED_BYTES, f"Kafka cluster '{name}'")
         cluster = KafkaCluster(

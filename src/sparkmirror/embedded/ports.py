@@ -27,7 +27,7 @@ class ReservedPort:
         except OSError as error:
             self._socket.close()
             raise MissingPart(
-                f"port {port} of {HOST} cannot be used ({error.strerror}): name another one"
+                f"port {port} of {HOST} cannot be used ({error.strerror}): choose another one"
             ) from error
         self.number: int = self._socket.getsockname()[1]
 

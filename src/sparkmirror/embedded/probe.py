@@ -1,7 +1,7 @@
 """Ask a broker one question on a bare socket: which brokers does it know?
 
-The layer that speaks to Kafka properly is `wire/`, above this one; "the cluster answers" needs
-only Metadata v1, which every broker from 0.10 to 4.x understands.
+The full Kafka client is `wire/`, above this layer; "the cluster is ready" needs only Metadata v1,
+which every broker from 0.10 to 4.x understands.
 
     request   size i32 | api key i16 = 3 | version i16 = 1 | correlation i32 | client id string
               | number of topics i32 = 0
@@ -37,7 +37,7 @@ class ProbeResponse:
 
 
 def ask(host: str, port: int, timeout_seconds: float = 2.0) -> ProbeResponse:
-    """Send one Metadata request and decode the answer."""
+    """Send one Metadata request and decode the response."""
     try:
         with socket.create_connection((host, port), timeout_seconds) as connection:
             connection.sendall(_REQUEST)
@@ -69,7 +69,7 @@ def decode_answer(body: bytes) -> ProbeResponse:
             at = _after_string(body, _after_string(body, at + 4) + 4)
         (controller_id,) = struct.unpack_from(">i", body, at)
     except struct.error as error:
-        raise RemoteProtocolError(f"decode the answer to Metadata v1: {error}") from error
+        raise RemoteProtocolError(f"decode the response to Metadata v1: {error}") from error
     return ProbeResponse(tuple(sorted(node_ids)), controller_id)
 
 

@@ -194,7 +194,7 @@ def start_child(
     environment: Mapping[str, str] | None = None,
     detached: bool = False,
 ) -> Child:
-    """Start `command` in a session of its own, so that Ctrl-C reaches only the parent."""
+    """Start `command` in a separate session, so that Ctrl-C reaches only the parent."""
     words = [str(word) for word in command]
     if detached:
         return _spawn(words, log_path, environment)
@@ -241,14 +241,14 @@ def stop_all(children: Iterable[Child], within: float = STOP_SECONDS) -> None:
     deadline = time.monotonic() + within
     if within > 0:
         for child in stopping:
-            # A paused process cannot answer SIGTERM.
+            # A paused process cannot react to SIGTERM.
             child.send(signal.SIGCONT)
             child.send(signal.SIGTERM)
         while any(child.exit_code is None for child in stopping) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
     for child in stopping:
         child.send(signal.SIGKILL)
-        # Not by psutil: whoever waits first takes the exit code.
+        # Not with psutil: the first waiter takes the exit code.
         child.wait(_KILL_SECONDS)
     end_processes(wait_gone(descendants, deadline - time.monotonic()))
 
@@ -275,7 +275,7 @@ def wait_gone(processes: Iterable[psutil.Process], within: float) -> list[psutil
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether it still runs. A zombie does not: in a container, nobody may ever collect it."""
+    """Whether it still runs. A zombie does not: in a container, it may never be reaped."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -298,7 +298,7 @@ def _descendants(pid: int) -> list[psutil.Process]:
 
 
 def log_tail(log_path: Path, lines: int = 5) -> str:
-    """The last lines of a log that tell of an error, else simply the last, for a message."""
+    """The last lines of a log that report an error, else the very last ones, for a message."""
     if not log_path.exists():
         return f"({log_path} does not exist)"
     written = log_path.read_text(errors="replace").splitlines()

@@ -32,9 +32,9 @@ _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 class SparkCluster:
     """A Spark master and its workers, living in a `with` block.
 
-    Executors are children of the worker that starts them; they and their Python processes end
-    with it. Drivers connect to `master_url` with `driver_settings`: the cluster talks to nobody who
-    does not know its secret, and all of its traffic is encrypted.
+    Executors are children of the worker that starts them; they and their Python processes end with
+    it. Drivers connect to `master_url` with `driver_settings`: the cluster rejects connections
+    without its secret and encrypts all traffic.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class SparkCluster:
 
     @property
     def driver_settings(self) -> dict[str, str]:
-        """What a driver must be told, besides the address."""
+        """Settings that a driver needs, besides the address."""
         return {"spark.authenticate.secret": self._secret}
 
     @property
@@ -71,7 +71,7 @@ class SparkCluster:
 
     @property
     def driver_environment(self) -> dict[str, str]:
-        """What a driver must have in its environment: it tells executors which Python to run."""
+        """Environment that a driver needs: it tells executors which Python to run."""
         return {"PYSPARK_PYTHON": sys.executable}
 
     @property
@@ -175,7 +175,7 @@ class SparkCluster:
             "JAVA_HOME": str(java.resolve().parent.parent),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_DAEMON_MEMORY": "256m",
-            # Master and workers only keep books; executors have options of their own.
+            # Master and workers only coordinate; executors have their own options.
             "SPARK_DAEMON_JAVA_OPTS": " ".join(QUICK_JVM_ARGS),
             "SPARK_LAUNCHER_OPTS": " ".join(QUICK_JVM_ARGS),
         }
@@ -188,12 +188,12 @@ class SparkCluster:
         return self.alive_workers() == self._worker_count
 
     def alive_workers(self) -> int:
-        """How many workers the master counts as alive; 0 while it does not answer."""
+        """How many workers the master counts as alive; 0 while it does not respond."""
         try:
             with _opener.open(f"{self.web_url}/json/", timeout=5) as response:
                 state: dict[str, Any] = json.load(response)
         except (OSError, ValueError):
-            # While it starts, its web server answers with a page that is not JSON.
+            # While it starts, its web server returns a page that is not JSON.
             return 0
         return int(state["aliveworkers"])
 

@@ -97,11 +97,11 @@ class AclBinding:
 class NotCopied(enum.Enum):
     """Why a rule of the source is not copied."""
 
-    NO_TOPIC = "it is not about topics"
-    NO_SINGLE_TOPIC = "it is about all topics with a prefix"
+    NO_TOPIC = "it does not apply to topics"
+    NO_SINGLE_TOPIC = "it applies to all topics with a prefix"
     ALLOWS_WRITING = "only the mirror may write to remote topics"
     TOPIC_NOT_COPIED = "its topic is not copied"
-    UNKNOWN_CODE = "a later broker's rule, which this version cannot name"
+    UNKNOWN_CODE = "a newer broker's rule, which this version does not know"
 
 
 @dataclass(frozen=True, slots=True)

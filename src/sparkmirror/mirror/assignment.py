@@ -1,9 +1,8 @@
 """Which task of a source connector copies which partition.
 
-Runs on: worker.
-Mirrors: MirrorSourceConnector.taskConfigs (4.4) for the first assignment. Later ones differ on
-purpose: MirrorMaker 2 deals all partitions anew at every change, so each task restarts; here a
-partition stays with its task, so adding a topic does not disturb the others.
+Runs on: worker. Mirrors: MirrorSourceConnector.taskConfigs (4.4) for the first assignment. Later
+ones differ on purpose: MirrorMaker 2 reassigns all partitions at every change, so each task
+restarts; here a partition stays with its task, so adding a topic does not disturb the others.
 """
 
 from __future__ import annotations

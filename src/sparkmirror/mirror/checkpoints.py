@@ -37,10 +37,10 @@ class NoCheckpoint(enum.Enum):
 
     TOPIC_EXCLUDED = "the topic filter does not accept the topic"
     NOTHING_COMMITTED = "the group has no offset there"
-    UNKNOWN = "nothing is known of the partition yet: no record was copied, or no sync was read"
-    TOO_OLD = "the group is behind everything that is known of the partition"
-    UNCHANGED = "the last checkpoint says the same"
-    GOES_BACK = "the last checkpoint is ahead, and the group did not go back itself"
+    UNKNOWN = "the partition has no translation yet: no record was copied, or no sync was read"
+    TOO_OLD = "the group is behind all known translations of the partition"
+    UNCHANGED = "the last checkpoint is the same"
+    GOES_BACK = "the last checkpoint is ahead, and the group itself did not move back"
     BEYOND_END = (
         "the target lost records (its topic was recreated or truncated), and has no new ones"
     )
@@ -78,7 +78,7 @@ class CheckpointRules:
     target_alias: str
 
     def rename_topic_partition(self, upstream: TopicPartition) -> TopicPartition:
-        """The partition on the target where a consumer of `upstream` goes on.
+        """The partition on the target where a consumer of `upstream` continues.
 
         A topic that was copied from the target leads back to its original there.
         """

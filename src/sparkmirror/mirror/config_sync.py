@@ -66,7 +66,7 @@ def _plan_entry(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> Al
     if leaves_default(entry, property_filter):
         return AlterConfig(entry.name, AlterOperation.DELETE)
     if entry.value is None:
-        # Brokers refuse to set nothing.
+        # Brokers reject an empty change.
         return None
     return AlterConfig(entry.name, AlterOperation.SET, entry.value)
 

@@ -46,9 +46,9 @@ _PROPERTY_KEYS = Definition(
 class TopicFilter(Protocol):
     """Chooses topics of the source.
 
-    A filter of your own is a subclass of this class or of `DefaultTopicFilter`, named as
-    `module:Class`. Obligations of all three kinds of filters: answer at once, without I/O; the
-    answer may change with time and counts from the next refresh on.
+    A custom filter is a subclass of this class or of `DefaultTopicFilter`, named as `module:Class`.
+    Obligations of all three kinds of filters: return at once, without I/O; the result may change
+    with time and takes effect with the next refresh.
     """
 
     @classmethod
@@ -58,9 +58,9 @@ class TopicFilter(Protocol):
 
     @abstractmethod
     def should_replicate_topic(self, topic: str) -> bool:
-        """Whether to copy `topic`; asked for all topics of the source at each refresh.
+        """Whether to copy `topic`; called for all topics of the source at each refresh.
 
-        Internal topics and cycles are never copied, whatever the answer.
+        Internal topics and cycles are never copied, regardless of the result.
         """
 
 
@@ -138,7 +138,7 @@ class DefaultConfigPropertyFilter(ConfigPropertyFilter):
     @classmethod
     def from_settings(cls, props: Mapping[str, str]) -> Self:
         patterns, defaults_from = _PROPERTY_KEYS.parse(props).values()
-        # Whatever is not "source" means the target's, as in MirrorMaker 2.
+        # Any value except "source" means the target's, as in MirrorMaker 2.
         return cls(compile_patterns(patterns), defaults_from == "source")
 
     def should_replicate_config_property(self, name: str) -> bool:

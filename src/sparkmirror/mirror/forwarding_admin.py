@@ -19,7 +19,7 @@ Outcome = Exception | str | None
 
 
 class Cluster(Protocol):
-    """Kafka's own requests to one cluster. Each thing has an outcome of its own."""
+    """Kafka's own requests to one cluster. Each item has its own outcome."""
 
     @property
     def alias(self) -> str:
@@ -34,11 +34,11 @@ class Cluster(Protocol):
 
 
 class ForwardingAdmin:
-    """Makes every change by Kafka's own request; subclass it and override what goes elsewhere.
+    """Makes every change with Kafka's own request; override methods in a subclass to change that.
 
-    One object is made for each cluster and connector, in the worker's process. Methods are called
-    on the connector's thread, one at a time, and may block: copying goes on meanwhile. What fails
-    is logged and tried again with the next refresh or sync, so each method must bear repetition.
+    One object exists per cluster and connector, in the worker's process. Methods are called on the
+    connector's thread, one at a time, and may block: copying continues while they do. Failures are
+    logged and retried with the next refresh or sync, so methods must be safe to repeat.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -55,7 +55,7 @@ class ForwardingAdmin:
         return self.cluster.create_topics(topics)
 
     def create_partitions(self, counts: Mapping[str, int]) -> Mapping[str, Outcome]:
-        """Grow topics to so many partitions in all."""
+        """Increase topics to these total numbers of partitions."""
         return self.cluster.create_partitions(counts)
 
     def alter_topic_configs(

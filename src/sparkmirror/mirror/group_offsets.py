@@ -3,10 +3,10 @@
 Runs on: worker, in the checkpoint connector. Pure.
 Mirrors: the group rules of MirrorCheckpointConnector and MirrorCheckpointTask (4.4).
 
-Offsets on the target never go back, and a group that is in use there is not touched. MirrorMaker 2
-tries to write for groups in use too, and counts on the broker to refuse; here they are left out
-with a reason. A group may still come into use between the look and the write: the broker's
-UNKNOWN_MEMBER_ID then means ACTIVE as well.
+Offsets on the target never move back, and a group that is in use there is left alone. MirrorMaker 2
+also tries to write groups in use and relies on the broker to reject that; here they are skipped
+with a reason. A group may still become active between check and write: the broker's
+UNKNOWN_MEMBER_ID then also means ACTIVE.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FOLLOWED_PROTOCOLS = frozenset({"consumer", ""})
 
 
 class GroupListing(NamedTuple):
-    """A group as ListGroups answers it; old brokers tell no type."""
+    """A group as in a ListGroups response; old brokers return no type."""
 
     group: str
     protocol_type: str = "consumer"
@@ -51,7 +51,7 @@ class GroupSelection:
 
 
 def select_groups(listings: Iterable[GroupListing], group_filter: GroupFilter) -> GroupSelection:
-    """First step of discovery: consumer groups that the filter accepts, whatever their state."""
+    """First step of discovery: consumer groups that the filter accepts, in any state."""
     groups: list[str] = []
     rejected: dict[str, NotFollowed] = {}
     for listing in listings:
@@ -83,7 +83,7 @@ def select_consuming(
 
 
 def _is_consumer_group(listing: GroupListing) -> bool:
-    # Brokers before KIP-848 tell no type: all their groups are classic.
+    # Brokers before KIP-848 return no type: all their groups are classic.
     group_type = listing.group_type.lower() or "classic"
     return group_type in _FOLLOWED_TYPES and listing.protocol_type in _FOLLOWED_PROTOCOLS
 
@@ -97,9 +97,9 @@ class GroupState(enum.Enum):
 
     @classmethod
     def parse(cls, state: str) -> GroupState:
-        """Read DescribeGroups' state; each but Empty and Dead means that members may be there.
+        """Read DescribeGroups' state; every state except Empty and Dead may have members.
 
-        A broker that answers GROUP_ID_NOT_FOUND instead means Dead.
+        A broker that returns GROUP_ID_NOT_FOUND instead means Dead.
         """
         return {"Empty": cls.EMPTY, "Dead": cls.ABSENT}.get(state, cls.ACTIVE)
 
@@ -109,7 +109,7 @@ class NotWritten(enum.Enum):
 
     NO_CHECKPOINT = "the group has no checkpoint yet"
     ACTIVE = "the group has members on the target"
-    NOT_DESCRIBED = "it is not known whether the group has members on the target"
+    NOT_DESCRIBED = "whether the group has members on the target is unknown"
     OFFSETS_UNREAD = "the group's offsets on the target could not be read"
     UNCHANGED = "the offset on the target is the same"
     ALREADY_AHEAD = "the offset on the target is further"

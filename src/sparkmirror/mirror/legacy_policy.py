@@ -1,7 +1,7 @@
-"""Names as MirrorMaker 1 has them: every topic keeps its own, whatever it is called.
+"""Names as in MirrorMaker 1: every topic keeps its name, whatever it is.
 
-Runs on: worker. Pure. MirrorMaker 2's Identity policy leaves out every name that begins with `__`
-or a dot, and renames those that end in `heartbeats`; MirrorMaker 1 copies both.
+Runs on: worker. Pure. MirrorMaker 2's Identity policy skips every name that begins with `__` or a
+dot, and renames those that end in `heartbeats`; MirrorMaker 1 copies both.
 """
 
 from __future__ import annotations

@@ -26,10 +26,11 @@ _POLICY_KEY = "replication.policy.class"
 class ReplicationPolicy(Protocol):
     """Names remote topics and internal topics of one flow.
 
-    A policy of your own is a subclass of this class or, more simply, of one of the two below.
-    Obligations: answer the same for the same topic in every process and after every restart, for
-    names are compared with topics that earlier runs created; do no I/O; pickle, for executors get
-    a copy. Methods are called for every topic of a cluster at each topic refresh.
+    A custom policy is a subclass of this class or, more simply, of one of the two below.
+    Obligations: return the same for the same topic in every process and after every restart,
+    because names are compared with topics that earlier runs created; do no I/O; support pickling,
+    because executors get a copy. Methods are called for every topic of a cluster at each topic
+    refresh.
 
     A policy whose remote topics keep their name must extend `IdentityReplicationPolicy`: with any
     other class a topic whose source is this flow's own source counts as a cycle.
@@ -269,7 +270,7 @@ def _bad_policy(class_name: str, reason: str) -> ConfigError:
 
 def _java_split(topic: str, separator: str) -> list[str]:
     """Split as Java's Pattern.split: trailing empty pieces are dropped, leading ones stay."""
-    # Java splits at an empty separator between all characters; Python refuses it.
+    # Java splits at an empty separator between all characters; Python rejects it.
     pieces = topic.split(separator) if separator else list(topic)
     while pieces and not pieces[-1]:
         pieces.pop()

@@ -200,7 +200,7 @@ def decode_offset_value(value: bytes | None, lowest: int = 0) -> int | None:
     An offset below `lowest` counts as none; MirrorMaker 2's is 0.
 
     Raises:
-        RecordError: the value is not what Connect writes; going on would copy all records again.
+        RecordError: the value is not what Connect writes; ignoring it would copy all records again.
     """
     if value is None:
         return None

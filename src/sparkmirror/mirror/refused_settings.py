@@ -21,9 +21,9 @@ KEPT = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
 
 
 class Substitute(NamedTuple):
-    """A setting that was refused; `value` is what to set instead, None leaves it out.
+    """A rejected setting; `value` is what to set instead, None omits it.
 
-    `is_unknown`: the target does not know the setting, whatever its value.
+    `is_unknown`: the target does not know the setting at all.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Substitute(NamedTuple):
 
 
 def find_substitute(settings: Mapping[str, str], words: str) -> Substitute | None:
-    """Read from a broker's error which setting it refuses; None: nothing can be done about it."""
+    """Read from a broker's error which setting it rejects; None: there is no remedy."""
     if unknown := UNKNOWN.search(words):
         found = _substitute(settings, unknown[1], None)
         return found._replace(is_unknown=True) if found else None

@@ -21,7 +21,7 @@ PARTITIONS, GROUPS = "task.assigned.partitions", "task.assigned.groups"
 
 
 def source_tasks(assignment: Sequence[Sequence[TopicPartition]]) -> list[TaskSettings]:
-    """What the tasks that copy have of their own; those at the end that have nothing are none."""
+    """The settings of each copying task; tasks without partitions at the end are omitted."""
     used = list(assignment)
     while used and not used[-1]:
         used.pop()

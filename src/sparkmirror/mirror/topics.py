@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sparkmirror.mirror.filters import ConfigPropertyFilter, TopicFilter
 from sparkmirror.mirror.policy import IdentityReplicationPolicy, ReplicationPolicy
 
-# Brokers refuse longer names: partition directories must fit into a file name of 255 characters.
+# Brokers reject longer names: partition directories must fit into a file name of 255 characters.
 MAX_TOPIC_NAME_LENGTH = 249
 
 
@@ -111,7 +111,8 @@ def plan_topics(
         elif found > wanted:
             warnings.append(
                 f"'{remote}' has {found} partitions on the target but {wanted} as '{topic}' on "
-                f"'{source_alias}'; partitions cannot be removed, the surplus stays unused"
+                f"'{source_alias}'; partitions cannot be removed, so the additional ones stay "
+                "unused"
             )
     return TopicPlan(create, grow, tuple(warnings))
 
@@ -119,7 +120,7 @@ def plan_topics(
 def _remote_names(
     topics: Iterable[str], policy: ReplicationPolicy, source_alias: str, warnings: list[str]
 ) -> dict[str, str]:
-    """Remote name to source topic, without those that cannot have a topic of their own."""
+    """Remote name to source topic, without topics that cannot have a separate remote topic."""
     names: dict[str, str] = {}
     for topic in topics:
         remote = policy.format_remote_topic(source_alias, topic)
@@ -159,7 +160,7 @@ class ConfigSource(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One setting of one topic, as DescribeConfigs answers it."""
+    """One setting of one topic, as in a DescribeConfigs response."""
 
     name: str
     value: str | None
@@ -168,8 +169,8 @@ class ConfigEntry:
     sensitive: bool = False
 
 
-# Brokers refuse idempotent writes to a topic in a message format before 0.11. MirrorMaker 2 carries
-# the setting over, because its producer is not idempotent; 4.0 removed it (KIP-724).
+# Brokers reject idempotent writes to a topic in a message format before 0.11. MirrorMaker 2 copies
+# the setting, because its producer is not idempotent; 4.0 removed it (KIP-724).
 NEVER_SET = frozenset({"message.format.version"})
 
 

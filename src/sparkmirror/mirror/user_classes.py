@@ -16,11 +16,11 @@ from sparkmirror.errors import ConfigError
 def load_user_class(what: str, class_name: str, refuse: Callable[[str], ConfigError]) -> Any:
     """The class that `class_name`, written `module:Class`, names; it has a `from_settings` method.
 
-    `what` is what it should be ("policy"); `refuse` makes the error of a reason.
+    `what` is what it should be ("policy"); `refuse` makes the error for a reason.
     """
     module_name, colon, name = class_name.partition(":")
     if not colon:
-        raise refuse(f"no such {what}; Java classes cannot be loaded")
+        raise refuse(f"unknown {what}; Java classes cannot be loaded")
     if not all(part.isidentifier() for part in (*module_name.split("."), name)):
         raise refuse("not of the form module:Class")
     try:
@@ -43,4 +43,4 @@ def no_exit(refuse: Callable[[str], ConfigError]) -> Iterator[None]:
     try:
         yield
     except SystemExit as exc:
-        raise refuse(f"its code ends the program: SystemExit({exc.code!r})") from exc
+        raise refuse(f"its code exits the program: SystemExit({exc.code!r})") from exc

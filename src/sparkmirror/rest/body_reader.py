@@ -48,10 +48,10 @@ def _media_type(text: str) -> str:
 
 
 class BodyReader:
-    """Reads bodies up to a limit; above it they are refused (413).
+    """Reads bodies up to a limit; larger ones are rejected (413).
 
-    What is refused is taken in all the same, up to twice the limit, and forgotten: a client that
-    is still sending would not read its answer.
+    A rejected body is still read, up to twice the limit, and dropped: a client that is still
+    sending would not read its response.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -79,7 +79,7 @@ class BodyReader:
             yield body
 
     async def drain(self, request: Request) -> None:
-        """Take in a body nobody wants, so that the client gets to read its answer."""
+        """Read and drop an unwanted body, so that the client reads its response."""
         if "expect" in request.headers:
             return  # it waits to be asked for the body
         size = 0

@@ -1,8 +1,8 @@
-"""The REST API as an ASGI application: from a request to its answer.
+"""The REST API as an ASGI application: from a request to its response.
 
-Runs on: worker. The event loop reads and writes; the herder, whose methods block, is asked on
-threads. Reads, writes and health checks have threads of their own, so that writes that wait for
-Kafka keep nobody from looking.
+Runs on: worker. The event loop reads and writes; the herder's methods block, so they run on
+threads. Reads, writes and health checks have separate threads, so that writes waiting for Kafka do
+not block reads.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _THREADS = 32
 _HEALTH_THREADS = 4
 _UNHEALTHY = "Worker was unable to handle this request and may be unable to handle other requests."
 _LOOK_SECONDS = 0.05
-# What a worker that is still starting can tell.
+# Requests that a starting worker can already handle.
 _EARLY_PATHS = ("/", "/health")
 
 
@@ -88,7 +88,7 @@ class ConnectApi:
         return response
 
     async def _answer(self, request: Request) -> RestResponse:
-        """Every failure becomes an answer here: this is the boundary of the REST API."""
+        """Every failure becomes a response here: this is the boundary of the REST API."""
         try:
             check_path(_raw_path(request))
             refusal = await self._guard.refusal(request)
@@ -168,7 +168,8 @@ class ConnectApi:
         return _forwarded_answer(forwarded, call)
 
     def _work(self, request: Request, route: Route, call: RestRequest) -> RestResponse | NotLeader:
-        """What is done on a thread: large answers are encoded there, and errors end there.
+        """The part of a request that runs on a thread: large responses are encoded and errors
+        handled there.
 
         An error that crossed to the event loop would keep the body in a cycle of references.
         """
@@ -268,7 +269,7 @@ def _allowed_answer(match: Match, accept: str) -> RestResponse:
 
 
 def _forwarded_answer(forwarded: Forwarded, call: RestRequest) -> RestResponse:
-    """The leader's answer; Location names the worker that the client knows."""
+    """The leader's response; Location names the worker that the client contacted."""
     if forwarded.status == HTTPStatus.CREATED:
         name = json.loads(forwarded.body)["name"]
         return RestResponse(201, raw=forwarded.body, headers=call.location(name))

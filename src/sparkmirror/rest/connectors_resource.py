@@ -1,4 +1,4 @@
-"""Answers requests about connectors: /connectors and all below it.
+"""Handles requests about connectors: /connectors and all below it.
 
 Runs on: worker, on a thread of the REST server.
 """
@@ -48,7 +48,7 @@ def _expand_all(
         try:
             yield name, {kind: _EXPANSIONS[kind](call, name) for kind in kinds}
         except RequestError as error:
-            # It was deleted meanwhile, or has no status yet: it is left out.
+            # It has since been deleted, or has no status yet: it is omitted.
             if error.status != 404:
                 raise
 
@@ -77,7 +77,7 @@ def put_config(call: RestRequest) -> RestResponse:
 
 
 def _with_name(name: str, config: RequestedConfig) -> RequestedConfig:
-    """Settings always say the connector's name; where they say another one it is refused."""
+    """Settings always contain the connector's name; a different one is rejected."""
     included = config.get("name")
     if included is not None and included != name:
         raise RequestError(
@@ -91,7 +91,7 @@ def _with_name(name: str, config: RequestedConfig) -> RequestedConfig:
 def patch_config(call: RestRequest) -> RestResponse:
     patch = parse_patch(call.body)
     if patch is None:
-        call.herder.connector_info(call.connector)  # an unknown connector is told first
+        call.herder.connector_info(call.connector)  # an unknown connector is reported first
         refuse_null("java.util.Map.forEach(java.util.function.BiConsumer)", "patch")
     return RestResponse(body=info_json(call.herder.patch_config(call.connector, patch)))
 
@@ -170,7 +170,7 @@ def alter_offsets(call: RestRequest) -> RestResponse:
     rows = parse_offsets(call.body)
     known = [(partition, offset) for partition, offset in rows if partition is not None]
     if any(partition is None and offset is not None for partition, offset in rows):
-        call.herder.connector_info(call.connector)  # an unknown connector is told first
+        call.herder.connector_info(call.connector)  # an unknown connector is reported first
         raise RequestError(500, "Source partitions may not be null")
     return RestResponse(body={"message": call.herder.alter_offsets(call.connector, known)})
 

@@ -1,4 +1,4 @@
-"""The error table: what each failure is answered with.
+"""The error table: the response to each failure.
 
 Runs on: worker. Every error is `{"error_code": status, "message": text}`. Those found before a
 method of a resource is chosen (no such path, wrong method, wrong content type) come without a
@@ -27,7 +27,7 @@ NO_LEADER = (
 )
 TOO_MANY_HOPS = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 NOT_FORWARDED = "IO Error trying to forward REST request: %s"
-OTHER_USERS = "The worker that leads refuses this user: give all workers the same file of users."
+OTHER_USERS = "The leading worker rejects this user: give all workers the same file of users."
 ODD_LEADER = (
     "Cannot forward the request: the leader's URL '%s' is not of the form http://host:port/ or "
     "https://host:port/; correct rest.advertised.* in the leader's file."
@@ -41,7 +41,7 @@ ODD_FORWARD = "Unexpected status code when handling forwarded request: %s"
 
 
 class Unmatched(MirrorError):
-    """A request that no method of a resource takes: answered without a Content-Type."""
+    """A request that no method of a resource accepts: its response has no Content-Type."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status)
@@ -55,7 +55,7 @@ _PHRASES = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Request Entity Too Large"}
 
 
 class BadUri(MirrorError):
-    """A request that Jetty refuses before anybody looks at it: a page of HTML that names `uri`."""
+    """A request that Jetty itself rejects: a page of HTML that names `uri`."""
 
     def __init__(self, reason: str, uri: str = BAD_URI) -> None:
         super().__init__(reason, uri)
@@ -64,7 +64,7 @@ class BadUri(MirrorError):
 
 
 class JsonError(MirrorError):
-    """A body that Jackson refuses; the text is Jackson's."""
+    """A body that Jackson rejects; the text is Jackson's."""
 
 
 # The first row that fits decides: the status, and whether it is a fault of ours.
@@ -76,7 +76,9 @@ _STATUSES: tuple[tuple[type[Exception], int, bool], ...] = (
 
 
 def error_of(error: Exception, what: str) -> RequestError:
-    """The answer for any failure; the text is its own. Our faults are logged with their trace."""
+    """The response to any failure, with the failure's text. Our faults are logged with their
+    trace.
+    """
     if isinstance(error, RequestError):
         return error
     status, ours = next(row[1:] for row in _STATUSES if isinstance(error, row[0]))

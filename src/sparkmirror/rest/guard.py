@@ -1,7 +1,7 @@
-"""Decides whether a request may come in: how often, from whose page, by whom, and to do what.
+"""Decides whether to admit a request: by rate, origin, user and method.
 
 Runs on: worker, in the event loop of the REST server. Passwords are checked on a thread, one at a
-time, because hashes are slow by design; wrong ones are answered more slowly after a few.
+time, because hashes are slow by design; after a few wrong ones, responses slow down.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sparkmirror.rest.transport.rate_limit import RateLimit, client_of
 log = logging.getLogger(__name__)
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-# Nobody mistypes a password more often; then one more try every two seconds.
+# Users do not mistype a password more often; after that, one try every two seconds.
 _FAILURES, _FAILURES_PER_SECOND = 10, 0.5
 REALM = 'Basic realm="KafkaConnect"'
 UNAUTHORIZED = "User cannot access the resource."
@@ -44,7 +44,7 @@ class Guard:
         self._turn = anyio.Lock()
 
     async def refusal(self, request: Request) -> RestResponse | None:
-        """The answer to a request that may not come in; None for one that may."""
+        """The response to a rejected request; None if it is admitted."""
         client = client_of(request.client.host if request.client else "")
         if self._requests is not None:
             if seconds := self._requests.seconds_to_wait(client):
@@ -83,7 +83,7 @@ class Guard:
         if user is not None:
             return user
         self._failures.take(client)
-        log.warning("a login to the REST API from %s was refused", client)
+        log.warning("login to the REST API from %s rejected", client)
         return self._refuse_login(request)
 
     @staticmethod

@@ -126,7 +126,7 @@ _SCHEMAS: dict[str, Schema] = {
         level={"enum": ["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL"]}
     ),
 }
-# Names that a URI can hold: Jetty refuses the others.
+# Names that a URI can contain: Jetty rejects the others.
 _NAME: Schema = {
     "type": "string",
     "minLength": 1,
@@ -143,12 +143,12 @@ _QUERY_SCHEMAS: dict[str, Schema] = {
 _MEANINGS = {
     200: "Done",
     201: "Created",
-    202: "Accepted: it happens soon",
-    204: "Done; nothing to say",
-    400: "The request cannot be carried out as it is",
-    403: "The worker's settings forbid it",
-    404: "There is no such connector, task, plugin or logger",
-    409: "It exists, or the workers are about to choose a leader: try again",
+    202: "Accepted; takes effect soon",
+    204: "Done; no content",
+    400: "The request is invalid",
+    403: "The worker's settings do not allow it",
+    404: "No such connector, task, plugin or logger",
+    409: "It exists already, or the workers are choosing a leader: retry",
     503: "The worker is starting",
 }
 
@@ -216,7 +216,7 @@ def _responses(route: Route) -> Schema:
         responses[str(status)] = {"description": _MEANINGS[status], **_content(shape)}
     responses["default"] = {"description": "Any other failure", **_content("Error")}
     for key in ("400", "default"):
-        # A URI that cannot be used is answered with a page.
+        # The response to an unusable URI is a page.
         if key in responses:
             responses[key]["content"]["text/html"] = {"schema": _TEXT}
     return responses

@@ -1,4 +1,4 @@
-"""One request as a handler sees it, and its answer.
+"""One request as a handler sees it, and its response.
 
 Runs on: worker. Pure.
 """
@@ -25,11 +25,11 @@ _INT_DIGITS = 10
 
 @dataclass(frozen=True, slots=True)
 class RestOptions:
-    """What the worker's settings say about the REST API.
+    """The worker's settings for the REST API.
 
-    `admin`: whether /admin is served; `main`: whether all else is. `allow_origin` is a
-    comma-separated list of patterns, empty for no CORS. Times are in seconds. `users`: who may
-    come in; None: everybody. `client_tls` is for requests to other workers over https, `signer`
+    `admin`: whether /admin is served; `main`: whether everything else is. `allow_origin` is a
+    comma-separated list of patterns, empty for no CORS. Times are in seconds. `users`: who may log
+    in; None: no login needed. `client_tls` is for requests to other workers over https, `signer`
     signs them and checks those of others; None: a worker without others.
     """
 
@@ -85,7 +85,7 @@ class RestRequest:
         return parse_java_int(self.params["task"])
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """A boolean as Java reads it: 'true' in any case is true, all else is not."""
+        """A boolean as in Java: 'true' in any case is true, everything else is false."""
         values = self.query.get(name)
         return values[0].lower() == "true" if values else default
 

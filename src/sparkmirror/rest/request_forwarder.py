@@ -1,7 +1,7 @@
-"""Sends a request that only the leader may answer on to the leader.
+"""Forwards a request that only the leader may handle.
 
 Runs on: worker, in the event loop of the REST server. At most two hops: the first worker says
-`forward=true`, the second `forward=false`, a third may not send it on.
+`forward=true`, the second `forward=false`, a third may not forward it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class WorkerAddress:
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
-    """The leader's answer, good or bad."""
+    """The leader's response, good or bad."""
 
     status: int
     body: bytes
@@ -74,10 +74,11 @@ async def forward(
     client_tls: ClientTls | None = None,
     signer: RequestSigner | None = None,
 ) -> Forwarded:
-    """Raises RequestError if there is no leader to ask, or no answer.
+    """Raises RequestError if there is no leader, or no response.
 
-    The leader asks again who sends it: the password goes along. `client_tls` is this worker's own
-    idea of whom to trust, with its certificate. `signer` proves that a worker of the group asks.
+    The leader authenticates the user again, so the password is forwarded. `client_tls` has this
+    worker's trust store and certificate. `signer` proves that the request comes from a worker of
+    the group.
     """
     query = next_hop(request.query)
     if not leader_url:
@@ -108,10 +109,10 @@ async def forward(
 
 
 def leader_address(leader_url: str, request: ForwardedRequest) -> WorkerAddress:
-    """The parts of the URL that the leader told the group.
+    """The parts of the URL that the leader advertises.
 
-    Only an address is taken from it, so that it cannot name a user, a path or another protocol.
-    A request that came encrypted, maybe with a password, is not sent on in the clear.
+    Only an address is taken from it, so that it cannot name a user, a path or another protocol. A
+    request that arrived encrypted, perhaps with a password, is not forwarded unencrypted.
     """
     parts = urlsplit(leader_url)
     try:
@@ -136,7 +137,7 @@ def target_url(leader: WorkerAddress, request: ForwardedRequest, query: str) -> 
 
 
 def _verify(leader: WorkerAddress, client_tls: ClientTls | None) -> ssl.SSLContext | bool:
-    """Certificates take long to load, so they are not where nobody needs them."""
+    """Certificates take long to load, so load them only when needed."""
     is_https = leader.scheme == "https"
     return client_tls() if is_https and client_tls is not None else is_https
 
@@ -180,5 +181,5 @@ def _error_of(response: httpx.Response) -> RequestError:
     try:
         message = response.json()["message"]
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        return RequestError(500, NOT_FORWARDED % f"no error message in the answer: {error}")
+        return RequestError(500, NOT_FORWARDED % f"no error message in the response: {error}")
     return RequestError(response.status_code, str(message))

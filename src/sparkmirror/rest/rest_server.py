@@ -1,4 +1,4 @@
-"""Serves an application on the worker's listeners, with uvicorn on a thread of its own.
+"""Serves an application on the worker's listeners, with uvicorn on a separate thread.
 
 Runs on: worker.
 """
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 _BACKLOG = 2048
 _START_SECONDS = 10.0
-# uvicorn waits this long for answers that are under way when it stops.
+# uvicorn waits this long for pending responses when it stops.
 _GRACE_SECONDS = 1
 _STOP_SECONDS = 5.0
 
@@ -75,7 +75,7 @@ class RestServer:
         return self
 
     def start(self, app: ASGIApp) -> RestServer:
-        """Serve; returns when requests are answered."""
+        """Serve; returns when requests get responses."""
         if self._servers:
             raise LocalProtocolError("a REST server can be started only once")
         self.bind()
@@ -86,14 +86,14 @@ class RestServer:
         wait_for(
             lambda: all(each.started for each in self._servers) or not self._is_alive(),
             within=_START_SECONDS,
-            describe="the REST server answers",
+            describe="the REST server responds",
         )
         if not self._is_alive():
             raise LocalProtocolError("the REST server ended while it was starting; see the log")
         return self
 
     def stop(self) -> None:
-        """Close the listeners, let answers under way go out for a second, and end."""
+        """Close the listeners, give pending responses a second, and end."""
         for server in self._servers:
             server.should_exit = True
         if self._thread is not None:
@@ -164,9 +164,9 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno in PASSING:
             raise AddressTaken(
-                f"listeners: cannot listen at {address}: {error}; end the process that does, or "
-                "use an address that is free"
+                f"listeners: cannot listen at {address}: {error}; stop the process that uses it, "
+                "or use a free address"
             ) from error
         raise ConfigError(
-            "listeners", address, f"cannot listen there: {error}", "use an address that is free"
+            "listeners", address, f"cannot listen there: {error}", "use a free address"
         ) from error

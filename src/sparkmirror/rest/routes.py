@@ -1,6 +1,6 @@
 """The table of all endpoints; no two rows fit one request, so their order has no meaning.
 
-Runs on: worker. app.py answers by it and openapi.py describes it.
+Runs on: worker. connect_api.py routes by it and openapi.py describes it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Route:
 
     @property
     def consumes_json(self) -> bool:
-        """Whether a body of another type is refused; the root resource takes any."""
+        """Whether a body of another type is rejected; the root resource accepts any."""
         return self.path not in ("/", "/health")
 
     @property
@@ -60,42 +60,43 @@ class Route:
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/", worker.show_root, "Version of the worker and id of its Kafka cluster",
+    Route("GET", "/", worker.show_root, "Worker version and Kafka cluster id",
           result="Root"),
-    Route("GET", "/health", worker.show_health, "Whether the worker can do its work",
+    Route("GET", "/health", worker.show_health, "Health of the worker",
           result="Health", errors=(503,)),
 
     Route("GET", "/connectors", connectors.list_connectors,
-          "Names of all connectors, or their status and settings",
+          "List connectors, optionally with status and settings",
           result="Connectors", query=("expand",)),
     Route("POST", "/connectors", connectors.create_connector, "Create a connector",
           (201,), "ConnectorInfo", "CreateRequest", errors=(400, 409)),
-    Route("GET", _ONE, connectors.show_connector, "A connector's settings and tasks",
+    Route("GET", _ONE, connectors.show_connector, "Get a connector's settings and tasks",
           result="ConnectorInfo", errors=(404,)),
     Route("DELETE", _ONE, connectors.delete_connector, "Delete a connector",
           (204,), errors=(404, 409)),
     Route("GET", _ONE + "/config", connectors.show_config, "A connector's settings",
           result="Config", errors=(404,)),
     Route("PUT", _ONE + "/config", connectors.put_config,
-          "Replace a connector's settings, or create it",
+          "Create a connector or replace its settings",
           (200, 201), "ConnectorInfo", "Config", errors=(400, 409)),
     Route("PATCH", _ONE + "/config", connectors.patch_config,
-          "Change some settings of a connector; null deletes one",
+          "Change some settings of a connector; null deletes a setting",
           result="ConnectorInfo", body="Config", errors=(400, 404, 409)),
     Route("GET", _ONE + "/status", connectors.show_status,
-          "States of a connector and its tasks", result="ConnectorStatus", errors=(404,)),
+          "Get the states of a connector and its tasks", result="ConnectorStatus", errors=(404,)),
     Route("POST", _ONE + "/restart", connectors.restart_connector,
-          "Restart a connector, its tasks, or what of them has failed",
+          "Restart a connector, its tasks, or only what has failed",
           (202, 204), "ConnectorStatus", query=("includeTasks", "onlyFailed"),
           errors=(404, 409)),
     Route("PUT", _ONE + "/pause", connectors.pause_connector, "Pause a connector and its tasks",
           (202,), errors=(404, 409)),
     Route("PUT", _ONE + "/resume", connectors.resume_connector,
-          "Let a paused or stopped connector run again", (202,), errors=(404, 409)),
+          "Resume a paused or stopped connector", (202,), errors=(404, 409)),
     Route("PUT", _ONE + "/stop", connectors.stop_connector,
-          "Stop a connector and forget its tasks", (204,), errors=(404, 409)),
+          "Stop a connector and remove its tasks", (204,), errors=(404, 409)),
 
-    Route("GET", _ONE + "/tasks", connectors.list_tasks, "A connector's tasks and their settings",
+    Route("GET", _ONE + "/tasks", connectors.list_tasks,
+        "List a connector's tasks and their settings",
           result="Tasks", errors=(404,)),
     Route("POST", _ONE + "/tasks", connectors.refuse_tasks,
           "Between genuine Connect workers only", (204,), errors=(400, 403)),
@@ -107,11 +108,12 @@ ROUTES: tuple[Route, ...] = (
           (204,), errors=(404, 409)),
 
     Route("GET", _ONE + "/topics", connectors.list_topics,
-          "Topics that a connector has written to", result="Topics", errors=(403,)),
+          "List the topics that a connector has written to", result="Topics", errors=(403,)),
     Route("PUT", _ONE + "/topics/reset", connectors.reset_topics,
-          "Forget which topics a connector has written to", (202,), errors=(403, 404, 409)),
+          "Reset the list of topics that a connector has written "
+          "to", (202,), errors=(403, 404, 409)),
     Route("GET", _ONE + "/offsets", connectors.show_offsets,
-          "Where a connector stands in its source partitions", result="Offsets", errors=(404,)),
+          "Get a connector's offsets in its source partitions", result="Offsets", errors=(404,)),
     Route("PATCH", _ONE + "/offsets", connectors.alter_offsets,
           "Change offsets of a stopped connector",
           result="Message", body="Offsets", errors=(400, 404, 409)),
@@ -119,19 +121,19 @@ ROUTES: tuple[Route, ...] = (
           "Delete all offsets of a stopped connector",
           result="Message", errors=(400, 404, 409)),
 
-    Route("GET", "/connector-plugins", worker.list_plugins, "Classes that connectors can have",
+    Route("GET", "/connector-plugins", worker.list_plugins, "List connector plugins",
           result="Plugins", query=("connectorsOnly",)),
-    Route("GET", _PLUGIN + "/config", worker.show_plugin, "The settings that a plugin knows",
+    Route("GET", _PLUGIN + "/config", worker.show_plugin, "List the settings of a plugin",
           result="Definitions", query=("version",), errors=(400, 404)),
     Route("PUT", _PLUGIN + "/config/validate", worker.validate_config,
-          "What is wrong with settings, key by key",
+          "Validate a connector configuration",
           result="Validation", body="Config", errors=(400,)),
 
-    Route("GET", "/admin/loggers", worker.list_loggers, "Loggers and their levels",
+    Route("GET", "/admin/loggers", worker.list_loggers, "List loggers and their levels",
           result="Loggers"),
     Route("GET", _LOGGER, worker.show_logger, "A logger's level",
           result="LoggerLevel", errors=(404,)),
-    Route("PUT", _LOGGER, worker.set_logger, "Change the level of a logger and those below it",
+    Route("PUT", _LOGGER, worker.set_logger, "Change the level of a logger and its children",
           (200, 204), "LoggerNames", "Level", query=("scope",), errors=(400, 404)),
 )
 # fmt: on
@@ -150,7 +152,7 @@ class Match:
         return java_set_order([*self.routes, *head, "OPTIONS"])
 
     def route(self, method: str) -> Route:
-        """HEAD is answered as GET; raises Unmatched (405)."""
+        """HEAD is handled like GET; raises Unmatched (405)."""
         route = self.routes.get("GET" if method == "HEAD" else method)
         if route is None:
             raise Unmatched(HTTPStatus.METHOD_NOT_ALLOWED)

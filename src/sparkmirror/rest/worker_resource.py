@@ -1,4 +1,4 @@
-"""Answers requests about the worker itself: root, health, plugins, loggers.
+"""Handles requests about the worker itself: root, health, plugins, loggers.
 
 Runs on: worker, on a thread of the REST server.
 """

@@ -85,10 +85,10 @@ CLUSTER_DEFAULTS = {
 }
 # The driver's JVM only keeps the books: a small heap, one collector thread, no optimising compiler.
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
-# What every JVM of Spark prints when it starts; nobody can do anything about it.
+# Printed by every JVM of Spark at its start, and of no use.
 NOISE = "WARNING: Using incubator modules:"
 STACK_FRAME = "\tat "
-# What it says when the other side has another secret, or none; it goes on trying for a minute.
+# Printed when the other side has a different secret, or none; Spark keeps trying for a minute.
 REFUSED = "Exception while bootstrapping client"
 # What any call to a JVM that has ended may raise.
 JVM_GONE = (Py4JError, OSError)
@@ -168,13 +168,13 @@ class SparkEngine:
         try:
             if not self._java_context().isStopped():
                 return
-            why = "its master has dropped the application"
+            why = "its master has removed the application"
         except JVM_GONE:
             why = f"its JVM has ended, exit code {self._jvm.poll()}"
-        raise MirrorError(f"Spark ({self.master}) is gone: {why}; start sparkmirror again")
+        raise MirrorError(f"Spark ({self.master}) has stopped: {why}; restart sparkmirror")
 
     def describe_end(self) -> str:
-        """Whether Spark still runs, in words for whoever misses a task."""
+        """Raise an error that explains a missing task if Spark has stopped."""
         code = None if self._jvm is None else self._jvm.poll()
         if code is None:
             return "Spark's JVM runs"
@@ -224,8 +224,8 @@ def complete_settings(settings: Mapping[str, str], slots_wanted: int) -> dict[st
 def _set_environment(settings: Mapping[str, str], is_local: bool) -> None:
     """Which Python and which Spark: pyspark takes both from environment variables only.
 
-    In local mode the ones that run this program, whatever the variables say: they may be meant
-    for another Spark of the same machine.
+    In local mode the ones that run this program, regardless of the variables, which may be for
+    another Spark on this machine.
     """
     python = settings.get(PYTHON)
     if is_local:
@@ -254,7 +254,7 @@ def _own_signal_handlers() -> Iterator[None]:
 
 
 def _check_master(master: str) -> None:
-    """A word Spark knows, and somebody who answers: Spark itself would try for a minute.
+    """Check that Spark knows the word and a master responds: Spark itself would try for a minute.
 
     Raises:
         ConfigError: no such kind of cluster.
@@ -262,11 +262,11 @@ def _check_master(master: str) -> None:
     """
     if MASTER_WORDS.match(master) is None:
         remedy = "use local[N], spark://host:port, k8s://https://host:port or yarn"
-        raise ConfigError(MASTER, master, "Spark knows no such cluster", remedy)
+        raise ConfigError(MASTER, master, "Spark does not know this kind of cluster", remedy)
     errors = [_call(address) for address in standalone_addresses(master)]
     if errors and None not in errors:
         raise TransportError(
-            f"reach Spark's master {master}: {errors[0]}; check {MASTER} and whether it runs"
+            f"reach Spark's master {master}: {errors[0]}; check {MASTER} and that it is running"
         )
 
 
@@ -306,11 +306,11 @@ def _start_context(conf: SparkConf, master: str) -> SparkContext:
 
 
 def _start_jvm(conf: SparkConf) -> Any:
-    """Spark's JVM, with what it prints in the worker's log instead of on the console.
+    """Start Spark's JVM, with its output in the worker's log instead of on the console.
 
-    In a session of its own: SIGTERM to the worker's process group, as `timeout` and supervisors
-    send it, would end the JVM and its tasks before they have stored their positions. It still dies
-    with this process, at the end of its standard input.
+    It has its own session: SIGTERM to the worker's process group, as `timeout` and supervisors send
+    it, would end the JVM and its tasks before they have stored their positions. It still ends with
+    this process, at the end of its standard input.
     """
     reader, writer = os.pipe()
     said: list[str] = []
@@ -323,7 +323,7 @@ def _start_jvm(conf: SparkConf) -> Any:
             return launch_gateway(_shown(conf), {"stderr": stderr, "start_new_session": True})
         except (PySparkRuntimeError, OSError) as error:
             failure = error
-    # Nobody else holds the pipe's other end any more: the relay comes to its end.
+    # No other process holds the pipe's other end: the relay ends.
     relay.join(5.0)
     raise MissingPart(
         f"start Spark's JVM: {'; '.join(said) or failure}; Spark needs Java 17 or newer, as "
@@ -349,13 +349,15 @@ def _relay(stream: IO[bytes], said: list[str]) -> None:
                     logging.DEBUG if _is_ending.is_set() else logging.WARNING, "Spark: %s", text
                 )
                 if REFUSED in text:
-                    log.warning("Spark: is %s that of the cluster, and has it one?", SECRET)
+                    log.warning(
+                        "Spark: check that the cluster has a secret and that %s matches it", SECRET
+                    )
 
 
 def _parse_port(text: str) -> int:
     if text.isdecimal() and int(text) < 1 << 16:
         return int(text)
-    raise ConfigError(LINK_PORT, text, "not a port", "use 0 to 65535; 0 means any free one")
+    raise ConfigError(LINK_PORT, text, "not a port", "use 0 to 65535; 0 means any free port")
 
 
 def _quiet_log() -> str:

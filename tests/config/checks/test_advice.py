@@ -15,11 +15,9 @@ FLOWS = [FlowName("A", "B")]
 TOP = "ignored at the top level, as in MirrorMaker 2; write "
 HERE = "ignored here, as in MirrorMaker 2; write "
 WORKER = "ignored here, as in MirrorMaker 2 (worker settings belong to the target cluster); write "
-OTHER_PRODUCER = "does not reach the producer of the records, as in MirrorMaker 2; write "
+OTHER_PRODUCER = "does not affect the records' producer, as in MirrorMaker 2; write "
 OTHER_CONSUMER = "records are read from the source; to set their consumer, write "
-NOT_GATHERED = (
-    "has no effect: record batches are forwarded as the source has them, not gathered again"
-)
+NOT_GATHERED = "has no effect: record batches are forwarded as in the source, not collected again"
 SINKS = "ignored here, as in MirrorMaker 2 (it is for sink connectors); write "
 
 
@@ -127,7 +125,7 @@ def advice(key: str, flows: list[FlowName] | None = None) -> list[str]:
         ),
     ],
 )
-def test_key_that_does_nothing_is_told_with_the_spelling_that_works(
+def test_key_without_effect_is_reported_with_the_spelling_that_works(
     key: str, expected: str
 ) -> None:
     assert advice(key) == [expected]
@@ -167,7 +165,7 @@ def test_key_that_does_nothing_is_told_with_the_spelling_that_works(
         "B->A.topics",
     ],
 )
-def test_key_that_works_is_not_told(key: str) -> None:
+def test_key_that_works_is_not_reported(key: str) -> None:
     assert advice(key) == []
 
 
@@ -178,7 +176,7 @@ def test_both_ends_of_two_flows_have_workers_and_readers() -> None:
 
 
 @pytest.mark.parametrize("key", ["offset.flush.interval.ms", "offset.storage.topic"])
-def test_a_worker_that_only_writes_heartbeats_is_told_from_none(key: str) -> None:
+def test_a_worker_that_only_writes_heartbeats_differs_from_none(key: str) -> None:
     findings = Findings()
     beating = [FlowName("A", "B"), FlowName("B", "A")]
     advise({f"A.{key}": "1", f"B.{key}": "1"}, ("A", "B"), FLOWS, findings, beating)

@@ -23,7 +23,7 @@ def loop_warnings(folder: Path, settings: dict[str, str]) -> list[str]:
     }
     path = folder / "mm2.properties"
     path.write_text("\n".join(f"{key} = {value}" for key, value in lines.items()))
-    return [text for text in load_mm2(path).warnings if "go round for ever" in text]
+    return [text for text in load_mm2(path).warnings if "circle for ever" in text]
 
 
 @pytest.mark.parametrize(

@@ -29,13 +29,13 @@ def test_policy(policy: str, allowed: tuple[str, ...], refused: tuple[str, ...])
     assert not any(found.allows(key) for key in refused)
 
 
-def test_refusal_is_connects() -> None:
+def test_rejection_is_connects() -> None:
     assert worker_with({POLICY: "None"}).override.refusal("acks") == (
         "The 'None' policy does not allow 'acks' to be overridden in the connector configuration."
     )
 
 
-def test_everything_is_allowed_when_nothing_is_said() -> None:
+def test_everything_is_allowed_by_default() -> None:
     assert worker_with({}).override.name == "All"
 
 

@@ -75,7 +75,7 @@ def test_the_setting_wins() -> None:
 
 
 @pytest.mark.usefixtures("file")
-def test_nobody_else_gets_it() -> None:
+def test_no_other_client_gets_it() -> None:
     config = parse_client(Settings({"bootstrap.servers": "h:1"}, Findings()), "x")
     assert "sasl.jaas.config" not in config.security
 

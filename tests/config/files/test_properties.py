@@ -1,4 +1,4 @@
-"""Java's `.properties` rules, and the files we refuse."""
+"""Java's `.properties` rules, and the files we reject."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_file_is_read_by_javas_rules(tmp_path: Path, data: bytes, expected: dict
         pytest.param(b"a=\\u12g4", "malformed escape", id="bad-escape"),
     ],
 )
-def test_file_that_is_no_properties_file_is_refused(
+def test_file_that_is_no_properties_file_is_rejected(
     tmp_path: Path, data: bytes, reason: str
 ) -> None:
     path = write(tmp_path, data)
@@ -64,24 +64,24 @@ def test_file_that_is_no_properties_file_is_refused(
     assert reason in str(caught.value)
 
 
-def test_missing_file_is_refused(tmp_path: Path) -> None:
+def test_missing_file_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors, match=r"mm2\.properties: no such file; check the path"):
         load_properties(tmp_path / "mm2.properties")
 
 
-def test_directory_is_refused(tmp_path: Path) -> None:
+def test_directory_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors, match="this is a directory"):
         load_properties(tmp_path)
 
 
-def test_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+def test_file_that_cannot_be_opened_is_rejected(tmp_path: Path) -> None:
     # A path through a file fails for every user; a mode would not stop the superuser.
     path = write(tmp_path, b"a=1")
     with pytest.raises(ConfigErrors, match="cannot be read: Not a directory"):
         load_properties(path / "below")
 
 
-def test_repeated_keys_are_refused_with_all_their_lines(tmp_path: Path) -> None:
+def test_repeated_keys_are_rejected_with_all_their_lines(tmp_path: Path) -> None:
     path = write(tmp_path, b"a=1\n# x\nb=one,\\\n two\nb.password=1\r\na=2\nb=3\na=4\n")
     with pytest.raises(ConfigErrors) as caught:
         load_properties(path)

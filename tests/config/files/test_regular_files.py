@@ -1,4 +1,4 @@
-"""Files that settings name: what is no plain file is refused, not waited for."""
+"""Files that settings name: anything but a plain file is rejected, not waited for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def odd_files(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_odd_files_are_refused(odd_files: dict[str, str]) -> None:
+def test_odd_files_are_rejected(odd_files: dict[str, str]) -> None:
     for path, reason in odd_files.items():
         with pytest.raises(OSError, match=reason):
             secret_files.read_file(path)
@@ -42,7 +42,7 @@ def test_links_are_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["File", "Directory"])
-def test_config_providers_refuse_them_too(kind: str, odd_files: dict[str, str]) -> None:
+def test_config_providers_reject_them_too(kind: str, odd_files: dict[str, str]) -> None:
     props = {
         "config.providers": "p",
         "config.providers.p.class": f"{PACKAGE}{kind}ConfigProvider",

@@ -35,7 +35,7 @@ def test_address_is_host_and_port(text: str, expected: str) -> None:
         ("kafka1:65536", "'kafka1:65536' has no valid port", "use a port from 1 to 65535"),
     ],
 )
-def test_bad_address_is_refused(text: str, reason: str, remedy: str) -> None:
+def test_bad_address_is_rejected(text: str, reason: str, remedy: str) -> None:
     with pytest.raises(BadValue) as caught:
         parse_addresses(["good:9092", text])
     assert (caught.value.reason, caught.value.remedy) == (reason, remedy)

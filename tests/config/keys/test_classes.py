@@ -34,7 +34,7 @@ def test_policy_is_known(name: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["com.example.MyPolicy", "Default", "a b:C", "", ":C", "m:"])
-def test_unknown_policy_is_refused_with_the_way_to_port_it(name: str) -> None:
+def test_unknown_policy_is_rejected_with_the_way_to_port_it(name: str) -> None:
     with pytest.raises(BadValue) as caught:
         policy_class(name)
     assert "Java classes cannot be loaded" in caught.value.reason
@@ -51,7 +51,7 @@ def test_filters_are_known() -> None:
         topic_filter_class(DEFAULT_POLICY)
 
 
-def test_only_kafkas_forwarding_admin_is_taken() -> None:
+def test_only_kafkas_forwarding_admin_is_accepted() -> None:
     name = "org.apache.kafka.clients.admin.ForwardingAdmin"
     assert forwarding_admin_class("ForwardingAdmin") == name
     with pytest.raises(BadValue, match="Java classes cannot be loaded"):

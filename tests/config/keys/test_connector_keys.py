@@ -60,7 +60,7 @@ def test_key_is_kafkas(row: Row) -> None:
 @pytest.mark.parametrize("letter", KINDS)
 def test_connector_has_no_key_that_kafka_lacks(letter: str) -> None:
     kafka = {row.name for row in kafka_rows() if letter in row.kinds}
-    # Read by MirrorMaker 2's property filter, which has a definition of its own.
+    # Read by MirrorMaker 2's property filter, which has its own definition.
     assert set(CONNECTOR_KEYS[KINDS[letter]].names) - kafka == {"use.defaults.from"}
 
 

@@ -32,6 +32,6 @@ def test_duration_is_read(text: str, expected: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "P", "PT", "P1DT", "1h", "PT1", "P1W", "P1M", "PT1H ", "P1D12H", "PT1M1H", "-PT1S"]
 )
-def test_what_java_refuses_is_refused(text: str) -> None:
+def test_what_java_rejects_is_rejected(text: str) -> None:
     with pytest.raises(BadValue):
         parse_duration_ms(text)

@@ -45,7 +45,7 @@ def test_row_is_about_a_known_key(row: Lacking) -> None:
         ("offset.lag.max", 5, False, False),
     ],
 )
-def test_value_that_asks_for_more_is_told(
+def test_value_that_asks_for_more_is_reported(
     key: str, value: object, refused: bool, warned: bool
 ) -> None:
     findings = Findings()

@@ -60,7 +60,7 @@ def test_converter_is_known_by_three_names(text: str, expected: str | None) -> N
     assert converter_class(text) == expected
 
 
-def test_unknown_class_is_refused_with_connects_words() -> None:
+def test_unknown_class_is_rejected_with_connects_words() -> None:
     with pytest.raises(UnknownConnectorClass) as raised:
         require_class({"connector.class": "NoSuch"})
     prefix = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException: "
@@ -69,7 +69,7 @@ def test_unknown_class_is_refused_with_connects_words() -> None:
     assert prefix + str(raised.value) == load_exchange(27).json["message"]
 
 
-def test_missing_class_is_refused_with_connects_words() -> None:
+def test_missing_class_is_rejected_with_connects_words() -> None:
     with pytest.raises(NoConnectorClass) as raised:
         require_class({"name": "x1"})
     assert str(raised.value) == load_exchange(28).json["message"]
@@ -83,7 +83,7 @@ def test_missing_class_does_not_show_secrets() -> None:
         require_class({"a": None, "sasl.jaas.config": "password"})
 
 
-def test_other_connector_than_the_requests_is_refused() -> None:
+def test_other_connector_than_the_requests_is_rejected() -> None:
     exchange = load_exchange(18)
     with pytest.raises(WrongPlugin) as raised:
         check_plugin("MirrorHeartbeatConnector", exchange.request_json)

@@ -1,4 +1,4 @@
-"""MirrorMaker 1's options and files become one flow; everything that is wrong is said at once."""
+"""MirrorMaker 1's options and files become one flow; all errors are reported at once."""
 
 from __future__ import annotations
 
@@ -233,14 +233,14 @@ def test_internal_topics_are_never_copied(tmp_path: Path, include: str, is_refus
         ({}, {"partitioner.class": "x.Y"}, "producer.properties: partitioner.class: has no"),
     ],
 )
-def test_what_has_no_effect_is_said(
+def test_a_key_without_effect_is_reported(
     tmp_path: Path, consumer: Mapping[str, str], producer: Mapping[str, str], warning: str
 ) -> None:
     (found,) = load(tmp_path, {**CONSUMER, **consumer}, {**PRODUCER, **producer}).warnings
     assert warning in found
 
 
-def test_two_config_providers_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_config_providers_of_one_name_are_rejected(tmp_path: Path) -> None:
     name = "config.providers.file.class"
     java = "org.apache.kafka.common.config.provider."
     consumer = {**CONSUMER, "config.providers": "file", name: f"{java}FileConfigProvider"}
@@ -294,7 +294,7 @@ def test_config_providers_give_group_and_intervals(
     assert "exclude.internal.topics=${env:MM1_INTERNAL}: --include has __consumer" in error
 
 
-def test_a_placeholder_that_nothing_is_found_for_is_told_once(tmp_path: Path) -> None:
+def test_an_unresolved_placeholder_is_reported_once(tmp_path: Path) -> None:
     consumer = {**CONSUMER, **ENV, "group.id": "${env:NO_SUCH_VARIABLE}"}
     (error,) = errors_of(options(tmp_path, consumer))
     assert "consumer.properties: group.id=${env:NO_SUCH_VARIABLE}: " in error
@@ -303,7 +303,7 @@ def test_a_placeholder_that_nothing_is_found_for_is_told_once(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("age_ms", "seconds"), [("+5000", 5), ("0", 1), ("9223372036854775807", 2**31 - 1)]
 )
-def test_every_age_of_metadata_that_kafka_takes_is_taken(
+def test_every_age_of_metadata_that_kafka_accepts_is_accepted(
     tmp_path: Path, age_ms: str, seconds: int
 ) -> None:
     config = load(tmp_path, {**CONSUMER, "metadata.max.age.ms": age_ms})
@@ -311,6 +311,6 @@ def test_every_age_of_metadata_that_kafka_takes_is_taken(
 
 
 @pytest.mark.parametrize("age_ms", ["soon", "\u00b2", ""])
-def test_a_bad_age_of_metadata_is_told_under_its_own_name(tmp_path: Path, age_ms: str) -> None:
+def test_a_bad_age_of_metadata_is_reported_under_its_own_name(tmp_path: Path, age_ms: str) -> None:
     (error,) = errors_of(options(tmp_path, {**CONSUMER, "metadata.max.age.ms": age_ms}))
     assert "consumer.properties: metadata.max.age.ms=" in error

@@ -99,7 +99,7 @@ def test_empty_list_is_no_pattern() -> None:
         pytest.param(["a{2,1}"], "not a regular expression", "correct", id="reversed-count"),
     ],
 )
-def test_bad_pattern_is_refused_with_reason(patterns: list[str], reason: str, remedy: str) -> None:
+def test_bad_pattern_is_rejected_with_reason(patterns: list[str], reason: str, remedy: str) -> None:
     with pytest.raises(BadValue) as caught:
         compile_patterns(patterns)
     assert reason in caught.value.reason
@@ -117,7 +117,7 @@ def test_escaped_names_match_themselves_only(names: list[str], other: str) -> No
 
 @given(st.text("ab.*+?|()[]{}^$\\Q1,-& ip", max_size=12))
 @settings(derandomize=True, max_examples=500)
-def test_any_text_compiles_or_is_refused(pattern: str) -> None:
+def test_any_text_compiles_or_is_rejected(pattern: str) -> None:
     assert outcome(pattern) in ("compiled", "refused")
 
 

@@ -65,7 +65,7 @@ def test_other_threads_run_while_a_name_takes_long() -> None:
     assert ticks > 1
 
 
-def test_process_that_somebody_killed_is_replaced() -> None:
+def test_killed_process_is_replaced() -> None:
     pattern = compiled("(?!killed).*")
     assert pattern.fullmatch("one") is True
     process = name_patterns._others._process
@@ -75,7 +75,7 @@ def test_process_that_somebody_killed_is_replaced() -> None:
     assert pattern.fullmatch("two") is True
 
 
-def test_names_are_asked_for_once() -> None:
+def test_names_are_requested_once() -> None:
     pattern = compiled("(?!asked).*")
     assert pattern.fullmatch("x") is True
     process, name_patterns._others._process = name_patterns._others._process, None

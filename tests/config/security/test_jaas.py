@@ -81,7 +81,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("text", "reason"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_told_without_values(text: str, reason: str) -> None:
+def test_what_is_wrong_is_reported_without_values(text: str, reason: str) -> None:
     with pytest.raises(BadValue) as caught:
         parse_jaas(text)
     assert reason in caught.value.reason
@@ -111,6 +111,6 @@ def test_every_value_can_be_quoted(options: dict[str, str]) -> None:
 
 @settings(derandomize=True)
 @given(st.text(alphabet="ab1. -/*\"'\\;=\n_$r\u00e4\u20ac"))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_rejected(text: str) -> None:
     with suppress(BadValue):
         assert parse_jaas(f"a.B required {text}").name == "a.B"

@@ -76,7 +76,7 @@ NOT_FITTING = {
     "unknown handler": (
         keys("PLAIN", sasl_login_callback_handler_class="my.Handler"),
         "sasl.login.callback.handler.class",
-        "take it away",
+        "remove it",
     ),
     "unknown retriever": (
         keys("OAUTHBEARER", sasl_oauthbearer_jwt_retriever_class="my.Retriever"),
@@ -131,14 +131,14 @@ def test_nothing_is_checked_without_a_login() -> None:
 
 
 @pytest.mark.parametrize(("mechanism", "told"), [("PLAIN", 1), ("SCRAM-SHA-256", 0)])
-def test_passwords_in_the_clear_are_told(mechanism: str, told: int) -> None:
+def test_unencrypted_passwords_are_reported(mechanism: str, told: int) -> None:
     findings = Findings()
     check_sasl(keys(mechanism, security_protocol="SASL_PLAINTEXT"), findings)
     assert len([text for text in findings.warnings if "SASL_SSL" in text]) == told
 
 
 @pytest.mark.parametrize(("scheme", "told"), [("http", 1), ("https", 0)])
-def test_token_servers_without_tls_are_told(scheme: str, told: int) -> None:
+def test_token_servers_without_tls_are_reported(scheme: str, told: int) -> None:
     url = {"sasl_oauthbearer_token_endpoint_url": f"{scheme}://tokens.test/"}
     findings = Findings()
     check_sasl(keys("OAUTHBEARER", **url), findings)

@@ -1,4 +1,4 @@
-"""TLS settings that cannot work are told before a file is opened."""
+"""TLS settings that cannot work are reported before a file is opened."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check(settings: dict[str, str]) -> Findings:
         pytest.param({"ssl.keystore.password": ""}, id="empty password"),
     ],
 )
-def test_what_kafka_takes_is_taken(settings: dict[str, str]) -> None:
+def test_what_kafka_accepts_is_accepted(settings: dict[str, str]) -> None:
     findings = check(settings)
     assert findings.errors == ()
     assert findings.warnings == ()
@@ -74,14 +74,13 @@ def test_what_kafka_takes_is_taken(settings: dict[str, str]) -> None:
         ),
         pytest.param(
             {"ssl.endpoint.identification.algorithm": "LDAPS"},
-            "ssl.endpoint.identification.algorithm=LDAPS: not known; use https, or nothing for no "
-            "check of names",
+            "ssl.endpoint.identification.algorithm=LDAPS: not known; use https, or leave it empty "
+            "to skip the name check",
             id="endpoint",
         ),
         pytest.param(
             {"ssl.truststore.password": "hunter2"},
-            "ssl.truststore.password=[hidden]: there is no store that it belongs to; set "
-            "ssl.truststore.location",
+            "ssl.truststore.password=[hidden]: it has no store; set ssl.truststore.location",
             id="password without store",
         ),
         pytest.param(
@@ -112,7 +111,7 @@ def test_what_kafka_takes_is_taken(settings: dict[str, str]) -> None:
                 "ssl.truststore.location": "t.pem",
                 "ssl.truststore.password": "hunter2",
             },
-            "ssl.truststore.password=[hidden]: a PEM store has no password; take it away; a key's "
+            "ssl.truststore.password=[hidden]: a PEM store has no password; remove it; a key's "
             "password is ssl.key.password",
             id="PEM with password",
         ),
@@ -143,8 +142,8 @@ def test_what_cannot_work_is_an_error(settings: dict[str, str], said: str) -> No
         ),
         pytest.param(
             {"ssl.endpoint.identification.algorithm": ""},
-            "ssl.endpoint.identification.algorithm: is empty: whoever has any certificate of the "
-            "CA can pass for a broker",
+            "ssl.endpoint.identification.algorithm: is empty: anyone with a certificate of the CA "
+            "can impersonate a broker",
             id="names are not checked",
         ),
         pytest.param(
@@ -155,7 +154,7 @@ def test_what_cannot_work_is_an_error(settings: dict[str, str], said: str) -> No
         ),
         pytest.param(
             {"ssl.provider": "BC"},
-            "ssl.provider: has no effect: it names a part of the JVM, and TLS is OpenSSL's here",
+            "ssl.provider: has no effect: it names a part of the JVM, but TLS uses OpenSSL here",
             id="JVM",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Validation of connectors, beside the answers of a genuine Connect worker."""
+"""Validation of connectors, compared with the responses of a genuine Connect worker."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def without_words(infos: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("number", range(13, 18))
-def test_answer_is_connects(number: int) -> None:
+def test_response_is_connects(number: int) -> None:
     exchange = load_exchange(number)
     infos = validate_connector(plugin_of(exchange), exchange.request_json, worker_file())
     assert without_words(infos) == without_words(exchange.json)
 
 
 def recorded() -> list[dict[str, Any]]:
-    """Further answers of a Connect 4.3.1 worker: values that are wrong in every way there is.
+    """Further responses of a Connect 4.3.1 worker: values with every kind of error.
 
-    `values` has [value, errors, visible] of each key that has something else than its default.
+    `values` has [value, errors, visible] of each key that differs from its default.
     """
     path = Path(__file__).with_name("validation_answers.jsonl")
     return [json.loads(line) for line in path.read_text("ascii").splitlines()]
@@ -70,7 +70,7 @@ def remarkable(infos: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("answer", recorded(), ids=lambda answer: answer["case"])
-def test_every_wrong_value_is_told_in_connects_words(answer: dict[str, Any]) -> None:
+def test_every_wrong_value_is_reported_in_connects_words(answer: dict[str, Any]) -> None:
     policy = "None" if answer["case"].startswith("none-") else "All"
     worker = worker_file(connector_client_config_override_policy=policy)
     infos = validate_connector(answer["plugin"], answer["config"], worker)
@@ -98,7 +98,7 @@ def as_text(value: Any) -> str | None:
     ("number", "name"),
     [(29, "x1"), (30, ""), (31, ""), (85, "a->b.MirrorSourceConnector"), (87, "a->b.hb")],
 )
-def test_creation_is_refused_with_connects_words(number: int, name: str) -> None:
+def test_creation_is_rejected_with_connects_words(number: int, name: str) -> None:
     exchange = load_exchange(number)
     given = exchange.request_json.get("config", exchange.request_json)
     props = {key: as_text(value) for key, value in given.items()} | {"name": name}
@@ -106,7 +106,7 @@ def test_creation_is_refused_with_connects_words(number: int, name: str) -> None
     assert error_summary(infos) == exchange.json["message"]
 
 
-def test_good_connector_is_not_refused() -> None:
+def test_good_connector_is_not_rejected() -> None:
     assert error_summary(validate_connector(None, SOURCE, worker_file())) is None
 
 
@@ -121,7 +121,7 @@ def row(infos: dict[str, Any], name: str) -> dict[str, Any]:
         ("transforms", "t", "transformations are not in this version yet"),
     ],
 )
-def test_what_this_version_lacks_is_told_before_a_connector_exists(
+def test_what_this_version_lacks_is_reported_before_a_connector_exists(
     key: str, value: str, text: str
 ) -> None:
     infos = validate_connector(None, SOURCE | {key: value}, worker_file())
@@ -134,7 +134,7 @@ def test_what_this_version_lacks_is_told_before_a_connector_exists(
     ("key", "value"),
     [("topics", "["), ("source.cluster.bootstrap.servers", "nonsense"), ("producer.acks", "x")],
 )
-def test_what_connect_only_finds_at_the_start_is_not_told_here(key: str, value: str) -> None:
+def test_what_connect_only_finds_at_the_start_is_not_reported_here(key: str, value: str) -> None:
     infos = validate_connector(None, SOURCE | {key: value}, worker_file())
     assert infos["error_count"] == 0
 
@@ -162,7 +162,7 @@ def test_override_is_subject_to_the_policy() -> None:
         ("(4.3.1,)", "(4.3.1,)"),
     ],
 )
-def test_version_that_is_not_there_is_refused(version: str, shown: str) -> None:
+def test_version_that_is_not_there_is_rejected(version: str, shown: str) -> None:
     infos = validate_connector(None, SOURCE | {"connector.plugin.version": version}, worker_file())
     text = (
         "Plugin org.apache.kafka.connect.mirror.MirrorSourceConnector not found that matches "
@@ -230,7 +230,7 @@ def test_a_call_that_only_checks_can_neither_push_out_masks_nor_add_any(tmp_path
     assert mask(text) == text.replace("kept-of-the-worker-1", HIDDEN)
 
 
-def test_a_call_that_only_checks_tells_nothing_of_the_secrets_of_others() -> None:
+def test_a_validating_call_reveals_nothing_of_the_secrets_of_others() -> None:
     remember("guess-me-1")
     infos = validate_connector(None, SOURCE | {"tasks.max": "guess-me-1"}, worker_file())
     assert "guess-me-1" in row(infos, "tasks.max")["value"]["errors"][0]
@@ -261,7 +261,7 @@ WORKER = worker_file()
     ),
 )
 @settings(derandomize=True, deadline=None, max_examples=60)
-def test_whatever_is_sent_is_answered(kind: str, props: dict[str, str | None]) -> None:
+def test_every_request_gets_a_response(kind: str, props: dict[str, str | None]) -> None:
     config = SOURCE | props | {"connector.class": kind}
     infos = validate_connector(kind, config, WORKER)
     names = [row["value"]["name"] for row in infos["configs"]]
@@ -287,7 +287,7 @@ def test_secrets_are_not_shown() -> None:
         ("value.converter", "leave it out, because records are copied byte for byte"),
     ],
 )
-def test_a_java_class_is_refused_in_connects_words_and_the_log_says_what_to_do(
+def test_a_java_class_is_rejected_in_connects_words_and_the_log_says_what_to_do(
     key: str, hint: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     props = {"name": "n", "connector.class": "MirrorSourceConnector", key: "com.acme.Own"}
@@ -300,7 +300,7 @@ def test_a_java_class_is_refused_in_connects_words_and_the_log_says_what_to_do(
     assert "com.acme.Own" not in line
 
 
-def test_a_connector_of_somebody_elses_is_explained_in_the_log(
+def test_a_third_party_connector_is_explained_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with pytest.raises(UnknownConnectorClass):

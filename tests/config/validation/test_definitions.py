@@ -40,17 +40,17 @@ def test_words_are_our_own_and_none_are_missing(plugin: str) -> None:
 
 
 @pytest.mark.parametrize("version", [None, "latest", "4.3.1", "[4.0,5.0)", "(,4.3.1]", "[4.3.1]"])
-def test_the_one_version_can_be_asked_for(version: str | None) -> None:
+def test_the_one_version_can_be_requested(version: str | None) -> None:
     assert plugin_definitions("MirrorSource", version) == plugin_definitions("MirrorSource")
 
 
-def test_unknown_plugin_is_refused_with_connects_words() -> None:
+def test_unknown_plugin_is_rejected_with_connects_words() -> None:
     with pytest.raises(UnknownPlugin) as raised:
         plugin_definitions("NoSuch")
     assert str(raised.value) == load_exchange(12).json["message"]
 
 
-def test_unknown_version_is_refused_with_connects_words() -> None:
+def test_unknown_version_is_rejected_with_connects_words() -> None:
     with pytest.raises(UnknownVersion) as raised:
         plugin_definitions("MirrorSource", "1.0")
     assert str(raised.value) == (

@@ -26,7 +26,7 @@ TUTORIAL = {
     "STATUS_STORAGE_TOPIC": "my_connect_statuses",
 }
 PART = "the quotes are part of the value, as in Java:"
-LEFT = "the quotes are left out, no host has any:"
+LEFT = "the quotes are removed, because host names have none:"
 STATUS_DEFAULT = "not set, so it is 'connect-status' as in Debezium's image"
 REQUIRED = "is required and not set; set it to a text"
 NO_ADDRESS = "cluster 'worker' has no broker address; set it to host:port,host:port"
@@ -70,7 +70,8 @@ def test_every_prefixed_variable_sets_something_or_is_named_in_a_warning() -> No
     unnamed = [name for name in others if not any(name in text for text in warnings)]
     assert unnamed == []
     assert (
-        "CONNECT_GROUP_IDD (group.idd): unknown key, ignored; is CONNECT_GROUP_ID (group.id) meant?"
+        "CONNECT_GROUP_IDD (group.idd): unknown key, ignored; did you "
+        "mean CONNECT_GROUP_ID (group.id)?"
     ) in warnings
 
 
@@ -181,7 +182,7 @@ def test_wrong_settings_are_named_by_their_variables_all_at_once() -> None:
         "CONNECT_GROUP_ID and CONNECT_group_id: set the same key, group.id; keep one of them",
         "CONNECT_SSL_KEY_PASSWORD (ssl.key.password): malformed escape; ",
         "CONNECT_CLIENT_ID (client.id): is not text in UTF-8",
-        "CONNECT_LOG4J_ROOT_LOGLEVEL: 'LOUD' is not a level; ",
+        "CONNECT_LOG4J_ROOT_LOGLEVEL: 'LOUD' is not a log level; ",
         "CONNECT_OFFSET_FLUSH_INTERVAL_MS (offset.flush.interval.ms)=soon: not a number",
         "CONNECT_BOOTSTRAP_SERVERS (bootstrap.servers)=here: ",
         "CONNECT_PRODUCER_ACKS (producer.acks)=some: ",
@@ -217,7 +218,7 @@ def test_names_of_variables_that_would_count_without_a_file() -> None:
     assert connect_names(environ) == ["CONNECT_GROUP_ID", "CONNECT_LOG4J_ROOT_LOGLEVEL"]
 
 
-def test_prefixed_variables_are_taken_away() -> None:
+def test_prefixed_variables_are_removed() -> None:
     environ = {**SMALLEST, "CONNECT_URL": "http://w", "PATH": "/bin", "AWS_REGION": "eu"}
     take_away(environ)
     assert environ == {"PATH": "/bin", "AWS_REGION": "eu"}

@@ -29,7 +29,7 @@ LOGIN = "-Djava.security.auth.login.config=/etc/jaas.conf"
         ("CUB_CLASSPATH", "a worker does not wait"),
         ("CONNECT_PROPERTIES_DIR", "no properties file"),
         ("CONNECT_URL", "it is for mm2.sh"),
-        ("CONNECT_", "it names no key"),
+        ("CONNECT_", "it does not name a key"),
         ("KAFKA_HEAP_OPTS", OTHER_JVM),
         ("KAFKA_JMX_PORT", "there is no JMX"),
         ("JMXPORT", "there is no JMX"),
@@ -94,7 +94,7 @@ def test_java_options_that_are_read(options: str) -> None:
 
 
 @pytest.mark.parametrize("options", [f"{LOGIN} -Dpassword=planted-1", "-javaagent:planted-1 '"])
-def test_java_options_that_nobody_reads(options: str) -> None:
+def test_java_options_without_effect(options: str) -> None:
     (line,) = unused_warnings({"KAFKA_OPTS": options}, is_debezium=False)
     assert line.startswith("KAFKA_OPTS: of its options, only -D of ")
     assert all(name in line for name in READ_OPTIONS)

@@ -41,6 +41,6 @@ def test_settings_are_read() -> None:
         ("inter.worker.verification.algorithms", ""),
     ],
 )
-def test_bad_settings_are_refused_by_name(key: str, value: str) -> None:
+def test_bad_settings_are_rejected_by_name(key: str, value: str) -> None:
     with pytest.raises(ConfigErrors, match=key):
         worker_with({key: value})

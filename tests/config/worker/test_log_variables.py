@@ -60,10 +60,10 @@ def test_prefixed_root_level_is_stronger_than_debeziums() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("CONNECT_LOG4J_ROOT_LOGLEVEL", "LOUD", "'LOUD' is not a level"),
-        ("CONNECT_LOG4J_LOGGERS", "a.b=LOUD", "'LOUD' for a.b is not a level"),
-        ("CONNECT_LOG4J_LOGGERS", "a.b=", "'' for a.b is not a level"),
-        ("CONNECT_LOG4J_LOGGERS", "a.b=INFO,c", "'C' is not a level"),
+        ("CONNECT_LOG4J_ROOT_LOGLEVEL", "LOUD", "'LOUD' is not a log level"),
+        ("CONNECT_LOG4J_LOGGERS", "a.b=LOUD", "'LOUD' for a.b is not a log level"),
+        ("CONNECT_LOG4J_LOGGERS", "a.b=", "'' for a.b is not a log level"),
+        ("CONNECT_LOG4J_LOGGERS", "a.b=INFO,c", "'C' is not a log level"),
     ],
 )
 def test_what_is_not_a_level(name: str, value: str, reason: str) -> None:

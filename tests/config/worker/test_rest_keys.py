@@ -56,15 +56,15 @@ def test_listeners(text: str, expected: list[tuple[str, str, int]]) -> None:
         ("rest.advertised.port", "0", "out of range"),
         ("rest.advertised.host.name", "host:8083/x", "is not the name or address of a host"),
         ("rest.advertised.host.name", "user@host", "is not the name or address of a host"),
-        ("rest.advertised.listener", "ftp", "not one of the values it takes"),
+        ("rest.advertised.listener", "ftp", "not one of the allowed values"),
         ("rest.port", "x", "not a number of type INT"),
         ("response.http.headers.config", "set X-Frame-Options", "'set X-Frame-Options' is not"),
         ("response.http.headers.config", "put A: b", "'put A: b' is not a rule for a header"),
-        ("response.http.headers.config", "set A: b\rc, set D: e", "no list of rules"),
+        ("response.http.headers.config", "set A: b\rc, set D: e", "not a list of rules"),
         ("response.http.headers.config", "set A: \u20ac", "'set A: \u20ac' has characters"),
         ("response.http.headers.config", "set A\xe9: b", "'set A\xe9: b' has characters"),
         ("response.http.headers.config", "setDate A: soon", "'setDate A: soon' has no time"),
-        ("access.control.allow.origin", "https://a, *.b", "'*.b' is no pattern"),
+        ("access.control.allow.origin", "https://a, *.b", "'*.b' is not a pattern"),
         ("listeners", "http://h:" + "1" * 5000, "'http://h:1"),
     ],
 )
@@ -128,11 +128,11 @@ def test_old_spellings(props: dict[str, str], listener: str, warning: str) -> No
         ({"rest.advertised.listener": "https"}, 0, "https://own:8083"),
     ],
 )
-def test_what_others_are_told(props: dict[str, str], bound_port: int, url: str) -> None:
+def test_advertised_address(props: dict[str, str], bound_port: int, url: str) -> None:
     assert str(rest(KEY_STORE | props).advertised("own", bound_port)) == url
 
 
-def test_headers_for_every_answer() -> None:
+def test_headers_for_every_response() -> None:
     text = 'set X-Frame-Options: DENY, "add Cache-Control: no-cache, no-store", SETDATE Expires:1'
     assert rest({"response.http.headers.config": text}).response_headers == (
         HeaderRule("set", "X-Frame-Options", "DENY"),

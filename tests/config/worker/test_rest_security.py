@@ -70,13 +70,13 @@ def test_admin_listeners_have_their_own_tls() -> None:
         ),
         (
             _HTTPS | {"ssl.keystore.location": "/k", "ssl.client.auth": "maybe"},
-            "ssl.client.auth=maybe: not one of the values it takes",
+            "ssl.client.auth=maybe: not one of the allowed values",
         ),
         (
             _HTTPS
             | {"listeners.https.ssl.keystore.location": "/k"}
             | {"listeners.https.ssl.client.auth": "maybe"},
-            "listeners.https.ssl.client.auth=maybe: not one of the values it takes",
+            "listeners.https.ssl.client.auth=maybe: not one of the allowed values",
         ),
         (
             _HTTPS | {"ssl.keystore.location": "/k", "ssl.client.auth": "required"},
@@ -110,7 +110,7 @@ def test_what_cannot_be_used(props: dict[str, str], error: str) -> None:
     assert error in str(findings.errors[0])
 
 
-def test_unknown_keys_under_the_prefix_are_told() -> None:
+def test_unknown_keys_under_the_prefix_are_reported() -> None:
     props = {"listeners.https.ssl.keystore.location": "/k", "listeners.https.ssl.keystroe": "x"}
     _, findings = parse(_HTTPS | props)
     assert findings.warnings == ("listeners.https.ssl.keystroe: unknown key, ignored",)

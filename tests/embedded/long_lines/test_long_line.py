@@ -58,7 +58,7 @@ def connect(line: LongLine) -> socket.socket:
 
 
 def ask(client: socket.socket, data: bytes) -> bytes:
-    """Send, and read as much; from a thread of its own, because the line may be full."""
+    """Send, and read as much; from a separate thread, because the line may be full."""
     sender = threading.Thread(target=client.sendall, args=(data,))
     sender.start()
     answer = receive(client, len(data))
@@ -133,7 +133,7 @@ def test_an_end_of_stream_comes_behind_the_last_byte(line: LongLine) -> None:
     wait_for(lambda: line.stats().open == 0, within=10.0, describe="the connection is closed")
 
 
-def test_a_stall_holds_back_and_loses_nothing_and_lets_nobody_in(line: LongLine) -> None:
+def test_a_stall_delays_everything_loses_nothing_and_admits_no_connection(line: LongLine) -> None:
     with connect(line) as client:
         assert ask(client, b"before") == b"before"
         line.stall()
@@ -148,7 +148,7 @@ def test_a_stall_holds_back_and_loses_nothing_and_lets_nobody_in(line: LongLine)
     assert line.stats().accepted == 2
 
 
-def test_a_cut_resets_and_refuses_until_it_is_mended(line: LongLine) -> None:
+def test_a_cut_resets_and_rejects_until_it_is_mended(line: LongLine) -> None:
     with connect(line) as client:
         assert ask(client, b"before") == b"before"
         line.cut()

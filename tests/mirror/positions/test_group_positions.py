@@ -55,11 +55,11 @@ def test_seeds(stored: int | None, committed: tuple[int, str], seed: int | None)
 
 
 @pytest.mark.parametrize("topic_ids", [{}, {"orders": b""}])
-def test_without_ids_a_commit_of_ours_is_taken_as_it_is(topic_ids: dict[str, bytes]) -> None:
+def test_without_ids_our_commit_is_used_unchanged(topic_ids: dict[str, bytes]) -> None:
     assert plan_seeds({}, {TP: (50, MARK)}, NO_ID, topic_ids) == {TP: 50}
 
 
-def test_a_position_that_only_we_have_is_told() -> None:
+def test_a_position_that_only_we_have_is_reported() -> None:
     other = TopicPartition("orders", 1)
     stored = {TP: 1, other: 2}
     assert only_stored(stored, {TP: (1, "")}) == [other]

@@ -1,4 +1,4 @@
-"""Where a connector with a topic of its own keeps its positions."""
+"""Where a connector with its own topic stores its positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partitions resume, which start afresh, and how that is told."""
+"""Which partitions resume, which start afresh, and how that is reported."""
 
 from __future__ import annotations
 

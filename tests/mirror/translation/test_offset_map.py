@@ -12,7 +12,7 @@ from tests.mirror.mirrored_partition import MirroredPartition
 
 
 def map_of(*batches: tuple[int, int, int]) -> OffsetMap:
-    """A map of batches without holes: upstream, downstream, count."""
+    """A map of batches without gaps: upstream, downstream, count."""
     offset_map = OffsetMap()
     for upstream, downstream, count in batches:
         offset_map.append(upstream, None, count, downstream)
@@ -23,7 +23,7 @@ def test_batches_that_follow_each_other_become_one_run() -> None:
     assert map_of((5, 100, 10), (15, 110, 1), (16, 111, 4)).runs == (OffsetRun(5, 100, 15),)
 
 
-def test_holes_on_either_side_begin_a_run() -> None:
+def test_gaps_on_either_side_begin_a_run() -> None:
     offset_map = OffsetMap()
     offset_map.append(0, ((0, 5), (7, 2)), 7, 0)
     offset_map.append(9, None, 4, 8)
@@ -51,8 +51,8 @@ def test_offset_is_translated(upstream: int, downstream: int | None) -> None:
     assert offset_map.translate(upstream) == downstream
 
 
-def test_hole_with_a_gap_on_the_target_is_translated_to_before_the_gap() -> None:
-    """Who knows what is in the gap: records that a lost chunk told of, perhaps."""
+def test_gap_on_both_sides_is_translated_to_before_the_target_gap() -> None:
+    """The gap may contain records of a lost chunk."""
     assert map_of((0, 0, 5), (10, 20, 5)).translate(7) == 5
 
 
@@ -96,7 +96,7 @@ def test_later_copy_that_is_broken_off_is_not_used() -> None:
     assert offset_map.runs == (OffsetRun(0, 0, 80), OffsetRun(80, 111, 31))
 
 
-def test_new_session_waits_for_as_many_records_as_nobody_told_of() -> None:
+def test_new_session_waits_for_as_many_records_as_were_unreported() -> None:
     offset_map = map_of((0, 0, 90))
     offset_map.begin_session()
     offset_map.append(90, None, 10, 101)
@@ -130,7 +130,7 @@ def test_target_truncated_while_catching_up_starts_over() -> None:
     assert offset_map.runs == (OffsetRun(0, 0, 95), OffsetRun(95, 103, 8))
 
 
-def test_source_created_anew_replaces_all() -> None:
+def test_recreated_source_replaces_all() -> None:
     offset_map = map_of((0, 0, 1000))
     offset_map.apply(Chunk(ChunkStart.NEW_LOG, (OffsetRun(0, 1000, 10),)))
     assert offset_map.runs == (OffsetRun(0, 1000, 10),)
@@ -179,7 +179,7 @@ def test_chunk_that_has_grown_while_catching_up_is_no_third_copy() -> None:
     assert offset_map.runs == (OffsetRun(0, 0, 90), OffsetRun(90, 101, 11))
 
 
-def test_chunk_that_is_shorter_than_before_tells_of_a_truncated_target() -> None:
+def test_chunk_that_is_shorter_than_before_means_a_truncated_target() -> None:
     offset_map = OffsetMap()
     offset_map.apply(chunk((0, 0, 50)))
     offset_map.apply(chunk((0, 0, 10)))
@@ -273,7 +273,7 @@ def take(partition: MirroredPartition, step: Step) -> None:
 
 @settings(max_examples=300)
 @given(st.lists(crashing_steps, max_size=60), st.sampled_from([4, 1 << 16]))
-def test_no_record_is_missed_whatever_happens(steps: list[Step], max_runs: int) -> None:
+def test_no_record_is_ever_missed(steps: list[Step], max_runs: int) -> None:
     partition = MirroredPartition(max_runs)
     partition.mark_start()
     for step in steps:
@@ -344,7 +344,7 @@ def test_where_a_task_begins_is_not_a_record() -> None:
     assert [found.translate(offset) for offset in (0, 2, 5)] == [0, 2, 3]
 
 
-def test_where_a_task_began_counts_until_a_second_copy_has_what_was_not_told() -> None:
+def test_where_a_task_began_counts_until_a_second_copy_has_the_unreported_records() -> None:
     found = OffsetMap()
     found.apply(Chunk(ChunkStart.SESSION, (OffsetRun(0, 0, 0),)))  # copied 10 records, and crashed
     found.apply(Chunk(ChunkStart.SESSION, (OffsetRun(0, 10, 0),)))

@@ -60,7 +60,7 @@ def test_key_says_where_a_chunk_begins() -> None:
     ],
     ids=["empty", "cut in the length", "no downstream offset", "too long", "not UTF-8"],
 )
-def test_keys_that_are_none_are_refused(key: bytes) -> None:
+def test_keys_that_are_none_are_rejected(key: bytes) -> None:
     with pytest.raises(RecordError, match="read the key of an offset map's chunk"):
         ChunkKey.decode(key)
 
@@ -79,12 +79,12 @@ def test_keys_that_are_none_are_refused(key: bytes) -> None:
         ("00 00 00 ffffffffffffffff7f 00 01", "offsets are too large"),
     ],
 )
-def test_values_that_are_none_are_refused(value: str, reason: str) -> None:
+def test_values_that_are_none_are_rejected(value: str, reason: str) -> None:
     with pytest.raises(RecordError, match=f"read a chunk of an offset map.*{reason}"):
         Chunk.decode(bytes.fromhex(value))
 
 
-def test_later_versions_are_refused() -> None:
+def test_later_versions_are_rejected() -> None:
     with pytest.raises(UnsupportedRecordError, match="version 1 is not supported"):
         Chunk.decode(bytes.fromhex("01 00 00 05"))
 

@@ -86,7 +86,7 @@ def test_chunk_that_begins_where_an_unwritten_one_did_is_written_last() -> None:
     assert taken(writer) == [continued((0, 7, 2)), continued((5, 5, 1))]
 
 
-def test_start_of_a_task_is_told_before_anything_is_copied() -> None:
+def test_start_of_a_task_is_recorded_before_anything_is_copied() -> None:
     writer = OffsetMapWriter(ChunkStart.SESSION)
     writer.append(7, None, 0, 70)
     assert taken(writer) == [session((7, 70, 0))]
@@ -94,7 +94,7 @@ def test_start_of_a_task_is_told_before_anything_is_copied() -> None:
     assert taken(writer) == [session((7, 70, 4))]
 
 
-def test_new_log_begins_a_chunk_that_says_so() -> None:
+def test_new_log_begins_a_marked_chunk() -> None:
     writer = OffsetMapWriter(ChunkStart.SESSION)
     writer.append(0, None, 5, 0)
     writer.start_new_log()
@@ -102,7 +102,7 @@ def test_new_log_begins_a_chunk_that_says_so() -> None:
     assert taken(writer) == [session((0, 0, 5)), Chunk(ChunkStart.NEW_LOG, (OffsetRun(5, 5, 5),))]
 
 
-def test_chunks_of_a_topic_with_many_holes_stay_small() -> None:
+def test_chunks_of_a_topic_with_many_gaps_stay_small() -> None:
     writer = OffsetMapWriter(ChunkStart.SESSION)
     for n in range(3 * MAX_CHUNK_RUNS):
         writer.append(101 * n, None, 100, 100 * n)

@@ -196,7 +196,7 @@ def test_half_dropped_syncs_expire_at_most_two() -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[OffsetSync]:
-    """Syncs of a partition whose records may have holes upstream, never going back."""
+    """Syncs of a partition whose records may have gaps upstream, in rising order."""
     steps = st.tuples(st.integers(1, 60), st.integers(0, 40))
     upstream = downstream = 0
     syncs = []

@@ -231,7 +231,7 @@ def test_commit_sends_what_was_delayed_once() -> None:
     assert writer.commit() == []
 
 
-def test_delayed_record_of_a_batch_with_holes_has_its_true_offset() -> None:
+def test_delayed_record_of_a_batch_with_gaps_has_its_true_offset() -> None:
     writer = OffsetSyncWriter(offset_lag_max=50)
     writer.acked_batch(TP, 0, 9, 0, ((0, 2), (8, 2)))
     writer.acked_batch(TP, 10, 12, 4, None)
@@ -273,7 +273,7 @@ def test_what_waits_is_bounded() -> None:
     assert writer.pending[TP][-1] == (4999, 4999)
 
 
-def test_forgotten_partition_starts_anew() -> None:
+def test_forgotten_partition_starts_again() -> None:
     writer = OffsetSyncWriter(offset_lag_max=50, max_in_flight=1)
     other = TopicPartition("orders", 4)
     writer.acked_record(other, 0, 0)

@@ -1,4 +1,4 @@
-"""Bodies: whatever comes is read or refused, never anything else."""
+"""Bodies: any input is read or rejected, never anything else."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MEMBERS = st.dictionaries(
 @pytest.mark.parametrize("parse", _PARSERS)
 @settings(max_examples=40)
 @given(value=_JSON | _MEMBERS)
-def test_any_json_is_read_or_refused(parse: Callable[[bytes], object], value: object) -> None:
+def test_any_json_is_read_or_rejected(parse: Callable[[bytes], object], value: object) -> None:
     assert "cannot be read" not in _refusal(parse, json.dumps(value).encode())
 
 
@@ -54,7 +54,7 @@ def test_any_json_is_read_or_refused(parse: Callable[[bytes], object], value: ob
 @example(value={}, cut=0, put=b"\xff")
 @example(value={}, cut=1, put=b'"\\u12')
 @example(value={}, cut=0, put=b"\xef\xbb\xbf")
-def test_damaged_json_is_read_or_refused(
+def test_damaged_json_is_read_or_rejected(
     parse: Callable[[bytes], object], value: object, cut: int, put: bytes
 ) -> None:
     body = json.dumps(value, ensure_ascii=False).encode()
@@ -82,12 +82,12 @@ def test_other_values_become_text(config: dict[str, object]) -> None:
     assert parse_config(encode_json(config)) == expected
 
 
-def test_large_broken_body_is_refused_without_a_search() -> None:
+def test_large_broken_body_is_rejected_without_a_search() -> None:
     with pytest.raises(JsonError, match="The body cannot be read"):
         parse_config(b'{"a":"' + b"x" * 1_000_000)
 
 
-def test_half_a_character_is_refused() -> None:
+def test_half_a_character_is_rejected() -> None:
     with pytest.raises(JsonError, match="Incomplete surrogate pair"):
         parse_config(rb'{"a":"\ud800"}')
 
@@ -109,7 +109,7 @@ def test_offsets_have_numbers_as_numbers() -> None:
 
 
 @pytest.mark.parametrize("part", [b"1,", b"[],", b"{},"], ids=["numbers", "lists", "objects"])
-def test_body_of_millions_of_values_is_refused_before_they_are_made(part: bytes) -> None:
+def test_body_of_millions_of_values_is_rejected_before_they_are_made(part: bytes) -> None:
     body = b'{"offsets":[' + part * 2_000_000 + b"1]}"
     tracemalloc.start()
     try:

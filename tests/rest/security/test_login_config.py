@@ -15,7 +15,7 @@ _WANTED = RestConfig(_ONE, basic_auth=True)
 _SECTION = f'KafkaConnect {{\n  {LOGIN_MODULE} required\n  file="/etc/users";\n}};\n'
 
 
-def test_nobody_has_to_log_in_by_default() -> None:
+def test_no_login_is_required_by_default() -> None:
     assert users_path(RestConfig(_ONE), "-Djava.security.auth.login.config=/nowhere") is None
 
 

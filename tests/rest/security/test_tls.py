@@ -149,14 +149,14 @@ def test_certificates_of_callers(
         ("stranger", "its certificate: unable to get local issuer certificate"),
     ],
 )
-def test_log_says_why_a_caller_was_not_let_in(
+def test_log_says_why_a_client_was_rejected(
     https: Https, certificates: Certificates, caplog: pytest.LogCaptureFixture, *,
     own: str | None, reason: str,
 ) -> None:  # fmt: skip
     url = https.serve(FakeHerder(), RestTls(_pem_store(certificates), "required"))
     with pytest.raises(httpx.TransportError):
         https.request(url, own=own)
-    assert caplog.messages == [f"a caller of the REST API was refused by TLS: {reason}"]
+    assert caplog.messages == [f"TLS rejected a client of the REST API: {reason}"]
 
 
 def test_new_certificate_is_used_without_a_restart(
@@ -208,9 +208,7 @@ def test_workers_forward_over_https_with_their_certificate_and_the_callers_login
     assert leader.connectors() == [NAME]
 
 
-def test_leader_that_is_not_trusted_is_not_told_the_password(
-    https: Https, certificates: Certificates
-) -> None:
+def test_untrusted_leader_never_gets_the_password(https: Https, certificates: Certificates) -> None:
     leader = FakeHerder()
     leader_url = https.serve(leader, RestTls(_pem_store(certificates)))
     other = certificates.write("other-ca.pem", certificates.other_ca.pem)
@@ -237,11 +235,11 @@ def test_name_in_the_leaders_certificate(
     assert https.request(follower_url, "DELETE", "/connectors/x").status_code == status
 
 
-def test_suites_of_tls_1_3_cannot_be_chosen_and_that_is_told(
+def test_suites_of_tls_1_3_cannot_be_chosen_and_that_is_reported(
     https: Https, certificates: Certificates, caplog: pytest.LogCaptureFixture
 ) -> None:
     suites = {"ssl.cipher.suites": ("TLS_AES_256_GCM_SHA384",)}
     tls = RestTls(_pem_store(certificates) | suites)
     url = https.serve(FakeHerder(), tls)
     assert https.request(url).status_code == 200
-    assert "callers of a listener choose among all suites of TLS 1.3" in caplog.text
+    assert "clients of a listener choose among all suites of TLS 1.3" in caplog.text

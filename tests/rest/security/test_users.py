@@ -112,7 +112,7 @@ def test_file_that_becomes_no_good_changes_nothing(
     assert users.login(header) == User("alice")
     assert len(caplog.messages) == 1
     assert caplog.messages[0].startswith(f"{file}: ")
-    assert caplog.messages[0].endswith("the users of before still count")
+    assert caplog.messages[0].endswith("the previous users stay valid")
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_file_that_becomes_no_good_changes_nothing(
     [
         ("", "sets no keys"),
         ("a=", "a: the password is empty"),
-        ("=x", "no name of a user"),
-        ("a\\:b=x", "no name of a user"),
+        ("=x", "not a user name"),
+        ("a\\:b=x", "not a user name"),
         ("a=x\na=y", "a: set more than once"),
         ("a=$scrypt$ln=1", "a: the password looks hashed, but"),
         (None, "no such file"),
@@ -135,7 +135,7 @@ def test_file_that_has_no_users_is_an_error(tmp_path: Path, text: str | None, re
         load_users(path)
 
 
-def test_reader_who_is_not_in_the_file_is_told(
+def test_reader_who_is_not_in_the_file_is_reported(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     Users(file, ["watcher", "wacther"])

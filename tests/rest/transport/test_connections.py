@@ -73,7 +73,7 @@ def test_a_client_that_stops_is_disconnected(server: RestServer, sent: bytes) ->
         assert b" 200 " not in read_to_the_end(sock)
 
 
-def test_an_idle_connection_is_closed_after_its_answer(server: RestServer) -> None:
+def test_an_idle_connection_is_closed_after_its_response(server: RestServer) -> None:
     with connected(server) as sock:
         sock.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         assert b" 200 OK" in read_to_the_end(sock)
@@ -93,7 +93,7 @@ def test_a_body_that_makes_progress_is_waited_for(server: RestServer) -> None:
         assert sock.recv(100).startswith(b"HTTP/1.1 ")
 
 
-def test_a_body_that_goes_on_after_the_answer_is_not_taken_for_ever(herder: FakeHerder) -> None:
+def test_a_body_that_continues_after_the_response_is_not_read_for_ever(herder: FakeHerder) -> None:
     with RestServer([("127.0.0.1", 0)], idle_seconds=IDLE_SECONDS) as server:
         server.start(make_app(herder, RestOptions(request_timeout_seconds=0.2)))
         with connected(server) as sock:
@@ -101,7 +101,7 @@ def test_a_body_that_goes_on_after_the_answer_is_not_taken_for_ever(herder: Fake
             assert drip(sock, b"x" * 100_000, IDLE_SECONDS / 10) < 1000
 
 
-def test_an_answer_that_nobody_reads_is_given_up(server: RestServer, herder: FakeHerder) -> None:
+def test_an_unread_response_times_out(server: RestServer, herder: FakeHerder) -> None:
     config = HEARTBEAT | {"name": NAME, "x": "x" * 900_000}
     url = f"http://127.0.0.1:{server.ports[0]}"
     assert request(url, "PUT", f"/connectors/{NAME}/config", config).status_code == 201
@@ -148,5 +148,5 @@ def test_connections_beyond_the_limit_are_dropped(
         assert request(f"http://127.0.0.1:{server.ports[0]}", "GET", "/").status_code == 200
         for sock in kept:
             sock.close()
-    complaints = [text for text in caplog.messages if "the most it takes" in text]
+    complaints = [text for text in caplog.messages if "its maximum" in text]
     assert len(complaints) == 1

@@ -1,4 +1,4 @@
-"""Headers that settings add to answers."""
+"""Headers that settings add to responses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_dates_count_from_now() -> None:
     assert header[1].endswith(" GMT")
 
 
-def test_answers_have_the_headers(serve: Serve, herder: FakeHerder) -> None:
+def test_responses_have_the_headers(serve: Serve, herder: FakeHerder) -> None:
     rules = (HeaderRule("set", "X-Frame-Options", "DENY"), HeaderRule("add", "X-A", "b"))
     url = serve(herder, response_headers=rules)
     for path in ("/", "/connectors/nope", "/nope"):

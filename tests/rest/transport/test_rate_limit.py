@@ -8,7 +8,7 @@ from sparkmirror.rest.transport.rate_limit import RateLimit, client_of
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 1000.0

@@ -44,7 +44,7 @@ def test_paths_are_split_and_decoded(path: str, expected: tuple[str, ...]) -> No
         ("/a\\b", "Suspicious Path Character, Illegal Path Character"),
     ],
 )
-def test_bad_paths_are_refused(path: str, reason: str) -> None:
+def test_bad_paths_are_rejected(path: str, reason: str) -> None:
     with pytest.raises(BadUri) as caught:
         check_path(path)
     assert caught.value.reason == reason

@@ -1,4 +1,4 @@
-"""One resource is found among the documents of a file, or every reason why not is told."""
+"""One resource is found among the documents of a file, or every reason against it is reported."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_resource_may_be_in_a_list(kind: str) -> None:
             [
                 (
                     f"{FILE}: the file has 2 resources of kind KafkaMirrorMaker2: mirror, mirror; "
-                    "put each into a file of its own"
+                    "put each into a separate file"
                 )
             ],
         ),

@@ -114,7 +114,7 @@ def test_selectors_select_the_pods_of_this_resource_only() -> None:
     assert any(caller.items() <= job.items() for caller in callers)
 
 
-def test_nobody_may_call_a_dedicated_mirror() -> None:
+def test_a_dedicated_mirror_accepts_no_connections() -> None:
     policy = objects_of(run(SET_UP_B))["NetworkPolicy"]["spec"]
     assert (policy["policyTypes"], policy["ingress"]) == (["Ingress"], [])
 
@@ -138,7 +138,7 @@ def test_jobs_send_the_connectors_of_each_source() -> None:
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_what_the_resource_says_about_pods(format_: Format) -> None:
+def test_pod_fields_of_the_resource(format_: Format) -> None:
     resources = {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"memory": "4Gi"}}
     template: Json = {
         "pod": {
@@ -177,7 +177,7 @@ def test_what_the_resource_says_about_pods(format_: Format) -> None:
     assert {"name": "more", "mountPath": "/mnt/more"} in container["volumeMounts"]
     assert template["pod"]["volumes"][0] in pod["volumes"]
     at = "metadata.labels.strimzi.io/cluster"
-    assert "says whose the objects are" in notes_of(run(text, format_))[at]
+    assert "names the owner of the objects" in notes_of(run(text, format_))[at]
 
 
 def test_replicas_are_three_unless_the_resource_says_otherwise() -> None:

@@ -102,7 +102,7 @@ def test_v1_is_what_the_program_reads(tmp_path: Path) -> None:
 def test_v1_lists_the_group_and_topics_that_a_file_of_flows_does_not_share() -> None:
     notes = notes_of(run(V1))
     assert "my-offsets are not read" in notes["spec.target.offsetStorageTopic"]
-    assert notes["spec.target.groupId"] == "each flow has a group.id of its own"
+    assert notes["spec.target.groupId"] == "each flow has its own group.id"
     assert "spec.target.configStorageTopic" in notes
     assert "spec.target.statusStorageTopic" in notes
     assert "one of the 2 pods copies" in notes["spec.replicas"]
@@ -138,7 +138,7 @@ def test_a_connector_that_does_not_run_is_switched_off(
     text = changed(SET_UP_B, **every)
     lines = lines_of(text)
     [field] = stopped
-    reason = "the connector is written, but switched off"
+    reason = "the connector is written, but disabled"
     assert notes_of(run(text))[f"spec.mirrors[0].{kind}Connector.{field}"] == reason
     if line is None:
         assert "emit.heartbeats.enabled=true" not in lines
@@ -204,7 +204,7 @@ def test_a_key_that_only_some_have_is_listed() -> None:
     text = with_configs(source={"admin.timeout.ms": 1000}, checkpoint={})
     assert "admin.timeout.ms=1000" in lines_of(text)
     path = "spec.mirrors[0].sourceConnector.config.admin.timeout.ms"
-    assert "for those without it too" in notes_of(run(text))[path]
+    assert "to those without it" in notes_of(run(text))[path]
 
 
 def test_clusters_of_a_connector_are_listed() -> None:
@@ -221,18 +221,18 @@ def test_names_and_classes_of_connectors_are_not_the_resources() -> None:
     at = "spec.mirrors[0].sourceConnector.config."
     notes = notes_of(run(text))
     assert {path.removeprefix(at) for path in notes if path.startswith(at)} == set(given)
-    assert notes[f"{at}topics"] == "spec.mirrors[0].topicsPattern is stronger"
+    assert notes[f"{at}topics"] == "spec.mirrors[0].topicsPattern takes precedence"
 
 
 # -- what the program says of the file -------------------------------------------------------------
 
 
-def test_what_the_program_refuses_is_listed() -> None:
+def test_what_the_program_rejects_is_listed() -> None:
     text = with_configs(source={"replication.policy.class": "com.example.Mine"})
     path = "spec.mirrors[0].sourceConnector.config.replication.policy.class"
     reason = notes_of(run(text))[path]
-    assert "sparkmirror refuses the written file because of it" in reason
-    assert "this class is not known here" in reason
+    assert "sparkmirror rejects the written file because of it" in reason
+    assert "unknown class" in reason
 
 
 def test_what_has_no_effect_is_listed() -> None:
@@ -243,6 +243,6 @@ def test_what_has_no_effect_is_listed() -> None:
     assert "records are forwarded byte for byte" in notes[f"{at}key.converter"]
 
 
-def test_nothing_is_said_of_values_that_placeholders_stand_for() -> None:
+def test_placeholder_values_are_not_reported() -> None:
     text = changed(SET_UP_B, spec__clusters__0__bootstrapServers="${strimzienv:SERVERS}")
     assert not [path for path in notes_of(run(text)) if "bootstrapServers" in path]

@@ -1,4 +1,4 @@
-"""Both layouts are read, and everything that is wrong is told at once, with its path."""
+"""Both layouts are read, and all errors are reported at once, with their paths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.tools.convert.resources import SET_UP_B, V1, Json, changed, errors_of
 OLD_REMEDY = "write the alias of a cluster in spec.clusters"
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     text = changed(
         SET_UP_B,
         metadata__name="Not A Name",
@@ -39,20 +39,23 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     [
         (
             {"spec__connectCluster": "nowhere"},
-            "spec.connectCluster=nowhere: is no alias in spec.clusters; use one of: source, target",
+            (
+                "spec.connectCluster=nowhere: is not an alias in spec.clusters; use one of: "
+                "source, target"
+            ),
         ),
         (
             {"spec__mirrors__0__targetCluster": "nowhere"},
             (
-                "spec.mirrors[0].targetCluster=nowhere: is no alias in spec.clusters; "
-                "use one of: source, target"
+                "spec.mirrors[0].targetCluster=nowhere: is not an alias in spec.clusters; use one "
+                "of: source, target"
             ),
         ),
         (
             {"spec__mirrors__0__targetCluster": "source"},
             (
                 "spec.mirrors[0].targetCluster=source: is not the connectCluster, which Strimzi "
-                "refuses; make a resource for each target cluster"
+                "rejects; create a resource for each target cluster"
             ),
         ),
         (
@@ -66,8 +69,8 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         (
             {"spec__clusters__1__alias": "source", "spec__connectCluster": "source"},
             (
-                "spec.clusters[1].alias=source: is the alias of another cluster too; "
-                "give each cluster its own"
+                "spec.clusters[1].alias=source: is the alias of another cluster too; use a "
+                "different one for each cluster"
             ),
         ),
         ({"spec__mirrors": None}, "spec.mirrors: is missing; list at least one mirror"),
@@ -81,8 +84,8 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         (
             {"apiVersion": "kafka.strimzi.io/v1alpha1"},
             (
-                "apiVersion=kafka.strimzi.io/v1alpha1: is not a version that is known here; "
-                "convert it to kafka.strimzi.io/v1beta2 or kafka.strimzi.io/v1"
+                "apiVersion=kafka.strimzi.io/v1alpha1: unknown version; convert it to "
+                "kafka.strimzi.io/v1beta2 or kafka.strimzi.io/v1"
             ),
         ),
         (
@@ -207,7 +210,7 @@ def test_older_names_of_patterns() -> None:
     assert notes_of(done)["spec.mirrors[0].groupsBlacklistPattern"] == reason
     both = run(changed(text, spec__mirrors__0__topicsExcludePattern="new"))
     assert "source->target.topics.exclude=new" in both.files["mm2.properties"]
-    stronger = "topicsExcludePattern is stronger"
+    stronger = "topicsExcludePattern takes precedence"
     assert notes_of(both)["spec.mirrors[0].topicsBlacklistPattern"] == stronger
 
 
@@ -231,7 +234,7 @@ def test_settings_of_the_target_are_the_workers() -> None:
     assert listed == {"consumer.fetch.max.bytes", "sasl.mechanism", "rest.port", "group.id"}
 
 
-def test_settings_of_a_source_that_nobody_reads_are_listed() -> None:
+def test_unused_settings_of_a_source_are_listed() -> None:
     config = {"ssl.cipher.suites": "A", "consumer.fetch.max.bytes": 1, "acks": "all"}
     done = run(changed(SET_UP_B, spec__clusters__0__config=config))
     assert "source.ssl.cipher.suites=A" in done.files["mm2.properties"]

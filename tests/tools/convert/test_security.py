@@ -268,8 +268,8 @@ TYPES = "use one of tls, scram-sha-256, scram-sha-512, plain, oauth, custom"
             {"type": "oauth", "clientId": "a"},
             [
                 (
-                    f"{AT}: says neither where tokens are nor who gives them; "
-                    "set tokenEndpointUri, accessToken or accessTokenLocation"
+                    f"{AT}: names neither a token nor a token server; set tokenEndpointUri, "
+                    "accessToken or accessTokenLocation"
                 )
             ],
         ),

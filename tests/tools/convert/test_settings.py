@@ -47,7 +47,7 @@ def test_placeholders_of_known_providers(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("${vault:a:b}", "the config provider 'vault' is not known here: the placeholder stays"),
+        ("${vault:a:b}", "unknown config provider 'vault': the placeholder stays"),
         ("${strimzisecrets:kafka/../a:b}", "the placeholder names no Secret and key"),
         ("${strimzisecrets:kafka/a}", "the placeholder names no Secret and key"),
     ],
@@ -85,7 +85,7 @@ def test_passwords_are_noticed(key: str, value: str, is_held: bool) -> None:
     assert holds_secret(key, value) is is_held
 
 
-def test_a_password_is_asked_for_in_a_secret() -> None:
+def test_a_password_is_expected_in_a_secret() -> None:
     values = Values("mirror", "", Ledger("file"))
     node = Node("planted-in-a-resource-1", "spec.x", values.ledger)
     setting = values.setting(node, "ssl.key.password", "a->b")

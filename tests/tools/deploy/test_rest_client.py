@@ -1,4 +1,4 @@
-"""The client of a Connect worker, and workers that do not answer as they should."""
+"""The client of a Connect worker, and workers with unexpected responses."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_a_new_group_gets_its_last_checkpoint() -> None:
         (4, SyncOutcome.WRITTEN, ""),
         (5, SyncOutcome.KEPT, "the offset on the target is the same"),
         (6, SyncOutcome.KEPT, "the offset on the target is further"),
-        (-1, SyncOutcome.WRITTEN, "its offset had been taken away on the target"),
+        (-1, SyncOutcome.WRITTEN, "its offset was deleted on the target"),
     ],
 )
 def test_an_empty_group_never_goes_back(before: int, outcome: SyncOutcome, reason: str) -> None:
@@ -144,7 +144,7 @@ def test_a_group_that_comes_into_use_before_the_write_counts_as_active() -> None
     )
 
 
-def test_errors_are_told_group_by_group_and_partition_by_partition() -> None:
+def test_errors_are_reported_group_by_group_and_partition_by_partition() -> None:
     target = FakeTarget()
     gone = TopicPartition("us.gone", 0)
     target.states["dark"] = DescribedGroup("", KafkaError("no describe"))
@@ -156,7 +156,7 @@ def test_errors_are_told_group_by_group_and_partition_by_partition() -> None:
         (
             "dark",
             SyncOutcome.NOT_WRITTEN,
-            "it is not known whether the group has members on the target: no describe",
+            "whether the group has members on the target is unknown: no describe",
         ),
         ("fine", SyncOutcome.NOT_WRITTEN, "commit: UNKNOWN_TOPIC_OR_PARTITION"),
         ("fine", SyncOutcome.WRITTEN, ""),
@@ -168,7 +168,7 @@ def test_errors_are_told_group_by_group_and_partition_by_partition() -> None:
     ]
 
 
-def test_only_the_groups_asked_for_are_touched() -> None:
+def test_only_the_requested_groups_are_changed() -> None:
     target = FakeTarget()
     records = [checkpoint(group, 5) for group in ("a1", "a2", "b1", "b2", "c")]
     rows = make(target, FakeFollower(records), "a.,b1,none,x.*").round()
@@ -191,7 +191,7 @@ def test_later_rounds_add_to_what_is_known() -> None:
     assert [row.offset for row in tool.round()] == [5, 2]
 
 
-def test_tombstones_and_a_topic_that_starts_anew_take_checkpoints_away() -> None:
+def test_tombstones_and_a_topic_that_starts_again_remove_checkpoints() -> None:
     target = FakeTarget()
     first, second = checkpoint("g", 5), checkpoint("h", 6)
     follower = FakeFollower([first, second], [Record(2, 0, first.key, None)], [])
@@ -202,7 +202,7 @@ def test_tombstones_and_a_topic_that_starts_anew_take_checkpoints_away() -> None
     assert tool.round() == []
 
 
-def test_records_that_are_no_checkpoints_are_skipped_and_said_once(
+def test_records_that_are_no_checkpoints_are_skipped_and_reported_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     bad = Record(7, 0, b"\x00", b"\x00\x00junk")
@@ -226,14 +226,14 @@ def test_a_checkpoint_of_a_later_version_ends_the_tool() -> None:
         (["orders", "eu.checkpoints.internal"], "it has eu.checkpoints.internal"),
     ],
 )
-def test_a_missing_topic_is_told_with_those_that_are_there(topics: list[str], hint: str) -> None:
+def test_a_missing_topic_is_reported_with_the_existing_ones(topics: list[str], hint: str) -> None:
     target = FakeTarget()
     target.topics = {name: TopicView(1, b"") for name in topics}
     with pytest.raises(KafkaError, match=re.escape(hint)):
         make(target, FakeFollower()).round()
 
 
-def test_rows_have_the_same_members_in_json_whatever_became_of_them() -> None:
+def test_rows_have_the_same_members_in_json_for_every_outcome() -> None:
     whole = SyncRow("g", SyncOutcome.NOT_WRITTEN, "why").as_json()
     part = SyncRow("g", SyncOutcome.WRITTEN, "", ORDERS, 50, None, 5).as_json()
     assert whole.keys() == part.keys()

@@ -1,4 +1,4 @@
-"""Where a group would go on, and the most that it would read again."""
+"""Where a group would continue, and the most that it would read again."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_exactly(at: int, target: int, again: int) -> None:
 @pytest.mark.parametrize(
     ("tp", "at", "reason"),
     [
-        (ORDERS, 3, "the group is behind everything that is known of the partition"),
-        (TopicPartition("orders", 1), 3, "nothing is known of the partition yet"),
+        (ORDERS, 3, "the group is behind all known translations of the partition"),
+        (TopicPartition("orders", 1), 3, "the partition has no translation yet"),
         (TopicPartition("private", 0), 3, "the topic filter does not accept the topic"),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_position_beyond_the_targets_end_is_no_translation() -> None:
     assert "lost records" in row.reason
 
 
-def test_a_remote_topic_that_is_not_there_is_said() -> None:
+def test_a_missing_remote_topic_is_reported() -> None:
     row = translate(40, FakeTranslator(), end=-1)
     assert row.reason == "list offsets: UNKNOWN_TOPIC_OR_PARTITION"
     assert row.target_end_offset is None

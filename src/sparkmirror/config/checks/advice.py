@@ -97,7 +97,7 @@ def advise(
             text = _at_top(key, context)
         if text and WRITE in text:
             text = without_effect(name) or text
-        # A user's own class gets all settings of its flow, also those that nobody else knows.
+        # A user's class gets all settings of its flow, including those that only it reads.
         is_for_own_class = text == UNKNOWN and has_own_classes and "->" in key
         if text and not is_for_own_class:
             findings.warn_key(key, text)
@@ -200,7 +200,7 @@ def _client_of_flow(flow: FlowName, name: str) -> str | None:
     if role == "cluster":
         return None if rest in CLUSTER_KEYS else _ignored_here(_client_names(flow, side, rest))
     if role == "producer":
-        return "does not reach the producer of the records, as in MirrorMaker 2; write " + _either(
+        return "does not affect the records' producer, as in MirrorMaker 2; write " + _either(
             [f"{flow.target}.producer.{rest}", f"{flow}.producer.override.{rest}"]
         )
     if role in CLIENT_KEYS:

@@ -80,10 +80,10 @@ def _other_client(prefix: str, name: str) -> str | None:
     """Why a setting of a client does not reach the client that it is about."""
     if prefix in SINK_OVERRIDES:
         instead = prefix.removesuffix(OVERRIDE) + name
-        return f"has no effect: it is for sink connectors, as in Kafka Connect; write {instead}"
+        return f"has no effect: it applies to sink connectors, as in Kafka Connect; write {instead}"
     if prefix in SYNCS_PRODUCERS and name in _OF_RECORDS["producer"]:
         instead = f"producer.{OVERRIDE}{name}"
-        return f"does not reach the producer of the records, as in MirrorMaker 2; write {instead}"
+        return f"does not affect the records' producer, as in MirrorMaker 2; write {instead}"
     if prefix == "target.consumer." and name in _OF_RECORDS["consumer"]:
         return f"has no effect: records are read from the source; write source.consumer.{name}"
     return None
@@ -134,4 +134,4 @@ def _advise(key: str) -> KeyAdvice | None:
     if not close:
         return KeyAdvice(key, UNKNOWN)
     meant = f"{prefix}{close[0]}"
-    return KeyAdvice(key, f"{UNKNOWN}; is {meant} meant?", meant)
+    return KeyAdvice(key, f"{UNKNOWN}; did you mean {meant}?", meant)

@@ -28,9 +28,10 @@ def warn_of_loops(flows: Iterable[SourceConfig], findings: Findings) -> None:
         back = keeping.get(FlowName(name.target, name.source))
         if back is not None and name < back.flow and _may_share_topics(there, back):
             findings.warn(
-                f"{name} and {back.flow} both keep topic names ({POLICY}=IdentityReplicationPolicy)"
-                " and may have topics in common: their records would go round for ever; give the "
-                f"two flows different topics, or set {POLICY}=DefaultReplicationPolicy"
+                f"{name} and {back.flow} both keep topic names "
+                f"({POLICY}=IdentityReplicationPolicy) and may have topics in common: their "
+                "records would circle for ever; give the two flows different topics, or set "
+                f"{POLICY}=DefaultReplicationPolicy"
             )
 
 

@@ -28,7 +28,7 @@ class OverridePolicy:
         return self.allowed is None or key in self.allowed
 
     def refusal(self, key: str) -> str:
-        """What a connector is told that overrides `key` all the same; the words are Connect's."""
+        """The error for a connector that overrides `key` anyway; the words are Connect's."""
         return (
             f"The '{self.name}' policy does not allow '{key}' to be overridden in the connector "
             "configuration."
@@ -50,7 +50,7 @@ OVERRIDE_KEYS = Definition(
         default="All",
         importance=Importance.MEDIUM,
         convert=policy_name,
-        doc="Which `producer.override.*` keys a connector may have: `All`, `None`, `Principal` "
+        doc="The `producer.override.*` keys that a connector may set: `All`, `None`, `Principal` "
         "(its login only) or `Allowlist`.",
     ),
     Key(

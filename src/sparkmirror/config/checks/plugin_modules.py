@@ -1,8 +1,8 @@
 """Which Python modules connectors may name, as `module:Class`.
 
-To import a module is to run it, and its import may be all that somebody wants. So connectors that
-come through the REST API name only modules that the worker's file lists; an mm2 file is its
-operator's, and may name any.
+Importing a module runs it, and that may be all an attacker needs. So connectors from the REST API
+may name only modules that the worker's file lists; an mm2 file belongs to its operator and may name
+any.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ PLUGIN_KEYS = Definition(
         name=PLUGIN_MODULES,
         type=Type.LIST,
         default=(),
-        doc="Python modules, with all below them, whose classes connectors may name as "
-        "`module:Class`: policies and filters of your own.",
+        doc="Python modules, including their submodules, whose classes connectors may name as "
+        "`module:Class`: custom policies and filters.",
     )
 )
 

@@ -1,4 +1,4 @@
-"""Settings of a JVM that say how its Kafka clients log in, where a file of ours says nothing.
+"""JVM options that configure logins of Kafka clients, used where our files have no login.
 
     KAFKA_OPTS="-Djava.security.auth.login.config=/etc/kafka/jaas.conf"
 
@@ -7,8 +7,8 @@
         username="alice" password="...";
     };
 
-Whoever starts the program hands KAFKA_OPTS over: `use_java_options`. Mirrors: Java's rule that
-`sasl.jaas.config` wins.
+The command that starts the program passes KAFKA_OPTS to `use_java_options`. Mirrors: Java's rule
+that `sasl.jaas.config` wins.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _in_use = [""]
 
 
 def use_java_options(kafka_opts: str) -> None:
-    """From now on, clients without a login of their own take the one that is in there."""
+    """Use the login in there for clients that have none."""
     _in_use[0] = kafka_opts
 
 

@@ -1,4 +1,4 @@
-"""Reads Java `.properties` files by Java's rules, and refuses what Java would take silently."""
+"""Reads Java `.properties` files by Java's rules, and rejects what Java would silently accept."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Config providers: values that are kept outside the file, written `${provider:[path:]key}`.
+"""Config providers: values stored outside the file, written `${provider:[path:]key}`.
 
 The three providers of Kafka are known by their Java class names. Text with an unknown provider
-stays as it is, as in Kafka. A file or key that is missing is an error here; Kafka would go on with
-the text of the placeholder as the value. Values are never logged nor put into errors.
+stays unchanged, as in Kafka. A missing file or key is an error here; Kafka would use the text of
+the placeholder as the value. Values never appear in the log or in errors.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def load_providers(
         given = props.get(class_key, "").strip()
         make = makers.get(given)
         if make is None:
-            reason = "is required and not set" if not given else "this provider is not known here"
+            reason = "is required and not set" if not given else "unknown config provider"
             findings.error(class_key, given or None, reason, f"use one of {_class_names()}")
             continue
         _make(name, make, props, providers, findings)
@@ -230,7 +230,7 @@ def _allowed_paths(params: Mapping[str, str]) -> tuple[Path, ...] | None:
     paths = tuple(Path(item) for item in parse_list(params[ALLOWED_PATHS].strip()))
     for path in paths:
         if not path.is_absolute() or not path.exists():
-            raise BadValue(f"'{path}' is not an existing absolute path", "name paths that exist")
+            raise BadValue(f"'{path}' is not an existing absolute path", "use existing paths")
     return tuple(Path(os.path.normpath(path)) for path in paths)
 
 

@@ -1,6 +1,6 @@
-"""Reads files whose names come from settings, perhaps of somebody who may only create connectors.
+"""Reads files whose names come from settings, perhaps of a user who may only create connectors.
 
-A device or a pipe would be read for ever, and a thread with it; they are refused.
+Rejects devices and pipes: reading them could block a thread for ever.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def known_class(
         if PYTHON_CLASS.fullmatch(value):
             return value
         raise BadValue(
-            "this class is not known here, and Java classes cannot be loaded",
+            "unknown class; Java classes cannot be loaded",
             f"write the {what} as a Python class and name it module:Class, or use one of "
             + ", ".join(names),
         )

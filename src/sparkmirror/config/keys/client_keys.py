@@ -68,8 +68,8 @@ def _level(codec: str, low: int, high: int, default: int) -> Key:
         at_least=low,
         at_most=high,
         convert=_gzip_level if codec == "gzip" else None,
-        doc=f"How hard to compress when `compression.type={codec}`: {low} to {high}. Batches that "
-        "have that codec already stay as they are.",
+        doc=f"Compression level when `compression.type={codec}`: {low} to {high}. Batches that "
+        "already have that codec stay unchanged.",
     )
 
 
@@ -78,7 +78,7 @@ def _number(name: str, type_: Type, default: Any, doc: str, at_least: int = 0, *
 
 
 _METRICS = no_effect(
-    "clients here have no Kafka metrics of their own; sparkmirror has its own numbers",
+    "clients here have no Kafka metrics; sparkmirror counts for itself",
     STRING,
     "metric.reporters",
     "metrics.num.samples",
@@ -88,7 +88,7 @@ _METRICS = no_effect(
     "auto.include.jmx.reporter",
 )
 _CONNECTION = no_effect(
-    "there is one way to find brokers here: bootstrap.servers, then the addresses they name",
+    "brokers are always found through bootstrap.servers and the addresses that these return",
     STRING,
     "client.dns.lookup",
     "metadata.recovery.strategy",
@@ -96,7 +96,7 @@ _CONNECTION = no_effect(
     "bootstrap.resolve.timeout.ms",
 )
 _JAVA = no_effect(
-    "it names Java classes, and no Java client runs here",
+    "it names Java classes, but no Java client runs here",
     LIST,
     "interceptor.classes",
     "security.providers",
@@ -109,22 +109,25 @@ COMMON_CLIENT_KEYS = Definition(
         default=(),
         importance=Importance.HIGH,
         convert=parse_addresses,
-        doc="Brokers to ask first, as `host:port,host:port`; they name the others.",
+        doc="Brokers to contact first, as `host:port,host:port`; they return the addresses of the "
+        "others.",
     ),
     Key(
         name="client.id",
         type=STRING,
         default="",
         importance=Importance.MEDIUM,
-        doc="Put in front of the client ids that brokers log, and used for quotas.",
+        doc="Prefix of the client ids that brokers log and use for quotas.",
     ),
-    _number("request.timeout.ms", INT, 30000, "How long to wait for the answer to a request."),
-    _number("metadata.max.age.ms", LONG, 300000, "How long to trust what is known of a cluster."),
-    _number("reconnect.backoff.ms", LONG, 50, "First wait before connecting to a broker again."),
+    _number("request.timeout.ms", INT, 30000, "How long to wait for a response."),
+    _number("metadata.max.age.ms", LONG, 300000, "How long cached cluster metadata is valid."),
+    _number("reconnect.backoff.ms", LONG, 50, "First wait before reconnecting to a broker."),
     _number("reconnect.backoff.max.ms", LONG, 1000, "Longest such wait."),
-    _number("retry.backoff.ms", LONG, 100, "First wait before sending a failed request again."),
+    _number("retry.backoff.ms", LONG, 100, "First wait before retrying a failed request."),
     _number("retry.backoff.max.ms", LONG, 1000, "Longest such wait."),
-    _number("connections.max.idle.ms", LONG, 540000, "Close a connection unused for so long.", -1),
+    _number(
+        "connections.max.idle.ms", LONG, 540000, "Close a connection after this idle time.", -1
+    ),
     _number("socket.connection.setup.timeout.ms", LONG, 10000, "Time to open a connection."),
     _number("socket.connection.setup.timeout.max.ms", LONG, 30000, "Longest such time."),
     # A fixed size switches off the tuning by the OS, which is larger than Kafka's defaults.
@@ -190,7 +193,7 @@ CONSUMER_KEYS = COMMON_CLIENT_KEYS + Definition(
         doc="Rack of this machine: fetch from a replica in the same rack if the brokers allow it.",
     ),
     *no_effect(
-        "a copy task tries again until it is stopped",
+        "a copy task retries until it is stopped",
         STRING,
         "default.api.timeout.ms",
     ),
@@ -198,7 +201,7 @@ CONSUMER_KEYS = COMMON_CLIENT_KEYS + Definition(
         "fetch.max.bytes",
         INT,
         FETCH_MAX_BYTES,
-        "Most bytes to read from one broker at once; with it you bound the memory of a copy task.",
+        "Most bytes to read from one broker at once; this bounds the memory of a copy task.",
         kafka_default="52428800",
     ),
     _number(
@@ -207,8 +210,8 @@ CONSUMER_KEYS = COMMON_CLIENT_KEYS + Definition(
         MIB,
         "Most bytes to read from one partition at once; a larger batch is still read.",
     ),
-    _number("fetch.min.bytes", INT, 1, "A broker answers when it has so many bytes ..."),
-    _number("fetch.max.wait.ms", INT, 500, "... or when so much time has passed."),
+    _number("fetch.min.bytes", INT, 1, "A broker responds when it has this many bytes ..."),
+    _number("fetch.max.wait.ms", INT, 500, "... or after this time."),
     Key(
         name="auto.offset.reset",
         type=STRING,
@@ -226,7 +229,7 @@ CONSUMER_KEYS = COMMON_CLIENT_KEYS + Definition(
         default="read_uncommitted",
         one_of=("read_uncommitted", "read_committed"),
         importance=Importance.MEDIUM,
-        doc="`read_committed` leaves out records of aborted and unfinished transactions.",
+        doc="`read_committed` skips records of aborted and unfinished transactions.",
     ),
     Key(
         name="enable.auto.commit",
@@ -241,7 +244,7 @@ CONSUMER_KEYS = COMMON_CLIENT_KEYS + Definition(
         type=BOOLEAN,
         default=True,
         status=KeySupport.EXPLAINED,
-        reason="checksums are made by the batch writer, not by a consumer",
+        reason="a batch's CRC is always checked",
         doc="",
     ),
     *_NO_GROUP,
@@ -251,7 +254,7 @@ CONSUMER_KEYS = COMMON_CLIENT_KEYS + Definition(
 )
 
 _NO_BATCHING = no_effect(
-    "record batches are forwarded as the source has them, not gathered again",
+    "record batches are forwarded as in the source, not collected again",
     STRING,
     "batch.size",
     "linger.ms",
@@ -275,8 +278,8 @@ _NO_SERIALIZER = no_effect(
     "value.serializer",
 )
 _NO_PRODUCER_EFFECT = no_effect(
-    "the copy task retries until delivery.timeout.ms and always numbers its batches, so that none "
-    "is written twice by a retry",
+    "the copy task retries until delivery.timeout.ms and always numbers its batches, so a retry "
+    "never writes one twice",
     STRING,
     "retries",
     "enable.idempotence",
@@ -302,14 +305,14 @@ PRODUCER_KEYS = COMMON_CLIENT_KEYS + Definition(
         default=-1,
         shown_default="all",
         convert=_acks,
-        doc="Who must have a batch before it counts as written: `all` in-sync replicas or `1`, the "
-        "leader. `0` is used as `1`, for positions may only follow what the target confirmed.",
+        doc="Which replicas must confirm a batch: `all` in sync, or `1`, the leader. `0` is "
+        "treated as `1`, because positions may only cover confirmed records.",
     ),
     _number(
         "max.request.size",
         INT,
         None,
-        "Largest batch and request to send. Unset: as large as the target's topics take.",
+        "Largest batch and request to send. Unset: the limit of the target's topics.",
         kafka_default="1048576",
     ),
     Key(
@@ -318,7 +321,7 @@ PRODUCER_KEYS = COMMON_CLIENT_KEYS + Definition(
         default=None,
         one_of=("none", "gzip", "snappy", "lz4", "zstd"),
         kafka_default="none",
-        doc="Compress batches anew with this codec. Unset: batches keep the codec they have.",
+        doc="Recompress batches with this codec. Unset: batches keep their codec.",
     ),
     *(_level(*row) for row in COMPRESSION_LEVELS),
     Key(
@@ -328,14 +331,14 @@ PRODUCER_KEYS = COMMON_CLIENT_KEYS + Definition(
         at_least=1,
         attribute="max_in_flight",
         kafka_default="5 (Connect: 1)",
-        doc="Requests on their way to one broker; at most 5, which keeps the order.",
+        doc="Requests in flight to one broker; at most 5, which preserves the order.",
     ),
     _number(
         "delivery.timeout.ms",
         INT,
         INT_MAX,
-        "How long the target may take nothing of a partition before the copy task fails and is "
-        "started again; at least request.timeout.ms. Heartbeats and checkpoints wait on.",
+        "How long the target may accept nothing for a partition before the copy task fails and "
+        "restarts; at least request.timeout.ms. Heartbeats and checkpoints keep waiting.",
         kafka_default="120000 (Connect: 2147483647)",
     ),
     *_NO_BATCHING,
@@ -351,7 +354,7 @@ ADMIN_KEYS = COMMON_CLIENT_KEYS + Definition(
         "default.api.timeout.ms",
         INT,
         60000,
-        "Longest time for one call with all its retries; admin.timeout.ms may make it shorter.",
+        "Longest time for one call with all its retries; admin.timeout.ms may shorten it.",
     ),
     *no_effect("the admin client here retries until its timeout", STRING, "retries"),
     *no_effect("clients talk to brokers", LIST, "bootstrap.controllers"),

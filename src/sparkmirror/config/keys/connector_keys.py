@@ -38,7 +38,7 @@ CONFIG_PROPERTIES_EXCLUDE = (
     "min.insync.replicas",
 )
 NO_PLUGINS = "there are no Java plugins to choose from"
-NO_CONNECT_ERRORS = "it is about conversions and transformations, of which there are none here"
+NO_CONNECT_ERRORS = "it applies to conversions and transformations, which do not exist here"
 
 
 def patterns(items: tuple[str, ...]) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ CONNECT_KEYS = Definition(
         default=1,
         at_least=1,
         importance=HIGH,
-        doc="Most tasks to share the partitions among; each is a long-lived Spark task.",
+        doc="Maximum number of tasks that share the partitions; each is a long-running Spark task.",
         group="Common",
     ),
     _unused("tasks.max.enforce", BOOLEAN, True, "never more tasks than tasks.max are started"),
@@ -129,16 +129,16 @@ CONNECT_KEYS = Definition(
         default="none",
         one_of=("none", "all"),
         importance=MEDIUM,
-        doc="What a record does that the target refuses: `none` fails the task, `all` leaves the "
-        "record out, counts it and logs its offset. A batch that is damaged on the source's disk "
-        "is left out likewise with `all`; with `none` its partition stands still.",
+        doc="What happens if the target rejects a record: `none` fails the task, `all` skips the "
+        "record, counts it and logs its offset. `all` also skips a batch that is damaged on "
+        "the source's disk; with `none` its partition stops there.",
         group="Error Handling",
     ),
     _unused(
         "errors.log.enable",
         BOOLEAN,
         False,
-        "every record that is left out is logged anyway",
+        "every skipped record is logged anyway",
         importance=MEDIUM,
     ),
     _unused(
@@ -174,7 +174,7 @@ COMMON_KEYS = (
             default="target",
             importance=HIGH,
             attribute="target_alias",
-            doc="Alias of the target cluster, in names and for the detection of cycles.",
+            doc="Alias of the target cluster, used in names and to detect cycles.",
         ),
         Key(
             name="admin.timeout.ms",
@@ -197,15 +197,15 @@ COMMON_KEYS = (
             type=STRING,
             default=".",
             attribute="separator",
-            doc="Stands between alias and topic.",
+            doc="Separator between alias and topic.",
         ),
         Key(
             name="replication.policy.internal.topic.separator.enabled",
             type=BOOLEAN,
             default=True,
             attribute="internal_separator_enabled",
-            doc="Whether a separator that is set is used in the names of MirrorMaker 2's internal "
-            "topics too.",
+            doc="Whether a configured separator is also used in the names of MirrorMaker 2's "
+            "internal topics.",
         ),
         Key(
             name="forwarding.admin.class",
@@ -250,20 +250,20 @@ _TOPICS_EXCLUDE = Key(
     default=TOPICS_EXCLUDE,
     importance=HIGH,
     convert=patterns,
-    doc="Topics not to copy; stronger than `topics`.",
+    doc="Topics not to copy; overrides `topics`.",
 )
 _TOPIC_FILTER = Key(
     name="topic.filter.class",
     type=CLASS,
     default=classes.DEFAULT_TOPIC_FILTER,
     convert=classes.topic_filter_class,
-    doc="What reads `topics` and `topics.exclude`; or a Python class `module:Class`.",
+    doc="Class that evaluates `topics` and `topics.exclude`, or a Python class `module:Class`.",
 )
 _POLL_TIMEOUT = _unused(
     "consumer.poll.timeout.ms",
     LONG,
     1000,
-    "brokers answer as soon as there are records; fetch.max.wait.ms says how long they may wait",
+    "brokers respond as soon as there are records; fetch.max.wait.ms limits their wait",
 )
 _METRIC_NAMES = _unused("metric.names.formats", LIST, ("legacy",), NO_JMX)
 
@@ -277,7 +277,7 @@ SOURCE_KEYS = TOPIC_FILTER_KEYS + Definition(
         default=CONFIG_PROPERTIES_EXCLUDE,
         importance=HIGH,
         convert=patterns,
-        doc="Topic configs that a remote topic does not get: names and regular expressions.",
+        doc="Topic configs not to copy to remote topics: names and regular expressions.",
     ),
     _TOPIC_FILTER,
     Key(
@@ -285,14 +285,14 @@ SOURCE_KEYS = TOPIC_FILTER_KEYS + Definition(
         type=CLASS,
         default=classes.DEFAULT_CONFIG_PROPERTY_FILTER,
         convert=classes.config_property_filter_class,
-        doc="What reads `config.properties.exclude`; or a Python class `module:Class`.",
+        doc="Class that evaluates `config.properties.exclude`, or a Python class `module:Class`.",
     ),
     _POLL_TIMEOUT,
     _flag("refresh.topics.enabled", True, "Whether to look for new topics and partitions."),
     _every("refresh.topics.interval.seconds", 600, "How often to look for them."),
-    _flag("sync.topic.configs.enabled", True, "Whether to carry changed topic configs over."),
+    _flag("sync.topic.configs.enabled", True, "Whether to copy changed topic configs."),
     _every("sync.topic.configs.interval.seconds", 600, "How often to do so."),
-    _flag("sync.topic.acls.enabled", True, "Whether to carry ACLs of topics over."),
+    _flag("sync.topic.acls.enabled", True, "Whether to copy ACLs of topics."),
     _every("sync.topic.acls.interval.seconds", 600, "How often to do so."),
     _replicas("replication.factor", INT, 2, "Replicas of a new remote topic; -1: broker default."),
     _replicas(
@@ -313,7 +313,7 @@ SOURCE_KEYS = TOPIC_FILTER_KEYS + Definition(
     _flag(
         "heartbeats.replication.enabled",
         True,
-        "Copy heartbeats topics whatever `topics` says; false: only if `topics` has them.",
+        "Copy heartbeats topics regardless of `topics`; false: only if `topics` has them.",
     ),
     _METRIC_NAMES,
 )
@@ -333,14 +333,14 @@ CHECKPOINT_KEYS = Definition(
         default=GROUPS_EXCLUDE,
         importance=HIGH,
         convert=patterns,
-        doc="Consumer groups not to translate; stronger than `groups`.",
+        doc="Consumer groups not to translate; overrides `groups`.",
     ),
     Key(
         name="group.filter.class",
         type=CLASS,
         default=classes.DEFAULT_GROUP_FILTER,
         convert=classes.group_filter_class,
-        doc="What reads `groups` and `groups.exclude`; or a Python class `module:Class`.",
+        doc="Class that evaluates `groups` and `groups.exclude`, or a Python class `module:Class`.",
     ),
     _TOPIC_FILTER,
     _POLL_TIMEOUT,
@@ -351,7 +351,7 @@ CHECKPOINT_KEYS = Definition(
     _flag(
         "sync.group.offsets.enabled",
         False,
-        "Whether to commit translated offsets for groups on the target that are not in use there.",
+        "Whether to commit translated offsets for groups that have no members on the target.",
     ),
     _every("sync.group.offsets.interval.seconds", 60, "How often to commit them."),
     _replicas("checkpoints.topic.replication.factor", SHORT, 3, "Replicas of that topic."),
@@ -370,8 +370,8 @@ FRAMEWORK_KEYS = Definition(
         name="use.defaults.from",
         type=STRING,
         default="target",
-        doc="Whose default a topic config gets that the source topic does not set: `source` "
-        "or `target`.",
+        doc="Which cluster's default applies to a topic config that the source topic does not set: "
+        "`source` or `target`.",
     ),
     Key(
         name="exactly.once.support",
@@ -381,7 +381,7 @@ FRAMEWORK_KEYS = Definition(
         ignore_case=True,
         convert=str.lower,
         importance=MEDIUM,
-        doc="`required` refuses to start a connector that cannot copy exactly once.",
+        doc="`required` rejects a connector that cannot copy exactly once.",
     ),
     _unused("transaction.boundary", STRING, "poll", "there are no transactions", importance=MEDIUM),
     _unused("transaction.boundary.interval.ms", LONG, None, "there are no transactions"),
@@ -390,9 +390,9 @@ FRAMEWORK_KEYS = Definition(
         type=STRING,
         default=None,
         non_empty=True,
-        doc="A topic for the positions of this connector alone, on the cluster that its records go "
-        "to, created like the worker's `offset.storage.topic`. That one is still read for "
-        "partitions of which it alone has a position, but not written.",
+        doc="A separate topic for the positions of this connector, on the cluster that its records "
+        "go to, created like the worker's `offset.storage.topic`. The worker's topic is still "
+        "read for partitions without a position in this one, but not written.",
     ),
     _unused("topic.creation.groups", LIST, (), NO_CREATION),
 )

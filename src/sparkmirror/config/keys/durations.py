@@ -23,7 +23,7 @@ def parse_duration_ms(text: str) -> int:
     found = DURATION.fullmatch(text)
     if found is None or not any(found.group(2, 4, 5, 6)) or (found[3] or "").upper() == "T":
         raise BadValue(
-            f"'{text}' is no ISO 8601 duration", "use one such as PT6H, P7D or P1DT12H30M"
+            f"'{text}' is not an ISO 8601 duration", "use one such as PT6H, P7D or P1DT12H30M"
         )
     days, hours, minutes, seconds = (int(part or 0) for part in found.group(2, 4, 5, 6))
     fraction = int((found[7] or "").ljust(3, "0")[:3])

@@ -16,7 +16,7 @@ NO_CREATION = (
     "remote topics are created like their source topics before anything is written to them"
 )
 NO_TRANSFORMS = "transforms does not name it"
-NO_PREDICATES = "there are no transformations for them to choose"
+NO_PREDICATES = "there are no transformations to apply them to"
 NO_JMX = "there is no JMX here"
 CONVERTERS = dict.fromkeys(
     (f"{part}.converter." for part in ("key", "value", "header")), NO_CONVERSION

@@ -15,22 +15,23 @@ GROUP_KEYS = Definition(
         type=Type.INT,
         default=10000,
         at_least=1,
-        doc="A worker that is silent for so long is lost; if it led, another takes over.",
+        doc="The group removes a worker that sends no heartbeat for this long; if it led, another "
+        "worker takes over.",
     ),
     Key(
         name=HEARTBEAT_INTERVAL,
         type=Type.INT,
         default=3000,
         at_least=1,
-        doc="How often a worker sends its group a heartbeat; less than a third of the session "
-        "timeout. More than 500 counts as 500, so that the others learn soon of a lost worker.",
+        doc="How often a worker sends a heartbeat; should be at most a third of the session "
+        "timeout. More than 500 counts as 500, so that the others soon learn of a lost worker.",
     ),
     Key(
         name="rebalance.timeout.ms",
         type=Type.INT,
         default=60000,
         at_least=1,
-        doc="How long workers may take to join again when the group changes.",
+        doc="How long workers may take to rejoin when the group changes.",
     ),
 )
 

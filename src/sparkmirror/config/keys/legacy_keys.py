@@ -39,7 +39,7 @@ MM2_FIXED = {
 # (reason, what to do instead)
 Refusal = tuple[str, str]
 _HANDLER: Refusal = (
-    "runs Java code on every record, and records are forwarded here as whole batches",
+    "runs Java code on every record, but sparkmirror forwards whole batches",
     (
         "change the records in an application on the target; a handler that only leaves out topics "
         "is an --include, one that renames them is a replication policy of sparkmirror run "
@@ -47,8 +47,11 @@ _HANDLER: Refusal = (
     ),
 )
 _LISTENER: Refusal = (
-    "is called when MirrorMaker 1's consumers rebalance, and no consumers are in a group here",
-    "leave it out; offsets are committed for what the target has confirmed, without it",
+    (
+        "is called when MirrorMaker 1's consumers rebalance, but sparkmirror has no consumers in a "
+        "group"
+    ),
+    "remove it; sparkmirror commits the offsets of records that the target has confirmed",
 )
 REFUSED_OPTIONS: dict[str, Refusal] = {
     "--message.handler": _HANDLER,
@@ -58,16 +61,19 @@ REFUSED_OPTIONS: dict[str, Refusal] = {
 }
 
 _ZOOKEEPER: Refusal = (
-    "belongs to the old consumer, whose offsets are in ZooKeeper: where it stopped cannot be read",
+    (
+        "belongs to the old consumer, whose offsets are in ZooKeeper: sparkmirror cannot "
+        "read where it stopped"
+    ),
     (
         "let the group commit to Kafka first (offsets.storage=kafka and dual.commit.enabled, or "
         "set them with kafka-consumer-groups.sh --reset-offsets), then name the brokers with "
-        "bootstrap.servers and take this line away"
+        "bootstrap.servers and remove this line"
     ),
 )
 _OLD_PRODUCER: Refusal = (
     "belongs to the old producer of Kafka 0.8",
-    "name the target's brokers with bootstrap.servers and take this line away",
+    "name the target's brokers with bootstrap.servers and remove this line",
 )
 REFUSED_OF_CONSUMER: dict[str, Refusal] = {
     "zookeeper.connect": _ZOOKEEPER,
@@ -80,7 +86,7 @@ REFUSED_OF_PRODUCER: dict[str, Refusal] = {
 }
 
 IGNORED_OF_CONSUMER = {
-    "client.id": "MirrorMaker 1 puts group.id in its place, and so does sparkmirror",
+    "client.id": "MirrorMaker 1 replaces it with group.id, and so does sparkmirror",
 }
 IGNORED_OF_PRODUCER = {
     "producer.type": "every batch is confirmed by the target before its offset is committed",

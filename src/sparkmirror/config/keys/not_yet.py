@@ -1,9 +1,9 @@
 """What MirrorMaker 2 and Connect can do and this version cannot: one table of features, and one of
 settings that ask for them.
 
-Nothing that is asked for is ignored in silence. A row that would leave other data on the target
-refuses the configuration; a row that leaves something out warns. A version that learns one of
-these deletes the row, and documentation and checks follow.
+No request is silently ignored. A row that would change the data on the target rejects the
+configuration; a row that leaves something out warns. A version that learns one of these deletes the
+row, and documentation and checks follow.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ABSENT = (
     Absent("transformations and predicates", "records are copied unchanged"),
     Absent(
         "metrics over JMX or Prometheus",
-        "a line of the log per flow and minute, the status of connectors, `GET /health`",
+        "a log line per flow and minute, the status of connectors, `GET /health`",
     ),
     Absent(
         "clusters of dedicated nodes",
@@ -77,7 +77,7 @@ NOT_YET = (
         asks=_is("preparing"),
         reason="exactly once is not in this version yet, so there is nothing to prepare; records "
         "are copied at least once",
-        remedy="set it to disabled to say that you know",
+        remedy="set it to disabled to acknowledge this",
     ),
     Lacking(
         key="exactly.once.support",
@@ -90,14 +90,14 @@ NOT_YET = (
         key="transforms",
         asks=bool,
         reason="transformations are not in this version yet; records are copied unchanged",
-        remedy="take it away",
+        remedy="remove it",
         refused=True,
     ),
     Lacking(
         key="dedicated.mode.enable.internal.rest",
         asks=_is(True),
-        reason="processes do not share a flow in this version yet: one copies, others stand by",
-        remedy="set it to false to say that you know",
+        reason="processes cannot share a flow in this version yet: one copies, others stand by",
+        remedy="set it to false to acknowledge this",
     ),
 )
 

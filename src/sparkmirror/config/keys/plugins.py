@@ -97,7 +97,7 @@ class UnknownConnectorClass(UnusableConnector):
 
 
 def plugins(*, connectors_only: bool = True) -> list[dict[str, str]]:
-    """What `GET /connector-plugins` answers."""
+    """The response of `GET /connector-plugins`."""
     return [
         {"class": name, "type": kind, "version": CONNECT_VERSION}
         for kind, names in PLUGINS.items()

@@ -23,12 +23,12 @@ SECURITY_PROTOCOL = Key(
     one_of=PROTOCOLS,
     ignore_case=True,
     convert=str.upper,
-    doc="How clients talk to brokers: in the clear, over TLS, with a SASL login, or both.",
+    doc="How clients connect to brokers: unencrypted, over TLS, with a SASL login, or both.",
 )
 
 # name, importance, type, default, words
 _ROWS: tuple[tuple[str, Importance, Type, Any, str], ...] = (
-    ("ssl.protocol", MEDIUM, STRING, "TLSv1.3", "TLS version to ask for first."),
+    ("ssl.protocol", MEDIUM, STRING, "TLSv1.3", "Preferred TLS version."),
     ("ssl.provider", MEDIUM, STRING, None, "Security provider of the JVM."),
     ("ssl.cipher.suites", LOW, LIST, (), "Cipher suites that may be used; empty means all."),
     (
@@ -70,13 +70,13 @@ _ROWS: tuple[tuple[str, Importance, Type, Any, str], ...] = (
         "`https` checks that the broker's certificate carries its host name; empty does not.",
     ),
     ("ssl.secure.random.implementation", LOW, STRING, None, "Random number source of the JVM."),
-    ("ssl.engine.factory.class", LOW, CLASS, None, "Java class that makes TLS engines."),
+    ("ssl.engine.factory.class", LOW, CLASS, None, "Java class that creates TLS engines."),
     (
         "sasl.kerberos.service.name",
         MEDIUM,
         STRING,
         None,
-        "Kerberos principal name that brokers run as.",
+        "Kerberos service name of the brokers.",
     ),
     ("sasl.kerberos.kinit.cmd", LOW, STRING, "/usr/bin/kinit", "Path of the kinit program."),
     (
@@ -111,14 +111,14 @@ _ROWS: tuple[tuple[str, Importance, Type, Any, str], ...] = (
         MEDIUM,
         CLASS,
         None,
-        "Java class that answers SASL questions.",
+        "Java class that handles SASL callbacks.",
     ),
     (
         "sasl.login.callback.handler.class",
         MEDIUM,
         CLASS,
         None,
-        "Java class that answers login questions.",
+        "Java class that handles login callbacks.",
     ),
     ("sasl.login.class", MEDIUM, CLASS, None, "Java class that logs in."),
     ("sasl.login.connect.timeout.ms", LOW, INT, None, "Time to connect to the token server."),
@@ -139,7 +139,7 @@ _ROWS: tuple[tuple[str, Importance, Type, Any, str], ...] = (
         f"{JWT}Validator",
         "Class that checks tokens.",
     ),
-    ("sasl.oauthbearer.scope", MEDIUM, STRING, None, "Scope to ask for."),
+    ("sasl.oauthbearer.scope", MEDIUM, STRING, None, "Requested scope."),
     ("sasl.oauthbearer.client.credentials.client.id", MEDIUM, STRING, None, "OAuth client id."),
     (
         "sasl.oauthbearer.client.credentials.client.secret",
@@ -163,7 +163,7 @@ _ROWS: tuple[tuple[str, Importance, Type, Any, str], ...] = (
         MEDIUM,
         BOOLEAN,
         False,
-        "Give assertions an id.",
+        "Whether assertions have an id.",
     ),
     ("sasl.oauthbearer.assertion.claim.nbf.seconds", LOW, INT, 60, "Age of an assertion's start."),
     ("sasl.oauthbearer.assertion.claim.sub", MEDIUM, STRING, None, "Subject of assertions."),
@@ -191,7 +191,7 @@ _ROWS: tuple[tuple[str, Importance, Type, Any, str], ...] = (
     ),
     ("sasl.oauthbearer.scope.claim.name", LOW, STRING, "scope", "Claim that holds the scope."),
     ("sasl.oauthbearer.sub.claim.name", LOW, STRING, "sub", "Claim that holds the subject."),
-    ("sasl.oauthbearer.token.endpoint.url", MEDIUM, STRING, None, "Address that gives tokens."),
+    ("sasl.oauthbearer.token.endpoint.url", MEDIUM, STRING, None, "Address of the token server."),
     ("sasl.oauthbearer.jwks.endpoint.url", MEDIUM, STRING, None, "Address of the signing keys."),
     ("sasl.oauthbearer.jwks.endpoint.refresh.ms", LOW, LONG, 3600000, "Time to keep signing keys."),
     (
@@ -214,14 +214,14 @@ _ROWS: tuple[tuple[str, Importance, Type, Any, str], ...] = (
     ("sasl.oauthbearer.header.urlencode", LOW, BOOLEAN, False, "URL-encode id and secret."),
 )
 
-# What Java can be told and OpenSSL has no use for.
+# Java's settings that OpenSSL has no use for.
 _NO_JVM = {
-    "ssl.provider": "it names a part of the JVM, and TLS is OpenSSL's here",
-    "ssl.keymanager.algorithm": "it names a part of the JVM, and TLS is OpenSSL's here",
-    "ssl.trustmanager.algorithm": "it names a part of the JVM, and TLS is OpenSSL's here",
-    "ssl.secure.random.implementation": "it names a part of the JVM, and TLS is OpenSSL's here",
+    "ssl.provider": "it names a part of the JVM, but TLS uses OpenSSL here",
+    "ssl.keymanager.algorithm": "it names a part of the JVM, but TLS uses OpenSSL here",
+    "ssl.trustmanager.algorithm": "it names a part of the JVM, but TLS uses OpenSSL here",
+    "ssl.secure.random.implementation": "it names a part of the JVM, but TLS uses OpenSSL here",
     "ssl.engine.factory.class": "there is no JVM that could load it; use key and trust stores",
-    "sasl.login.class": "there is no JVM that could load it; sasl.jaas.config says how to log in",
+    "sasl.login.class": "there is no JVM that could load it; sasl.jaas.config configures the login",
     "sasl.kerberos.kinit.cmd": "the Kerberos library gets and renews tickets itself",
     "sasl.kerberos.ticket.renew.window.factor": "the Kerberos library renews tickets itself",
     "sasl.kerberos.ticket.renew.jitter": "the Kerberos library renews tickets itself",

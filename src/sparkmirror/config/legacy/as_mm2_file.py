@@ -1,7 +1,7 @@
-"""What MirrorMaker 1 was told as an mm2.properties: `sparkmirror legacy --to-mm2`.
+"""MirrorMaker 1's settings as an mm2.properties: `sparkmirror legacy --to-mm2`.
 
-Passwords are not printed: the file reads them from MirrorMaker 1's files, with a config provider.
-A value that has nothing but placeholders of the files' own providers is no password: it is kept.
+Passwords are not printed: the file reads them from MirrorMaker 1's files, with a config provider. A
+value that consists of placeholders of the files' own providers is not a password: it stays.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from sparkmirror.config.masking import is_secret
 PROVIDER = "mm1"
 PROVIDER_CLASS = "org.apache.kafka.common.config.provider.FileConfigProvider"
 MIXED = (
-    "has placeholders and other text: the printed file reads both from {file}, and what a config "
-    "provider gives is not resolved once more; put the whole value where a provider finds it"
+    "has placeholders and other text: the printed file reads both from {file}, and placeholders in "
+    "a config provider's value are not resolved; put the whole value where a provider finds it"
 )
 NOTES = (
     "MirrorMaker 2 and `sparkmirror run` do not read the consumer group: without stored positions",
-    "they begin as auto.offset.reset says. To continue where `sparkmirror legacy` stopped, add",
-    "target.offset.storage.topic with the name that its log has at the start.",
+    "they begin at auto.offset.reset. To continue where `sparkmirror legacy` stopped, add",
+    "target.offset.storage.topic with the name that its log shows at the start.",
     "Topics whose names begin with __ or a dot are not copied, and those that end in heartbeats",
     "are renamed: that is MirrorMaker 2's IdentityReplicationPolicy.",
     "Records keep their partition number; MirrorMaker 1 places them by their keys.",

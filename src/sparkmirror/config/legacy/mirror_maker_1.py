@@ -76,10 +76,10 @@ class OptionPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LegacyConfig:
-    """What MirrorMaker 1 was told, checked.
+    """MirrorMaker 1's settings, checked.
 
-    `props` are keys of an mm2 file, `places` says where each is from. `mirror` is the flow without
-    what only its source cluster can tell: see `with_identity`.
+    `props` are keys of an mm2 file, `places` has the origin of each. `mirror` is the flow without
+    what only its source cluster knows: see `with_identity`.
     """
 
     group_id: str
@@ -166,7 +166,7 @@ class _OptionReader:
         self.group_id = ""
         self._findings = findings
         self._pattern = ""
-        # What is wrong in a way that was told: what follows from it is no news.
+        # Already reported; errors that follow from these are omitted.
         self._told: set[OptionPlace] = set()
 
     def knows(self, error: ConfigError) -> bool:
@@ -192,7 +192,7 @@ class _OptionReader:
             return {}
 
     def read_options(self, options: LegacyOptions) -> None:
-        """Topics, tasks, and what becomes of records that the target refuses."""
+        """Topics, tasks, and the handling of records that the target rejects."""
         findings = self._findings
         for option, value in options.others.items():
             if value is not None:
@@ -220,7 +220,7 @@ class _OptionReader:
         try:
             compile_patterns([self._pattern])
         except BadValue as wrong:
-            remedy = wrong.remedy or "write a Java expression; a comma means | in it"
+            remedy = wrong.remedy or "write a Java regular expression; a comma means |"
             self._findings.error(option, text, f"{self._pattern}: {wrong.reason}", remedy)
             return
         self._put(flow_key("topics"), self._pattern, OPTIONS, option)
@@ -235,10 +235,10 @@ class _OptionReader:
         own = _own_values(given, found)
         self.group_id = own.get(CONSUMER_GROUP, "")
         if given and not self.group_id:
-            reason = "is missing: it is the group whose offsets tell where to begin"
-            found.error(CONSUMER_GROUP, None, reason, "set it as MirrorMaker 1 has it")
+            reason = "is missing: this group's offsets are the starting positions"
+            found.error(CONSUMER_GROUP, None, reason, "use MirrorMaker 1's value")
         if own.get(AUTO_COMMIT, "").lower() == "true":
-            why = "offsets are committed only for what the target has confirmed"
+            why = "only offsets of records that the target has confirmed are committed"
             found.warn(f"{AUTO_COMMIT}: has no effect: {why}")
         if own.get(EXCLUDE_INTERNAL, "true").lower() == "false":
             self._check_internal(given[EXCLUDE_INTERNAL], found)
@@ -255,11 +255,13 @@ class _OptionReader:
         matcher = compile_patterns([self._pattern])
         names = [each for each in INTERNAL_TOPICS if matcher and matcher.fullmatch(each)]
         if names:
-            reason = f"{INCLUDE} has {', '.join(names)}, and a copy of that would destroy groups"
-            found.error(EXCLUDE_INTERNAL, written, reason, "leave it out, or set it to true")
+            reason = f"{INCLUDE} has {', '.join(names)}, and copying it would destroy groups"
+            found.error(EXCLUDE_INTERNAL, written, reason, "remove it, or set it to true")
 
     def _put_refresh(self, age_ms: str) -> None:
-        """A consumer finds new topics when it renews its metadata; a bad number is told there."""
+        """A consumer finds new topics when it refreshes its metadata; a bad number is reported
+        there.
+        """
         try:
             seconds = parse_value(Type.LONG, age_ms) // 1000
         except BadValue:
@@ -278,8 +280,10 @@ class _OptionReader:
         before = self.props.get(name)
         if before not in (None, value) and name in self.places:
             other = self.places[name].where
-            reason = f"{other} has another value, and both files share their config providers"
-            _found_in(self._findings, where).error(key, value, reason, "use one name for each")
+            reason = f"{other} has a different value, but both files share their config providers"
+            _found_in(self._findings, where).error(
+                key, value, reason, "use a different name for each"
+            )
         self.props[name] = value
         self.places[name] = OptionPlace(where, key)
 
@@ -290,7 +294,7 @@ def _take_usable(
     ignored: Mapping[str, str],
     found: Findings,
 ) -> dict[str, str]:
-    """The keys that are carried over; the findings get the refused and the ignored ones."""
+    """The keys that are used; the findings get the rejected and the ignored ones."""
     usable: dict[str, str] = {}
     for key, value in given.items():
         if key in refused:
@@ -335,8 +339,8 @@ def _run_props(props: Mapping[str, str], commit_ms: int) -> dict[str, str]:
 
 def _whole(findings: Findings, option: str, text: str, least: int = 0) -> int:
     if not text.isdecimal() or int(text) < least:
-        remedy = f"use a whole number from {least} on"
-        findings.error(option, text, "is no number that can be used", remedy)
+        remedy = f"use a whole number of at least {least}"
+        findings.error(option, text, "is not a usable number", remedy)
         return least
     return int(text)
 

@@ -1,9 +1,9 @@
 """Java regular expressions in Python: the filters of MirrorMaker 2 are lists of them.
 
 The elements of a list are joined with `|` into one expression, *before* it is read, as MirrorMaker
-2 does: `(orders,payments)-.*` is one list of two elements and one good expression. What Python
-cannot say is refused with a reason, never guessed. Each expression is written in two spellings,
-Python's and RE2's: `name_patterns` says which of them matches.
+2 does: `(orders,payments)-.*` is one list of two elements and one good expression. Expressions that
+Python cannot represent are rejected with a reason, never guessed. Each expression is written in two
+spellings, Python's and RE2's: `name_patterns` says which of them matches.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Translator:
     """
 
     def __init__(self, pattern: str, *, linear: bool = False) -> None:
-        """`linear`: for RE2, which refuses by itself most of what it lacks."""
+        """`linear`: for RE2, which itself rejects most of what it does not support."""
         self.pattern = pattern
         self.linear = linear
         # Whether case is ignored anywhere.

@@ -1,7 +1,7 @@
 """Matches names with Python's own engine, in a process that ends when one takes too long.
 
-Runs on: a process of its own, which `name_patterns` starts; it imports nothing of ours. Each line
-of its input is JSON, [pattern, name]; each line of its output is true or false.
+Runs on: a separate process that `name_patterns` starts; it imports no other module of ours. Each
+line of its input is JSON, [pattern, name]; each line of its output is true or false.
 """
 
 import json
@@ -15,7 +15,7 @@ SECONDS = 2.0
 
 
 def serve(requests: IO[str], answers: IO[str], seconds: float = SECONDS) -> None:
-    """Answer until the input ends. An endless match ends the process: nothing else can."""
+    """Match until the input ends. Only ending the process can stop an endless match."""
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
     for line in requests:
         pattern, name = json.loads(line)

@@ -1,9 +1,9 @@
-"""Matches names of topics, groups and settings, in a time that no expression can make endless.
+"""Matches names of topics, groups and settings in bounded time.
 
 Python's engine backtracks: `(a+)+b` needs years for a name of forty letters, and holds the lock
-that every other thread of the process needs. So RE2 does the matching, in linear time. What RE2
-lacks (look-around, back references, possessive repeats) Python's engine does in another process,
-which ends when a name takes too long: the answer is an error then, never a guess.
+that every other thread of the process needs. So RE2 does the matching, in linear time. For features
+that RE2 lacks (look-around, back references, possessive repeats), Python's engine runs in another
+process that ends when a name takes too long: the result is then an error, never a guess.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _OtherProcess:
 
     def _ask(self, pattern: NamePattern, name: str) -> bool:
         request = json.dumps([pattern.python, name]) + "\n"
-        for _ in range(2):  # it may have been killed by somebody: then once more
+        for _ in range(2):  # another process may have killed it: then retry once
             answer = self._exchange(request)
             if answer:
                 return bool(json.loads(answer))
@@ -130,7 +130,7 @@ class _OtherProcess:
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
-            # It ends with its input, so with us; a session of its own spares it our Ctrl-C.
+            # It ends with its input, so with us; a separate session protects it from our Ctrl-C.
             atexit.register(self.close)
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", match_process.__file__],

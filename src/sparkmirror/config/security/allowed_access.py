@@ -1,8 +1,8 @@
-"""Which addresses and files a login by OAUTHBEARER may name.
+"""Which addresses and files an OAUTHBEARER login may use.
 
-Whoever may create connectors could else make the worker send any file of its disk to any address
-(CVE-2025-27817 is Kafka's). Kafka 4 takes the two lists from system properties, and so do we where
-the file says nothing. Settings that come through the REST API are limited to them; those of a
+Otherwise anyone who can create connectors could make the worker send any file of its disk to any
+address (Kafka: CVE-2025-27817). Kafka 4 reads the two lists from system properties; so do we where
+the file does not set them. Settings that come through the REST API are limited to them; those of a
 worker's own file are its operator's.
 """
 
@@ -33,7 +33,8 @@ ALLOWED_KEYS = Definition(
         type=Type.LIST,
         default=None,
         shown_default="none for connectors of the REST API, all for the file itself",
-        doc="URLs of token servers (and `file:` URLs) that logins may use, as they are written.",
+        doc="URLs of token servers (and `file:` URLs) that logins may use, spelled as in the "
+        "connectors.",
     ),
     Key(
         name=ALLOWED_FILES,
@@ -56,7 +57,7 @@ class AllowedAccess:
     files: Collection[str] | None = None
 
     def check(self, settings: Settings) -> None:
-        """Note every setting that names something else, whatever client it is for."""
+        """Record every setting that names something else, for all clients."""
         for key, value in settings.values.items():
             if _is(key, ENDPOINT_URL):
                 self._check_url(key, value.strip(JAVA_BLANKS), settings.findings)
@@ -108,7 +109,7 @@ def _is(key: str, name: str) -> bool:
 def _urls_of(jaas: str) -> Iterator[str]:
     try:
         options = parse_jaas(jaas).options
-    except BadValue:  # told where the login is checked
+    except BadValue:  # reported where the login is checked
         return
     if url := options.get(STRIMZI_ENDPOINT):
         yield url
@@ -117,6 +118,6 @@ def _urls_of(jaas: str) -> Iterator[str]:
 def _path_of(url: str) -> str | None:
     try:
         parts = urlsplit(url)
-    except ValueError:  # told where the URL is checked
+    except ValueError:  # reported where the URL is checked
         return None
     return unquote(parts.path) if parts.scheme == "file" else None

@@ -60,7 +60,7 @@ def parse_jaas(text: str) -> LoginModule:
         raise BadValue("has no login module", _remedy())
     if len(modules) > 1:
         raise BadValue(
-            f"has {len(modules)} login modules, a client takes one", "take the others away"
+            f"has {len(modules)} login modules, but a client uses only one", "remove the others"
         )
     return modules[0]
 
@@ -99,7 +99,7 @@ class _Parser:
     def _value(self, key: JaasToken) -> str:
         equals = next(self._tokens)
         if equals.kind is not JaasTokenKind.SIGN or equals.text != "=":
-            # It may be the rest of a value that nobody quoted, so it is not shown.
+            # It may be the rest of an unquoted value, so it is not shown.
             raise self._bad("an option has no value", key, 'write options as name="value"')
         value = next(self._tokens)
         if value.kind is not JaasTokenKind.TEXT:
@@ -170,7 +170,7 @@ def _after_comment(text: str, at: int) -> int:
 
 
 def _quoted(text: str, at: int) -> tuple[str, int]:
-    """The string that begins at `at`, and where the text goes on; a line's end ends it too."""
+    """The string that begins at `at`, and the position after it; a line's end also ends it."""
     quote, value = text[at], []
     at += 1
     while at < len(text) and text[at] != quote and text[at] not in LINE_ENDS:

@@ -1,7 +1,7 @@
 """What the `sasl.*` settings must say together: mechanism, login module, its options, its handlers.
 
-Java loads classes; here every class that people name stands for something that is built in. One
-table per kind; a class that is not in it is refused, with the list of those that are.
+Java loads classes; here every class name stands for a built-in function. One table per kind; a
+class that is not in it is rejected with the list of known ones.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def login_module(settings: Mapping[str, Any]) -> LoginModule:
         raise SaslProblem(
             MECHANISM,
             mechanism,
-            "not a mechanism that is known here",
+            "unknown mechanism",
             f"use one of {', '.join(MECHANISMS)}",
         )
     module = _parsed(settings[JAAS], mechanism)
@@ -138,8 +138,8 @@ def check_sasl(settings: Mapping[str, Any], findings: Findings) -> None:
     if protocol == "SASL_PLAINTEXT" and settings[MECHANISM] in (PLAIN, OAUTHBEARER):
         findings.warn_key(
             "security.protocol",
-            f"with {settings[MECHANISM]}, {protocol} lets everybody on the network read the "
-            "password or token; use SASL_SSL",
+            f"with {settings[MECHANISM]}, {protocol} sends the password or token unencrypted over "
+            "the network; use SASL_SSL",
         )
     if settings[MECHANISM] == OAUTHBEARER and (settings[ENDPOINT_URL] or "").startswith("http:"):
         findings.warn_key(ENDPOINT_URL, "the secret of the client and the token are not encrypted")
@@ -171,9 +171,9 @@ def _check_class(
     reason = (
         f"{name} does not go with {MECHANISM}={mechanism}"
         if known
-        else (f"the class {name} is not known here, and Java classes cannot be loaded")
+        else (f"unknown class {name}; Java classes cannot be loaded")
     )
-    remedy = f"for {mechanism} use {' or '.join(fitting)}" if fitting else "take it away"
+    remedy = f"for {mechanism} use {' or '.join(fitting)}" if fitting else "remove it"
     raise SaslProblem(key, None, reason, remedy)
 
 
@@ -218,7 +218,7 @@ def _check_options(module: LoginModule, mechanism: str, settings: Mapping[str, A
 
 def _check_kerberos(module: LoginModule, settings: Mapping[str, Any]) -> None:
     service = settings[SERVICE_NAME] or module.options.get("serviceName")
-    remedy = "set it to the name that brokers run as, often kafka"
+    remedy = "set it to the brokers' service name, often kafka"
     if not service:
         raise SaslProblem(SERVICE_NAME, None, "is not set", remedy)
     if not SERVICE.fullmatch(service):

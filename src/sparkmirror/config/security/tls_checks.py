@@ -53,10 +53,12 @@ def _check_names(values: Mapping[str, Any], findings: Findings) -> None:
     key = "ssl.endpoint.identification.algorithm"
     algorithm = values[key] or ""
     if algorithm.lower() not in ("", "https"):
-        findings.error(key, algorithm, "not known", "use https, or nothing for no check of names")
+        findings.error(
+            key, algorithm, "not known", "use https, or leave it empty to skip the name check"
+        )
     elif not algorithm:
         findings.warn_key(
-            key, "is empty: whoever has any certificate of the CA can pass for a broker"
+            key, "is empty: anyone with a certificate of the CA can impersonate a broker"
         )
 
 
@@ -92,10 +94,10 @@ def _check_store(values: Mapping[str, Any], findings: Findings, store: str, inli
     if inline and has_file:
         findings.error(location, values[location], f"{inline} is set too", "set only one of them")
     if has_password and _is_pem(values, store):
-        remedy = "take it away; a key's password is ssl.key.password"
+        remedy = "remove it; a key's password is ssl.key.password"
         findings.error(password, "", "a PEM store has no password", remedy)
     elif has_password and not has_file:
-        findings.error(password, "", "there is no store that it belongs to", f"set {location}")
+        findings.error(password, "", "it has no store", f"set {location}")
 
 
 def _is_pem(values: Mapping[str, Any], store: str) -> bool:

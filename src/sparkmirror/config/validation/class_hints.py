@@ -1,6 +1,6 @@
-"""What to do about a class that a connector's settings name and that is not there.
+"""What to do about an unknown class in a connector's settings.
 
-The REST API refuses it in Connect's words, "Class x could not be found.", which do not tell that no
+The REST API rejects it in Connect's words, "Class x could not be found.", which do not say that no
 Java class can ever be found here. The worker's log does. Values are not shown: they may have come
 from a config provider.
 """
@@ -35,7 +35,7 @@ def class_hints(errors: Mapping[str, list[str]]) -> Iterator[str]:
 
 
 def _hint(key: Key) -> str:
-    """What the key says of a class that nobody knows."""
+    """The key's message for an unknown class."""
     try:
         if key.convert is not None:
             key.convert("no.such.Class")

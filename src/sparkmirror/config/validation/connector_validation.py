@@ -1,9 +1,8 @@
-"""What `PUT /connector-plugins/<connector>/config/validate` answers: every key with its errors.
+"""The response of `PUT /connector-plugins/<connector>/config/validate`: every key with its errors.
 
-Connect's own checks come first, with its words. What this version cannot do is refused beside
-them, so that it is told before a connector exists; everything else that keeps a connector from
-starting shows in its status, as with Connect.
-Mirrors: org.apache.kafka.connect.runtime.AbstractHerder (4.3).
+Connect's own checks come first, with its words. Features that this version lacks are rejected with
+them, before a connector exists; everything else that keeps a connector from starting shows in its
+status, as with Connect. Mirrors: org.apache.kafka.connect.runtime.AbstractHerder (4.3).
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> 
     `plugin` is the one that the request names; None when a connector is created.
 
     Raises:
-        WrongPlugin, NoConnectorClass, UnknownConnectorClass: it is no use to go on.
+        WrongPlugin, NoConnectorClass, UnknownConnectorClass: validation cannot continue.
     """
     with provisional() as hide:
         try:
@@ -76,7 +75,7 @@ def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> 
             raise
         errors = {row["value"]["name"]: row["value"]["errors"] for row in infos["configs"]}
         for hint in class_hints(errors):
-            log.warning("settings of a connector are refused: %s", hint)
+            log.warning("connector settings rejected: %s", hint)
         for row in infos["configs"]:
             row["value"]["errors"] = [hide(text) for text in row["value"]["errors"]]
         return infos
@@ -115,7 +114,7 @@ def add_errors(infos: ConfigInfo, errors: Mapping[str, str]) -> None:
 
 
 def error_summary(infos: ConfigInfo) -> str | None:
-    """What the creation of a connector with these infos is refused with; None: it is not."""
+    """The error for creating a connector with these infos; None if there is none."""
     if not infos["error_count"]:
         return None
     lines = [text for row in infos["configs"] for text in row["value"]["errors"]]
@@ -142,7 +141,7 @@ def _connector_values(
     """Values of the keys that have a definition, and of others that have an error.
 
     Connect checks its own keys, then the connector checks all of its own: where both have a key,
-    the connector's answer stands.
+    the connector's result wins.
     """
     findings = Findings()
     given = {key: value for key, value in props.items() if value is not None}
@@ -178,7 +177,7 @@ def _exactly_once(worker: WorkerFile) -> bool:
 
 
 def _null(key: str, base: dict[str, Checked]) -> Checked | None:
-    """Note that `key` is null; a value of its own if Connect does not know the key."""
+    """Record that `key` is null; as a separate value if Connect does not know the key."""
     if key in base:
         base[key].errors.append(NULL_VALUE)
         return None
@@ -219,7 +218,7 @@ def _hide(known: Mapping[str, Checked], props: Props, resolved: Props, findings:
 
 
 def _refused(props: Props, worker: WorkerFile, known: Mapping[str, Checked]) -> list[Checked]:
-    """Add what this version cannot do, and Connect can; values that nobody knows are returned."""
+    """Add errors for Connect's features that this version lacks; returns values of unknown keys."""
     findings = Findings()
     collect_connector(props, worker, findings)
     others: dict[str, Checked] = {}

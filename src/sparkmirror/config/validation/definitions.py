@@ -1,4 +1,4 @@
-"""What `GET /connector-plugins/<connector>/config` answers: the keys of a connector.
+"""The response of `GET /connector-plugins/<connector>/config`: the keys of a connector.
 
 Names, types, defaults and layout are Kafka Connect 4.3's, the words are our own.
 """

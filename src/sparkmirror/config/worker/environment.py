@@ -24,7 +24,7 @@ from sparkmirror.errors import ConfigError
 
 # Stands for the file of a worker that has none.
 WHERE = Path("environment variables")
-# The names are those of other programs, too, so one of them tells whether they are for a worker.
+# Other programs use these names too; one of them shows whether they are for a worker.
 DEBEZIUM_SIGN = "BOOTSTRAP_SERVERS"
 DEBEZIUM = {
     DEBEZIUM_SIGN: "bootstrap.servers",

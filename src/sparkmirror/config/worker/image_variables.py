@@ -1,7 +1,7 @@
 """Variables of Confluent's and Debezium's images that set no key of a worker, and why not.
 
-A table of names and reasons: whatever begins with CONNECT_ and is not in it sets a key or a log
-level. Runs on: worker, once, at the start. Values are never shown, they may hold passwords.
+A table of names and reasons: any other name that begins with CONNECT_ sets a key or a log level.
+Runs on: worker, once, at the start. Values are never shown, they may hold passwords.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sparkmirror.config.keys.families import NO_JMX
 from sparkmirror.config.security.allowed_access import ALLOWED_FILES, ALLOWED_URLS, SYSTEM_PROPERTY
 
 KAFKA_OPTS = "KAFKA_OPTS"
-# The system properties in KAFKA_OPTS that somebody here reads.
+# The system properties in KAFKA_OPTS that have an effect here.
 READ_OPTIONS = (
     LOGIN_CONFIG,
     KRB5_CONF,
@@ -50,8 +50,8 @@ class Unused(NamedTuple):
 
 
 UNUSED = (
-    Unused(PREFIX, "it names no key"),
-    Unused("CONNECT_URL", "it is for mm2.sh, which calls a worker"),
+    Unused(PREFIX, "it does not name a key"),
+    Unused("CONNECT_URL", "it is for mm2.sh, which connects to a worker"),
     Unused(
         "CONNECT_LOG4J_TOOLS_ROOT_LOGLEVEL",
         "the command line tools of Kafka are not part of this program",
@@ -61,8 +61,8 @@ UNUSED = (
     Unused("KAFKA_LOG4J_OPTS", ONE_LOG),
     Unused(
         r"(CONNECT_)?C?UB_\w+",
-        "a worker does not wait for its brokers: it ends with exit code 1 if none answers, so let "
-        "its container be restarted",
+        "a worker does not wait for its brokers: it ends with exit code 1 if none responds, so "
+        "restart its container",
     ),
     Unused("CONNECT_PROPERTIES_DIR", "no properties file is written"),
     Unused(r"KAFKA_JMX_\w+|JMX_?(PORT|HOST|AUTH|SSL)", NO_JMX),
@@ -79,7 +79,7 @@ UNUSED = (
     Unused("ENABLE_(JOLOKIA|JMX_EXPORTER)", NO_JMX, of_debezium=True),
     Unused(
         "SENSITIVE_PROPERTIES",
-        "every value whose name says that it is secret is hidden",
+        "every value with a secret's name is hidden",
         of_debezium=True,
     ),
 )

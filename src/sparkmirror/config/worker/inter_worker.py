@@ -17,7 +17,7 @@ DEFAULT = "HmacSHA256"
 KEY_SIZE = "inter.worker.key.size"
 SIGNATURE_ALGORITHM = "inter.worker.signature.algorithm"
 VERIFICATION_ALGORITHMS = "inter.worker.verification.algorithms"
-# Java's KeyGenerator refuses smaller keys for these algorithms.
+# Java's KeyGenerator rejects smaller keys for these algorithms.
 SMALLEST_KEY_BITS = 40
 LARGEST_KEY_BITS = 8 * 1024
 
@@ -51,7 +51,7 @@ INTER_WORKER_KEYS = Definition(
         default=DEFAULT,
         one_of=tuple(MACS),
         attribute="key_generation_algorithm",
-        doc="What the leader makes session keys for, with which workers sign requests to others.",
+        doc="Algorithm of the session keys with which workers sign requests to each other.",
     ),
     Key(
         name=KEY_SIZE,
@@ -59,7 +59,7 @@ INTER_WORKER_KEYS = Definition(
         default=None,
         at_least=SMALLEST_KEY_BITS,
         at_most=LARGEST_KEY_BITS,
-        shown_default="that of the algorithm",
+        shown_default="the algorithm's default",
         attribute="key_size_bits",
         doc="Size of session keys in bits.",
     ),
@@ -69,7 +69,7 @@ INTER_WORKER_KEYS = Definition(
         default=3600000,
         at_least=0,
         attribute="key_ttl_ms",
-        doc="After this time the leader makes a new session key; 0: never.",
+        doc="How often the leader replaces the session key; 0: never.",
     ),
     Key(
         name=SIGNATURE_ALGORITHM,

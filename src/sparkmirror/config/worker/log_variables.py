@@ -71,7 +71,7 @@ def _is_known(given: LevelVariable, name: str, findings: Findings) -> bool:
     if given.level in LEVELS:
         return True
     about = "" if given.logger == ROOT else f" for {given.logger}"
-    reason = f"'{given.level}'{about} is not a level"
+    reason = f"'{given.level}'{about} is not a log level"
     findings.error(name, None, reason, f"use one of {', '.join(LEVELS)}")
     return False
 

@@ -72,7 +72,7 @@ class Listener(NamedTuple):
 
 
 class HeaderRule(NamedTuple):
-    """A header for every answer. `action` is one of HEADER_ACTIONS; dates are given in ms."""
+    """A header for every response. `action` is one of HEADER_ACTIONS; dates are given in ms."""
 
     action: str
     name: str
@@ -83,7 +83,7 @@ class HeaderRule(NamedTuple):
 class RestConfig:
     """The REST API of a worker.
 
-    `admin_listeners` has what only serves /admin; None: the listeners do; empty: nobody does.
+    `admin_listeners` serve only /admin; None: the listeners serve it; empty: it is disabled.
     """
 
     listeners: tuple[Listener, ...]
@@ -104,14 +104,14 @@ class RestConfig:
 
     @property
     def public(self) -> Listener:
-        """The listener that others are told of: of the wanted scheme, else one in the clear."""
+        """The advertised listener: of the configured scheme, else an unencrypted one."""
         wanted = (self.advertised_listener, *SCHEMES)
         order = [each for scheme in wanted for each in self.listeners if each.scheme == scheme]
         return order[0]
 
     @property
     def open_listeners(self) -> tuple[Listener, ...]:
-        """Those that other machines reach, and that ask nobody who they are."""
+        """Listeners without authentication that other machines can reach."""
         pairs = [(each, self.tls) for each in self.listeners]
         pairs += [(each, self.admin_tls) for each in self.admin_listeners or ()]
         return tuple(
@@ -121,7 +121,7 @@ class RestConfig:
         )
 
     def advertised(self, own_host: str, bound_port: int = 0) -> Listener:
-        """What other workers and clients are told.
+        """The address that other workers and clients use.
 
         `own_host` is used where no host is set, `bound_port` where the `public` listener has
         port 0.
@@ -160,7 +160,7 @@ def _headers(text: str) -> tuple[HeaderRule, ...]:
     try:
         rules = next(csv.reader([text], skipinitialspace=True))
     except csv.Error as error:
-        raise BadValue(f"no list of rules: {error}", "write them in one line") from None
+        raise BadValue(f"not a list of rules: {error}", "write them on one line") from None
     return tuple(_header(rule.strip()) for rule in rules)
 
 
@@ -174,7 +174,7 @@ def _header(rule: str) -> HeaderRule:
             f"use '<action> <header>: <value>' with one of {', '.join(HEADER_ACTIONS)}",
         )
     if not HEADER_NAME.fullmatch(name.strip()) or not HEADER_VALUE.fullmatch(value.strip()):
-        raise BadValue(f"'{rule}' has characters that no header has", "use ASCII")
+        raise BadValue(f"'{rule}' has characters that headers cannot contain", "use ASCII")
     if known.endswith("Date") and not MILLISECONDS.fullmatch(value.strip()):
         raise BadValue(f"'{rule}' has no time", "give it in milliseconds from now")
     return HeaderRule(known, name.strip(), value.strip())
@@ -199,7 +199,7 @@ def _origins(text: str) -> str:
             compile_patterns(["" if part == "*" else part])
         except BadValue as bad:
             raise BadValue(
-                f"'{part}' is no pattern: {bad.reason}", "write * alone for all"
+                f"'{part}' is not a pattern: {bad.reason}", "write only * for all"
             ) from None
     return text
 
@@ -212,15 +212,15 @@ REST_KEYS = Definition(
         shown_default=f"http://:{DEFAULT_PORT}",
         non_empty=True,
         convert=parse_listeners,
-        doc="Where the REST API listens, as `http://host:port` or `https://host:port`; without a "
-        "host: everywhere.",
+        doc="Addresses of the REST API, as `http://host:port` or `https://host:port`; without a "
+        "host: all interfaces.",
     ),
     Key(
         name=ADMIN_LISTENERS,
         type=Type.LIST,
         default=None,
         convert=parse_listeners,
-        doc="Where `/admin` listens, if elsewhere; empty: there is no `/admin`.",
+        doc="Separate addresses of `/admin`; empty: `/admin` is disabled.",
     ),
     Key(
         name=ADVERTISED_HOST,
@@ -228,7 +228,7 @@ REST_KEYS = Definition(
         default=None,
         attribute="advertised_host",
         convert=_host,
-        doc="Host by which the other workers reach this one.",
+        doc="Host name that the other workers use to reach this one.",
     ),
     Key(
         name="rest.advertised.port",
@@ -237,7 +237,7 @@ REST_KEYS = Definition(
         at_least=1,
         at_most=65535,
         attribute="advertised_port",
-        doc="Port by which they do.",
+        doc="Port that they use.",
     ),
     Key(
         name="rest.advertised.listener",
@@ -247,7 +247,7 @@ REST_KEYS = Definition(
         ignore_case=True,
         convert=str.lower,
         attribute="advertised_listener",
-        doc="Protocol by which they do; unset: http if anything listens there, else https.",
+        doc="Protocol that they use; unset: http if there is an http listener, else https.",
     ),
     Key(
         name="access.control.allow.origin",
@@ -255,7 +255,7 @@ REST_KEYS = Definition(
         default="",
         attribute="allow_origin",
         convert=_origins,
-        doc="Origins whose pages may call the REST API from a browser; `*`: all.",
+        doc="Origins whose pages may use the REST API from a browser; `*`: all.",
     ),
     Key(
         name="access.control.allow.methods",
@@ -270,14 +270,14 @@ REST_KEYS = Definition(
         default=(),
         attribute="response_headers",
         convert=_headers,
-        doc="Headers to add to every answer: `set X-Frame-Options: DENY, add Cache-Control: "
+        doc="Headers to add to every response: `set X-Frame-Options: DENY, add Cache-Control: "
         "no-store`.",
     ),
     Key(
         name=OLD_HOST,
         type=Type.STRING,
         default=None,
-        doc="Old spelling of the host in `listeners`, which is stronger.",
+        doc="Old spelling of the host in `listeners`, which takes precedence.",
     ),
     Key(
         name=OLD_PORT,
@@ -285,7 +285,7 @@ REST_KEYS = Definition(
         default=None,
         at_least=0,
         at_most=65535,
-        doc="Old spelling of the port in `listeners`, which is stronger.",
+        doc="Old spelling of the port in `listeners`, which takes precedence.",
     ),
     *REST_SECURITY_KEYS,
 )

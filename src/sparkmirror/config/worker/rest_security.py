@@ -32,8 +32,8 @@ def _extensions(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name != BASIC_AUTH:
             raise BadValue(
-                f"'{name}' is Java and cannot run here; without it the REST API may lack a lock",
-                f"use {BASIC_AUTH}, or take it away",
+                f"'{name}' is Java and cannot run here; without it the REST API may be unprotected",
+                f"use {BASIC_AUTH}, or remove it",
             )
     return names
 
@@ -43,8 +43,8 @@ _CLIENT_AUTH_KEY = Key(
     type=Type.STRING,
     default=NONE,
     one_of=(REQUIRED, REQUESTED, NONE),
-    doc="Whether callers of an https listener must show a certificate (`required`), may, or need "
-    "not.",
+    doc="Whether clients of an https listener must present a certificate (`required`), may "
+    "(`requested`), or need not (`none`).",
 )
 REST_SECURITY_KEYS = Definition(
     Key(
@@ -52,7 +52,7 @@ REST_SECURITY_KEYS = Definition(
         type=Type.LIST,
         default=(),
         convert=_extensions,
-        doc=f"`{BASIC_AUTH}` asks for a user and a password; others are refused.",
+        doc=f"`{BASIC_AUTH}` requires a user and a password; others are rejected.",
     ),
     _CLIENT_AUTH_KEY,
     Key(
@@ -62,14 +62,14 @@ REST_SECURITY_KEYS = Definition(
         non_empty=True,
         attribute="users_file",
         doc="File of users, `name: password` per line, plain or hashed by `sparkmirror password`. "
-        "Asks for a user and a password. Not a key of Connect.",
+        "Requires a user and a password. Not a key of Connect.",
     ),
     Key(
         name=READ_ONLY_USERS,
         type=Type.LIST,
         default=(),
         attribute="read_only_users",
-        doc="Users that may look at everything and change nothing; `*`: all. Not a key of Connect.",
+        doc="Users that may read everything and change nothing; `*`: all. Not a key of Connect.",
     ),
     Key(
         name="rest.max.request.bytes",
@@ -77,7 +77,7 @@ REST_SECURITY_KEYS = Definition(
         default=32 * 1024 * 1024,
         at_least=1024,
         attribute="max_request_bytes",
-        doc="Largest body of a request. Not a key of Connect.",
+        doc="Largest request body, in bytes. Not a key of Connect.",
     ),
     Key(
         name="rest.max.requests.per.second",
@@ -85,7 +85,7 @@ REST_SECURITY_KEYS = Definition(
         default=0,
         at_least=0,
         attribute="max_requests_per_second",
-        doc="Most requests from one address; 0: no limit. Not a key of Connect.",
+        doc="Most requests per second from one address; 0: no limit. Not a key of Connect.",
     ),
 )
 TLS_KEYS = Definition(
@@ -106,7 +106,7 @@ class RestTls:
 
 
 class TlsUse(NamedTuple):
-    """Listeners as the worker's file names them, and the prefix of their own TLS keys."""
+    """Listeners as in the worker's file, and the prefix of their TLS keys."""
 
     key: str
     prefix: str
@@ -146,6 +146,6 @@ def _check(use: TlsUse, prefix: str, values: Mapping[str, Any], inner: Settings)
         inner.findings.error(
             CLIENT_AUTH,
             REQUIRED,
-            "without a trust store, callers with a certificate of any public CA would be admitted",
+            "without a trust store, clients with a certificate of any public CA would be admitted",
             "set " + " or ".join(f"{prefix}{name}" for name in TRUST_STORES),
         )

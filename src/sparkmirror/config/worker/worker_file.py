@@ -65,8 +65,8 @@ def _flag(name: str, doc: str) -> Key:
 
 
 TRACKING_KEYS = Definition(
-    _flag("topic.tracking.enable", "Whether the REST API tells which topics a connector uses."),
-    _flag("topic.tracking.allow.reset", "Whether it may be made to forget them."),
+    _flag("topic.tracking.enable", "Whether the REST API lists the topics that a connector uses."),
+    _flag("topic.tracking.allow.reset", "Whether that list may be reset."),
 )
 
 _UNUSED_KEYS = Definition(
@@ -100,7 +100,7 @@ _UNUSED_KEYS = Definition(
         "topic.creation.enable",
     ),
     *no_effect(
-        "internal topics that are missing are created",
+        "missing internal topics are always created",
         Type.STRING,
         "internal.topics.automatic.creation.enable",
     ),
@@ -120,7 +120,7 @@ WORKER_FILE_KEYS = (
             name=CONFIG_PROVIDERS,
             type=Type.LIST,
             default=(),
-            doc="Names of config providers, see the section about them.",
+            doc="Names of config providers; see the section about them.",
         )
     )
     + _UNUSED_KEYS
@@ -233,7 +233,11 @@ def _explain_clients_of_sinks(settings: Settings) -> None:
 def _warnings(raw: Mapping[str, str], findings: Findings) -> tuple[str, ...]:
     for key, value in raw.items():
         if len(value) > 1 and value[0] == value[-1] == '"' and not is_secret(key):
-            what = "left out, no host has any" if key == ADVERTISED_HOST else PART_OF_VALUE
+            what = (
+                ("removed, because host names have none")
+                if key == ADVERTISED_HOST
+                else PART_OF_VALUE
+            )
             findings.warn_key(key, f"the quotes are {what}: {value}")
         if text := _advice(key, findings):
             findings.warn_key(key, text)
@@ -241,11 +245,11 @@ def _warnings(raw: Mapping[str, str], findings: Findings) -> tuple[str, ...]:
 
 
 def _advice(key: str, findings: Findings) -> str | None:
-    """What to say of a key that nobody reads."""
+    """The message about a key that has no effect."""
     if key in WORKER_FILE_KEYS or key in ADMIN_KEYS or key.startswith(KNOWN_PREFIXES):
         return None
     if key.startswith(STORAGE_PREFIXES):
         return topic_setting(key)
     close = get_close_matches(key, KEY_NAMES, 1, 0.85)
-    meant = f"; is {findings.origin(close[0]).key} meant?" if close else ""
+    meant = f"; did you mean {findings.origin(close[0]).key}?" if close else ""
     return f"unknown key, ignored{meant}"

@@ -57,10 +57,10 @@ RENEW_SECONDS = 3600.0
 WRITE_SECONDS = 30.0
 LAST_REQUEST_SECONDS = 3.0
 
-NOT_YET = "nothing is copied before that"
+NOT_YET = "nothing is copied until then"
 IN_USE = (
-    "group '{group}' has active members on '{alias}' ({state}): MirrorMaker 1 runs; stop all of "
-    "its processes first, or both would copy every record"
+    "group '{group}' has active members on '{alias}' ({state}): MirrorMaker 1 is running; stop all "
+    "of its processes first, or both would copy every record"
 )
 
 
@@ -122,9 +122,9 @@ class LegacyGroup:
         self._write(seeds, topic_ids)
         self._say_begin(len(seeds), stored, committed)
         self._next_renewal = time.monotonic()
-        self._ticker.repeat("looking at the group", WATCH_SECONDS, self._watch, delayed=True)
+        self._ticker.repeat("check the group", WATCH_SECONDS, self._watch, delayed=True)
         tick = min(self._interval, FIRST_COMMIT_SECONDS)
-        self._ticker.repeat("committing for the group", tick, self._commit_if_due, delayed=True)
+        self._ticker.repeat("commit to the group", tick, self._commit_if_due, delayed=True)
         self._ticker.start()
 
     def stop(self) -> None:
@@ -132,16 +132,18 @@ class LegacyGroup:
         self._ticker.stop()
 
     def join(self, seconds: float) -> bool:
-        """The tasks have ended: commit what they have stored last; tells whether that worked."""
+        """Commit the last stored positions after the tasks have ended; returns whether that
+        worked.
+        """
         try:
             if not self._ticker.join(max(seconds, LAST_REQUEST_SECONDS)):
-                raise TransportError("an earlier commit is still under way")
+                raise TransportError("an earlier commit is still pending")
             self.commit(everything=True)
         except MirrorError as error:
             self.is_committed = False
             log.warning(
-                "[%s] the last offsets are not committed for group '%s': %s; MirrorMaker 1 would "
-                "copy again what came after its last commit",
+                "[%s] the last offsets were not committed for group '%s': %s; MirrorMaker 1 would "
+                "copy the records after the last commit again",
                 self._flow.name,
                 self._group,
                 error,
@@ -162,17 +164,17 @@ class LegacyGroup:
             raise error
 
     def _members(self) -> list[MirrorError]:
-        """What is wrong with the group: that it is in use, or that nobody tells."""
+        """Why the group cannot be used: it has members, or its state is unknown."""
         state, error = self._groups.describe_groups([self._group])[self._group]
         if error is not None:
             return [error]
         return [] if state in IDLE else [self._in_use(state)]
 
     def commit(self, *, everything: bool) -> None:
-        """Commit what is stored of the partitions that are copied.
+        """Commit the stored positions of the copied partitions.
 
         Raises:
-            KafkaError: the group is in use, or a partition's offset was refused.
+            KafkaError: the group is in use, or a partition's offset was rejected.
         """
         partitions = {tp for task in self._source.assignment for tp in task}
         if not partitions:
@@ -187,7 +189,7 @@ class LegacyGroup:
         outcomes = self._groups.alter_offsets(self._group, changes)
         for error in outcomes.values():
             if is_in_use(error):
-                raise self._in_use("its commit was refused")
+                raise self._in_use("the broker rejected its commit")
             # Of a topic that was just deleted, the group's offsets are gone, too.
             if error is not None and not _is_gone(error):
                 raise error
@@ -227,7 +229,7 @@ class LegacyGroup:
         self._failing(self.refuse_members)
 
     def _failing(self, do: Callable[[], None]) -> None:
-        """What only a person can put right ends the process; the rest is tried again."""
+        """Errors that only an operator can fix end the process; others are retried."""
         try:
             do()
         except _InUse as error:
@@ -259,7 +261,7 @@ class LegacyGroup:
         return {name: view.topic_id for name, view in self._groups.list_topics().items()}
 
     def _write(self, seeds: Mapping[TopicPartition, int], topic_ids: Mapping[str, bytes]) -> None:
-        """Store positions as the tasks do; the header tells that -1 is meant: begin at offset 0."""
+        """Store positions as the tasks do; the header marks -1 as intended: begin at offset 0."""
         if not seeds:
             return
         worker, config = self._flow.worker, self._flow.source
@@ -305,16 +307,17 @@ class LegacyGroup:
         )
         if not committed:
             log.warning(
-                "[%s] group '%s' has committed nothing on '%s': if MirrorMaker 1 has copied with "
-                "it, check group.id and bootstrap.servers",
+                "[%s] group '%s' has no committed offsets on '%s': if MirrorMaker 1 has used it, "
+                "check group.id and bootstrap.servers",
                 self._flow.name,
                 self._group,
                 self._flow.source.source_alias,
             )
         if lost := only_stored(stored, committed):
             log.warning(
-                "[%s] group '%s' has no offset any more of %s; they resume at what sparkmirror has "
-                "stored. To begin elsewhere, stop it and set offsets with kafka-consumer-groups.sh",
+                "[%s] group '%s' no longer has an offset for %s; they resume at sparkmirror's "
+                "stored positions. To begin elsewhere, stop sparkmirror and set offsets with "
+                "kafka-consumer-groups.sh",
                 self._flow.name,
                 self._group,
                 some_names(map(str, lost)),
@@ -323,8 +326,8 @@ class LegacyGroup:
     def _say_changed(self, partitions: list[TopicPartition]) -> None:
         if partitions:
             log.warning(
-                "[%s] somebody else has committed for group '%s', in %s; that has no effect while "
-                "sparkmirror runs, and its own offsets are committed again. Stop it first",
+                "[%s] another client has committed offsets for group '%s', in %s; this has no "
+                "effect while sparkmirror runs: it commits its own offsets again. Stop it first",
                 self._flow.name,
                 self._group,
                 some_names(map(str, partitions)),

@@ -79,7 +79,7 @@ def identify(config: LegacyConfig) -> MirrorMakerConfig:
         if source_id == target.cluster_id():
             raise KafkaError(
                 "both files name the same cluster: topics keep their names, so every record would "
-                "be copied to where it was read, for ever; check bootstrap.servers"
+                "be copied back to its own topic, for ever; check bootstrap.servers"
             )
         replicas = min(MOST_REPLICAS, target.broker_count())
         name = group_name(config.group_id, source_id)

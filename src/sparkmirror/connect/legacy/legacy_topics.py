@@ -20,14 +20,14 @@ log = logging.getLogger(__name__)
 
 FEWER = (
     "topic '{topic}' has {source} partitions on '{source_alias}' and only {target} on "
-    "'{target_alias}': records keep their partition number, so {missing} partitions have no place; "
-    "let consumers catch up, then add them with kafka-topics.sh --alter --topic {topic} "
-    "--partitions {source} on '{target_alias}' (from then on keys are in other partitions than "
-    "before), or leave the topic out of --include"
+    "'{target_alias}': records keep their partition number, so {missing} partitions have no "
+    "counterpart; let consumers catch up, then add them with kafka-topics.sh --alter --topic "
+    "{topic} --partitions {source} on '{target_alias}' (from then on keys are in other partitions "
+    "than before), or leave the topic out of --include"
 )
 MORE = (
     "topic '%s' has %d partitions on '%s' and %d on '%s': records keep their partition number, so "
-    "a key may from now on be in another partition than where MirrorMaker 1 put it"
+    "a key may now be in a different partition than with MirrorMaker 1"
 )
 
 

@@ -22,14 +22,14 @@ import time
 from collections import deque
 from typing import Protocol
 
-# One read. What is shorter than a quarter of it is copied, so that it does not hold so much.
+# One read. Data shorter than a quarter of it is copied, to free the large buffer.
 PIECE_BYTES = 256 << 10
 SHORT_BYTES = PIECE_BYTES // 4
-# One write takes so many pieces at most.
+# The most pieces of one write.
 MOST_PIECES = 64
 # In flight without a window.
 MOST_BYTES = 256 << 20
-# Close with a reset: what is under way is lost, as when a router forgets a connection.
+# Close with a reset: data in flight is lost, as when a router forgets a connection.
 RESET = struct.pack("ii", 1, 0)
 
 LinePiece = bytes | memoryview | None
@@ -228,7 +228,7 @@ class Pair:
         return self.left == 0 or self._line.is_stalled
 
     def count_down(self, size: int) -> None:
-        """So many bytes were delivered to the client."""
+        """This many bytes were delivered to the client."""
         if self.left is not None:
             self.left -= size
 
@@ -244,7 +244,7 @@ class Pair:
             self._close()
 
     def reset(self) -> None:
-        """Lose what is under way, and let both sides know."""
+        """Drop the data in flight, and notify both sides."""
         for end in self.ends:
             try:
                 end.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)

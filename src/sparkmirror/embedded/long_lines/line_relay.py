@@ -1,7 +1,7 @@
 """The process behind a long line: relays connections with a delay, in windows, and fails on order.
 
-Runs on: a process of its own, so that it takes no time of those whose line it is. long_line starts
-it and gives the orders, one text line each. How a connection is delayed is in line_pairs.
+Runs on: a separate process, to take no time from the processes that use the line. long_line starts
+it and sends the orders, one text line each. How a connection is delayed is in line_pairs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sparkmirror.embedded.long_lines.line_pairs import PIECE_BYTES, RESET, End, 
 from sparkmirror.embedded.ports import HOST
 
 # Sleeping is exact to some 0.1 ms, waiting for sockets only to a millisecond. And while bytes flow,
-# one turn for all that comes in so much time costs less than one for each packet.
+# one turn per time slice costs less than one per packet.
 TICK_SECONDS = 0.0005
 BACKLOG = 1024
 # Connections that fill a queue of length 0, and how long an attempt may take until it is full.
@@ -86,7 +86,7 @@ class Relay:
                 end.watched = 0
 
     def _patience(self, now: float) -> float | None:
-        """How long to wait for sockets; rests first, if bytes are under way."""
+        """How long to wait for sockets; rests first if bytes are in flight."""
         if not self._timers:
             return None
         left = self._timers[0][0] - now

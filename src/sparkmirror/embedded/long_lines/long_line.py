@@ -36,7 +36,7 @@ class LineStats:
     refused: int
     up: int
     down: int
-    # The most bytes that one direction of one connection has had under way.
+    # The most bytes in flight in one direction of one connection so far.
     most_in_flight: int
     open: int
     frozen: int
@@ -116,12 +116,12 @@ class LongLine:
         self._order(f"to {port}")
 
     def stretch(self, *, delay_seconds: float, window_bytes: int = 0) -> None:
-        """Set how long one way takes, and what may be under way per connection; 0: anything."""
+        """Set how long one way takes, and how much may be in flight per connection; 0: no limit."""
         self._order(f"delay {delay_seconds}")
         self._order(f"window {window_bytes}")
 
     def stall(self) -> None:
-        """Nothing comes through; connections stay open, and attempts to connect get no answer."""
+        """Let nothing through; connections stay open, and attempts to connect get no response."""
         self._order("stall")
 
     def resume(self) -> None:
@@ -129,7 +129,7 @@ class LongLine:
         self._order("resume")
 
     def cut(self) -> None:
-        """Reset all connections; new ones are refused."""
+        """Reset all connections; new ones are rejected."""
         self._order("cut")
 
     def mend(self) -> None:

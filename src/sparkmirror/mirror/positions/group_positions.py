@@ -60,7 +60,9 @@ def plan_seeds(
 
 
 def only_stored(stored: GroupPositions, committed: CommittedPositions) -> list[TopicPartition]:
-    """Partitions whose position the group has lost: brokers forget what nobody commits again."""
+    """Partitions whose position the group has lost: brokers expire offsets that are not committed
+    again.
+    """
     return sorted(tp for tp in stored if committed.get(tp, (-1, ""))[0] < 0)
 
 
@@ -94,7 +96,7 @@ def changed_by_others(
     mark: str,
     partitions: Iterable[TopicPartition],
 ) -> list[TopicPartition]:
-    """Partitions in which somebody else has committed since we did, in those that are `ours`."""
+    """Partitions, among `ours`, in which another client has committed after us."""
     return sorted(
         tp
         for tp in partitions
@@ -103,7 +105,7 @@ def changed_by_others(
 
 
 def _is_ours(metadata: str, mark: str) -> bool:
-    """Whether we have committed it, of whatever topic."""
+    """Whether we have committed it, for any topic."""
     return metadata == mark or metadata.startswith(f"{mark} ")
 
 

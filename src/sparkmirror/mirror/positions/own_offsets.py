@@ -24,7 +24,7 @@ class OffsetsSettings(Protocol):
 
 
 def with_own_offsets(worker: WorkerConfig, connector: OffsetsSettings) -> WorkerConfig:
-    """The worker as it stores the positions of `connector`; itself if that has no topic of its own.
+    """The worker that stores the positions of `connector`; itself if that has no separate topic.
 
     Only the offsets topic, `client` and `producer` differ: for positions, and for nothing else.
     """

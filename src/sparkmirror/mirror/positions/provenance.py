@@ -1,10 +1,10 @@
-"""Which source log a stored position is of: headers beside MirrorMaker 2's own record.
+"""Which source log a stored position belongs to: headers beside MirrorMaker 2's own record.
 
 Runs on: executor (writes them) and worker (reads them). Pure.
 
-The offsets topic's keys and values are byte for byte those of MirrorMaker 2, and Connect looks at
-nothing else of a record. So what else must be known of a position travels in record headers, in the
-same record: a position that somebody else writes has none, and is then taken as it is.
+The offsets topic's keys and values are byte for byte those of MirrorMaker 2, and Connect reads
+nothing else of a record. So further facts about a position travel in headers of the same record: a
+position that another program writes has none, and is used unchanged.
 
     sparkmirror.topic.id        the topic's id, as Kafka's tools print it
     sparkmirror.leader.epochs   3@0,5@120: leader epoch 3 from offset 0 on, 5 from 120 on
@@ -37,7 +37,7 @@ class Provenance(NamedTuple):
     target_offset: int | None = None
 
     def encode(self) -> RecordHeaders:
-        """Return the headers of a position; there is always one, which tells that it is ours."""
+        """Return the headers of a position; there is always one, which marks it as ours."""
         epochs = ",".join(f"{epoch}@{first}" for epoch, first in self.epochs)
         headers: list[tuple[str, bytes | None]] = [(LEADER_EPOCHS, epochs.encode())]
         if self.topic_id is not None:

@@ -1,18 +1,18 @@
-"""Where every copied record of a partition is on the target: exact translation of offsets.
+"""Where every copied record of a partition is on the target: exact offset translation.
 
-Runs on: worker, in the checkpoint connector. Pure: whoever reads the map's topic applies its
-chunks here, in order. The copy task writes them (offset_map_writer, offset_map_chunks).
+Runs on: worker, in the checkpoint connector. Pure: the reader of the map's topic applies its chunks
+here, in order. The copy task writes them (offset_map_writer, offset_map_chunks).
 
-MirrorMaker 2 knows a few syncs and sends groups back to the nearest one. The map knows all
-records, as runs that have no hole on either side:
+MirrorMaker 2 knows a few syncs and moves groups back to the nearest one. The map knows all records,
+as runs without gaps on either side:
 
     upstream     0 1 2 3 4     7 8     9 ...     compaction removed 5 and 6
     downstream   0 1 2 3 4     5 6   8 9 ...     7 is not ours: a marker, another producer
     runs         (0, 0, 5)  (7, 5, 2)  (9, 8, ...)
 
-A group at upstream offset N goes on right after the last copied record below N, or at N's own
-record. That is exact, and it stays safe when parts of the map are missing: consumers then read
-some records twice, and miss none.
+A group at upstream offset N continues after the last copied record below N, or at N's own record.
+That is exact, and it stays safe when parts of the map are missing: consumers then read some records
+twice, but miss none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sparkmirror.batches.outgoing import Runs
 from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkStart, OffsetRun
 from sparkmirror.mirror.translation.offsets import OffsetPair
 
-# 24 bytes each. Only partitions with holes have many: transactions, compaction.
+# 24 bytes each. Only partitions with gaps have many: transactions, compaction.
 MAX_RUNS = 1 << 16
 
 
@@ -47,8 +47,8 @@ class OffsetMap:
         N = 5              ^                        ^           when the later copy ...
                            is behind, and           has caught up
 
-    What the earlier task copied without a chunk to tell of it counts as copied, too: as many
-    records as there are offsets between what is known and where the later task began.
+    Records that the earlier task copied without writing a chunk count as copied, too: as many as
+    there are offsets between the known ones and the later task's start.
 
     One partition has one writer at a time. Owned by one thread.
     """
@@ -79,7 +79,9 @@ class OffsetMap:
 
     @property
     def has_records(self) -> bool:
-        """Whether a record was copied, told or not, beside that tasks began."""
+        """Whether any record was copied, with or without a chunk, rather than only started
+        tasks.
+        """
         return self._later is not None or self._used.has_records
 
     @property
@@ -88,7 +90,7 @@ class OffsetMap:
         return self._later is not None
 
     def translate(self, upstream_offset: int) -> int | None:
-        """Where on the target a consumer at this upstream offset goes on.
+        """Where on the target a consumer at this upstream offset continues.
 
         None if the offset is before everything that the map covers, unless that begins with the
         target's first record: nothing can have been copied before it. Past the map's end it is the
@@ -97,7 +99,7 @@ class OffsetMap:
         return self._used.position(upstream_offset)
 
     def begin_session(self) -> None:
-        """A task starts: records may have been copied that were not told."""
+        """A task starts: earlier records may have been copied without a chunk."""
         self._later = None
         self._is_new_session = True
 
@@ -124,9 +126,9 @@ class OffsetMap:
             self._add(run)
 
     def prune(self, upstream_log_start: int) -> tuple[OffsetPair, ...]:
-        """Forget what the source has deleted, but for the last run that begins at or before it.
+        """Remove what the source has deleted, except the last run that begins at or before it.
 
-        Returns where chunks begin that nobody needs any more: their keys may get tombstones.
+        Returns where unneeded chunks begin: their keys may get tombstones.
         """
         self._used.forget_before(upstream_log_start)
         if self._later is not None:
@@ -245,7 +247,7 @@ class _Copy:
         return self._upstream, self._downstream, self._lengths
 
     def _shorten(self, length: int) -> None:
-        """Leave so many records in the last run, or drop it."""
+        """Keep this many records in the last run, or drop it."""
         if length > 0:
             self._lengths[-1] = length
             return

@@ -45,8 +45,8 @@ _KEY_AFTER_TOPIC = struct.Struct(">iqq")
 class OffsetRun(NamedTuple):
     """Records that follow each other on both sides: upstream + n is at downstream + n.
 
-    A run of no records says only that the copy went on at `upstream`, when the target's end was
-    at `downstream`.
+    A run without records means only that the copy continued at `upstream`, when the target's end
+    was at `downstream`.
     """
 
     upstream: int
@@ -75,11 +75,11 @@ class ChunkStart(IntEnum):
     """What the first record of a chunk has to do with the chunks before it."""
 
     CONTINUES = 0
-    """It was copied next, by the same task; or in transactions, so that nothing came between."""
+    """Copied next by the same task, or in transactions, so nothing is between."""
     SESSION = 1
-    """A task started: records may have been copied before that no chunk tells of."""
+    """A task started: earlier records may have been copied without a chunk."""
     NEW_LOG = 2
-    """The source topic was created anew: earlier chunks are about other records."""
+    """The source topic was recreated: earlier chunks describe other records."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from sparkmirror.mirror.translation.offset_map_chunks import (
 )
 from sparkmirror.mirror.translation.offsets import OffsetPair
 
-# A chunk is written again at every flush while it grows, so it must stay small; a topic without
-# holes needs one run, some ten bytes.
+# A growing chunk is rewritten at every flush, so it must stay small; a topic without gaps needs one
+# run, about ten bytes.
 MAX_CHUNK_RUNS = 4096
 MAX_CHUNK_BYTES = 32 << 10
 
@@ -34,13 +34,13 @@ class EncodedChunk(NamedTuple):
 class OffsetMapWriter:
     """The map of what one task copied of one partition.
 
-    `start` tells what the first record has to do with earlier ones: SESSION for a task that starts,
-    CONTINUES if positions, map and records are written in one transaction, NEW_LOG if the source
-    topic is not the one that was copied before.
+    `start` relates the first record to earlier ones: SESSION for a task that starts, CONTINUES if
+    positions, map and records are written in one transaction, NEW_LOG if the source topic is not
+    the one that was copied before.
 
-    Obligations: append batches in the order in which the target stored them, and only those it
-    has stored. Flush now and then; what was copied but not flushed before a crash costs
-    consumers some records read twice, never one missed.
+    Obligations: append batches in the order in which the target stored them, and only those it has
+    stored. Flush now and then; records copied but not flushed before a crash may be read twice, but
+    are never missed.
     """
 
     def __init__(
@@ -60,10 +60,9 @@ class OffsetMapWriter:
     ) -> None:
         """The target stored a batch of `count` records at `downstream_base`.
 
-        Without `runs` its upstream offsets have no holes, else they are (first, count) of each
-        run. With count 0 it says where a task begins: the first offset it will read, and the
-        target's end. Flushed before anything is copied, that makes up for a crash before the
-        first flush.
+        Without `runs` its upstream offsets have no gaps, else they are (first, count) of each run.
+        With count 0 it marks where a task begins: the first offset it will read, and the target's
+        end. Flushed before anything is copied, that makes up for a crash before the first flush.
         """
         downstream = downstream_base
         for upstream, length in runs or ((first_upstream, count),):

@@ -1,8 +1,7 @@
-"""Translates offsets of consumer groups with the few offset syncs that are worth keeping.
+"""Translates offsets of consumer groups with a few selected offset syncs.
 
-Runs on: worker, in the checkpoint connector. Pure: whoever reads the offset-syncs topic adds its
-records here, in order.
-Mirrors: org.apache.kafka.connect.mirror.OffsetSyncStore (4.4).
+Runs on: worker, in the checkpoint connector. Pure: the reader of the offset-syncs topic adds its
+records here, in order. Mirrors: org.apache.kafka.connect.mirror.OffsetSyncStore (4.4).
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ class TranslationKind(enum.Enum):
     """Whether an offset could be translated, and if not, why."""
 
     OFFSET = "translated"
-    UNKNOWN = "nothing is known of the partition yet"
-    TOO_OLD = "the group is behind everything that is known of the partition"
+    UNKNOWN = "the partition has no translation yet"
+    TOO_OLD = "the group is behind all known translations of the partition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Translation:
 
     @classmethod
     def to(cls, downstream_offset: int, *, target_lost_records: bool = False) -> Self:
-        """A group that goes on at this offset misses nothing."""
+        """A group that continues at this offset misses nothing."""
         return cls(TranslationKind.OFFSET, downstream_offset, target_lost_records)
 
 
@@ -96,7 +95,7 @@ class OffsetSyncStore:
         return tuple(self._slots.get(tp, ()))
 
     def translate_downstream(self, tp: TopicPartition, upstream_offset: int) -> Translation:
-        """Where a group at this position of the source's `tp` may go on, on the target."""
+        """Where a group at this position of the source's `tp` may continue on the target."""
         if not self._is_read_to_end or tp not in self._slots:
             return UNKNOWN
         for sync in self._slots[tp]:

@@ -25,7 +25,7 @@ from sparkmirror.mirror.records import OffsetSync
 from sparkmirror.mirror.translation.offsets import OffsetPair
 from sparkmirror.types import TopicPartition
 
-# MirrorMaker 2 lets so many syncs of a task be unanswered.
+# MirrorMaker 2's limit of unacknowledged syncs per task.
 MAX_IN_FLIGHT = 10
 
 _NONE = -1
@@ -69,11 +69,11 @@ class PartitionState:
     def update_batch(
         self, first_upstream: int, last_upstream: int, first_downstream: int, runs: Runs | None
     ) -> tuple[OffsetPair, ...]:
-        """Note all records of a batch; the pairs to sync, oldest first, or none.
+        """Record all records of a batch; returns the pairs to sync, oldest first, or none.
 
         The state afterwards is as if `update`, and `reset` where it said so, had been called for
-        each record. Without `runs` the offsets have no holes. Downstream offsets never have any:
-        a batch is stored as a whole.
+        each record. Without `runs` the offsets have no gaps. Downstream offsets never have any: a
+        batch is stored as a whole.
         """
         spans = runs or ((first_upstream, last_upstream - first_upstream + 1),)
         starts_anew = self._starts_anew(first_upstream, first_downstream)
@@ -130,16 +130,16 @@ def _pairs(spans: Runs, first_downstream: int, wanted: list[int]) -> Iterator[Of
 
 
 class OffsetSyncWriter:
-    """Which syncs of a task's partitions wait, and which are to be sent.
+    """Decides which syncs of a task's partitions wait, and which to send.
 
-    pending   syncs to send as soon as fewer than `max_in_flight` are unanswered, in the order in
-              which their partitions asked first
+    pending   syncs to send as soon as fewer than `max_in_flight` are unacknowledged, in the
+              order in which their partitions first needed one
     delayed   the last record of each partition that needs no sync yet; `commit` makes it pending
 
-    The caller writes what it is given, in that order, to partition 0 of the offset-syncs topic,
-    and says `answered` for each, also when the write failed: a failed sync is not sent again, the
-    next one says more. Unlike in MirrorMaker 2 a newer sync that meets an unsent one does not push
-    out the oldest: only that one can translate groups that are far behind.
+    The caller writes what it is given, in that order, to partition 0 of the offset-syncs topic, and
+    calls `answered` for each, even if the write failed: a failed sync is not resent, because the
+    next one has newer offsets. Unlike in MirrorMaker 2 a newer sync that meets an unsent one does
+    not push out the oldest: only that one can translate groups that are far behind.
     """
 
     def __init__(self, offset_lag_max: int, max_in_flight: int = MAX_IN_FLIGHT) -> None:
@@ -189,7 +189,7 @@ class OffsetSyncWriter:
         return self._take()
 
     def answered(self, count: int = 1) -> list[OffsetSync]:
-        """So many syncs are stored, or given up; the syncs to send in their place."""
+        """This many syncs are stored or abandoned; returns the syncs to send in their place."""
         self._in_flight -= count
         return self._take()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-"""(first upstream offset, count) of the records of a batch, where they have holes."""
+"""(first upstream offset, count) of the records of a batch, where they have gaps."""
 
 
 class OffsetPair(NamedTuple):

@@ -62,7 +62,7 @@ def refuse(text: str, message: str, offset: int | None, chain: str = "") -> NoRe
 
 
 class Scanner:
-    """Walks over one JSON value and stops at the first byte that Jackson would refuse.
+    """Walks over one JSON value and stops at the first byte that Jackson would reject.
 
     `chain` gives the reference chain for a path; `inside`: the place is in a string there.
     """

@@ -1,7 +1,7 @@
 """Reads the bodies of requests into the types that Connect's entities have.
 
-Runs on: worker. Pure. As Jackson does it: numbers and booleans become strings where strings
-belong, and unknown members of entities are refused.
+Runs on: worker. Pure. As in Jackson: numbers and booleans become strings where strings are
+expected, and unknown members of entities are rejected.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class CreateRequest:
 
 
 class _Unfit(Exception):
-    """A value has a type that Jackson would refuse."""
+    """A value has a type that Jackson would reject."""
 
 
 def parse_config(body: bytes, name: str = "connectorConfig") -> RequestedConfig:
@@ -143,7 +143,7 @@ def _parse(body: bytes, kind: JavaType) -> Any:
     """The value in a body; None if there is none."""
     if not body.strip():
         return None
-    # Commas in texts count, too: nobody has so many.
+    # Commas in texts count, too: real requests have far fewer.
     if sum(map(body.count, (b",", b"[", b"{"))) > _MOST_VALUES:
         refuse("", f"The body has more than {_MOST_VALUES} values", len(body))
     try:

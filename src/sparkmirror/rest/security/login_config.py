@@ -26,10 +26,10 @@ LOGIN_MODULE = "org.apache.kafka.connect.rest.basic.auth.extension.PropertyFileL
 
 
 def users_path(rest: RestConfig, kafka_opts: str) -> Path | None:
-    """The file of users; None if nobody has to log in.
+    """The file of users; None if no login is required.
 
     Raises:
-        ConfigError: somebody has to, but it is not said where the users are.
+        ConfigError: a login is required, but no file of users is configured.
     """
     if rest.users_file is not None:
         return Path(rest.users_file)
@@ -42,7 +42,7 @@ def _from_jaas(kafka_opts: str) -> Path:
         raise ConfigError(
             EXTENSIONS,
             None,
-            "asks for passwords, but no file of users is named",
+            "requires passwords, but no file of users is configured",
             f"set {USERS_FILE}, or KAFKA_OPTS=-D{LOGIN_CONFIG}=FILE as for Connect",
         )
     return _users_in(Path(login_config))

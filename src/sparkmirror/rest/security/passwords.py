@@ -60,11 +60,11 @@ def parse_password(text: str) -> Password:
         return _scrypt_password(*found.groups())
     if found := _PBKDF2.fullmatch(text):
         return _pbkdf2_password(*found.groups())
-    raise _malformed("it is no hash that can be read")
+    raise _malformed("it is not a readable hash")
 
 
 def hash_password(text: str) -> str:
-    """A line's worth of `text`, with a salt of its own."""
+    """One line with the hash of `text`, with its own salt."""
     salt = secrets.token_bytes(_SALT_BYTES)
     made = _scrypt(text.encode(), salt, _COST, _HASH_BYTES)
     ln, r, p = _COST
@@ -111,15 +111,15 @@ def _decode(text: str) -> bytes:
     try:
         return base64.b64decode(padded, validate=True)
     except ValueError as error:
-        raise _malformed("its salt or its hash is no base64") from error
+        raise _malformed("its salt or its hash is not base64") from error
 
 
 def _decode_hash(text: str) -> bytes:
     made = _decode(text)
     if len(made) < _LEAST_HASH_BYTES:
-        raise _malformed("its hash is cut short")
+        raise _malformed("its hash is truncated")
     return made
 
 
 def _malformed(why: str) -> BadValue:
-    return BadValue(f"the password looks hashed, but {why}", "make it with: sparkmirror password")
+    return BadValue(f"the password looks hashed, but {why}", "create it with: sparkmirror password")

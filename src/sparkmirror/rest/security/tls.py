@@ -22,13 +22,13 @@ from sparkmirror.wire.tls.tls_context import (
 log = logging.getLogger(__name__)
 
 
-# Of handshakes that fail; somebody who only wants to fill the log does not.
+# Limits log lines of failed handshakes, so that clients cannot flood the log.
 _LINES_PER_SECOND, _LINES = 0.2, 20
 _lines = RateLimit(_LINES_PER_SECOND, _LINES)
 
 
 class _Handshake(ssl.SSLObject):
-    """Tells why a caller was not let in: asyncio keeps that to itself."""
+    """Logs why a client was rejected, which asyncio does not show."""
 
     def do_handshake(self) -> None:
         try:
@@ -38,7 +38,7 @@ class _Handshake(ssl.SSLObject):
         except ssl.SSLError as error:
             if not _lines.seconds_to_wait(""):
                 _lines.take("")
-                log.warning("a caller of the REST API was refused by TLS: %s", _reason(error))
+                log.warning("TLS rejected a client of the REST API: %s", _reason(error))
             raise
 
 
@@ -80,7 +80,7 @@ def listener_context(tls: RestTls) -> ssl.SSLContext:
         context.ssl.sslobject_class = _Handshake
         if context.ssl.suites13:
             log.warning(
-                "%s: ssl.cipher.suites: callers of a listener choose among all suites of TLS 1.3",
+                "%s: ssl.cipher.suites: clients of a listener choose among all suites of TLS 1.3",
                 settings.where,
             )
         return context

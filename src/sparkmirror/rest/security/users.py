@@ -35,7 +35,7 @@ _MOST_KNOWN = 1000
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who has logged in."""
+    """A user who has logged in."""
 
     name: str
     may_write: bool = True
@@ -73,7 +73,7 @@ class Users:
         return self._known.get(self._digest(authorization))
 
     def login(self, authorization: str) -> User | None:
-        """Whom this header stands for, None if it is nobody. Slow where passwords are hashed."""
+        """The user of this header, or None. Slow where passwords are hashed."""
         credentials = parse_basic(authorization)
         if credentials is None:
             return None
@@ -89,7 +89,7 @@ class Users:
 
     def _remember(self, authorization: str, user: User, passwords: Mapping[str, Password]) -> User:
         with self._lock:
-            # A file that has changed meanwhile may have another password.
+            # A file that has changed since may have another password.
             if passwords is self._passwords and len(self._known) < _MOST_KNOWN:
                 self._known[self._digest(authorization)] = user
         return user
@@ -112,12 +112,12 @@ class Users:
         try:
             passwords = load_users(self._path)
         except MirrorError as error:
-            log.warning("%s; the users of before still count", error)
+            log.warning("%s; the previous users stay valid", error)
             return
         self._passwords = passwords
         self._nobody = _nobody(passwords)
         self._known = {}
-        log.info("users of the REST API were read again from %s: %d", self._path, len(passwords))
+        log.info("reread the users of the REST API from %s: %d", self._path, len(passwords))
 
     def _check_read_only(self) -> None:
         unknown = sorted(self._read_only - self._passwords.keys() - {EVERYBODY})
@@ -141,9 +141,9 @@ def load_users(path: Path) -> dict[str, Password]:
 
 def _password(name: str, text: str) -> Password:
     if not name or ":" in name:
-        raise BadValue("no name of a user", "names are not empty and have no colon")
+        raise BadValue("not a user name", "use a name without a colon")
     if not text:
-        raise BadValue("the password is empty", "give the user one, or take the line away")
+        raise BadValue("the password is empty", "give the user one, or remove the line")
     remember(text)
     return parse_password(text)
 

@@ -2,11 +2,11 @@
 
 Runs on: worker, in the event loop of the REST server. Jetty closes a connection after 30 s without
 a byte; that alone lets a client hold one for ever with a byte now and then, so the head of a
-request has a deadline too. A request that is complete is not timed here: `ConnectApi` does that.
+request has a deadline too. A complete request is not timed here: `ConnectApi` does that.
 
     state                                 limit                                  then
     no request, or a part of its head     IDLE from the start of the wait, and   close
-                                          once more from its first byte
+                                          again from its first byte
     head complete, body not               IDLE from the last byte                drop
     request complete, response not        none                                   -
     response waits to be read             IDLE from the last byte read           drop
@@ -77,7 +77,7 @@ class GuardedProtocol(H11Protocol):
         if self not in self.connections:
             return
         if self._is_client_slow(time.monotonic()):
-            log.debug("the REST server drops a connection of %s that does nothing", self.client)
+            log.debug("the REST server closes an idle connection from %s", self.client)
             self.transport.abort()
             return
         self._schedule()
@@ -113,7 +113,7 @@ class GuardedProtocol(H11Protocol):
         if now - GuardedProtocol._complained_at > _COMPLAINT_SECONDS:
             GuardedProtocol._complained_at = now
             log.warning(
-                "the REST server has %d connections, the most it takes, and drops further ones",
+                "the REST server has %d connections, its maximum, and drops further ones",
                 self.most_connections,
             )
 

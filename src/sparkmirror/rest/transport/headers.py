@@ -1,5 +1,5 @@
-"""Headers that the worker's settings add to answers: `response.http.headers.config`, CORS, and
-those that tell browsers to be careful with what is behind a password or TLS.
+"""Headers that the worker's settings add to responses: `response.http.headers.config`, CORS, and
+those that protect content behind a password or TLS in browsers.
 
 Runs on: worker. Pure.
 """
@@ -13,7 +13,8 @@ from email.utils import formatdate
 from sparkmirror.config.patterns.java_regex import compile_patterns
 from sparkmirror.config.worker.rest_keys import HeaderRule
 
-# An API has no scripts, frames or pictures; its answers may hold settings, which no cache keeps.
+# An API has no scripts, frames or pictures; its responses may contain settings, which no cache may
+# keep.
 SAFE_HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
@@ -24,7 +25,7 @@ SAFE_HEADERS = (
 
 
 def safe_headers(scheme: str, protected: bool) -> tuple[tuple[str, str], ...]:
-    """For answers over https, or to those who have to log in; none where all is open.
+    """For responses over https, or behind a login; none where everything is open.
 
     Without Strict-Transport-Security: it would hold for everything else on the host, too.
     """
@@ -64,7 +65,7 @@ class CrossOrigin:
         self._methods = allow_methods.replace(" ", "") or "GET,POST,HEAD"
 
     def headers(self, method: str, request: Mapping[str, str]) -> list[tuple[str, str]]:
-        """What to add to the answer to a request with these headers (names in lower case)."""
+        """Headers to add to the response to a request with these headers (names in lower case)."""
         if not self._any and not self._patterns:
             return []
         origin = request.get("origin", "")

@@ -1,4 +1,4 @@
-"""Paths as Jetty and Jersey read them: which are refused, and which template one fits.
+"""Parses paths like Jetty and Jersey: which are rejected, and which template matches.
 
 Runs on: worker. Pure.
 """
@@ -13,7 +13,7 @@ from sparkmirror.rest.exception_mapper import BAD_MESSAGE, BadUri
 
 _BAD_PERCENT = re.compile(r"%(?![0-9a-fA-F]{2})|%00")
 _UTF_16 = re.compile(r"%u[0-9a-fA-F]{4}")
-# Jetty refuses URIs that different programs would read differently. In the order of its text.
+# Jetty rejects URIs that programs may interpret differently. In the order of its text.
 _VIOLATIONS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"/(?=[^/;]*%2e)(?:%2e|\.){1,2}(?=[/;]|$)", re.I), "Ambiguous URI path segment"),
     (re.compile(r"//"), "Ambiguous URI empty segment"),

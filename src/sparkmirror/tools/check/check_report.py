@@ -65,8 +65,8 @@ class ClusterReport:
 class PermissionReport:
     """One row of the table of permissions: of the resources `names`, `denied` are those without it.
 
-    `grants` are commands that grant what is missing, `detail` says why nothing is known;
-    `is_untold`: because brokers of that release do not tell, which is no reason to fail.
+    `grants` are commands that grant what is missing, `detail` says why the result is unknown;
+    `is_untold`: because brokers of that release do not report it, which is not a failure.
     """
 
     flow: str
@@ -121,7 +121,7 @@ class Report:
 
     @property
     def is_ok(self) -> bool:
-        """Whether nothing that is needed is missing, or unknown though brokers could tell."""
+        """Whether no needed permission is missing, or unknown although brokers could report it."""
         clusters_ok = all(cluster.is_ok for cluster in self.clusters) and not self.problems
         return clusters_ok and all(permission.is_ok for permission in self.permissions)
 

@@ -27,10 +27,10 @@ from sparkmirror.types import FlowName
 
 TARGET_CLUSTER = "target.cluster."
 NO_WORKER = (
-    "no worker's file was given: the worker is taken to be on the target cluster, with the login "
-    "for the target; give the real one with --worker"
+    "no worker's file was given: assuming a worker on the target cluster with the login for the "
+    "target; name the real one with --worker"
 )
-# What stands for the topics of a worker that nobody has described.
+# Placeholder for the topics of an unknown worker.
 SOME_WORKER = {
     "group.id": "connect-cluster",
     "offset.storage.topic": "connect-offsets",
@@ -60,7 +60,7 @@ class CheckedFile:
     worker: WorkerConfig | None = None
     warnings: tuple[str, ...] = ()
     groups: tuple[tuple[FlowName, WorkerConfig], ...] = ()
-    # What cannot work, whatever the clusters are like.
+    # Settings that cannot work on any cluster.
     problems: tuple[str, ...] = ()
 
 
@@ -75,7 +75,7 @@ def load_checked(path: Path, worker: Path | None = None) -> CheckedFile:
         return _of_connector(props, worker, path)
     if worker is not None:
         reason = "only a connector's settings need a worker's file"
-        raise ConfigError("--worker", worker, reason, "take the option away")
+        raise ConfigError("--worker", worker, reason, "remove the option")
     if CLUSTERS in props:
         return _of_mm2(path)
     return _of_worker(load_worker(path))

@@ -162,7 +162,7 @@ def _groups(
     """Groups to follow: the same."""
     followed = GroupDiscovery(connector.flow, config, make_topic_filter(config))
     if login.probe is not None:
-        with suppress(KafkaError):  # the answers about permissions will show it
+        with suppress(KafkaError):  # the permission checks will show it
             followed.refresh(login.probe)
     return sorted({*followed.names, *plain_names(config.groups)})
 
@@ -193,7 +193,7 @@ def _one_of_both(reports: Sequence[PermissionReport]) -> list[PermissionReport]:
     if len({row.need.unless for row in lacking}) < len(EITHER):
         return list(reports)
     return [
-        replace(row, state=CheckResult.NO, detail="one of both is needed")
+        replace(row, state=CheckResult.NO, detail="one of the two is needed")
         if row in lacking
         else row
         for row in reports
@@ -215,7 +215,7 @@ def _ask(
 
 
 def _remotes_there(wanted: Sequence[RequiredPermission], logins: Logins) -> frozenset[str]:
-    """Copied topics whose remote topic is there, so that nobody has to create it."""
+    """Copied topics whose remote topic exists, so that it need not be created."""
     copied = next((row for row in wanted if row.need.place is ResourceKind.COPIED), None)
     remote = next((row for row in wanted if row.need.place is ResourceKind.REMOTE), None)
     if copied is None or remote is None:

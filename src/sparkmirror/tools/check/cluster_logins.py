@@ -115,7 +115,7 @@ def _reach(client: ClientConfig, checks: list[Check]) -> bool:
 
 def _check_tls(client: ClientConfig, checks: list[Check]) -> bool:
     if not Security.of(client).is_tls:
-        checks.append(Check("TLS", CheckResult.WITHOUT, "security.protocol does not ask for it"))
+        checks.append(Check("TLS", CheckResult.WITHOUT, "security.protocol does not require it"))
         return True
     found = [_check_certificate(client, server) for server in client.bootstrap_servers]
     checks += found
@@ -128,7 +128,7 @@ def _check_certificate(client: ClientConfig, server: str) -> Check:
         shown = fetch_certificate(client, server)
     except MirrorError as error:
         return Check(what, CheckResult.NO, str(error))
-    name = "chain and name are right" if shown.is_name_checked else "chain is right, name unchecked"
+    name = "chain and name are valid" if shown.is_name_checked else "chain is valid, name unchecked"
     soon = " SOON" if shown.days_left < EXPIRES_SOON_DAYS else ""
     detail = (
         f"{shown.version}, {shown.suite}; {shown.subject}, issued by {shown.issuer}: {name}; "
@@ -171,5 +171,5 @@ def _look_around(
         Check("version", CheckResult.YES, f"Kafka {release_name(probe.release)} or compatible")
     )
     topics = frozenset(probe.list_topics())
-    checks.append(Check("topics", CheckResult.YES, f"{len(topics)} shown to us"))
+    checks.append(Check("topics", CheckResult.YES, f"{len(topics)} listed for us"))
     return len(answered.brokers), topics

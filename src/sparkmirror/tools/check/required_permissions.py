@@ -1,7 +1,7 @@
 """The permissions that one connector or worker needs, taken from `mirror.permissions`: on which
 resource, and for which client.
 
-Runs on: wherever `sparkmirror check` is called. Every client may have a login of its own.
+Runs on: wherever `sparkmirror check` is called. Every client may have its own login.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def wanted_by_heartbeat(config: HeartbeatConfig, worker: WorkerConfig) -> list[R
 
 
 def wanted_by_worker(worker: WorkerConfig) -> list[RequiredPermission]:
-    """What a Connect worker needs for itself, whatever its connectors are."""
+    """Permissions of a Connect worker itself, regardless of its connectors."""
 
     def own(name: str) -> Clients:
         return Clients(worker.client, worker.client, worker.client, _named(name))

@@ -53,7 +53,7 @@ NOT_READ = Fate(
     "no client of the connectors reads it: it has no effect in Strimzi either",
     "set source.consumer.*, source.admin.* or producer.override.* in sourceConnector.config",
 )
-REPLACED = Fate("the field of spec.target is stronger", "nothing")
+REPLACED = Fate("the field of spec.target takes precedence", "nothing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class ResourceCluster:
 
 @dataclass(frozen=True, slots=True)
 class ResourceWorker:
-    """What the Connect worker is told: its group and topics, and everything else."""
+    """Settings of the Connect worker: its group and topics, and everything else."""
 
     ids: FileSettings
     settings: FileSettings

@@ -61,7 +61,7 @@ def worker_sections(
         },
         "The group of the workers and its topics": resource.worker.ids,
         "As Strimzi sets them, and the resource": converters | resource.worker.settings,
-        "The REST API, which asks for passwords": {k: FileSetting(v) for k, v in rest.items()},
+        "The REST API, which requires passwords": {k: FileSetting(v) for k, v in rest.items()},
         "What logins of connectors may use": _allowed(connectors),
     }
 
@@ -109,7 +109,7 @@ def _side(side: str, cluster: ResourceCluster) -> FileSettings:
 
 
 def _allowed(connectors: Iterable[FileSettings]) -> FileSettings:
-    """Token servers and files that the connectors name: a worker refuses all others."""
+    """Token servers and files that the connectors name: a worker rejects all others."""
     pairs = [pair for settings in connectors for pair in settings.items()]
     urls = dict.fromkeys(url for key, each in pairs for url in _urls(key, each.value))
     files = dict.fromkeys(each.value for key, each in pairs if key.endswith(FILE_KEYS))
@@ -123,7 +123,7 @@ def _urls(key: str, value: str) -> Iterator[str]:
     elif key.endswith(JAAS):
         try:
             options = parse_jaas(value).options
-        except BadValue:  # told by whoever checks the login
+        except BadValue:  # reported where the login is checked
             return
         if url := options.get(STRIMZI_ENDPOINT):
             yield url

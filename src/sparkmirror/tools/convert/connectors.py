@@ -33,11 +33,11 @@ STATES = ("running", "paused", "stopped")
 # Strimzi does not take these from a connector's config.
 FORBIDDEN = {
     "name": Fate("the connector keeps the name that Strimzi gives it", "nothing"),
-    "connector.class": Fate("there are the three Mirror connectors only", "nothing"),
+    "connector.class": Fate("sparkmirror has only the three Mirror connectors", "nothing"),
     TASKS_MAX: Fate("Strimzi does not take it from here", "write tasksMax"),
 }
 SWITCHED_OFF = Fate(
-    "the connector is written, but switched off", "switch it on in the written file when it may run"
+    "the connector is written, but disabled", "enable it in the written file when it may run"
 )
 
 
@@ -86,7 +86,7 @@ def _named_patterns(mirror: Node) -> dict[str, Node]:
     for old, name in OLD_PATTERNS.items():
         if old in members and name in found:
             members[old].use()
-            mirror.ledger.note(members[old].path, f"{name} is stronger", "nothing")
+            mirror.ledger.note(members[old].path, f"{name} takes precedence", "nothing")
         elif old in members:
             found[name] = members[old]
     return found
@@ -112,7 +112,7 @@ def _read_config(
     for key, member in members_of(config).items():
         fate = FORBIDDEN.get(key)
         if key in patterns:
-            fate = Fate(f"{patterns[key].path} is stronger", "nothing")
+            fate = Fate(f"{patterns[key].path} takes precedence", "nothing")
         if fate is None:
             settings[key] = values.setting(member, key, label)
         else:
@@ -125,7 +125,7 @@ def _is_on(members: Mapping[str, Node]) -> bool:
     state, pause = members.get("state"), members.get("pause")
     is_paused = pause is not None and pause.flag()
     if pause is not None and state is not None:
-        pause.ledger.note(pause.path, "state is stronger", "nothing")
+        pause.ledger.note(pause.path, "state takes precedence", "nothing")
     text = "running" if state is None else state.text()
     if state is not None and text not in STATES:
         state.wrong("is not a state", f"use one of {', '.join(STATES)}")

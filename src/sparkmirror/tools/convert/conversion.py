@@ -34,7 +34,7 @@ from sparkmirror.tools.convert.settings import (
 from sparkmirror.tools.convert.yaml_text import write_documents
 
 MANIFESTS_FILE = "kubernetes.yaml"
-PROVIDERS = "Placeholders may read what the pod mounts, and nothing else"
+PROVIDERS = "Placeholders may read only what the pod mounts"
 HEAD = """\
 Made by `sparkmirror convert` from the KafkaMirrorMaker2 {name}.
 Paths are those of the pod of {manifests}, which mounts the Secrets that the resource names."""
@@ -44,8 +44,8 @@ RUN_MM2 = """\
 """
 RUN_WORKERS = """\
 # Connect mode. Delete the KafkaMirrorMaker2 {name} first: its workers are in the same group.
-# The REST API asks for a password, so create its users first. `sparkmirror password` hashes a
-# password; the files probe and deploy hold clear ones, for the readiness probe and for the Jobs.
+# The REST API requires a password, so create its users first. `sparkmirror password` hashes a
+# password; the files probe and deploy hold plain ones, for the readiness probe and for the Jobs.
 #   (sparkmirror password admin && sparkmirror password probe) > users.properties
 #   printf 'probe:%s' THE-PASSWORD-OF-PROBE > probe
 #   printf 'admin:%s' THE-PASSWORD-OF-ADMIN > deploy

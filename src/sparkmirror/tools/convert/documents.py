@@ -10,7 +10,7 @@ from sparkmirror.tools.convert.yaml_text import BadYaml, YamlValue, read_documen
 
 KIND = "KafkaMirrorMaker2"
 LISTS = ("List", f"{KIND}List")
-OTHER_KIND = Fate(f"is no {KIND}", "nothing: it stays as it is")
+OTHER_KIND = Fate(f"is no {KIND}", "nothing: it stays unchanged")
 
 
 class Document(NamedTuple):
@@ -88,7 +88,7 @@ def _at(document: Document, documents: list[Document], name: str) -> str:
 def _several(found: list[Document], where: str) -> ConfigError:
     names = ", ".join(document.name or document.place for document in found)
     reason = f"the file has {len(found)} resources of kind {KIND}: {names}"
-    return ConfigError("", None, reason, "put each into a file of its own", where)
+    return ConfigError("", None, reason, "put each into a separate file", where)
 
 
 def _note(document: Document) -> NotCarried:

@@ -13,7 +13,7 @@ from sparkmirror.tools.convert.ledger import Fate
 
 UNKNOWN = Fate(
     "sparkmirror does not know this field of KafkaMirrorMaker2",
-    "check its spelling; if it is right, edit the written files",
+    "check its spelling; if it is correct, edit the written files",
 )
 BY_KUBERNETES = Fate(
     "Kubernetes and its tools write it, not you",
@@ -59,7 +59,7 @@ _SPEC = {
         "set the memory of the pod with spec.resources, that of Spark's JVM with "
         "spark.driver.memory in the properties file",
     ),
-    "spec.jmxOptions": Fate("there is no JMX", "see docs/operations.md for what to look at"),
+    "spec.jmxOptions": Fate("there is no JMX", "see docs/operations.md for what to watch"),
     "spec.logging": Fate(
         "configures log4j, which sparkmirror does not use",
         "add --log-level DEBUG to args in kubernetes.yaml; a worker also takes PUT /admin/loggers",
@@ -76,7 +76,7 @@ _SPEC = {
         "watch each flow in the log, GET /connectors/NAME/status, and the brokers' metrics",
     ),
     "spec.tracing": Fate(
-        "records are forwarded as batches: nothing looks at their headers",
+        "records are forwarded as batches without reading their headers",
         "trace producers and consumers themselves",
     ),
 }
@@ -115,10 +115,10 @@ _TEMPLATE = {
 _LOGIN = {
     "audience": Fate(
         "the request for a token has no audience",
-        "let the token server give the client its audience, or use a scope",
+        "let the token server set the client's audience, or use a scope",
     ),
     "refreshToken": Fate(
-        "tokens are not refreshed but asked for anew", "use clientId and clientSecret"
+        "tokens are not refreshed but requested again", "use clientId and clientSecret"
     ),
     "username": Fate("there is no password grant", "use clientId and clientSecret"),
     "passwordSecret": Fate("there is no password grant", "use clientId and clientSecret"),
@@ -136,19 +136,18 @@ _LOGIN = {
         'add extension_NAME="value" to sasl.jaas.config in the written file',
     ),
     "grantType": Fate("the grant is client_credentials", "use clientId and clientSecret"),
-    "tokenEndpointUri": Fate("the token is given, so that no server is asked", "nothing"),
-    "accessTokenLocation": Fate("accessToken is stronger", "nothing"),
+    "tokenEndpointUri": Fate("the token is given, so no server is contacted", "nothing"),
+    "accessTokenLocation": Fate("accessToken takes precedence", "nothing"),
     "httpRetries": Fate(
-        "requests for a token are tried again for sasl.login.retry.backoff.max.ms, not a number "
+        "requests for a token are retried for sasl.login.retry.backoff.max.ms, not a fixed number "
         "of times",
         "set sasl.login.retry.backoff.max.ms in the written file",
     ),
     "maxTokenExpirySeconds": Fate(
-        "a token lives as long as it says itself", "let the token server give shorter lives"
+        "a token is valid for the time that it contains",
+        "let the token server issue shorter lifetimes",
     ),
-    "accessTokenIsJwt": Fate(
-        "tokens are always read as JWTs", "let the token server give out JWTs"
-    ),
+    "accessTokenIsJwt": Fate("tokens are always read as JWTs", "let the token server issue JWTs"),
     "enableMetrics": Fate("there are no metrics of logins", "watch the log"),
     "includeAcceptHeader": Fate("the Accept header is always sent", "nothing"),
 }
@@ -156,7 +155,7 @@ _LOGIN = {
 _CONNECTOR = {
     "autoRestart": Fate(
         "sparkmirror always restarts what has failed, after 1 s to 60 s, without a limit",
-        "nothing: restarts cannot be switched off or limited",
+        "nothing: restarts cannot be disabled or limited",
     ),
     "version": Fate("there is one version of each connector", "nothing"),
     "listOffsets": Fate(

@@ -1,8 +1,8 @@
 """What became of each field of the resource: used, listed as not carried over, or wrong.
 
-A `Node` is a value at its path (`spec.mirrors[0].topicsPattern`). Whoever takes a value from a node
-says so to the ledger by the call that gives it; `Ledger.leftovers` are the fields that nobody took.
-Rule: a field may be read only through `text`, `number`, `flag` and `whole` of its node.
+A `Node` is a value at its path (`spec.mirrors[0].topicsPattern`). Taking a value from a node
+records it in the ledger; `Ledger.leftovers` are the fields that were never taken. Rule: a field may
+be read only through `text`, `number`, `flag` and `whole` of its node.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Ledger:
             self.note(", ".join(paths), fate.reason, fate.instead)
 
     def _unused(self, value: YamlValue, path: str, fates: Mapping[str, Fate]) -> Iterator[str]:
-        """The highest paths that a row of the table, or nothing at all, tells about."""
+        """The highest paths that a row of the table, or nothing at all, covers."""
         if path in self.used:
             return
         pattern = pattern_of(path)

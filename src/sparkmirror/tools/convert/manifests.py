@@ -27,7 +27,7 @@ Object = dict[str, Any]
 LABEL = "app.kubernetes.io"
 DEDICATED, WORKER, DEPLOYER = "dedicated", "worker", "deploy"
 CLIENT_LABEL = {"sparkmirror-client": "true"}
-# Readable for the group that fsGroup names, and for nobody else.
+# Readable only for the group that fsGroup names.
 SECRET_MODE = 0o440
 USER_ID = 10001
 PROBE = f"""\
@@ -254,7 +254,7 @@ def _container_security() -> Object:
 
 
 def _probes() -> Object:
-    """Not ready while it starts or cannot work; restarted only if it does not answer at all."""
+    """Not ready while it starts or cannot work; restarted only if it does not respond at all."""
     return {
         "readinessProbe": {
             "exec": {"command": ["python", "-c", PROBE]},
@@ -280,7 +280,7 @@ def _mount(name: str, path: str, part: str = "") -> Object:
 
 
 def _tmp_mount() -> Object:
-    """Spark writes to /tmp, and nobody anywhere else."""
+    """Only Spark writes to disk, and only to /tmp."""
     return {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - a folder of the pod's own
 
 

@@ -84,8 +84,8 @@ def _flow(mirror: Mirror, ledger: Ledger) -> FileSettings:
     if SOURCE not in connectors:
         ledger.note(
             mirror.path,
-            "has no sourceConnector, and a flow of an mm2 file that does not copy runs at most "
-            "the heartbeat connector",
+            "has no sourceConnector, but a flow of an mm2 file that does not copy runs at most the "
+            "heartbeat connector",
             SPLIT,
         )
     return {**shown, **own}
@@ -132,7 +132,7 @@ def _one_value(
 
 
 def _readers(key: str) -> Iterable[str]:
-    """The kinds of connectors that read the key; all of them, if it is nobody's own."""
+    """The kinds of connectors that read the key; all of them, if it is specific to none."""
     return [kind for kind, own in OWN_KEYS.items() if key in own] or KINDS
 
 
@@ -150,9 +150,9 @@ def _note_differences(key: str, given: Sequence[FileSetting], readers: int, ledg
         if setting.value != first.value:
             reason = f"a flow has one {key} for all connectors: that of {first.path} is used"
             ledger.note(setting.path, reason, SPLIT)
-    # The number of tasks is about copying; the others have one thread whatever it says.
+    # The number of tasks applies to copying; the others always have one thread.
     if len(given) < readers and key != TASKS_MAX:
-        reason = f"a flow has one {key} for all connectors: it holds for those without it too"
+        reason = f"a flow has one {key} for all connectors: it also applies to those without it"
         ledger.note(first.path, reason, SPLIT)
 
 
@@ -162,12 +162,12 @@ def _note_positions(resource: MirrorResource, ledger: Ledger) -> None:
     offsets = ids["offset.storage.topic"]
     ledger.note(
         offsets.path or resource.target.path,
-        f"the positions that Strimzi's connectors have stored in {offsets.value} are not read: "
-        "a flow keeps its own in mm2-offsets.<source>.internal, and begins as auto.offset.reset "
-        "says, which copies everything again",
+        f"the positions that Strimzi's connectors have stored in {offsets.value} are not read: a "
+        "flow keeps its own in mm2-offsets.<source>.internal, and begins at auto.offset.reset, "
+        "which copies everything again",
         "use --format connectors to continue where Strimzi stopped",
     )
     for key, setting in ids.items():
         if setting.path and key != "offset.storage.topic":
-            reason = f"each flow has a {key} of its own"
+            reason = f"each flow has its own {key}"
             ledger.note(setting.path, reason, "nothing, or use --format connectors")

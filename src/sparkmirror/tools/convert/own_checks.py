@@ -1,8 +1,8 @@
-"""What this program's own parsers say about the written settings, under the resource's paths.
+"""Runs this program's own parsers on the written settings, and reports under the resource's paths.
 
-A value that they refuse, and a key that has no effect here, is no mistake of the resource: it is
-listed, with the path that it comes from. Config providers are left out, because the files that they
-read are in the pod; so nothing is said of values with placeholders in them.
+A rejected value, or a key without effect here, is not an error of the resource: it is listed with
+its path. Config providers are not used, because their files are in the pod; so values with
+placeholders are not checked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sparkmirror.tools.convert.ledger import Ledger
 from sparkmirror.tools.convert.mm2_files import FILE as MM2_FILE
 from sparkmirror.tools.convert.settings import FileSettings, properties_text
 
-REFUSED = "sparkmirror refuses the written file because of it"
+REFUSED = "sparkmirror rejects the written file because of it"
 
 
 def check_mm2(settings: FileSettings, ledger: Ledger) -> None:

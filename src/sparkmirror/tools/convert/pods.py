@@ -1,7 +1,7 @@
-"""What of the resource is about pods: resources, places, variables, volumes.
+"""The resource's fields about pods: resources, places, variables, volumes.
 
-Carried over as it stands, for it is Kubernetes' own schema; what the manifests set themselves, or
-must not be told, is in `fields.py`.
+Copied unchanged, because they follow Kubernetes' own schema; `fields.py` has what the manifests set
+themselves or must not contain.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ def _moved(given: Node, name: str, values: Values) -> dict[str, Any]:
     secret = values.own_secret
     values.ledger.note(
         given.path,
-        "holds a password or key itself, which does not belong in a manifest: the variable is "
-        f"read from the key {name} of the Secret {secret}",
+        "contains a password or key, which does not belong in a manifest: the variable is read "
+        f"from the key {name} of the Secret {secret}",
         f"kubectl create secret generic {secret} --from-file={name}=FILE",
     )
     return {"secretKeyRef": {"name": secret, "key": name}}

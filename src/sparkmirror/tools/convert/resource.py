@@ -99,7 +99,7 @@ def _read_version(root: Node) -> str:
     version = root.need("apiVersion", f"write {V1BETA2} or {V1}")
     text = "" if version is None else version.text()
     if version is not None and text not in (V1BETA2, V1):
-        version.wrong("is not a version that is known here", f"convert it to {V1BETA2} or {V1}")
+        version.wrong("unknown version", f"convert it to {V1BETA2} or {V1}")
     return text
 
 
@@ -118,7 +118,7 @@ def _read_labels(metadata: Node | None) -> dict[str, str]:
     for key in [key for key in found if key.startswith(FOREIGN_LABELS)]:
         node = found.pop(key)
         node.use()
-        reason = "says whose the objects are, and these are sparkmirror's"
+        reason = "names the owner of the objects, but these belong to sparkmirror"
         node.ledger.note(node.path, reason, "nothing")
     return {key: node.text() for key, node in found.items()}
 
@@ -139,7 +139,7 @@ def _read_spec(
 
 
 def _read_idle(cluster: Node, values: Values) -> None:
-    """It may be the one that a wrong alias means: then what is wrong with it is told too."""
+    """It may be the one that a wrong alias means: then its errors are reported too."""
     if values.ledger.has_errors:
         read_source(cluster, values)
     else:
@@ -190,8 +190,8 @@ def _read_old(spec: Node, clusters: Sequence[Node], mirrors: Sequence[Node]) -> 
         other = _look_up(mirror, "targetCluster", known)
         if target is not None and other is not None and other.path != target.path:
             mirror.members()["targetCluster"].wrong(
-                "is not the connectCluster, which Strimzi refuses",
-                "make a resource for each target cluster",
+                "is not the connectCluster, which Strimzi rejects",
+                "create a resource for each target cluster",
             )
     used = [target, *(source for _, source in found)]
     paths = {node.path for node in used if node is not None}
@@ -203,7 +203,9 @@ def _by_alias(clusters: Sequence[Node]) -> dict[str, Node]:
     for cluster in clusters:
         alias = cluster.need("alias", "name the cluster")
         if alias is not None and alias.text() in found:
-            alias.wrong("is the alias of another cluster too", "give each cluster its own")
+            alias.wrong(
+                "is the alias of another cluster too", "use a different one for each cluster"
+            )
         elif alias is not None:
             found[alias.text()] = cluster
     return found
@@ -215,7 +217,7 @@ def _look_up(node: Node, name: str, known: Mapping[str, Node]) -> Node | None:
     found = None if alias is None else known.get(alias.text())
     if alias is not None and found is None:
         names = ", ".join(known) or "none"
-        alias.wrong("is no alias in spec.clusters", f"use one of: {names}")
+        alias.wrong("is not an alias in spec.clusters", f"use one of: {names}")
     return found
 
 

@@ -58,7 +58,7 @@ def read_security(cluster: Node, values: Values, label: str) -> FileSettings:
     if kind == TLS and tls is None and login is not None:
         values.ledger.note(
             login.path,
-            "has no effect without tls: Strimzi connects in the clear, and so does the file",
+            "has no effect without tls: Strimzi connects without encryption, and so does the file",
             f"add tls to the cluster, or set {PROTOCOL}=SSL in the written file",
         )
     return {PROTOCOL: FileSetting(protocol, (tls or cluster).path), **settings}
@@ -129,7 +129,7 @@ def _matched(pattern: Node) -> str:
     if SECRET_KEY.fullmatch(text):
         return text
     if not fnmatch.fnmatchcase(CA_CERTIFICATE, text):
-        reason = f"does not match {CA_CERTIFICATE}, and the command cannot look into the Secret"
+        reason = f"does not match {CA_CERTIFICATE}, and the command cannot read the Secret"
         pattern.wrong(reason, "name the key itself with certificate instead of pattern")
         return CA_CERTIFICATE
     pattern.ledger.note(
@@ -224,7 +224,7 @@ def _oauth_endpoint(login: Node, values: Values) -> FileSettings:
     if file is not None:
         values.ledger.note(
             file.path,
-            "the path is one of Strimzi's pod, which runs as another service account",
+            "the path exists in Strimzi's pod, which runs as a different service account",
             "mount the token in kubernetes.yaml at this path",
         )
         return {ENDPOINT_URL: FileSetting(f"file://{file.text()}", file.path)}
@@ -233,7 +233,7 @@ def _oauth_endpoint(login: Node, values: Values) -> FileSettings:
     login.ledger.error(
         login.path,
         None,
-        "says neither where tokens are nor who gives them",
+        "names neither a token nor a token server",
         "set tokenEndpointUri, accessToken or accessTokenLocation",
     )
     return {}

@@ -61,7 +61,7 @@ LIMITED = Fate(
     f"change {CONFIG_PROVIDERS}.* in the written file if that is not enough",
 )
 UNKNOWN_PROVIDER = Fate(
-    "this config provider is not known here: what it gives stays a placeholder",
+    "unknown config provider: its placeholders stay unresolved",
     f"use one of {', '.join(JAVA_CLASSES.values())}",
 )
 
@@ -112,7 +112,7 @@ class Values:
         return f"{self.name}-sparkmirror-secrets"
 
     def setting(self, node: Node, key: str, label: str) -> FileSetting:
-        """The value of `key`; `label` tells it from the same key elsewhere."""
+        """The value of `key`; `label` distinguishes it from the same key elsewhere."""
         text = PLACEHOLDER.sub(lambda found: self._translated(found, node.path), node.text())
         if holds_secret(key, text):
             remember(text)
@@ -163,7 +163,7 @@ class Values:
         if kind is None:
             self.ledger.note(
                 path,
-                f"the config provider '{found[1]}' is not known here: the placeholder stays",
+                f"unknown config provider '{found[1]}': the placeholder stays",
                 f"write ${{{DIRECTORY}:/path:file}} or ${{{ENVIRONMENT}:NAME}} in the written file",
             )
             return found[0]
@@ -189,8 +189,8 @@ class Values:
         key = re.sub(r"[^A-Za-z0-9._-]", "_", label)
         self.ledger.note(
             path,
-            "holds a password or key itself, which does not belong in a ConfigMap: the file reads "
-            f"it from the key {key} of the Secret {self.own_secret}",
+            "contains a password or key, which does not belong in a ConfigMap: the file reads it "
+            f"from the key {key} of the Secret {self.own_secret}",
             f"kubectl create secret generic {self.own_secret} --from-file={key}=FILE",
         )
         return self.secrets.placeholder(self.own_secret, key)

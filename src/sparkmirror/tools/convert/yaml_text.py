@@ -133,7 +133,7 @@ def _value(node: yaml.Node) -> YamlValue:
         return [_value(each) for each in node.value]
     read = _SCALARS.get(node.tag)
     if not isinstance(node, yaml.ScalarNode) or read is None:
-        raise BadYaml(f"the tag {node.tag} is not known", "take the tag away", _line(node))
+        raise BadYaml(f"unknown tag {node.tag}", "remove the tag", _line(node))
     return read(_encodable(node))
 
 
@@ -177,7 +177,7 @@ def _encodable(node: yaml.ScalarNode) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        reason = "an escape stands for half a character"
+        reason = "an escape encodes half a character"
         raise BadYaml(reason, "write the character itself", _line(node)) from None
     return text
 

@@ -1,6 +1,6 @@
-"""The three files of one source cluster: the settings of its connectors, as they are sent.
+"""The three files of one source cluster: the settings of its connectors, as sent.
 
-Runs on: anywhere. What is wrong with any of the files is told at once.
+Runs on: anywhere. Errors of all files are reported at once.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _parse(path: Path, wanted: str, force: bool) -> ConnectorFile:
 
 
 def _typo(path: Path, advice: KeyAdvice) -> ConfigError:
-    remedy = f"write {advice.meant}, or deploy with --force to have the key ignored"
+    remedy = f"write {advice.meant}, or deploy with --force to ignore the key"
     return ConfigError(advice.key, None, "unknown key", remedy, str(path))
 
 
@@ -144,7 +144,7 @@ def _other_name(path: Path, name: str) -> list[str]:
         return []
     text = (
         f"{path}: name={name}: differs from the file's name; undeploy and status find the "
-        f"connector only while this file is there and has this name, so {path.stem} is better"
+        f"connector only while this file exists with this name, so use {path.stem}"
     )
     return [text]
 
@@ -153,14 +153,14 @@ def _config(path: Path, body: bytes) -> Mapping[str, str | None]:
     try:
         return parse_config(body)
     except JsonError as error:
-        reason = f"no JSON for a worker: {str(error).splitlines()[0]}"
+        reason = f"not JSON that a worker accepts: {str(error).splitlines()[0]}"
         raise ConfigErrors([ConfigError("", None, reason, where=str(path))]) from error
 
 
 def _mistakes(path: Path, members: Mapping[str, Any], wanted: str) -> Iterator[ConfigError]:
     where = str(path)
     if isinstance(members.get("config"), dict):
-        remedy = "take what is in it: the file has the settings themselves"
+        remedy = "use its content: the file has the settings themselves"
         yield ConfigError("config", None, "this is the body of POST /connectors", remedy, where)
         return
     try:
@@ -173,7 +173,9 @@ def _mistakes(path: Path, members: Mapping[str, Any], wanted: str) -> Iterator[C
         yield ConfigError(CONNECTOR_CLASS, given, reason, f"set it to {wanted}", where)
     for key, value in members.items():
         if isinstance(value, dict | list):
-            yield ConfigError(key, None, "no text, number or boolean", "write it as text", where)
+            yield ConfigError(
+                key, None, "not text, a number or a boolean", "write it as text", where
+            )
 
 
 def _name(path: Path, members: Mapping[str, Any]) -> str:
@@ -186,7 +188,7 @@ def _name(path: Path, members: Mapping[str, Any]) -> str:
 
 def _same_names(files: list[ConnectorFile]) -> list[ConfigError]:
     counts = Counter(file.name for file in files)
-    reason, remedy = "another of the three files has the same", "give each connector its own"
+    reason, remedy = "another of the three files has the same name", "give each connector its own"
     return [
         ConfigError(NAME, file.name, reason, remedy, str(file.path))
         for file in files

@@ -1,6 +1,6 @@
-"""Puts the connectors of one source cluster on a worker, all or none, and takes them away again.
+"""Deploys the connectors of one source cluster to a worker, all or none, and removes them.
 
-Runs on: anywhere, against the REST API of a worker. What happens is told line by line.
+Runs on: anywhere, against the REST API of a worker. Progress is reported line by line.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from sparkmirror.tools.deploy.rest_client import (
 
 Tell = Callable[[str], None]
 
-# No use to wait for: somebody has to do something.
+# States that do not change without an operator.
 FINAL = ("FAILED", "PAUSED", "STOPPED")
-# A final state from before this deployment may be shown for so long.
+# A final state from before this deployment may be shown for this long.
 STALE_SECONDS = 5.0
 # Tasks appear after their connector; one without work never has any.
 NO_TASK_SECONDS = 10.0
@@ -79,7 +79,7 @@ class Deployment:
         deleted = [name for name in names if self._delete(name)]
         while left := [name for name in deleted if self._is_there(name)]:
             if not self._client.seconds_left:
-                raise DeployError(f"deleted, but still shown by the worker: {', '.join(left)}")
+                raise DeployError(f"deleted, but still listed by the worker: {', '.join(left)}")
             time.sleep(_POLL_SECONDS)
 
     def warn_of_others(self, aliases: Container[str | None]) -> None:
@@ -88,8 +88,8 @@ class Deployment:
             kind = connector_class(config.get(CONNECTOR_CLASS) or "")
             if kind in CLASSES.values() and config.get(SOURCE_ALIAS) in aliases:
                 self._warn(
-                    f"{name}: left on the worker, and mirrors from '{config[SOURCE_ALIAS]}' too: "
-                    "none of the files has this name"
+                    f"{name}: stays on the worker and also mirrors from '{config[SOURCE_ALIAS]}': "
+                    "no file has this name"
                 )
 
     def _judge(self, file: ConnectorFile) -> list[ConfigError]:
@@ -97,7 +97,7 @@ class Deployment:
         try:
             found = self._client.validate(file.plugin, file.body)
         except RequestError as error:
-            return [ConfigError("", None, f"refused by the worker: {error}", where=where)]
+            return [ConfigError("", None, f"rejected by the worker: {error}", where=where)]
         for key, text in found:
             if text.startswith(WARNING):
                 self._warn(f"{where}: {key}: {text.removeprefix(WARNING)}")
@@ -113,8 +113,8 @@ class Deployment:
         if running is not None and running != file.config:
             keys = _differences(running, file.config)
             self._warn(
-                f"{file.name} runs with other settings than {file.path} has ({keys}); "
-                "redeploy to use the file's"
+                f"{file.name} runs with settings that differ from {file.path} ({keys}); redeploy "
+                "to use the file's"
             )
 
     def _send(self, file: ConnectorFile, before: Sequence[DeployedConnector]) -> DeployedConnector:
@@ -123,7 +123,7 @@ class Deployment:
             is_new = self._client.put_config(file.name, file.body)
         except RequestError as error:
             in_doubt = [DeployedConnector(file.name, former)] if error.status >= 500 else []
-            reason = f"{file.name}: refused by the worker: {error}"
+            reason = f"{file.name}: rejected by the worker: {error}"
             raise self._undone(reason, before, in_doubt) from error
         except WorkerUnreachable as error:
             raise self._undone(
@@ -151,15 +151,15 @@ class Deployment:
     def _undo(self, sent: DeployedConnector) -> str:
         if sent.former is None:
             self._client.delete(sent.name)
-            return f"{sent.name}: deleted again"
+            return f"{sent.name}: removed again"
         self._client.put_config(sent.name, json.dumps(sent.former).encode())
-        return f"{sent.name}: has its former settings again"
+        return f"{sent.name}: previous settings restored"
 
     def _delete(self, name: str) -> bool:
         try:
             was_there = self._client.delete(name)
         except RequestError as error:
-            raise DeployError(f"{name}: the worker does not delete it: {error}") from error
+            raise DeployError(f"{name}: the worker rejects its deletion: {error}") from error
         if was_there:
             self._tell(f"{name}: deleted")
         else:

@@ -1,7 +1,7 @@
 """A client of the REST API of a Connect worker, ours or a genuine one.
 
-Runs on: anywhere. Blocks. What a worker refuses because its group is just changing (409) is asked
-again for as long as the patience lasts.
+Runs on: anywhere. Blocks. Requests that a worker rejects because its group is changing (409) are
+retried until the patience ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sparkmirror.foreign_json import parse_json
 
 RUNNING = "RUNNING"
 _CONNECT_SECONDS = 5.0
-# A request that is sent shortly before the patience ends gets its answer.
+# A request sent shortly before the patience ends still gets its response.
 _LEAST_SECONDS = 5.0
 _RETRY_SECONDS = 0.25
 _NOT_FOUND, _CONFLICT, _CREATED, _UNAUTHORIZED = 404, 409, 201, 401
@@ -34,7 +34,7 @@ _USER_INFO = re.compile(r"//[^/]*@")
 
 
 class WorkerUnreachable(MirrorError):
-    """No answer, or not that of a Connect worker. Operator action: the message names the URL."""
+    """No response, or not a Connect worker's. Operator action: the message names the URL."""
 
 
 class LoginRefused(MirrorError):
@@ -80,7 +80,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class DeployedStatus:
-    """A connector and its tasks; `answer` is what the worker said, word for word."""
+    """A connector and its tasks; `answer` is the worker's response, word for word."""
 
     connector: Part
     tasks: tuple[Part, ...]
@@ -101,10 +101,10 @@ class DeployedStatus:
 
 
 class ConnectClient:
-    """Talks to the worker at `url`; names are percent-encoded as they must be.
+    """Client of the worker at `url`; percent-encodes names.
 
-    Every method raises WorkerUnreachable, LoginRefused, and RequestError for what the worker
-    refuses. A login in the URL counts too.
+    Every method raises WorkerUnreachable, LoginRefused, and RequestError for requests that the
+    worker rejects. A login in the URL is used too.
     """
 
     def __init__(self, url: str, patience_seconds: float, access: Access | None = None) -> None:
@@ -145,9 +145,9 @@ class ConnectClient:
         try:
             answer = self._call("GET", "/")
         except RequestError as error:
-            raise self._no_worker(f"GET / is answered with HTTP {error.status}") from error
+            raise self._no_worker(f"GET / returns HTTP {error.status}") from error
         if not isinstance(answer, dict) or "kafka_cluster_id" not in answer:
-            raise self._no_worker("its answer to GET / is another one")
+            raise self._no_worker("its response to GET / is different")
 
     def validate(self, plugin: str, body: bytes) -> list[tuple[str, str]]:
         """Key and error of everything that is wrong with the settings in `body`."""
@@ -227,15 +227,15 @@ class ConnectClient:
         except httpx.HTTPError as error:
             reason = str(error) or type(error).__name__
             raise WorkerUnreachable(
-                f"no answer from the Connect worker at {self.url} to {method} {path}: {reason}; "
+                f"no response from the Connect worker at {self.url} to {method} {path}: {reason}; "
                 f"{self._advice(error)}"
             ) from error
 
     def _read(self, response: httpx.Response) -> Any:
         if response.status_code == _UNAUTHORIZED:
             raise LoginRefused(
-                f"the worker at {self.url} refuses the login; "
-                "give it a user and a password that it knows"
+                f"the worker at {self.url} rejects the login; use a user and a password that it "
+                "knows"
             )
         if response.is_error:
             raise RequestError(response.status_code, _message(response))
@@ -244,26 +244,26 @@ class ConnectClient:
         try:
             return parse_json(response.content)
         except ValueError as error:
-            raise self._no_worker(f"its answer is no JSON: {error}") from error
+            raise self._no_worker(f"its response is not JSON: {error}") from error
 
     @contextmanager
     def _shaped(self) -> Iterator[None]:
-        """Where an answer is taken apart that may be somebody else's."""
+        """Guards the parsing of a response that may come from another program."""
         try:
             yield
         except (KeyError, TypeError, AttributeError) as error:
-            raise self._no_worker("its answer has another shape") from error
+            raise self._no_worker("its response has an unexpected form") from error
 
     def _advice(self, error: httpx.HTTPError) -> str:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return "name the file with the certificate of its CA"
         is_connected = isinstance(error, httpx.ReadError | httpx.RemoteProtocolError)
         if self._base.scheme == "https" and is_connected:
-            return "it may want a certificate of yours"
+            return "it may require a client certificate"
         return "is it running, and is that its URL?"
 
     def _no_worker(self, why: str) -> WorkerUnreachable:
-        return WorkerUnreachable(f"what answers at {self.url} is no Connect worker: {why}")
+        return WorkerUnreachable(f"the server at {self.url} is not a Connect worker: {why}")
 
 
 def _parse_url(url: str) -> httpx.URL:

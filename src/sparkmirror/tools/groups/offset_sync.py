@@ -1,8 +1,8 @@
 """Group offset sync as a tool beside the mirror: from the checkpoints topic to group offsets.
 
-Runs on: wherever `sparkmirror groups sync` is called; needs the target cluster only. Whoever wrote
-the checkpoints, this program or MirrorMaker 2, makes no difference.
-Mirrors: RemoteClusterUtils.translateOffsets (4.4), for all groups in one reading.
+Runs on: wherever `sparkmirror groups sync` is called; needs only the target cluster. The
+checkpoints may be this program's or MirrorMaker 2's. Mirrors: RemoteClusterUtils.translateOffsets
+(4.4), for all groups in one reading.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class CheckpointTable:
                 self._skip(record, error)
 
     def clear(self) -> None:
-        """The topic starts anew."""
+        """The topic starts again."""
         self._last.clear()
 
     def by_group(self) -> dict[str, dict[TopicPartition, Checkpoint]]:
@@ -139,7 +139,7 @@ class CheckpointTable:
     def _skip(self, record: Record, error: RecordError) -> None:
         if not self._malformed:
             log.warning(
-                "a checkpoint (offset %d) is skipped, as all like it: %s", record.offset, error
+                "skipped a checkpoint (offset %d), and all like it: %s", record.offset, error
             )
         self._malformed += 1
 
@@ -228,7 +228,7 @@ class _Given:
     def written(self, tp: TopicPartition, error: KafkaError | None) -> SyncRow:
         if error is None:
             was_reset = tp in self.plan.reset_by_others
-            note = "its offset had been taken away on the target" if was_reset else ""
+            note = "its offset was deleted on the target" if was_reset else ""
             return self.row(tp, SyncOutcome.WRITTEN, note)
         reason = NotWritten.ACTIVE.value if is_in_use(error) else str(error)
         return self.row(tp, SyncOutcome.NOT_WRITTEN, reason)

@@ -1,4 +1,4 @@
-"""Where a group would go on at the target, partition by partition, and what it would read again.
+"""Where a group would continue on the target, by partition, and what it would read again.
 
 Runs on: wherever `sparkmirror groups translate` is called; reads both clusters, writes nothing.
 """
@@ -38,7 +38,7 @@ class ExactTranslator(Protocol):
     """What a `Translator` does here; it has caught up."""
 
     def translate(self, tp: TopicPartition, upstream_offset: int) -> Translation:
-        """Where a group at this position goes on."""
+        """Where a group at this position continues."""
 
     def is_exact(self, tp: TopicPartition, upstream_offset: int) -> bool:
         """Whether that is from the map of every record."""
@@ -57,8 +57,8 @@ class TranslatedRow:
     """One partition of a group.
 
     `upstream` and `source_offset` are the group's on the source. `read_again` is the most records
-    that a consumer would get twice if it went on at `target_offset`; `committed` is where the group
-    stands on the target now.
+    that a consumer would get twice if it continued at `target_offset`; `committed` is the group's
+    current offset on the target.
     """
 
     upstream: TopicPartition

@@ -1,7 +1,7 @@
-"""What the options of `sparkmirror groups` mean: everything wrong with them is told at once.
+"""Parses the options of `sparkmirror groups`; reports all errors at once.
 
-The properties file is of either kind: a client's, for the target cluster, as the group offset sync
-application of the migration guides takes it; or an mm2 file, which knows all clusters.
+The properties file has one of two kinds: a client's, for the target cluster, as in the group offset
+sync application of the migration guides; or an mm2 file, which has all clusters.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SyncOptions:
 
 
 class _ToolClients(NamedTuple):
-    """What a properties file of either kind tells."""
+    """Settings from a properties file of either kind."""
 
     source_alias: str
     policy: ReplicationPolicy
@@ -98,7 +98,7 @@ def choose_flow(path: Path, source: str | None, target: str | None) -> FlowConfi
         ConfigErrors: the file is not an mm2 file or is wrong, or the options fit no single flow.
     """
     if CLUSTERS not in load_properties(path):
-        reason = "this is not an mm2 file, and both clusters are needed"
+        reason = "this is not an mm2 file, but both clusters are needed"
         remedy = "name the mm2 file of the mirror, or its checkpoint connector's settings"
         raise ConfigErrors([ConfigError("", None, reason, remedy, str(path))])
     flows = load_mm2(path).flows
@@ -126,7 +126,7 @@ def choose_checkpoints(
     config = connector.config
     if not isinstance(config, CheckpointConfig):
         reason = "these are not the settings of a checkpoint connector"
-        remedy = "name the file of the MirrorCheckpointConnector: it knows both clusters"
+        remedy = "name the file of the MirrorCheckpointConnector: it contains both clusters"
         raise ConfigError(CONNECTOR_CLASS, None, reason, remedy, str(path))
     return config
 
@@ -174,8 +174,8 @@ def _of_flow(options: SyncOptions, errors: list[ConfigError]) -> _ToolClients:
     ):
         if given is not None:
             shown = given if isinstance(given, str) else None
-            reason = f"{options.properties} is an mm2 file, which says that itself"
-            errors.append(ConfigError(name, shown, reason, "take the option away"))
+            reason = f"{options.properties} is an mm2 file, which sets that itself"
+            errors.append(ConfigError(name, shown, reason, "remove the option"))
     config = choose_flow(options.properties, options.source, options.target).checkpoint
     return _ToolClients(
         config.source_alias,
@@ -199,7 +199,7 @@ def _of_target(
     errors += findings.errors
     if not (options.source or "").strip():
         reason = "is required with a properties file of the target cluster"
-        remedy = "give the alias that the mirror has for its source cluster"
+        remedy = "use the mirror's alias of the source cluster"
         errors.append(ConfigError("--source", options.source or None, reason, remedy))
     if client is None or policy is None:
         return None
@@ -215,10 +215,12 @@ def _with_tls(
     name = "-mtls" if options.mutual_tls else "-ssl"
     given = values.get(PROTOCOL, SSL).upper()
     if given != SSL:
-        reason = f"it stands for {PROTOCOL}={SSL}, and the file says {given}"
-        errors.append(ConfigError(name, None, reason, "take the option away: the file says all"))
+        reason = f"it means {PROTOCOL}={SSL}, but the file has {given}"
+        errors.append(
+            ConfigError(name, None, reason, "remove the option: the file already sets the protocol")
+        )
     if options.mutual_tls and not any(values.get(key) for key in OWN_CERTIFICATE):
-        reason = f"a certificate of our own is needed, and {options.properties} names none"
+        reason = f"a client certificate is needed, but {options.properties} names none"
         errors.append(ConfigError(name, None, reason, f"set {OWN_CERTIFICATE[0]} there"))
     return values | {PROTOCOL: given}
 
