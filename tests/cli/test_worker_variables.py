@@ -121,7 +121,7 @@ def test_variables_beside_a_file_are_named_in_one_line(
     given.setenv("CONNECT_URL", "http://for.mm2.sh:1")
     config = worker._load(file)
     (line,) = [text for text in config.warnings if "CONNECT_" in text]
-    assert line == f"{file} {IGNORED}{', '.join(sorted(VARIABLES))}"
+    assert line == f"only {file} {IGNORED}{', '.join(sorted(VARIABLES))}"
     assert config.group.group_id == SMALLEST["group.id"]
 
 

@@ -43,7 +43,7 @@ COMMANDS = {
     "run": Command("sparkmirror.cli.run", "Mirror the flows of FILE until SIGTERM or Ctrl-C."),
     "legacy": Command(
         "sparkmirror.cli.legacy",
-        "Do what MirrorMaker 1 (kafka-mirror-maker.sh) does, with its options and its two files.",
+        "Replace MirrorMaker 1 (kafka-mirror-maker.sh), with its options and its two files.",
     ),
     "worker": Command(
         "sparkmirror.cli.worker",
@@ -60,7 +60,7 @@ COMMANDS = {
     ),
     "convert": Command(
         "sparkmirror.cli.convert",
-        "Write the files and Kubernetes manifests that do what a KafkaMirrorMaker2 resource does.",
+        "Write files and Kubernetes manifests equivalent to a KafkaMirrorMaker2 resource.",
     ),
     "deploy": Command(
         "sparkmirror.cli.deploy",
@@ -71,7 +71,7 @@ COMMANDS = {
     ),
     "redeploy": Command(
         "sparkmirror.cli.deploy",
-        "Delete the three connectors of a source cluster and create them anew.",
+        "Delete the three connectors of a source cluster and create them again.",
     ),
     "status": Command(
         "sparkmirror.cli.deploy", "Show the three connectors of a source cluster, and their tasks."
@@ -86,7 +86,7 @@ COMMANDS = {
         extra="demo",
     ),
     "groups": Command(
-        "sparkmirror.cli.groups", "Carry offsets of consumer groups to the target cluster."
+        "sparkmirror.cli.groups", "Move consumer group offsets to the target cluster."
     ),
 }
 

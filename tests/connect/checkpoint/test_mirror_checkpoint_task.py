@@ -121,7 +121,7 @@ def test_groups_that_cannot_be_translated_are_named_once(
     connector.emit()
     assert connector.writer.checkpoints == []
     (line,) = [line for line in caplog.messages if "without a checkpoint" in line]
-    assert "behind everything that is known of the partition (late)" in line
+    assert "behind all known translations of the partition (late)" in line
     assert "no sync was read (early)" in line
 
 
