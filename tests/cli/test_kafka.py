@@ -44,7 +44,7 @@ def test_start_status_stop_round_trip(state: Path) -> None:
     assert json.loads(kafka("status", "--json").stdout) == [{**cluster, "running": True}]
     again = kafka("start", "--name", "demo")
     assert (again.returncode, again.stderr.count("\n")) == (2, 1)
-    assert f"runs on {cluster['bootstrap_servers']}" in again.stderr
+    assert f"is running on {cluster['bootstrap_servers']}" in again.stderr
 
     stopped = kafka("stop", "--name", "demo")
     assert stopped.returncode == 0, stopped.stderr

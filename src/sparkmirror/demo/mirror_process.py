@@ -83,8 +83,8 @@ class MirrorProcess(ManagedProcess):
         return super().start(detached=detached or self._detached)
 
     def check_running(self) -> None:
-        """Raise MirrorEnded with the end of its log if it has ended."""
-        if not self.is_running:
+        """Raise MirrorEnded with the end of its log if it has ended by itself."""
+        if self._child is not None and not self.is_running:
             code = self.exit_code
             raise MirrorEnded(f"{self.engine.title} ended with exit code {code}; {self.log_end()}")
 
@@ -104,6 +104,7 @@ class MirrorProcess(ManagedProcess):
             ) from error
         if code != self.engine.exit_code:
             raise MirrorEnded(f"stop {self.engine.title}: exit code {code}; {self.log_end()}")
+        self._child = None
         return time.monotonic() - began
 
     def log_end(self) -> str:
