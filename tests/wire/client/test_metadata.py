@@ -2,57 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.client.leaders import Leader
+from tests.wire.client.listening import Listener, learn
 from tests.wire.fake_broker import METADATA, Do, FakeCluster, once
 from tests.wire.rigs import TP, Rig
-
-
-class Listener:
-    """Notes what it hears."""
-
-    def __init__(self) -> None:
-        self.connected: list[int] = []
-        self.metadata = 0
-
-    def on_connected(self, node: int) -> None:
-        self.connected.append(node)
-
-    def on_metadata(self) -> None:
-        self.metadata += 1
-
-
-@pytest.fixture
-def brokers() -> Iterator[FakeCluster]:
-    with FakeCluster(nodes=2) as cluster:
-        cluster.create_topic("t", partitions=2)
-        cluster.create_topic("u", leader=2)
-        yield cluster
-
-
-@pytest.fixture
-def rig(brokers: FakeCluster) -> Iterator[Rig]:
-    with Rig(brokers) as rig:
-        yield rig
-
-
-@pytest.fixture
-def listener(rig: Rig) -> Listener:
-    listener = Listener()
-    rig.cluster.listeners.append(listener)
-    return listener
-
-
-def learn(rig: Rig, *topics: str) -> None:
-    rig.metadata.track(topics)
-    rig.run_until(
-        lambda: set(topics) <= {tp.topic for tp in rig.metadata.leaders},
-        lambda: rig.metadata.leaders,
-    )
 
 
 def test_tracked_topics_get_leaders_and_ids(rig: Rig, listener: Listener) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -13,51 +12,9 @@ from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.event_loop import EventLoop
 from sparkmirror.wire.protocol.api_versions import FETCH
+from tests.wire.client.listening import Listener, learn
 from tests.wire.fake_broker import API_VERSIONS, Do, FakeCluster, once
 from tests.wire.rigs import TP, WAIT_SECONDS, Rig, client_config
-
-
-class Listener:
-    """Notes what it hears."""
-
-    def __init__(self) -> None:
-        self.connected: list[int] = []
-        self.metadata = 0
-
-    def on_connected(self, node: int) -> None:
-        self.connected.append(node)
-
-    def on_metadata(self) -> None:
-        self.metadata += 1
-
-
-@pytest.fixture
-def brokers() -> Iterator[FakeCluster]:
-    with FakeCluster(nodes=2) as cluster:
-        cluster.create_topic("t", partitions=2)
-        cluster.create_topic("u", leader=2)
-        yield cluster
-
-
-@pytest.fixture
-def rig(brokers: FakeCluster) -> Iterator[Rig]:
-    with Rig(brokers) as rig:
-        yield rig
-
-
-@pytest.fixture
-def listener(rig: Rig) -> Listener:
-    listener = Listener()
-    rig.cluster.listeners.append(listener)
-    return listener
-
-
-def learn(rig: Rig, *topics: str) -> None:
-    rig.metadata.track(topics)
-    rig.run_until(
-        lambda: set(topics) <= {tp.topic for tp in rig.metadata.leaders},
-        lambda: rig.metadata.leaders,
-    )
 
 
 def ready(rig: Rig, node: int) -> None:
