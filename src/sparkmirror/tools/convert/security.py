@@ -32,7 +32,6 @@ PROTOCOL = "security.protocol"
 TRUST, KEYS = "ssl.truststore", "ssl.keystore"
 # What Strimzi calls the certificate of a cluster's CA in the Secret that it makes.
 CA_CERTIFICATE = "ca.crt"
-WILDCARDS = "*?["
 RESTART = "run kubectl rollout restart after you renew a certificate"
 CREDENTIALS = "sasl.oauthbearer.client.credentials.client"
 OAUTH_MODULE = f"{KAFKA}oauthbearer.OAuthBearerLoginModule"
