@@ -24,6 +24,8 @@ class FakeRunning:
         self.calls: list[str] = []
         self.task_calls: list[str] = []
         self.reports: list[TaskReport] = [RUNS]
+        # Those of each task, if it is one that copies.
+        self.partitions: list[str] = []
         self.topics: set[str] = set()
         self.failures: dict[str, BaseException] = {}
         self.refresh_error = ""
@@ -51,6 +53,8 @@ class FakeRunning:
         return seconds > 0
 
     def task_configs(self) -> list[dict[str, str]] | None:
+        if self.partitions:
+            return [{"task.assigned.partitions": each} for each in self.partitions]
         return [{"task.index": str(at)} for at in range(len(self.reports))]
 
     def refresh(self) -> str:

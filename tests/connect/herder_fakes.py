@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
 from sparkmirror.config.worker.worker_file import WorkerFile, parse_worker_file
 from sparkmirror.connect.connector import TaskConfigs
 from sparkmirror.connect.entities import ConnectorProps, Json, State
+from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
+from sparkmirror.connect.group.group_place import GroupView
+from sparkmirror.connect.group.member_protocols import PlanAssignments
 from sparkmirror.connect.runtime.herder import DistributedHerder
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.status_publisher import WorkerIdentity
@@ -20,10 +24,14 @@ from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.connect.thread_task import ThreadTask
 from sparkmirror.errors import MirrorError
 from sparkmirror.retry import wait_for
+from sparkmirror.spark.link.lease import Lender, is_over
+from sparkmirror.types import ConnectorTaskId
 from tests.connect.connector_fakes import SECONDS, FakeRunning, FakeWork
 
 WORKER_ID = "worker-1:8083"
 OTHER_ID = "worker-2:8083"
+# As a member of the group.
+OWN = "member-1"
 NAME = "a->b.MirrorHeartbeatConnector"
 CONFIG: dict[str, str | None] = {
     "name": NAME,
@@ -45,9 +53,13 @@ class FakeSnapshot:
     target_states: dict[str, str] = field(default_factory=dict)
     loggers: dict[str, str] = field(default_factory=dict)
 
-    def copy(self) -> ConfigSnapshot:
+    def copy(self, end_offset: int) -> ConfigSnapshot:
         return ConfigSnapshot(
-            dict(self.connectors), dict(self.tasks), dict(self.target_states), dict(self.loggers), 0
+            dict(self.connectors),
+            dict(self.tasks),
+            dict(self.target_states),
+            dict(self.loggers),
+            end_offset,
         )
 
 
@@ -57,6 +69,7 @@ class FakeConfigs:
     def __init__(self) -> None:
         self.state = FakeSnapshot()
         self.claims = 0
+        self.end_offset = 0
         self.puts: list[tuple[str, int]] = []
         self.failures: list[MirrorError] = []
         self._changed: list[Callable[[], None]] = []
@@ -65,7 +78,7 @@ class FakeConfigs:
 
     def snapshot(self) -> ConfigSnapshot:
         with self._lock:
-            return self.state.copy()
+            return self.state.copy(self.end_offset)
 
     def claim(self) -> None:
         self.claims += 1
@@ -196,14 +209,24 @@ class FakeOffsets:
 
 
 class FakeGroup:
-    """A group that this worker leads until told otherwise."""
+    """A group of this worker alone, which leads it until a test says otherwise.
+
+    `others` are further members, by id, as they would describe themselves.
+    """
 
     def __init__(self) -> None:
         self.leads = True
         self.generation = 7
         self.tenures = 1
+        self.memberships = 1
         self.is_in_doubt = False
         self.leader_url = "http://worker-1:8083/"
+        self.others: dict[str, MemberState] = {}
+        self.rejoins = 0
+        self.is_draining = False
+        self.assignment: Assignment | None = Assignment()
+        self.describe: Callable[[], MemberState] | None = None
+        self.plan: PlanAssignments | None = None
         self._callbacks: list[Callable[[], None]] = []
 
     @property
@@ -214,21 +237,75 @@ class FakeGroup:
     def tenure(self) -> int | None:
         return self.tenures if self.leads else None
 
+    @property
+    def view(self) -> GroupView:
+        return GroupView(
+            OWN,
+            self.generation,
+            leads=self.leads,
+            assignment=self.assignment,
+            membership=self.memberships,
+        )
+
+    @property
+    def membership(self) -> int | None:
+        return self.memberships or None
+
+    def lease_seconds(self) -> float:
+        return 0.0 if self.is_in_doubt or not self.memberships else 60.0
+
+    def lend_to(self, task: ConnectorTaskId, view: GroupView) -> Callable[[], float]:
+        assert view.assignment is not None
+        assert task in view.assignment.tasks
+        return self.lease_seconds
+
+    def request_rejoin(self) -> None:
+        """The next generation, at once."""
+        self.rejoins += 1
+        if self.describe is None or self.plan is None or not self.leads:
+            return
+        self.generation += 1
+        own = replace(self.describe(), draining=self.is_draining)
+        found = self.plan({OWN: own, **self.others})
+        self.take(found[OWN])
+
+    def take(self, assignment: Assignment) -> None:
+        """A generation with this assignment begins."""
+        self.assignment = assignment
+        for callback in self._callbacks:
+            callback()
+
+    def drain(self, seconds: float) -> bool:
+        self.is_draining = True
+        self.request_rejoin()
+        assert self.describe is not None
+        with suppress(TimeoutError):
+            wait_for(lambda: self.describe and not self.describe().tasks, within=seconds)
+        return not self.describe().tasks
+
     def on_change(self, callback: Callable[[], None]) -> None:
         self._callbacks.append(callback)
 
-    def lose(self) -> None:
-        """Another worker leads."""
+    def lose_lead(self) -> None:
+        """Another worker leads; this one stays a member."""
         self.leads, self.leader_url = False, "http://worker-2:8083/"
         for callback in self._callbacks:
             callback()
+
+    def lose(self) -> None:
+        """The group has gone on without this worker."""
+        self.memberships, self.assignment = 0, None
+        self.lose_lead()
 
 
 class FakeSpark:
     """Spark that is never started."""
 
+    slots = 256
+
     def __init__(self) -> None:
         self.closed = 0
+        self.begun = 0
         self.failure: MirrorError | None = None
 
     def check_alive(self) -> None:
@@ -238,7 +315,10 @@ class FakeSpark:
     def give_up_start(self) -> None:
         """It does not start."""
 
-    def close(self) -> None:
+    def begin(self) -> None:
+        self.begun += 1
+
+    def close_if_elsewhere(self) -> None:
         self.closed += 1
 
 
@@ -259,6 +339,7 @@ class FakeWorker:
             cast("Worker", self.spark),
             1.0,
         )
+        self.group.describe, self.group.plan = self.crew.describe, self.crew.plan
         self.file = worker_file(folder, **settings)
         self.herder = DistributedHerder(self.file, stores, self.crew, "cluster-1")
 
@@ -281,13 +362,14 @@ class FakeWorker:
             running.gate.set()
         return running
 
-    def make_task(self, name: str, configs: TaskConfigs) -> ThreadTask:
+    def make_task(self, name: str, configs: TaskConfigs, lease: Lender) -> ThreadTask:
         def make(configs: TaskConfigs) -> FakeWork:
             """Of the connector that was made last, or would be."""
             found = [running for running in self.made if running.config["name"] == name]
             return FakeWork(found[-1] if found else FakeRunning({"name": name}), configs)
 
-        return ThreadTask(f"{name}-{min(configs)}", configs, make, self.crew.leads, 1.0)
+        name_of_task = f"{name}-{min(configs)}"
+        return ThreadTask(name_of_task, configs, make, lambda: not is_over(lease), 1.0)
 
     def states(self, name: str = NAME) -> list[str]:
         """Of the connector, if it has one, and of its tasks."""

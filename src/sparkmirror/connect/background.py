@@ -15,16 +15,24 @@ T = TypeVar("T")
 class Background(Generic[T]):
     """Does `work` on a daemon thread, which may be left alone with a cluster that says nothing."""
 
-    def __init__(self, work: Callable[[], T]) -> None:
+    def __init__(self, work: Callable[[], T], on_end: Callable[[], object] = bool) -> None:
+        """`on_end` is called on its thread, after the work."""
         self._work = work
+        self._on_end = on_end
+        self._is_done = False
         self._results: list[T] = []
         self._errors: list[Exception] = []
         self._thread = threading.Thread(target=self._run, name="start", daemon=True)
         self._thread.start()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether `wait` would wait."""
+        return not self._is_done
+
     def wait(self, stop: threading.Event) -> bool:
         """Whether the work ended before `stop` was set; raises what it raised."""
-        while self._thread.is_alive():
+        while not self._is_done:
             if stop.is_set():
                 return False
             self._thread.join(LOOK_SECONDS)
@@ -43,3 +51,6 @@ class Background(Generic[T]):
         # Whatever it is, `wait` raises it on the thread that reports it.
         except Exception as error:  # noqa: BLE001
             self._errors.append(error)
+        finally:
+            self._is_done = True
+            self._on_end()

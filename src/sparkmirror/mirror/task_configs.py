@@ -18,6 +18,9 @@ TASK_CLASS, TASK_INDEX = "task.class", "task.index"
 MOST_DIGITS, LARGEST_PARTITION = 10, 2**31 - 1
 COMMA, PERCENT = "%2C", "%25"
 PARTITIONS, GROUPS = "task.assigned.partitions", "task.assigned.groups"
+# Ours; MirrorMaker 2's tasks do not look at it.
+STALE_OFFSETS = "task.sparkmirror.stale.offsets"
+OWN = (TASK_CLASS, TASK_INDEX, PARTITIONS, GROUPS, STALE_OFFSETS)
 
 
 def source_tasks(assignment: Sequence[Sequence[TopicPartition]]) -> list[TaskSettings]:
@@ -40,6 +43,14 @@ def assigned_partitions(task: Mapping[str, str]) -> list[TopicPartition]:
     return found
 
 
+def partitions_move(before: Sequence[Mapping[str, str]], now: Sequence[Mapping[str, str]]) -> bool:
+    """Whether a partition goes from one task to another."""
+    owners = {tp: at for at, task in enumerate(before) for tp in assigned_partitions(task)}
+    return any(
+        owners.get(tp, at) != at for at, task in enumerate(now) for tp in assigned_partitions(task)
+    )
+
+
 def assigned_groups(tasks: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
     """The groups of all these tasks."""
     return tuple(
@@ -51,8 +62,27 @@ def assigned_groups(tasks: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
 
 def connector_settings(task: Mapping[str, str]) -> TaskSettings:
     """What a task's settings have of their connector's."""
-    own = (TASK_CLASS, TASK_INDEX, PARTITIONS, GROUPS)
-    return {key: value for key, value in task.items() if key not in own}
+    return {key: value for key, value in task.items() if key not in OWN}
+
+
+def with_stale_offsets(
+    task: Mapping[str, str], offsets: Mapping[TopicPartition, int]
+) -> TaskSettings:
+    """The same task; `offsets` are positions of deleted topics, at which it must not resume."""
+    own = [tp for tp in assigned_partitions(task) if tp in offsets] if offsets else []
+    if not own:
+        return dict(task)
+    return {**task, STALE_OFFSETS: ",".join(f"{tp}:{offsets[tp]}" for tp in own)}
+
+
+def stale_offsets(task: Mapping[str, str]) -> dict[TopicPartition, int]:
+    """By partition, the position that is of a deleted topic; ValueError for what is none."""
+    found = {}
+    for part in filter(None, task.get(STALE_OFFSETS, "").split(",")):
+        name, _, offset = part.rpartition(":")
+        for tp in assigned_partitions({PARTITIONS: name}):
+            found[tp] = int(offset)
+    return found
 
 
 def checkpoint_tasks(groups: Sequence[str], tasks_max: int) -> list[TaskSettings]:

@@ -43,7 +43,8 @@ from sparkmirror.spark.spark_security import (
 
 log = logging.getLogger(__name__)
 
-MASTER = "spark.master"
+MASTER, LOCAL = "spark.master", "local"
+DYNAMIC = "spark.dynamicAllocation.enabled"
 PYTHON = "spark.pyspark.python"
 # Ours, among Spark's: the port on which tasks call their worker; 0 means any.
 LINK_PORT = "spark.sparkmirror.link.port"
@@ -58,7 +59,7 @@ DEFAULTS = {
     # A task that lives on looks slow to speculation, which would run it twice.
     "spark.speculation": "false",
     # Idle executors hold running tasks; Spark must not take them away.
-    "spark.dynamicAllocation.enabled": "false",
+    DYNAMIC: "false",
     # The worker restarts what fails, with back-off, fresh positions and the reason in its status.
     # Spark itself runs a task again only when its machine is gone, which does not count.
     "spark.task.maxFailures": "1",
@@ -110,7 +111,7 @@ class SparkEngine:
     def __init__(self, settings: Mapping[str, str], slots_wanted: int) -> None:
         _is_ending.clear()
         self._settings = complete_settings(settings, slots_wanted)
-        self.is_local = self.master.startswith("local")
+        self.is_local = self.master.startswith(LOCAL)
         # Elsewhere SPARK_HOME may name another Spark, whose classes are not those of pyspark.
         self._classes = ClassArchive() if self.is_local else None
         self._link_port = _parse_port(self._settings.get(LINK_PORT, "0"))
@@ -153,11 +154,20 @@ class SparkEngine:
         return self._settings.get("spark.driver.bindAddress", everywhere), self._link_port
 
     @property
+    def has_dynamic_executors(self) -> bool:
+        """Whether Spark asks for executors when there are tasks: slots come with tasks then."""
+        return self._settings.get(DYNAMIC) == "true"
+
+    @property
     def slots(self) -> int:
         """How many tasks can run at once, on the executors that there are now."""
-        java = self._java_context()
-        profile = java.resourceProfileManager().defaultResourceProfile()
-        return int(java.maxNumConcurrentTasks(profile))
+        try:
+            java = self._java_context()
+            profile = java.resourceProfileManager().defaultResourceProfile()
+            return int(java.maxNumConcurrentTasks(profile))
+        except JVM_GONE as error:  # `check_alive` tells
+            log.debug("no slots: %s", error)
+            return 0
 
     def check_alive(self) -> None:
         """Raise MirrorError when Spark has ended by itself: nothing here can bring it back."""
@@ -212,7 +222,7 @@ class SparkEngine:
 def complete_settings(settings: Mapping[str, str], slots_wanted: int) -> dict[str, str]:
     """The user's settings over our defaults."""
     master = settings.get(MASTER, f"local[{slots_wanted + SPARE_SLOTS}]")
-    is_local = master.startswith("local")
+    is_local = master.startswith(LOCAL)
     own = LOCAL_DEFAULTS if is_local else CLUSTER_DEFAULTS | secure_defaults(settings)
     if is_local and PYTHON not in settings:
         own = own | OWN_PYTHON_DEFAULTS

@@ -27,6 +27,7 @@ STATE = {
     "slots": 256,
     "tasks": ["a->b.x-0", "a->b.x-10"],
     "draining": False,
+    "missing": {"x": ["a.t", "a.u"]},
 }
 ASSIGNMENT = {
     "version": 1,
@@ -44,7 +45,9 @@ def x(*tasks: int, connector: str = "x") -> frozenset[ConnectorTaskId]:
 
 
 def test_the_bytes() -> None:
-    state = MemberState("http://one:8083", 12, 256, x(10, 0, connector="a->b.x"))
+    missing = {"x": ("a.t", "a.u")}
+    tasks = x(10, 0, connector="a->b.x")
+    state = MemberState("http://one:8083", 12, 256, tasks, missing=missing)
     assert encode_member_state(state) == json.dumps(STATE, separators=(",", ":")).encode()
     urls = ("http://one:8083", "http://two:8083")
     assignment = Assignment(urls[0], urls, 12, x(0), x(2, 1), follow_up=True)
@@ -72,6 +75,9 @@ def test_fields_of_later_releases_are_ignored() -> None:
         {"tasks": ["x-\u0663"]},  # a digit, and none of a task
         {"tasks": ["x-" + "9" * 5000]},
         {"draining": 0},
+        {"missing": []},
+        {"missing": {"x": "a.t"}},
+        {"missing": {"x": [1]}},
     ],
 )
 def test_a_wrong_field_is_named(change: dict[str, Any]) -> None:

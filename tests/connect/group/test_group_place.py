@@ -99,8 +99,19 @@ def test_a_follower_that_is_elected_begins_a_tenure_in_the_same_membership(place
     view = place.take(1, "x0")
     lend = place.lend_to(X0, view)
     place.take(2, "x0", leads=True)
-    assert (place.is_leader, place.term, place.tenure, place.membership) == (True, 2, 1, 1)
+    assert (place.is_leader, place.term, place.tenure, place.membership) == (True, 1, 1, 1)
     assert lend() == LEASE_SECONDS
+
+
+def test_a_task_that_was_another_members_for_a_while_needs_another_start(place: Place) -> None:
+    view = place.take(1, "x0")
+    lend = place.lend_to(X0, view)
+    place.take(2, "")
+    place.take(3, "")
+    assert lend() == 0
+    late = place.lend_to(X0, view)  # by a thread that has seen nothing of it
+    view = place.take(4, "x0")
+    assert (lend(), late(), place.lend_to(X0, view)()) == (0, 0, LEASE_SECONDS)
 
 
 def test_a_generation_within_the_lease_keeps_what_runs(place: Place) -> None:

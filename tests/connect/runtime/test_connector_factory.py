@@ -60,9 +60,7 @@ class Maker:
         self.config = {**CONFIG, "connector.class": f"{MIRROR}Mirror{kind}Connector", **given}
         self.kind = kind
         self.spark = NoSpark({})
-        self.factory = ConnectorFactory(
-            worker_file(folder), self.spark, lambda _: "", lambda: for_ever
-        )
+        self.factory = ConnectorFactory(worker_file(folder), self.spark, lambda _: "")
 
     def connector(self) -> Connector:
         return self.factory.make_connector(self.config)
@@ -72,7 +70,7 @@ class Maker:
             at: complete_settings(self.config, f"Mirror{self.kind}Task", each)
             for at, each in enumerate(own)
         }
-        return self.factory.make_work(configs, lambda *_: None)
+        return self.factory.make_work(configs, lambda *_: None, for_ever)
 
 
 @pytest.mark.parametrize(

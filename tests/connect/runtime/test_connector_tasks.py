@@ -15,6 +15,7 @@ from sparkmirror.connect.states import TaskEvent
 from sparkmirror.connect.storage.backing_stores import Stores
 from tests.connect.herder_fakes import (
     NAME,
+    OTHER_ID,
     WORKER_ID,
     FakeConfigs,
     FakeGroup,
@@ -83,6 +84,8 @@ class Rig:
         self.kind = kind
         self.calls: list[str] = []
         self.made: list[StubTask] = []
+        # The numbers of those that other workers run.
+        self.elsewhere: set[int] = set()
         self.statuses = FakeStatuses()
         stores = Stores(FakeConfigs(), self.statuses, FakeOffsets(), FakeGroup())
         publisher = TaskStatuses(NAME, stores, WorkerIdentity(WORKER_ID, "4.3.1"))
@@ -100,7 +103,9 @@ class Rig:
     def want(self, *assigned: str, target: str = "STARTED", **settings: str) -> list[str]:
         """What that leads to."""
         self.calls.clear()
-        self.tasks.want(self.configs(*assigned, **settings), TargetState(target))
+        configs = self.configs(*assigned, **settings)
+        here = {at: each for at, each in configs.items() if at not in self.elsewhere}
+        self.tasks.want(here, TargetState(target), configs.keys())
         self.check()
         self.tasks.publish()
         return list(self.calls)
@@ -163,14 +168,15 @@ def test_other_settings_restart_each_task_when_it_has_ended() -> None:
     assert rig.want("t-0", "t-1", x="y") == ["start 0"]
 
 
-def test_a_task_that_is_gone_keeps_its_status_until_it_has_ended() -> None:
+def test_a_task_that_is_gone_keeps_its_status_for_the_leader() -> None:
     rig = Rig()
     rig.want("t-0", "t-1")
     assert rig.want("t-0") == ["stop 1"]
-    assert rig.states == ["RUNNING", "RUNNING"]
     rig.end()
     rig.want("t-0")
-    assert rig.states == ["RUNNING"]
+    # The leader deletes the status: it may be of a task that was another worker's.
+    assert rig.states == ["RUNNING", "RUNNING"]
+    assert [task.ids for task in rig.tasks.held()] == [(0,)]
 
 
 @pytest.mark.parametrize("target", ["PAUSED", "STOPPED"])
@@ -201,15 +207,46 @@ def test_checkpoint_tasks_are_one_unit_and_share_their_state() -> None:
     assert not rig.tasks.restart(3)
 
 
-def test_a_worker_that_ends_says_so_after_the_end() -> None:
+def test_a_task_that_moves_is_unassigned_as_soon_as_it_has_ended_here() -> None:
+    rig = Rig()
+    rig.want("t-0", "t-1")
+    rig.elsewhere = {1}
+    assert rig.want("t-0", "t-1") == ["stop 1"]
+    assert rig.states == ["RUNNING", "RUNNING"]
+    assert [task.ids for task in rig.tasks.held()] == [(0,), (1,)]
+    rig.end()
+    rig.want("t-0", "t-1")
+    assert rig.states == ["RUNNING", "UNASSIGNED"]
+    rig.statuses.put_task(NAME, 1, "RUNNING", OTHER_ID, 8)
+    rig.want("t-0", "t-1")
+    assert rig.states == ["RUNNING", "RUNNING"]
+
+
+def test_what_another_worker_shows_of_a_task_that_moved_stays() -> None:
     rig = Rig()
     rig.want("t-0")
-    rig.tasks.leave()
+    rig.elsewhere = {0}
+    rig.want("t-0")
+    rig.statuses.put_task(NAME, 0, "RUNNING", OTHER_ID, 8)
+    rig.end()
+    rig.want("t-0")
+    assert rig.statuses.tasks(NAME)[0].worker_id == OTHER_ID
     assert rig.states == ["RUNNING"]
-    rig.tasks.join(1.0)
-    assert rig.tasks.is_idle
-    rig.tasks.say_released()
-    assert rig.states == ["UNASSIGNED"]
+
+
+def test_a_worker_that_others_may_have_replaced_ends_its_tasks_and_writes_nothing() -> None:
+    rig = Rig()
+    rig.want("t-0", "t-1")
+    written = len(rig.statuses.said)
+    rig.calls.clear()
+    rig.tasks.abandon()
+    rig.tasks.abandon()
+    assert rig.calls == ["stop 0", "stop 1"]
+    rig.tasks.publish()
+    assert rig.want("t-0") == []
+    rig.end()
+    assert rig.want("t-0") == ["start 0"]
+    assert [state for _, _, state in rig.statuses.said[written:]] == ["UNASSIGNED", "RUNNING"]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -239,4 +276,5 @@ def test_whatever_is_wanted_no_partition_has_two_tasks(seed: int) -> None:
     assert {task.ids[0]: task.partitions for task in running} == {
         at: set(filter(None, each.split(","))) for at, each in enumerate(wanted)
     }
-    assert rig.states == [State.RUNNING] * len(wanted)
+    # The leader deletes the statuses of tasks beyond these.
+    assert rig.states[: len(wanted)] == [State.RUNNING] * len(wanted)

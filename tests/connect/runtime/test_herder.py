@@ -11,6 +11,7 @@ import pytest
 
 from sparkmirror.connect.entities import ConnectorInfo, NotLeader, RequestError, State, TargetState
 from sparkmirror.connect.runtime import herder as herder_module
+from sparkmirror.errors import MirrorError
 from sparkmirror.retry import wait_for
 from sparkmirror.wire.produce.transactional_writer import FencedError
 from tests.connect.connector_fakes import SECONDS
@@ -315,10 +316,11 @@ def test_who_the_worker_is(worker: FakeWorker) -> None:
         "kafka_cluster_id": "cluster-1",
     }
     assert worker.herder.health()[0] == "healthy"
-    worker.crew.problem = "Spark is gone"
-    assert worker.herder.health()[0] == "unhealthy"
-    worker.crew.problem, worker.group.leader_url = "", ""
+    worker.group.leader_url = ""  # it has joined before
     assert worker.herder.health()[0] == "healthy"
+    worker.spark.failure = MirrorError("Spark is gone")
+    wait_for(lambda: worker.crew.problem == "Spark is gone", within=SECONDS)
+    assert worker.herder.health()[0] == "unhealthy"
 
 
 def test_a_worker_that_knows_no_leader_is_starting(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from sparkmirror.errors import RemoteProtocolError
@@ -32,6 +32,7 @@ class MemberState:
 
     `tasks` are those that it runs, will start, or is still ending. `config_offset`: so far it has
     read the config topic. `slots`: so many tasks it can run. `draining`: it wants to leave.
+    `missing`: by connector, target topics that its tasks miss; the leader looks for them.
     """
 
     url: str
@@ -39,6 +40,7 @@ class MemberState:
     slots: int = 0
     tasks: frozenset[ConnectorTaskId] = frozenset()
     draining: bool = False
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ def encode_member_state(state: MemberState) -> bytes:
             "slots": state.slots,
             "tasks": _task_names(state.tasks),
             "draining": state.draining,
+            "missing": {name: list(topics) for name, topics in sorted(state.missing.items())},
         }
     )
 
@@ -81,6 +84,7 @@ def decode_member_state(data: bytes) -> MemberState:
         document.number("slots"),
         document.tasks("tasks"),
         document.flag("draining"),
+        document.topics("missing"),
     )
 
 
@@ -154,10 +158,19 @@ class _Document:
         return value
 
     def texts(self, name: str) -> list[str]:
-        values = self._fields.get(name)
+        return self._texts(name, self._fields.get(name))
+
+    def _texts(self, name: str, values: object) -> list[str]:
         if not isinstance(values, list):
             self._fail(name, "list of texts")
         return [each if isinstance(each, str) else self._fail(name, "text") for each in values]
+
+    def topics(self, name: str) -> dict[str, tuple[str, ...]]:
+        """Lists of texts by text."""
+        value = self._fields.get(name)
+        if not isinstance(value, dict):
+            self._fail(name, "object")
+        return {key: tuple(self._texts(name, each)) for key, each in value.items()}
 
     def tasks(self, name: str) -> frozenset[ConnectorTaskId]:
         return frozenset(self._task(name, text) for text in self.texts(name))

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from sparkmirror.connect.group.connect_protocol import Assignment
@@ -66,8 +66,10 @@ class GroupPlace:
         self._clock = clock
         self._view = GroupView()
         self._lease = MemberLease(settings, clock)
-        # The tasks that no other member can be assigned.
-        self._claimed: frozenset[ConnectorTaskId] = frozenset()
+        # The tasks that no other member can be assigned, each with a number that stands for the
+        # time since when that is so without a gap.
+        self._claimed: Mapping[ConnectorTaskId, int] = {}
+        self._claims = 0
         self._memberships = 0
         self._tenure = 0
         # The last view that callbacks know of, and whether its lease was good.
@@ -106,9 +108,9 @@ class GroupPlace:
 
     @property
     def term(self) -> int | None:
-        """The generation in which this worker leads; None when it does not."""
-        is_sure, view = self.lease_seconds() > 0, self._view
-        return view.generation if is_sure and view.leads else None
+        """`tenure`, but None when it is in doubt."""
+        is_sure, tenure = self.lease_seconds() > 0, self.tenure
+        return tenure if is_sure else None
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -153,13 +155,15 @@ class GroupPlace:
     def lend_to(self, task: ConnectorTaskId, view: GroupView) -> Callable[[], float]:
         """What is lent to a task that starts because `view` assigns it to us.
 
-        It is nothing after the end of that membership, or when another member can have the task.
+        It is nothing after the end of that membership, or when another member can have the task,
+        also if it is ours again later: this start of it may have been overtaken.
         """
+        claim = self._claimed.get(task)
 
         def seconds() -> float:
             left = self.lease_seconds()
-            is_ours = self._view.membership == view.membership and task in self._claimed
-            return left if is_ours else 0.0
+            is_same = claim is not None and self._claimed.get(task) == claim
+            return left if is_same and self._view.membership == view.membership else 0.0
 
         return seconds
 
@@ -183,7 +187,9 @@ class GroupPlace:
 
     def _claim(self, tasks: frozenset[ConnectorTaskId]) -> None:
         """What the others cannot be assigned from now on."""
-        self._claimed = tasks
+        self._claims += 1
+        before = self._claimed
+        self._claimed = {task: before.get(task, self._claims) for task in tasks}
 
     def _take_place(self, view: GroupView, sent_at: float) -> None:
         """An assignment has come, which was asked for at `sent_at`."""

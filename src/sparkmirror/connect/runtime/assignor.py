@@ -77,13 +77,26 @@ def _without_conflicts(members: Mapping[str, MemberState], last: Mapping[str, As
 def _shares(members: Mapping[str, MemberState], owned: Owned, total: int) -> dict[str, int]:
     """How many tasks each may have: all the same or one more, as far as there are slots.
 
-    One more goes to those that have it already.
+    One more goes to those that have it already. Tasks beyond all slots wait on the workers that
+    have some: their logs say what is missing, and executors may come.
     """
     limits = {name: 0 if each.draining else max(0, each.slots) for name, each in members.items()}
-    shares = dict.fromkeys(members, 0)
-    left = min(total, sum(limits.values()))
+    shares = _filled(dict.fromkeys(members, 0), owned, limits, min(total, sum(limits.values())))
+    left = total - sum(shares.values())
+    staying = [name for name, each in members.items() if not each.draining]
+    waiting = [name for name in staying if limits[name]] or staying
+    if left and waiting:
+        shares = _filled(shares, owned, dict.fromkeys(waiting, total), left)
+    return shares
+
+
+def _filled(
+    shares: Mapping[str, int], owned: Owned, limits: Mapping[str, int], left: int
+) -> dict[str, int]:
+    """`left` more, within the limits; those who have less come first."""
+    shares = dict(shares)
     while left:
-        below = [name for name in sorted(members) if shares[name] < limits[name]]
+        below = [name for name in sorted(limits) if shares[name] < limits[name]]
         each, rest = divmod(left, len(below))
         if not each:
             below.sort(key=lambda name: len(owned[name]) <= shares[name])

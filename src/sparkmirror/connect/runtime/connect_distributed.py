@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from sparkmirror.config.clients import ClientConfig
@@ -15,6 +16,7 @@ from sparkmirror.config.keys.plugins import CONNECT_VERSION
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.connector import Connector, Task, TaskConfigs
 from sparkmirror.connect.entities import ConnectorProps
+from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
 from sparkmirror.connect.group.session_keys import SessionKeyRotation
 from sparkmirror.connect.group.worker_group_member import WorkerGroupMember
 from sparkmirror.connect.runtime.connector_factory import ConnectorFactory
@@ -37,6 +39,7 @@ from sparkmirror.connect.storage.storage_topics import (
 from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets
 from sparkmirror.connect.thread_task import ThreadTask
 from sparkmirror.errors import MirrorError
+from sparkmirror.spark.link.lease import Lender, is_over
 from sparkmirror.wire.admin.admin import Admin
 
 log = logging.getLogger(__name__)
@@ -70,6 +73,8 @@ class ConnectDistributed:
             heartbeat_interval_ms=group.heartbeat_interval_ms,
             rebalance_timeout_ms=group.rebalance_timeout_ms,
             own_url=own_url,
+            describe=self._describe,
+            plan=self._plan,
         )
         self.configs = KafkaConfigBackingStore(
             worker.client,
@@ -79,12 +84,10 @@ class ConnectDistributed:
         )
         self._partners = Partners(self.configs, file)
         self.statuses = KafkaStatusBackingStore(worker.client, statuses_topic(worker))
-        self._spark = Worker(file.spark, self.membership.lend)
+        self._spark = Worker(file.spark)
         offsets = AllOffsets(worker, _offsets(file), self._parse)
         stores = Stores(self.configs, self.statuses, offsets, self.membership)
-        self._connectors = ConnectorFactory(
-            file, self._spark, self._partners.problem_of, self.membership.lend
-        )
+        self._connectors = ConnectorFactory(file, self._spark, self._partners.problem_of)
         self.crew = HerderLoop(
             stores,
             WorkerIdentity(urlsplit(own_url).netloc, CONNECT_VERSION),
@@ -121,14 +124,21 @@ class ConnectDistributed:
         deadline = time.monotonic() + STOP_SECONDS
         self._ticker.stop()
         has_ended = self.crew.stop(STOP_SECONDS)
+        self._spark.close()
         self.statuses.stop()
         # A session key on its way is read back in a moment; if not, nobody needs it any more.
         self._ticker.join(KEY_SECONDS)
         self.configs.stop()
-        # Last of all, so that nobody takes over what still runs.
+        # If tasks did not end in time, the others wait for the end of their lease.
         self.membership.stop()
         log.info("the worker has ended, %.1f s before its time", deadline - time.monotonic())
         return has_ended
+
+    def _describe(self) -> MemberState:
+        return self.crew.describe()
+
+    def _plan(self, members: Mapping[str, MemberState]) -> Mapping[str, Assignment]:
+        return self.crew.plan(members)
 
     def _parse(self, name: str) -> ParsedConnector | None:
         config = self.configs.snapshot().connectors.get(name)
@@ -140,13 +150,13 @@ class ConnectDistributed:
         """A connector that is not started yet."""
         return self._connectors.make_connector(props)
 
-    def make_task(self, name: str, configs: TaskConfigs) -> Task:
+    def make_task(self, name: str, configs: TaskConfigs, lease: Lender) -> Task:
         """A task that is not started yet."""
         return ThreadTask(
             f"{name}-{min(configs)}",
             configs,
-            lambda wanted: self._connectors.make_work(wanted, self.crew.refresh_soon),
-            self.crew.leads,
+            lambda wanted: self._connectors.make_work(wanted, self.crew.refresh_soon, lease),
+            lambda: not is_over(lease),
             self._file.worker.task_shutdown_graceful_timeout_ms / 1000,
         )
 

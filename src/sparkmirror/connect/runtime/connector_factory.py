@@ -25,7 +25,6 @@ from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatT
 from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.connect.source.mirror_source_task import MirrorSourceTask, SourceTaskSettings
-from sparkmirror.connect.source.stale_positions import StalePositions
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.mirror.task_configs import assigned_groups, assigned_partitions, connector_settings
 from sparkmirror.spark.link.frames import LinkMessage
@@ -61,8 +60,7 @@ class CheckpointSpec:
 class ConnectorFactory:
     """Of one worker; for any thread.
 
-    `problem_of` tells how a connector differs from its partner on the same worker; `lend` gives a
-    task what tells for how long it may write.
+    `problem_of` tells how a connector differs from its partner in the same cluster.
     """
 
     def __init__(
@@ -70,16 +68,12 @@ class ConnectorFactory:
         file: WorkerFile,
         spark: Worker,
         problem_of: Callable[[ConnectorConfig], str],
-        lend: Callable[[], Lender],
     ) -> None:
         self._file = file
         self._spark = spark
         self._problem_of = problem_of
-        self._lend = lend
         self._lock = threading.Lock()
-        # By the connectors' names. Of recreated topics only the connector knows, so far as it runs
-        # on this worker: see StalePositions.
-        self._stale: dict[str, StalePositions] = {}
+        # By the connectors' names.
         self._source_settings: dict[str, tuple[Mapping[str, str], SourceTaskSettings]] = {}
 
     def make_connector(self, props: ConnectorProps) -> Connector:
@@ -96,18 +90,16 @@ class ConnectorFactory:
         if isinstance(config, SourceConfig):
             if config.enabled:
                 self._spark.begin()
-            stale = StalePositions()
-            with self._lock:
-                self._stale[parsed.name] = stale
-            return MirrorSourceConnector(
-                _source(parsed, config), stale=stale, notice=parsed.elsewhere
-            )
+            return MirrorSourceConnector(_source(parsed, config), notice=parsed.elsewhere)
         if isinstance(config, CheckpointConfig):
             return MirrorCheckpointConnector(parsed.flow, config, parsed.elsewhere)
         return MirrorHeartbeatConnector(config, parsed.elsewhere)
 
-    def make_work(self, configs: TaskConfigs, on_missing: OnMissing) -> TaskWork:
-        """What the tasks with these settings do; raises as `make_connector`."""
+    def make_work(self, configs: TaskConfigs, on_missing: OnMissing, lease: Lender) -> TaskWork:
+        """What the tasks with these settings do; raises as `make_connector`.
+
+        `lease` tells for how many seconds they may still write.
+        """
         number, task = next(iter(configs.items()))
         settings = connector_settings(task)
         parsed = parse_connector(settings, self._file)
@@ -118,7 +110,7 @@ class ConnectorFactory:
                 flow,
                 partner_problem=lambda: self._problem_of(config),
                 groups=assigned_groups(configs.values()),
-                lease=self._lend(),
+                lease=lease,
             )
         if isinstance(config, SourceConfig):
             shared = self._shared_settings(settings, parsed, config)
@@ -127,10 +119,11 @@ class ConnectorFactory:
                 def miss(topics: list[str]) -> None:
                     on_missing(parsed.name, topics)
 
-                return TaskRunner(*self._spark.get(), name, make_message, miss)
+                return TaskRunner(*self._spark.get(), name, make_message, miss, lease=lease)
 
+            shared.note_stale(task)
             return MirrorSourceTask(shared, number, assigned_partitions(task), make_runner)
-        return MirrorHeartbeatTask(HeartbeatPair(parsed.flow, parsed.worker, config), self._lend())
+        return MirrorHeartbeatTask(HeartbeatPair(parsed.flow, parsed.worker, config), lease)
 
     def _shared_settings(
         self, settings: Mapping[str, str], parsed: ParsedConnector, config: SourceConfig
@@ -142,9 +135,7 @@ class ConnectorFactory:
             if known is not None and known[0] == settings:
                 return known[1]
             shared = SourceTaskSettings(
-                _source(parsed, config),
-                KafkaOffsetBackingStore.of(parsed.worker, config),
-                lambda tp, position: name in self._stale and self._stale[name].hold(tp, position),
+                _source(parsed, config), KafkaOffsetBackingStore.of(parsed.worker, config)
             )
             self._source_settings[name] = settings, shared
             return shared

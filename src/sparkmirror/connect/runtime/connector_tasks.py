@@ -10,7 +10,7 @@ those that are concerned, as they do in Kafka Connect.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from sparkmirror.connect.connector import StateAndTrace, Task, TaskConfigs
@@ -50,6 +50,8 @@ class ConnectorTasks:
         self._running: dict[int, Task] = {}
         self._ending: list[Task] = []
         self._statuses: dict[int, _Status] = {}
+        # Those that another worker shall run as soon as they have ended here.
+        self._moving: set[int] = set()
         self._is_settled = True
 
     # -- for any thread ----------------------------------------------------------------------------
@@ -62,7 +64,14 @@ class ConnectorTasks:
     @property
     def has_copied(self) -> bool:
         """Whether something runs or ends that may have positions to store."""
-        return any(not task.has_ended and not task.is_starting for task in self._all())
+        return any(not task.is_starting for task in self.held())
+
+    def held(self) -> list[Task]:
+        """Those that run or are ending: they may still write."""
+        # In this order: a task that is stopped stands in both lists for a moment, never in none.
+        running = list(self._running.copy().values())
+        ending = [task for task in list(self._ending) if not task.has_ended]
+        return [*running, *(task for task in ending if task not in running)]
 
     def running(self) -> list[Task]:
         """Those that run, in the order of their numbers."""
@@ -70,12 +79,17 @@ class ConnectorTasks:
 
     # -- the herder's thread -----------------------------------------------------------------------
 
-    def want(self, configs: TaskConfigs, target: TargetState) -> None:
-        """Run these tasks from now on, none if the target is another than STARTED."""
+    def want(self, configs: TaskConfigs, target: TargetState, configured: Collection[int]) -> None:
+        """Run these tasks from now on, none if the target is another than STARTED.
+
+        `configured` are all tasks of the connector; others than these run on other workers.
+        """
+        self._moving.intersection_update(configured)
         if configs == self._configs and target is self._target and self._is_settled:
             return
+        self._moving |= (self._configs.keys() & set(configured)) - configs.keys()
         self._note(configs, target)
-        wanted = _units(configs) if target is TargetState.STARTED else {}
+        wanted = task_units(configs) if target is TargetState.STARTED else {}
         for key, task in list(self._running.items()):
             if self._must_end(key, task, wanted):
                 for number in self._statuses.keys() & set(task.ids):
@@ -97,26 +111,23 @@ class ConnectorTasks:
                 return True
         return False
 
-    def leave(self) -> None:
-        """The worker ends, or may not run tasks any more: all end."""
+    def abandon(self) -> None:
+        """Other workers may run them: all end, and nothing is written of them."""
         for key, task in list(self._running.items()):
             self._end(key, task)
+        for status in self._statuses.values():
+            status.states.fire(TaskEvent.LEASE_OVER)
+        self._statuses.clear()
+        self._moving.clear()
         self._configs, self._is_settled = {}, False
 
     def join(self, seconds: float) -> None:
         """Wait for one of those that end."""
         for task in self._ending[:1]:
             task.join(seconds)
-        self._prune()
-
-    def say_released(self) -> None:
-        """After the end: others may run them."""
-        for number in self._statuses:
-            self._fire(number, TaskEvent.RELEASED)
-        self._publish_states()
 
     def publish(self) -> None:
-        """Write what has changed: states, topics, and that tasks are gone."""
+        """Write what has changed: states, topics, and which tasks others may run now."""
         self._prune()
         for task in self._running.values():
             found = task.report()
@@ -127,15 +138,19 @@ class ConnectorTasks:
                     status.trace = found.trace if status.states.state is State.FAILED else ""
             self._publisher.add_topics(task.ids[0], task.take_topics())
         self._publish_states()
-        held = {number for task in self._all() for number in task.ids}
-        self._publisher.forget_others(self._statuses.keys() | held)
+        held = {number for task in self.held() for number in task.ids}
+        for number in sorted(self._moving - held):
+            self._publisher.release(number)
+        self._moving &= held
 
     # -- inside ------------------------------------------------------------------------------------
 
     def _note(self, configs: TaskConfigs, target: TargetState) -> None:
         self._configs, self._target = configs, target
         for number in self._statuses.keys() - configs.keys():
-            del self._statuses[number]
+            event = TaskEvent.RELEASED if number in self._moving else TaskEvent.REMOVED
+            self._statuses.pop(number).states.fire(event)
+        self._moving -= configs.keys()
         event = TaskEvent.CONNECTOR_STARTED
         if target is not TargetState.STARTED:
             event = TaskEvent.CONNECTOR_PAUSED
@@ -157,8 +172,8 @@ class ConnectorTasks:
         )
 
     def _end(self, key: int, task: Task) -> None:
-        del self._running[key]
         self._ending.append(task)
+        del self._running[key]
         task.stop()
 
     def _bring(self, key: int, unit: TaskConfigs) -> bool:
@@ -166,7 +181,7 @@ class ConnectorTasks:
         task = self._running.get(key)
         if task is not None and task.configs == unit:
             return True
-        held = _partitions(other.configs for other in self._all() if other is not task)
+        held = _partitions(other.configs for other in self.held() if other is not task)
         if not held.isdisjoint(_partitions([unit])):
             return False
         if task is not None:
@@ -178,10 +193,6 @@ class ConnectorTasks:
         self._running[key] = task
         task.start()
         return True
-
-    def _all(self) -> list[Task]:
-        ending = [task for task in list(self._ending) if not task.has_ended]
-        return [*list(self._running.values()), *ending]
 
     def _prune(self) -> None:
         """Also the last topics that a task has written, maybe the first."""
@@ -200,8 +211,12 @@ class ConnectorTasks:
             self._publisher.show(number, StateAndTrace(status.states.state, status.trace))
 
 
-def _units(configs: TaskConfigs) -> dict[int, TaskConfigs]:
-    """Those that run together: all of a connector, but tasks that copy run one by one."""
+def task_units(configs: TaskConfigs) -> dict[int, TaskConfigs]:
+    """By the lowest number, those that run together.
+
+    Tasks that copy run one by one. Those of a checkpoint connector share one thread: apart, each
+    would read the offset map as a whole.
+    """
     if not configs:
         return {}
     if next(iter(configs.values())).get(TASK_CLASS) == SOURCE_TASK:

@@ -244,10 +244,17 @@ class DistributedHerder:
         return plan.expected
 
     def restart_task(self, name: str, task: int) -> None:
-        self._check_leads()
+        """On the worker that runs it; others send the request to the leader, which knows where."""
+        if not self._crew.runs(name, task):
+            self._check_leads()
         self._check_known(name, f"Unknown connector: {name}")
         if task >= len(self._configs.snapshot().tasks.get(name, ())):
             raise RequestError(404, f"Unknown task: {name}-{task}")
+        if not self._crew.runs(name, task):
+            elsewhere = self._crew.worker_of(name, task)
+            if not elsewhere:
+                raise RequestError(409, entities.CONFLICT)
+            raise NotLeader(elsewhere)
         self._restart_now(name, PendingRestart(connector=False, tasks=frozenset({task})))
 
     def _restart_now(self, name: str, restart: PendingRestart) -> None:
@@ -276,10 +283,14 @@ class DistributedHerder:
         return RestartPlan(status, include_tasks=include_tasks, only_failed=only_failed)
 
     def _follow_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
-        """Somebody's request to restart came by the config topic."""
+        """The config topic has a request to restart: every worker obeys it for its own tasks."""
         plan = self._plan(name, include_tasks, only_failed)
-        if plan is not None and self._crew.leads():
-            self._crew.restart(name, PendingRestart(plan.has_connector, plan.tasks))
+        if plan is None:
+            return
+        own = frozenset(task for task in plan.tasks if self._crew.runs(name, task))
+        has_connector = plan.has_connector and self._crew.leads()
+        if own or has_connector:
+            self._crew.restart(name, PendingRestart(has_connector, own))
 
     # -- topics and offsets ------------------------------------------------------------------------
 

@@ -1,8 +1,17 @@
-"""What this worker runs: all connectors and their tasks while it leads, none while it does not.
+"""What this worker runs: its share of all tasks, and while it leads also all connectors.
 
 Runs on: worker. One thread looks at the config topic and at the group, tells each connector's
-thread what is wanted, and starts, changes and stops the tasks that the config topic has; it waits
-for none of them. Mirrors: org.apache.kafka.connect.runtime.distributed.DistributedHerder.tick.
+thread what is wanted, and starts, changes and ends the tasks that this worker was assigned; it
+waits for none of them. Mirrors: org.apache.kafka.connect.runtime.distributed.DistributedHerder.tick
+and its work-sharing (KIP-415).
+
+    leader                                        every worker
+    connectors --task configs--> config topic --> AssignedTasks: those of the last assignment
+    TaskPlan   <--what runs----- group <--------- describe()
+        `------- assignments --> group ---------> reconcile()
+
+A worker joins the group again when tasks that it was to give up have ended; the leader also when
+other tasks are configured.
 """
 
 from __future__ import annotations
@@ -10,18 +19,25 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol
 
+from sparkmirror.connect.background import Background
 from sparkmirror.connect.connector import Connector, Task, TaskConfigs
-from sparkmirror.connect.entities import ConnectorProps, TargetState
-from sparkmirror.connect.group.tenure import Tenure
-from sparkmirror.connect.runtime.connector_tasks import ConnectorTasks
+from sparkmirror.connect.entities import ConnectorProps
+from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
+from sparkmirror.connect.group.group_place import GroupView
+from sparkmirror.connect.group.tenure import Continuity
+from sparkmirror.connect.runtime.assigned_tasks import AssignedTasks, stored_tasks, target_state
+from sparkmirror.connect.runtime.connector_tasks import task_units
+from sparkmirror.connect.runtime.spark_watch import SparkWatch
 from sparkmirror.connect.runtime.status_publisher import (
     ConnectorStatuses,
+    GoneTasks,
     TaskStatuses,
     WorkerIdentity,
 )
+from sparkmirror.connect.runtime.task_plan import TaskPlan
 from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.runtime.worker_connector import (
     ConnectorTarget,
@@ -31,29 +47,34 @@ from sparkmirror.connect.runtime.worker_connector import (
 from sparkmirror.connect.storage.backing_stores import Stores
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.errors import MirrorError
-from sparkmirror.spark.task_runner import TaskRunner
+from sparkmirror.spark.link.lease import Lender
+from sparkmirror.types import ConnectorTaskId
 
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.2
-SLOT_SECONDS = 1.0
+# How long the other workers may take to learn that this one ends; then its tasks end anyway.
+DRAIN_SECONDS = 3.0
 # At the end, for a connector that has only begun to start: it has nothing to store.
 STARTING_SECONDS = 1.0
 JOIN_SECONDS = 0.1
+# How often a worker joins the group again because its tasks miss topics, and how many it names.
+MISSING_SECONDS = 5.0
+MOST_MISSING = 10
+# A rejoin that began no other generation is asked for again.
+REJOIN_SECONDS = 1.0
 
 
 class Factory(Protocol):
     """Makes what runs here; `ConnectorFactory` is one, behind threads."""
 
     def make_connector(self, props: ConnectorProps) -> Connector: ...
-    def make_task(self, name: str, configs: TaskConfigs) -> Task: ...
+    def make_task(self, name: str, configs: TaskConfigs, lease: Lender) -> Task:
+        """`lease` tells for how many seconds the task may still write."""
 
 
 class HerderLoop:
-    """Connectors and their tasks, by name of the connector.
-
-    `problem` says why this worker must end: Spark is gone, and nothing here can bring it back.
-    """
+    """Connectors and tasks, by name of the connector."""
 
     def __init__(
         self,
@@ -63,7 +84,6 @@ class HerderLoop:
         spark: Worker,
         stop_seconds: float = 5.0,
     ) -> None:
-        self.problem = ""
         self.last_turn = time.monotonic()
         self._stores = stores
         self._configs = stores.configs
@@ -71,19 +91,33 @@ class HerderLoop:
         self._identity = identity
         self._factory = factory
         self._spark = spark
+        self._watch = SparkWatch(spark)
         self._stop_seconds = stop_seconds
-        self._tenure = Tenure(stores.group)
+        self._tenure = Continuity(lambda: stores.group.tenure)
+        self._membership = Continuity(lambda: stores.group.membership)
+        self._plan = TaskPlan(stores.configs.snapshot, self._refresh_here)
+        self._tasks = AssignedTasks(
+            self._make_task, lambda name: TaskStatuses(name, stores, identity)
+        )
+        self._gone_tasks = GoneTasks(stores.statuses)
         self._lock = threading.Lock()
         self._connectors: dict[str, WorkerConnector] = {}
-        self._tasks: dict[str, ConnectorTasks] = {}
         self._leaving: list[WorkerConnector] = []
-        self._leaving_tasks: list[ConnectorTasks] = []
         self._restarts: list[tuple[str, PendingRestart]] = []
+        # By connector, the topics that tasks here miss, until the leader knows.
+        self._missing: dict[str, tuple[str, ...]] = {}
+        self._missing_at = 0.0
+        self._claim: Background[None] | None = None
         self._has_claimed = False
+        # The assignment that tasks start by.
+        self._view = GroupView()
+        # In which generation a rejoin was asked for, and when.
+        self._rejoined = ((0, -1), 0.0)
         # The last error of a turn, so that it is logged once.
-        self._said = ""
-        self._slots_at = 0.0
+        self._last_error = ""
+        self._described_slots = self._watch.slots
         self._wake = threading.Event()
+        self._is_ending = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="herder", daemon=True)
 
@@ -94,43 +128,74 @@ class HerderLoop:
         self._thread.start()
 
     def stop(self, seconds: float) -> bool:
-        """Stop all connectors and Spark; tells whether all that had anything to store ended."""
+        """Stop the connectors, hand the tasks over, leave the group.
+
+        Tells whether all that had anything to store ended. Spark is left to its owner, but nothing
+        here waits for a start of it any more.
+        """
+        deadline = time.monotonic() + seconds
+        self._is_ending.set()
+        self._wake.set()
+        self._spark.give_up_start()
+        if self._thread.is_alive() and self._group.lease_seconds() > 0:
+            self._group.drain(min(DRAIN_SECONDS, seconds))
         self._stopping.set()
         self._wake.set()
-        deadline = time.monotonic() + seconds
         if self._thread.is_alive():
             self._thread.join(seconds)
         self._step_down("the worker ends")
-        # Connectors that wait for Spark need not wait any longer.
-        self._spark.give_up_start()
+        self._end_tasks(deadline)
         starting_until = time.monotonic() + STARTING_SECONDS
         for connector in self._leaving:
             until = starting_until if connector.is_starting else deadline
             connector.join(max(0.1, until - time.monotonic()))
-        for tasks in self._leaving_tasks:
-            self._wait_for(tasks, starting_until, deadline)
-        has_ended = all(each.has_ended or each.is_starting for each in self._leaving)
-        has_ended = has_ended and not any(tasks.has_copied for tasks in self._leaving_tasks)
-        self._spark.close()
-        return has_ended
+        have_ended = all(each.has_ended or each.is_starting for each in self._leaving)
+        return have_ended and not self._tasks.has_copied
 
-    def _wait_for(self, tasks: ConnectorTasks, starting_until: float, deadline: float) -> None:
-        """Tasks that have only begun to start have nothing to store."""
-        while not tasks.is_idle:
-            until = deadline if tasks.has_copied else starting_until
-            if time.monotonic() >= until:
-                return
-            tasks.join(JOIN_SECONDS)
-        if self.leads():
-            tasks.say_released()
+    def _end_tasks(self, deadline: float) -> None:
+        """Those that have only begun to start have nothing to store."""
+        snapshot = self._configs.snapshot()
+        self._tasks.apply((), snapshot)
+        starting_until = time.monotonic() + STARTING_SECONDS
+        while self._tasks.held():
+            if time.monotonic() >= (deadline if self._tasks.has_copied else starting_until):
+                break
+            self._tasks.join(JOIN_SECONDS)
+        self._tasks.publish(snapshot)
 
     def wake(self) -> None:
         """Look now."""
         self._wake.set()
 
+    # -- the group, on its member's thread ---------------------------------------------------------
+
+    def describe(self) -> MemberState:
+        """What the leader must know of this worker."""
+        with self._lock:
+            missing, self._missing = self._missing, {}
+            if missing:
+                self._missing_at = time.monotonic() + MISSING_SECONDS
+            self._described_slots = slots = self._watch.slots
+        return MemberState(
+            "", self._configs.snapshot().end_offset, slots, self._tasks.held(), missing=missing
+        )
+
+    def plan(self, members: Mapping[str, MemberState]) -> Mapping[str, Assignment]:
+        """As the leader: what each of them shall run."""
+        found = self._plan.make(members)
+        self._wake.set()
+        return found
+
+    # -- for any thread ----------------------------------------------------------------------------
+
+    @property
+    def problem(self) -> str:
+        """Why this worker must end; "" if it need not."""
+        return self._watch.problem
+
     def leads(self) -> bool:
-        """Whether this worker leads, and nobody else can."""
-        return self._tenure.leads()
+        """Whether this worker leads, and no other can."""
+        return self._group.is_leader
 
     def connector(self, name: str) -> WorkerConnector | None:
         """The connector `name`, if it is kept here."""
@@ -145,14 +210,26 @@ class HerderLoop:
 
     def tasks(self) -> dict[str, list[Task]]:
         """The tasks that run here, by the names of their connectors."""
-        with self._lock:
-            found = dict(self._tasks)
-        return {name: tasks.running() for name, tasks in found.items()}
+        return self._tasks.running()
 
     def is_idle(self, name: str) -> bool:
-        """Whether nothing of the connector runs, begins or ends here."""
+        """Whether nothing of the connector runs, begins or ends, on any worker; on the leader."""
         connector = self.connector(name)
         return (connector is None or connector.is_idle) and not self._has_tasks(name)
+
+    def worker_of(self, name: str, number: int) -> str:
+        """On the leader: the URL of the worker that a task was assigned to, "" if none was."""
+        return self._plan.url_of(self._unit_of(name, number))
+
+    def runs(self, name: str, number: int) -> bool:
+        """Whether the task is assigned to this worker."""
+        assignment = self._group.view.assignment
+        return assignment is not None and self._unit_of(name, number) in assignment.tasks
+
+    def _unit_of(self, name: str, number: int) -> ConnectorTaskId:
+        tasks = dict(enumerate(stored_tasks(self._configs.snapshot(), name)))
+        found = (key for key, unit in task_units(tasks).items() if number in unit)
+        return ConnectorTaskId(name, next(found, number))
 
     def restart(self, name: str, restart: PendingRestart) -> bool:
         """Restart what it names; False when the connector is not kept here, or not yet."""
@@ -167,10 +244,16 @@ class HerderLoop:
         return connector is not None and connector.restart(restart)
 
     def refresh_soon(self, name: str, topics: list[str]) -> None:
-        """A task of the connector misses topics; if it runs elsewhere, it looks by itself."""
+        """A task here misses topics: the leader shall look for them."""
+        if not self._refresh_here(name, topics):
+            with self._lock:
+                self._missing[name] = tuple(topics[:MOST_MISSING])
+
+    def _refresh_here(self, name: str, topics: list[str]) -> bool:
         connector = self.connectors().get(name)
         if connector is not None:
             connector.refresh_soon(topics)
+        return connector is not None
 
     # -- the thread --------------------------------------------------------------------------------
 
@@ -179,51 +262,61 @@ class HerderLoop:
             self._wake.clear()
             try:
                 self.reconcile()
-                self._said = ""
+                self._last_error = ""
             except MirrorError as error:
-                self._complain(str(error))
-            except Exception:  # the next turn may do better, and nobody else would
-                log.exception("looking after the connectors failed")
+                self._log_error(str(error))
+            except Exception:  # the next turn may do better, and nothing else would
+                log.exception("the herder failed; it retries")
             self.last_turn = time.monotonic()
             self._wake.wait(TICK_SECONDS)
 
-    def _complain(self, error: str) -> None:
-        level = logging.DEBUG if error == self._said else logging.WARNING
-        log.log(level, "connectors cannot be looked after: %s", error)
-        self._said = error
+    def _log_error(self, error: str) -> None:
+        level = logging.DEBUG if error == self._last_error else logging.WARNING
+        log.log(level, "the herder cannot look after connectors and tasks: %s", error)
+        self._last_error = error
 
     def reconcile(self) -> None:
         """One look: who leads, and what is wanted."""
+        # Before the membership is compared: its assignment must not be of a later one.
+        view = self._group.view
         self._leaving = [each for each in self._leaving if not each.has_ended]
-        self._leaving_tasks = [each for each in self._leaving_tasks if not each.is_idle]
-        if self._tenure.has_lapsed():
-            self._step_down("this worker leads no more")
-        if self._group.tenure is None:
-            self._close_spark()
-        elif self.leads() and not self._leaving and not self._leaving_tasks:
+        if self._membership.has_lapsed():
+            self._tasks.abandon()
+        if self._tenure.has_lapsed() or self._is_ending.is_set():
+            self._step_down("the worker ends" if self._is_ending.is_set() else "another may lead")
+        if self._group.membership is None:
+            self._spark.close_if_elsewhere()
+        elif self._group.membership == view.membership and self._group.lease_seconds() > 0:
+            self._reconcile_tasks(view, self._configs.snapshot())
+        # Last: what fails here keeps no task from running.
+        if self.leads() and not self._is_ending.is_set() and not self._leaving:
             self._take_over()
-            snapshot = self._configs.snapshot()
-            self._apply(snapshot)
-            self._apply_tasks(snapshot)
-            self._restart_tasks()
-            self._publish(snapshot)
-            self._check_spark()
+            if self._has_claimed:
+                self._reconcile_connectors(self._configs.snapshot())
+
+    # -- connectors, on the leader -----------------------------------------------------------------
 
     def _take_over(self) -> None:
-        if not self._has_claimed:
-            self._configs.claim()
+        """Keep earlier leaders from writing, which may take a broker half a minute."""
+        if self._has_claimed:
+            return
+        if self._claim is None:
+            self._claim = Background(self._configs.claim, self._wake.set)
+        if not self._claim.is_running:
+            claim, self._claim = self._claim, None
+            claim.wait(self._stopping)
             self._has_claimed = True
             log.info("this worker leads, and runs the connectors")
 
-    def _apply(self, snapshot: ConfigSnapshot) -> None:
+    def _reconcile_connectors(self, snapshot: ConfigSnapshot) -> None:
         for name in self._connectors.keys() - snapshot.connectors.keys():
             if not self._connectors[name].want(None):
                 with self._lock:
                     del self._connectors[name]
         for name, config in snapshot.connectors.items():
-            self._want(
-                name, ConnectorTarget(config, _target(snapshot, name), _tasks(snapshot, name))
-            )
+            state, tasks = target_state(snapshot, name), stored_tasks(snapshot, name)
+            self._want(name, ConnectorTarget(config, state, tasks))
+        self._gone_tasks.delete(snapshot, self._plan.holds)
 
     def _want(self, name: str, desired: ConnectorTarget) -> None:
         connector = self._connectors.get(name)
@@ -242,96 +335,68 @@ class HerderLoop:
             self._connectors[name] = connector
         connector.start()
 
-    # -- tasks -------------------------------------------------------------------------------------
+    def _has_tasks(self, name: str) -> bool:
+        """Whether a task of the connector runs, begins or ends on any worker."""
+        here = any(task.connector == name for task in self._tasks.held())
+        return here or self._plan.holds_any(name)
 
-    def _apply_tasks(self, snapshot: ConfigSnapshot) -> None:
-        """All tasks of the config topic run here: this worker leads."""
-        for name in snapshot.connectors.keys() - self._tasks.keys():
-            tasks = ConnectorTasks(
-                name, self._task_maker(name), TaskStatuses(name, self._stores, self._identity)
-            )
-            with self._lock:
-                self._tasks[name] = tasks
-        for name, tasks in list(self._tasks.items()):
-            configs = dict(enumerate(_tasks(snapshot, name)))
-            tasks.want(configs, _target(snapshot, name))
-            if name not in snapshot.connectors and tasks.is_idle:
-                with self._lock:
-                    del self._tasks[name]
+    def _step_down(self, why: str) -> None:
+        self._has_claimed, self._claim = False, None
+        with self._lock:
+            connectors, self._connectors = list(self._connectors.values()), {}
+        if connectors:
+            log.info("%s: %d connectors stop here", why, len(connectors))
+        for connector in connectors:
+            connector.leave()
+        self._leaving += connectors
 
-    def _task_maker(self, name: str) -> Callable[[TaskConfigs], Task]:
-        return lambda configs: self._factory.make_task(name, configs)
+    # -- tasks, on every worker --------------------------------------------------------------------
+
+    def _reconcile_tasks(self, view: GroupView, snapshot: ConfigSnapshot) -> None:
+        assignment = view.assignment
+        if assignment is None:
+            return
+        self._view = view
+        if not self._is_ending.is_set():
+            self._watch.warm_up(snapshot)
+        assigned = assignment.tasks
+        if snapshot.end_offset < assignment.config_offset:
+            # Tasks start by what the leader has read, or later settings.
+            assigned &= self._tasks.held()
+        self._tasks.apply(assigned, snapshot)
+        self._restart_tasks()
+        self._tasks.publish(snapshot)
+        self._watch.look(task for tasks in self.tasks().values() for task in tasks)
+        if self._has_news(view, assignment, snapshot):
+            self._rejoin(view)
+
+    def _make_task(self, name: str, configs: TaskConfigs) -> Task:
+        task = ConnectorTaskId(name, min(configs))
+        return self._factory.make_task(name, configs, self._group.lend_to(task, self._view))
+
+    def _has_news(self, view: GroupView, assignment: Assignment, snapshot: ConfigSnapshot) -> bool:
+        """Whether the group must hear of something, or plan again."""
+        is_released = assignment.revoked and not assignment.revoked & self._tasks.held()
+        if is_released or (view.leads and self._plan.is_outdated(snapshot)):
+            return True
+        with self._lock:
+            has_missing = bool(self._missing) and time.monotonic() >= self._missing_at
+            return has_missing or self._described_slots != self._watch.slots
+
+    def _rejoin(self, view: GroupView) -> None:
+        """Once per generation: the next one begins with what we say when we join."""
+        generation, now = (view.membership, view.generation), time.monotonic()
+        asked_in, asked_at = self._rejoined
+        if generation != asked_in or now - asked_at > REJOIN_SECONDS:
+            self._rejoined = generation, now
+            self._group.request_rejoin()
 
     def _restart_tasks(self) -> None:
         with self._lock:
             restarts, self._restarts = self._restarts, []
         for name, restart in restarts:
-            tasks = self._tasks.get(name)
-            found = [tasks is not None and tasks.restart(number) for number in restart.tasks]
+            found = [self._tasks.restart(ConnectorTaskId(name, number)) for number in restart.tasks]
             restart.is_missed = not all(found)
             if any(found):
                 log.info("connector %s: restart of %s", name, restart)
             restart.done.set()
-
-    def _publish(self, snapshot: ConfigSnapshot) -> None:
-        for name, tasks in self._tasks.items():
-            if name in snapshot.connectors:
-                tasks.publish()
-
-    def _has_tasks(self, name: str) -> bool:
-        with self._lock:
-            tasks = self._tasks.get(name)
-        return tasks is not None and not tasks.is_idle
-
-    def _step_down(self, why: str) -> None:
-        self._has_claimed = False
-        with self._lock:
-            connectors, self._connectors = list(self._connectors.values()), {}
-            tasks, self._tasks = list(self._tasks.values()), {}
-        if connectors:
-            log.info("%s: %d connectors stop here", why, len(connectors))
-        for each in tasks:
-            each.leave()
-        for connector in connectors:
-            connector.leave()
-        self._leaving += connectors
-        self._leaving_tasks += tasks
-
-    # -- Spark -------------------------------------------------------------------------------------
-
-    def _close_spark(self) -> None:
-        if not self._leaving and not self._leaving_tasks:
-            self._spark.close()
-
-    def _check_spark(self) -> None:
-        if time.monotonic() < self._slots_at:
-            return
-        self._slots_at = time.monotonic() + SLOT_SECONDS
-        runners = [runner for tasks in self.tasks().values() for runner in runners_of(tasks)]
-        try:
-            self._spark.check_alive()
-            for runner in runners:
-                runner.check_slot(len(runners))
-        except MirrorError as error:
-            if not self.problem:
-                log.error("%s", error)  # noqa: TRY400
-            self.problem = str(error)
-
-
-def runners_of(tasks: Iterable[Task]) -> list[TaskRunner]:
-    """Those of tasks that Spark runs."""
-    found = (task.runner for task in tasks)
-    return [runner for runner in found if runner is not None]
-
-
-def _tasks(snapshot: ConfigSnapshot, name: str) -> Sequence[Mapping[str, str]]:
-    return snapshot.tasks.get(name, ())
-
-
-def _target(snapshot: ConfigSnapshot, name: str) -> TargetState:
-    return _target_state(snapshot.target_states.get(name))
-
-
-def _target_state(text: str | None) -> TargetState:
-    """Of later versions there may be others: like Connect, take those for STARTED."""
-    return TargetState(text) if text in set(TargetState) else TargetState.STARTED

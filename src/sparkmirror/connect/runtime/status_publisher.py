@@ -6,18 +6,20 @@ leader's, tasks belong to the worker that they are assigned to.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkmirror.config.masking import mask
 from sparkmirror.connect.connector import StateAndTrace
 from sparkmirror.connect.entities import State
-from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
+from sparkmirror.connect.storage.backing_stores import StatusBackingStore, StoredStatus, Stores
+from sparkmirror.connect.storage.config_records import ConfigSnapshot
+from sparkmirror.types import ConnectorTaskId
 
 # A status that is not in the topic after so long was overwritten by somebody: it is written again.
 REPEAT_SECONDS = 5.0
-GONE = StateAndTrace(State.STOPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,6 @@ class _Said:
             return False
         self._said[at] = view, now
         return True
-
-    def numbers(self) -> list[int]:
-        return [at for at in self._said if at is not None]
 
     def clear(self) -> None:
         self._said.clear()
@@ -137,12 +136,11 @@ class TaskStatuses:
                 who.version,
             )
 
-    def forget_others(self, numbers: Collection[int]) -> None:
-        """There are no tasks but these; what is stored of others is deleted, again if need be."""
-        stored = self._statuses.tasks(self._name)
-        for at in sorted({*stored, *self._said.numbers()}):
-            if at not in numbers and self._said.note(at, GONE, is_stored=at not in stored):
-                self._statuses.forget_task(self._name, at)
+    def release(self, at: int) -> None:
+        """Task `at` has ended here for another worker, which may have shown it already."""
+        stored = self._statuses.tasks(self._name).get(at)
+        if stored is not None and stored.worker_id == self._identity.worker_id:
+            self.show(at, StateAndTrace(State.UNASSIGNED))
 
     def add_topics(self, task: int, topics: Iterable[str]) -> None:
         """Remember topics that a task has written."""
@@ -152,6 +150,33 @@ class TaskStatuses:
         now_ms = time.time_ns() // 1_000_000
         for topic in sorted(new):
             self._statuses.put_topic(topic, self._name, task, now_ms)
+
+
+class GoneTasks:
+    """Deletes the statuses of tasks that are no more; on the leader, on the herder's thread."""
+
+    def __init__(
+        self, statuses: StatusBackingStore, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._statuses = statuses
+        self._clock = clock
+        self._deleted: dict[ConnectorTaskId, float] = {}
+
+    def delete(self, snapshot: ConfigSnapshot, is_held: Callable[[ConnectorTaskId], bool]) -> None:
+        """Those beyond the configured tasks, once no worker holds them; again if need be."""
+        now = self._clock()
+        gone = {
+            ConnectorTaskId(name, at)
+            for name in snapshot.connectors
+            for at in self._statuses.tasks(name)
+            if at >= len(snapshot.tasks.get(name, ()))
+        }
+        self._deleted = {task: when for task, when in self._deleted.items() if task in gone}
+        for task in sorted(gone):
+            is_due = now - self._deleted.get(task, -math.inf) > REPEAT_SECONDS
+            if is_due and not is_held(task):
+                self._deleted[task] = now
+                self._statuses.forget_task(*task)
 
 
 def _is_left_behind(stored: StoredStatus, who: WorkerIdentity) -> bool:

@@ -1,4 +1,4 @@
-"""The worker's Spark: started when the first source connector needs it, kept while it leads.
+"""The worker's Spark: started when the first source connector needs it, and kept.
 
 Runs on: worker. Spark starts on a thread of its own, so that a stop need not wait for it: what
 still starts when the process ends, ends with it (its JVM reads the end of its input).
@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 
 from sparkmirror.errors import MirrorError
-from sparkmirror.spark.link.lease import Lender, for_ever
 from sparkmirror.spark.link.server import LinkServer
-from sparkmirror.spark.session import SparkEngine
+from sparkmirror.spark.session import LOCAL, MASTER, SparkEngine
 
 log = logging.getLogger(__name__)
 
@@ -30,13 +29,11 @@ class Worker:
     def __init__(
         self,
         settings: Mapping[str, str],
-        lend: Callable[[], Lender] = lambda: for_ever,
         slots: int = SLOTS,
     ) -> None:
-        """`lend` gives each task what tells how many seconds it may go on writing."""
         self._settings = settings
-        self._lend = lend
         self._slots = slots
+        self._is_local = settings.get(MASTER, LOCAL).startswith(LOCAL)
         self._lock = threading.Lock()
         self._start: _Start | None = None
         # The last start that was given up: one JVM has one session at a time.
@@ -66,6 +63,18 @@ class Worker:
         start = self._start
         if start is not None:
             start.raise_failure()
+
+    @property
+    def slots(self) -> int:
+        """How many tasks there is room for now. On a cluster its executors bring the slots."""
+        if self._is_local:
+            return self._slots
+        start = self._start
+        started = None if start is None else start.started
+        if started is None:
+            return 0
+        engine = started[0]
+        return self._slots if engine.has_dynamic_executors else engine.slots
 
     def give_up_start(self) -> None:
         """Let those who wait for Spark go on without it; one that is up stays."""
@@ -97,7 +106,7 @@ class Worker:
     def _make(self) -> Started:
         began = time.monotonic()
         engine = SparkEngine(self._settings, self._slots)
-        links = LinkServer(*engine.link_address, self._lend)
+        links = LinkServer(*engine.link_address)
         log.info("Spark %s is up after %.1f s", engine.master, time.monotonic() - began)
         return engine, links
 

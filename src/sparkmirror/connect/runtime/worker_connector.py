@@ -20,7 +20,7 @@ from sparkmirror.connect.runtime.status_publisher import ConnectorStatuses
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import ConnectorEvent, connector_states
 from sparkmirror.errors import MirrorError
-from sparkmirror.mirror.task_configs import complete_settings
+from sparkmirror.mirror.task_configs import complete_settings, partitions_move
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class WorkerConnector:
     """One connector; it is its connector's `ConnectorContext`.
 
     `make` parses the settings; `leads` tells whether this worker leads for sure; `has_tasks`
-    whether tasks of the connector run or end here.
+    whether tasks of the connector run or end on any worker.
     """
 
     def __init__(  # noqa: PLR0917
@@ -333,9 +333,17 @@ class WorkerConnector:
         return False
 
     def _publish_tasks(self, desired: ConnectorTarget) -> None:
+        """No partition may be given to another task before its own has ended, wherever that runs.
+
+        So if one moves, there are no tasks for a moment, until none runs any more.
+        """
         tasks = self._tasks(desired)
-        if tasks is not None and self._leads():
-            self._statuses.put_tasks(tasks, desired.tasks)
+        if tasks is None or not self._leads():
+            return
+        is_new = not desired.tasks or partitions_move(desired.tasks, tasks)
+        if tasks and is_new and self._has_tasks():
+            tasks = []
+        self._statuses.put_tasks(tasks, desired.tasks)
 
     def _tasks(self, desired: ConnectorTarget) -> list[dict[str, str]] | None:
         """The settings of all tasks; None: those that are stored stay."""

@@ -37,7 +37,7 @@ class LocalSource(MirrorSourceConnector):
         super().__init__(flow)
         self._context = self
         self._copies: list[MirrorSourceTask] = []
-        self.task_settings = SourceTaskSettings(flow, self._store, self._stale.hold)
+        self.task_settings = SourceTaskSettings(flow, self._store)
 
     @property
     def tasks(self) -> list[TaskRunner]:
@@ -82,6 +82,8 @@ class LocalSource(MirrorSourceConnector):
     def request_task_reconfiguration(self) -> None:
         """Tell each task what is new and what is gone; the others do not notice."""
         wanted = self.assignment
+        for config in self.task_configs() or ():
+            self.task_settings.note_stale(config)
         before = [task.partitions for task in self._copies]
         # Tasks that have nothing left keep their number, and are told so.
         wanted += [[]] * (len(before) - len(wanted))

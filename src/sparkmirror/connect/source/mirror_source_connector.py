@@ -56,10 +56,8 @@ class MirrorSourceConnector:
 
     task_class = "MirrorSourceTask"
 
-    def __init__(
-        self, flow: SourceFlow, *, stale: StalePositions | None = None, notice: str = ""
-    ) -> None:
-        """`notice`: what users shall know though all is well; tasks ask `stale` too."""
+    def __init__(self, flow: SourceFlow, *, notice: str = "") -> None:
+        """`notice`: what users shall know though all is well."""
         self.flow = flow
         self.config = flow.source
         self._admins: list[Admin] = []
@@ -75,7 +73,7 @@ class MirrorSourceConnector:
         self._is_assigned = False
         # How they begin is said once.
         self._reported: set[TopicPartition] = set()
-        self._stale = stale or StalePositions()
+        self._stale = StalePositions()
         self._missing_topics = MissingTopics()
         # The remote topic of every topic that has one, as of the last refresh.
         self._remotes: dict[str, str] = {}
@@ -133,8 +131,10 @@ class MirrorSourceConnector:
         if not self.config.enabled:
             self._is_assigned = True
             return
+        stored = context.stored_tasks()
+        self._stale.take_from(stored)
         with self._lock:
-            self._assignment = [assigned_partitions(task) for task in context.stored_tasks()]
+            self._assignment = [assigned_partitions(task) for task in stored]
         self._store.prepare(self._target, self.config.target_client)
         self._schedule_internal_topics()
         self.look()
@@ -170,7 +170,7 @@ class MirrorSourceConnector:
 
     def task_configs(self) -> list[TaskSettings] | None:
         """Which partitions each task copies."""
-        return source_tasks(self.assignment) if self._is_assigned else None
+        return self._stale.tell(source_tasks(self.assignment)) if self._is_assigned else None
 
     def refresh(self) -> str:
         """Look for changes now, on the thread that does so anyway; what failed."""

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sparkmirror.connect.connector import TaskConfigs, TaskReport
 from sparkmirror.connect.source.source_flow import SourceFlow
+from sparkmirror.connect.source.stale_positions import is_stale
 from sparkmirror.connect.states import TaskEvent
-from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
+from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.mirror.policy import flow_offset_syncs_topic, flow_policy
-from sparkmirror.mirror.task_configs import assigned_partitions
+from sparkmirror.mirror.task_configs import assigned_partitions, stale_offsets
 from sparkmirror.mirror.translation.offset_map_chunks import offset_map_topic
 from sparkmirror.spark.link.files import SecretFileSender, clients_of_tasks
 from sparkmirror.spark.link.frames import LinkMessage
@@ -32,20 +33,13 @@ MakeRunner = Callable[[str, Callable[[], LinkMessage]], TaskRunner]
 
 
 class SourceTaskSettings:
-    """What the copy tasks of one source connector have in common on this worker; for any thread.
+    """What the copy tasks of one source connector have in common on this worker; for any thread."""
 
-    `is_stale` tells of a stored position that it is of a topic which was deleted since.
-    """
-
-    def __init__(
-        self,
-        flow: SourceFlow,
-        store: KafkaOffsetBackingStore,
-        is_stale: Callable[[TopicPartition, StoredPosition], bool],
-    ) -> None:
+    def __init__(self, flow: SourceFlow, store: KafkaOffsetBackingStore) -> None:
         self.flow = flow
         self.store = store
-        self._is_stale = is_stale
+        # Positions that are of deleted topics.
+        self._stale: dict[TopicPartition, int] = {}
         self._policy = flow_policy(flow.source)
         self._preparing = threading.Lock()
 
@@ -54,6 +48,10 @@ class SourceTaskSettings:
         with self._preparing:
             if not self.store.partitions:
                 self.store.prepare_alone()
+
+    def note_stale(self, task: Mapping[str, str]) -> None:
+        """Take in which positions are of deleted topics, as the settings of a task have it."""
+        self._stale |= stale_offsets(task)
 
     @property
     def offset_syncs_topic(self) -> str:
@@ -87,7 +85,7 @@ class SourceTaskSettings:
             position = stored.get(tp)
             remote = self._policy.format_remote_topic(self.flow.source.source_alias, tp.topic)
             target = TopicPartition(remote, tp.partition)
-            if position is None or self._is_stale(tp, position):
+            if position is None or is_stale(position, self._stale.get(tp)):
                 rows.append(AssignedPartition(tp, target, None))
             else:
                 rows.append(AssignedPartition(tp, target, *position))
@@ -146,6 +144,7 @@ class MirrorSourceTask:
             self._running.send(message)
 
     def reconfigure(self, configs: TaskConfigs) -> None:
+        self._settings.note_stale(configs[self._number])
         self.assign(assigned_partitions(configs[self._number]))
 
     def assign(self, partitions: Sequence[TopicPartition]) -> None:

@@ -1,15 +1,17 @@
 """Positions of topics that were deleted and created anew, where only the worker can tell.
 
-Runs on: worker. A position that names its topic's id is judged by the copy task, which sees the
+Runs on: worker; the leader notices, and the settings of the tasks carry it to the other workers.
+A position that names its topic's id is judged by the copy task, which sees the
 same ids: it may be of the new topic already. One without, as MirrorMaker 2 and REST write it, is
 stale if it was there when the worker saw another id, until a task stores others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from sparkmirror.connect.storage.offset_backing_store import StoredPosition, StoredPositions
+from sparkmirror.mirror.task_configs import TaskSettings, stale_offsets, with_stale_offsets
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.admin import TopicView
 
@@ -19,7 +21,8 @@ class StalePositions:
 
     def __init__(self) -> None:
         self._topic_ids: dict[str, bytes] = {}
-        self._stale: dict[TopicPartition, StoredPosition] = {}
+        # The next offsets of positions that do not name their topic's id.
+        self._stale: dict[TopicPartition, int] = {}
 
     def note_ids(
         self, source: Mapping[str, TopicView], load: Callable[[], StoredPositions]
@@ -33,7 +36,7 @@ class StalePositions:
         }
         if recreated:
             self._stale |= {
-                tp: position
+                tp: position.next_offset
                 for tp, position in load().items()
                 if tp.topic in recreated and position.provenance.topic_id is None
             }
@@ -42,4 +45,20 @@ class StalePositions:
 
     def hold(self, tp: TopicPartition, position: StoredPosition | None) -> bool:
         """Whether this position is of a topic that is gone."""
-        return position is not None and position == self._stale.get(tp)
+        return is_stale(position, self._stale.get(tp))
+
+    def take_from(self, tasks: Iterable[Mapping[str, str]]) -> None:
+        """What an earlier leader noticed."""
+        for task in tasks:
+            self._stale |= stale_offsets(task)
+
+    def tell(self, tasks: Iterable[TaskSettings]) -> list[TaskSettings]:
+        """The same tasks, with what each has to know."""
+        return [with_stale_offsets(task, self._stale) for task in tasks]
+
+
+def is_stale(position: StoredPosition | None, stale_offset: int | None) -> bool:
+    """Whether the position is the one that was there when its topic was found recreated."""
+    if position is None or position.provenance.topic_id is not None:
+        return False
+    return position.next_offset == stale_offset

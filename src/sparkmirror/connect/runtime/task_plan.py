@@ -1,0 +1,102 @@
+"""The leader's plan: which worker runs which task, and what is known of the tasks of all workers.
+
+Runs on: worker. The member's thread makes the plan, once per generation, from what the members say
+of themselves and from the config topic; any thread reads it. It is the leader's knowledge of tasks
+that end elsewhere: nothing of a connector may be deleted, moved between tasks or altered while a
+worker still runs some of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
+from sparkmirror.connect.runtime.assignor import assign
+from sparkmirror.connect.runtime.connector_tasks import task_units
+from sparkmirror.connect.storage.config_records import ConfigSnapshot
+from sparkmirror.types import ConnectorTaskId
+
+Tasks = frozenset[ConnectorTaskId]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """One value, so that other threads never see half of a plan.
+
+    `needed_offset`: so far some member has read the config topic. `urls`: where each task was
+    assigned. `held`: tasks that a member runs, ends or may start.
+    """
+
+    configured: Tasks = frozenset()
+    config_offset: int = -1
+    needed_offset: int = -1
+    assignments: Mapping[str, Assignment] = field(default_factory=dict)
+    urls: Mapping[ConnectorTaskId, str] = field(default_factory=dict)
+    held: Tasks = frozenset()
+
+
+class TaskPlan:
+    """Of the generations in which this worker leads."""
+
+    def __init__(
+        self,
+        snapshot: Callable[[], ConfigSnapshot],
+        on_missing: Callable[[str, list[str]], object],
+    ) -> None:
+        """`on_missing`: tasks of this connector, on any worker, miss these target topics."""
+        self._snapshot = snapshot
+        self._on_missing = on_missing
+        self._plan = _Plan()
+
+    def make(self, members: Mapping[str, MemberState]) -> Mapping[str, Assignment]:
+        """By member id, what each shall run. Called on the member's thread."""
+        snapshot = self._snapshot()
+        configured = configured_tasks(snapshot)
+        found = assign(
+            members, configured, self._plan.assignments, config_offset=snapshot.end_offset
+        )
+        self._plan = _Plan(
+            configured,
+            snapshot.end_offset,
+            max(member.config_offset for member in members.values()),
+            found,
+            {task: members[name].url for name, each in found.items() for task in each.tasks},
+            _all_of(each.tasks for each in members.values())
+            | _all_of(each.tasks for each in found.values()),
+        )
+        for member in members.values():
+            for name, topics in member.missing.items():
+                self._on_missing(name, list(topics))
+        return found
+
+    def is_outdated(self, snapshot: ConfigSnapshot) -> bool:
+        """Whether other tasks are configured, or what the leader had still to read was read."""
+        plan = self._plan
+        has_caught_up = plan.config_offset < plan.needed_offset <= snapshot.end_offset
+        return has_caught_up or configured_tasks(snapshot) != plan.configured
+
+    def holds(self, task: ConnectorTaskId) -> bool:
+        """Whether a worker runs, ends or may start it."""
+        return task in self._plan.held
+
+    def holds_any(self, connector: str) -> bool:
+        """Whether a worker runs, ends or may start a task of the connector."""
+        return any(task.connector == connector for task in self._plan.held)
+
+    def url_of(self, task: ConnectorTaskId) -> str:
+        """The worker that it was assigned to; "" if there is none."""
+        return self._plan.urls.get(task, "")
+
+
+def configured_tasks(snapshot: ConfigSnapshot) -> Tasks:
+    """All tasks of the config topic; those that run together are named by the lowest of them."""
+    return frozenset(
+        ConnectorTaskId(name, unit)
+        for name in snapshot.connectors
+        for unit in task_units(dict(enumerate(snapshot.tasks.get(name, ()))))
+    )
+
+
+def _all_of(parts: Iterable[Tasks]) -> Tasks:
+    return frozenset().union(*parts)
