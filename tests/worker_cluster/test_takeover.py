@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -51,7 +51,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 def test_every_worker_answers_as_the_leader_does(scene: Scene) -> None:
     leader, follower = scene.leader_and_follower()
     assert leader is scene.pair[0]
-    scene.wait_until_runs_on(leader, asked=follower)
+    scene.wait_until_runs_on(leader, follower, asked=follower)
     scene.wait_until_moves(leader)
     leader.wait_for(
         lambda: connector_answers(leader, scene.flow) == connector_answers(follower, scene.flow),
@@ -62,7 +62,7 @@ def test_every_worker_answers_as_the_leader_does(scene: Scene) -> None:
     for worker in scene.pair:
         worker.wait_for_states(name, "PAUSED", tasks=1)
     assert follower.ask("PUT", connector_path(name, "resume")).status_code == 202
-    scene.wait_until_runs_on(leader, asked=follower)
+    scene.wait_until_runs_on(leader, follower, asked=follower)
 
 
 def test_writes_that_a_follower_is_asked_for(scene: Scene) -> None:
@@ -104,23 +104,23 @@ def test_tasks_are_restarted_through_either_worker_and_copy_nothing_twice(scene:
     assert tasks == 2
     for asked in (follower, leader):
         scene.wait_until_moves(leader)
-        before = _starts_again(leader, name, tasks)
+        before = _starts_again(scene.pair, name, tasks)
         for task in range(tasks):
             path = connector_path(name, f"tasks/{task}/restart")
             assert asked.ask("POST", path).status_code == 204
         wanted = [count + 1 for count in before]
         leader.wait_for(
-            lambda: _starts_again(leader, name, tasks) == wanted,  # noqa: B023 - within this round
-            lambda: f"each task of {name} restarted once: {_starts_again(leader, name, tasks)}",
+            lambda: _starts_again(scene.pair, name, tasks) == wanted,  # noqa: B023 - this round
+            lambda: f"each task of {name} restarted once: {_starts_again(scene.pair, name, tasks)}",
         )
-        scene.wait_until_runs_on(leader, asked=asked)
+        scene.wait_until_runs_on(leader, follower, asked=asked)
     scene.wait_until_moves(leader)
     assert sum(scene.check_copies().values()) == 0
 
 
-def _starts_again(worker: Worker, name: str, tasks: int) -> list[int]:
-    """How often each task has run again, by the worker's log: the state between is too short."""
-    text = worker.log_path.read_text()
+def _starts_again(workers: Iterable[Worker], name: str, tasks: int) -> list[int]:
+    """How often each task has run again, by the workers' logs: the state between is too short."""
+    text = "".join(worker.log_path.read_text() for worker in workers)
     return [text.count(f"{name}-{task}] RUNNING again") for task in range(tasks)]
 
 
@@ -137,7 +137,7 @@ def test_a_leader_that_is_killed_is_followed_by_the_other(scene: Scene) -> None:
     assert seconds < scene.most_takeover_seconds
     leader.start()
     assert scene.leader_and_follower() == (follower, leader)
-    scene.wait_until_runs_on(follower, asked=leader)
+    scene.wait_until_runs_on(follower, leader, asked=leader)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_leader_that_was_frozen_follows_the_other(scene: Scene, with_tasks: bo
         signal_all(frozen, signal.SIGCONT)
     leader.wait_for(leader.is_healthy, lambda: "it is healthy")
     scene.assert_one_leads(follower, leader, WAKING_SECONDS)
-    scene.wait_until_runs_on(follower, asked=leader)
+    scene.wait_until_runs_on(follower, leader, asked=leader)
     scene.wait_until_moves(follower)
     twice = scene.check_copies()
     _tell(f"SIGSTOP, {len(frozen)} processes", seconds, twice)
@@ -180,7 +180,7 @@ def test_workers_that_are_restarted_one_by_one_copy_nothing_twice(scene: Scene) 
         _tell(f"SIGTERM, which took {stopped:.1f} s", seconds, twice)
         assert sum(twice.values()) == 0
         leader.start()
-        scene.wait_until_runs_on(follower, asked=leader)
+        scene.wait_until_runs_on(follower, leader, asked=leader)
 
 
 def _tell(what: str, seconds: float, twice: dict[int, int]) -> None:

@@ -250,12 +250,18 @@ class DistributedHerder:
         self._check_known(name, f"Unknown connector: {name}")
         if task >= len(self._configs.snapshot().tasks.get(name, ())):
             raise RequestError(404, f"Unknown task: {name}-{task}")
-        if not self._crew.runs(name, task):
-            elsewhere = self._crew.worker_of(name, task)
-            if not elsewhere:
-                raise RequestError(409, entities.CONFLICT)
-            raise NotLeader(elsewhere)
+        self._find_task(name, task)
         self._restart_now(name, PendingRestart(connector=False, tasks=frozenset({task})))
+
+    def _find_task(self, name: str, task: int) -> None:
+        """Wait until it is assigned to this worker. A task that was just configured is to none."""
+        crew = self._crew
+        if not _becomes_true(
+            lambda: crew.runs(name, task) or crew.worker_of(name, task), KEEPER_SECONDS
+        ):
+            raise RequestError(409, entities.CONFLICT)
+        if not crew.runs(name, task):
+            raise NotLeader(crew.worker_of(name, task))
 
     def _restart_now(self, name: str, restart: PendingRestart) -> None:
         """Nobody may look after it yet: it was created a moment ago, maybe in place of another."""
