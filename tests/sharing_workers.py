@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from sparkmirror.connect.group.assignor import Assignment, MemberState, assign
 from sparkmirror.connect.group.group_place import GroupView
 from sparkmirror.connect.group.tenure import Continuity
 from sparkmirror.connect.group.worker_group_member import WorkerGroupMember
-from sparkmirror.connect.runtime.assignor import Assignment, MemberState, assign
 from sparkmirror.spark.link.lease import boot_clock
 from sparkmirror.types import ConnectorTaskId
 from tests.clusters import wait_for

@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.mirror.task_configs import (
+    STALE_OFFSETS,
     assigned_groups,
     assigned_partitions,
     checkpoint_tasks,
     complete_settings,
     connector_settings,
+    partitions_move,
     source_tasks,
+    stale_offsets,
+    with_stale_offsets,
 )
 from sparkmirror.types import TopicPartition
 
@@ -86,3 +90,32 @@ def test_a_task_has_the_settings_of_its_connector() -> None:
     for own in (source_tasks([[TopicPartition("t", 0)]])[0], checkpoint_tasks(["g"], 1)[0]):
         task = complete_settings(connector, "MirrorSourceTask", own)
         assert connector_settings(task) == connector
+
+
+T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t-1", 1), TopicPartition("u", 0)
+
+
+def test_a_task_knows_which_positions_of_its_partitions_are_of_deleted_topics() -> None:
+    (task,) = source_tasks([[T0, T1]])
+    extended = with_stale_offsets(task, {T1: 42, U0: 7})
+    assert stale_offsets(extended) == {T1: 42}
+    assert with_stale_offsets(task, {U0: 7}) == task
+    assert stale_offsets(task) == {}
+    assert STALE_OFFSETS not in connector_settings(extended)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "moves"),
+    [
+        ([[T0], [T1]], [[T0], [T1]], False),
+        ([[T0], [T1]], [[T0, U0], [T1]], False),
+        ([[T0], [T1]], [[T0]], False),
+        ([], [[T0], [T1]], False),
+        ([[T0, T1]], [[T0], [T1]], True),
+        ([[T0], [T1]], [[T0, T1]], True),
+    ],
+)
+def test_a_partition_that_another_task_gets_moves(
+    before: list[list[TopicPartition]], now: list[list[TopicPartition]], moves: bool
+) -> None:
+    assert partitions_move(source_tasks(before), source_tasks(now)) == moves

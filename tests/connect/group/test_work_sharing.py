@@ -12,9 +12,9 @@ import pytest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.group import worker_group_member as member_module
+from sparkmirror.connect.group.assignor import Assignment
 from sparkmirror.connect.group.connect_protocol import MemberState
 from sparkmirror.connect.group.worker_group_member import WorkerGroupMember
-from sparkmirror.connect.runtime.assignor import Assignment
 from tests.clusters import wait_for
 from tests.connect.group.fake_coordinator import FakeCoordinator
 from tests.sharing_workers import SharingGroup, SharingWorker, tasks_of

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,17 +15,13 @@ from sparkmirror.config.config_def import Secret
 from sparkmirror.config.masking import remember_provided
 from sparkmirror.connect import start_failures, thread_task
 from sparkmirror.connect.entities import RequestError, State, TargetState
-from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
 from sparkmirror.connect.runtime import worker_connector as keeper_module
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.worker_connector import PendingRestart
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
 from sparkmirror.retry import wait_for
-from sparkmirror.types import ConnectorTaskId
 from tests.connect.connector_fakes import SECONDS, FakeRunning
 from tests.connect.herder_fakes import CONFIG, NAME, OTHER_ID, WORKER_ID, FakeWorker
-
-TASK = ConnectorTaskId(NAME, 0)
 
 
 @pytest.fixture
@@ -83,117 +78,6 @@ def test_who_leads_no_more_stops_without_a_word(worker: FakeWorker) -> None:
     wait_for(lambda: worker.spark.closed, within=SECONDS)
     assert len(worker.statuses.said) == said
     assert worker.crew.connector(NAME) is None
-
-
-def test_a_worker_that_only_lost_the_lead_keeps_its_tasks(worker: FakeWorker) -> None:
-    running = start_one(worker)
-    worker.group.lose_lead()
-    wait_for(lambda: running.calls[-1] == "join", within=SECONDS)
-    worker.crew.reconcile()
-    assert running.task_calls == ["connect 0", "start 0"]
-    assert worker.statuses.by_task[NAME, 0].state == State.RUNNING
-    assert worker.statuses.by_task[NAME, 0].worker_id == WORKER_ID
-
-
-def test_a_follower_runs_the_tasks_that_it_was_assigned(worker: FakeWorker) -> None:
-    worker.group.leads = False
-    worker.configs.put_connector(NAME, CONFIG)
-    worker.configs.put_tasks(NAME, [{"task.index": "0"}, {"task.index": "1"}])
-    worker.configs.put_connector("other", {**CONFIG, "name": "other"})
-    worker.configs.put_tasks("other", [{"task.index": "0"}])
-    worker.start()
-    worker.group.take(Assignment(tasks=frozenset({TASK})))
-    wait_for(lambda: (NAME, 0) in worker.statuses.by_task, within=SECONDS)
-    worker.wait_for_states(State.RUNNING, State.RUNNING)  # one unit, as of a checkpoint connector
-    assert worker.made == []
-    assert worker.crew.describe().tasks == {TASK}
-    assert worker.states("other") == []
-
-
-def test_tasks_wait_until_what_the_leader_has_read_is_read(worker: FakeWorker) -> None:
-    worker.group.leads = False
-    worker.configs.put_connector(NAME, CONFIG)
-    worker.configs.put_tasks(NAME, [{"task.index": "0"}])
-    worker.start()
-    worker.group.take(Assignment(config_offset=5, tasks=frozenset({TASK})))
-    worker.crew.reconcile()
-    assert worker.states() == []
-    worker.configs.end_offset = 5
-    worker.crew.wake()
-    worker.wait_for_states(State.RUNNING)
-
-
-def test_a_worker_rejoins_once_when_what_it_gives_up_has_ended(worker: FakeWorker) -> None:
-    running = start_one(worker)
-    worker.group.leads = False
-    running.task_gate.clear()
-    rejoins = worker.group.rejoins
-    worker.group.take(Assignment(revoked=frozenset({TASK}), follow_up=True))
-    wait_for(lambda: "join 0" in running.task_calls, within=SECONDS)
-    worker.crew.reconcile()
-    assert worker.crew.describe().tasks == {TASK}
-    assert worker.group.rejoins == rejoins
-    running.task_gate.set()
-    wait_for(lambda: worker.group.rejoins == rejoins + 1, within=SECONDS)
-    assert worker.crew.describe().tasks == frozenset()
-    worker.wait_for_states(State.RUNNING, State.UNASSIGNED)  # the leader has not stopped it yet
-    worker.crew.reconcile()
-    assert worker.group.rejoins == rejoins + 1
-
-
-def test_a_connector_that_is_deleted_waits_for_tasks_of_other_workers(worker: FakeWorker) -> None:
-    other = MemberState(OTHER_ID, slots=256, tasks=frozenset({TASK}))
-    worker.group.others = {"member-2": other}
-    worker.configs.put_connector(NAME, CONFIG)
-    worker.start()
-    worker.wait_for_states(State.RUNNING)
-    wait_for(lambda: worker.configs.puts, within=SECONDS)
-    wait_for(lambda: worker.crew.worker_of(NAME, 0) == OTHER_ID, within=SECONDS)
-    worker.herder.start()
-    worker.herder.delete(NAME)
-    wait_for(lambda: worker.made[0].calls[-1] == "join", within=SECONDS)
-    worker.crew.reconcile()
-    assert worker.statuses.connector(NAME) is not None
-    worker.group.others = {"member-2": replace(other, tasks=frozenset())}
-    worker.group.request_rejoin()
-    worker.wait_for_states()
-
-
-def test_partitions_that_move_between_tasks_wait_until_none_runs_anywhere(
-    worker: FakeWorker,
-) -> None:
-    worker.prepare = lambda running: setattr(running, "partitions", ["t-0,t-1"])
-    worker.configs.put_connector(NAME, CONFIG)
-    worker.start()
-    worker.wait_for_states(State.RUNNING, State.RUNNING)
-    running = worker.made[0]
-    running.task_gate.clear()
-    running.partitions = ["t-0", "t-1"]
-    running.reports = running.reports * 2
-    wait_for(lambda: "join 0" in running.task_calls, within=SECONDS)
-    assert worker.configs.state.tasks[NAME] == []
-    running.task_gate.set()
-    worker.wait_for_states(*[State.RUNNING] * 3)
-    assert worker.configs.puts == [(NAME, 1), (NAME, 0), (NAME, 2)]
-
-
-def test_the_leader_looks_for_topics_that_tasks_miss_on_other_workers(worker: FakeWorker) -> None:
-    running = start_one(worker)
-    worker.crew.refresh_soon(NAME, ["b.t"])
-    assert running.calls[-1] == "refresh for b.t"
-    missing = MemberState(OTHER_ID, slots=256, missing={NAME: ("b.u",), "unknown": ("b.v",)})
-    worker.group.others = {"member-2": missing}
-    worker.group.request_rejoin()
-    assert running.calls[-1] == "refresh for b.u"
-
-
-def test_a_follower_tells_the_leader_once_which_topics_its_tasks_miss(worker: FakeWorker) -> None:
-    worker.group.leads = False
-    worker.start()
-    worker.crew.refresh_soon(NAME, [f"b.t{at}" for at in range(12)])
-    wait_for(lambda: worker.group.rejoins, within=SECONDS)
-    assert worker.crew.describe().missing == {NAME: tuple(f"b.t{at}" for at in range(10))}
-    assert worker.crew.describe().missing == {}
 
 
 def test_a_gap_in_the_lead_is_noticed_although_it_is_over(worker: FakeWorker) -> None:

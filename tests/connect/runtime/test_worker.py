@@ -133,3 +133,16 @@ def test_only_executors_elsewhere_are_given_back(engine: Any, is_local: bool) ->
     host.close_if_elsewhere()
     assert engine.alive == int(is_local)
     host.close()
+
+
+def test_slots_of_a_cluster_come_with_its_executors(engine: Any) -> None:
+    assert Worker({}).slots == 256
+    host = Worker({"spark.master": "spark://h:7077"}, 8)
+    engine.is_local, engine.has_dynamic_executors, engine.slots = False, False, 3
+    assert host.slots == 0
+    engine.may_start.set()
+    host.get()
+    assert host.slots == 3
+    engine.has_dynamic_executors = True
+    assert host.slots == 8
+    host.close()

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from sparkmirror.config.connector_spec import KINDS
 from sparkmirror.config.keys.plugins import (
@@ -48,6 +47,7 @@ from sparkmirror.connect.runtime.restart_plan import RestartPlan
 from sparkmirror.connect.runtime.worker_connector import PendingRestart
 from sparkmirror.connect.start_checks import validate_on_worker
 from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
+from sparkmirror.retry import wait_for
 from sparkmirror.wire.produce.transactional_writer import FencedError
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,6 @@ log = logging.getLogger(__name__)
 # What a connector may take to do as it is told, before a request that waits for it gives up.
 WAIT_SECONDS = 60.0
 KEEPER_SECONDS = 5.0
-LOOK_SECONDS = 0.05
 # The thread that looks after the connectors has its turn five times a second.
 LATE_SECONDS = 30.0
 
@@ -78,7 +77,6 @@ class DistributedHerder:
         self._crew = crew
         self._cluster_id = cluster_id
         self._loggers = WorkerLoggers()
-        self._told_loggers: Mapping[str, Any] = {}
         self._is_started = False
         self._has_joined = False
         # Whether a connector exists is looked at and decided by one request at a time.
@@ -86,7 +84,7 @@ class DistributedHerder:
 
     def start(self) -> None:
         """The topics are read, the group is joined: requests may come."""
-        self._told_loggers = dict(self._configs.snapshot().loggers)
+        self._loggers.begin(self._configs.snapshot().loggers)
         self._configs.on_change(self._follow_loggers)
         self._configs.on_restart(self._follow_restart)
         self._is_started = True
@@ -255,18 +253,17 @@ class DistributedHerder:
 
     def _find_task(self, name: str, task: int) -> None:
         """Wait until it is assigned to this worker. A task that was just configured is to none."""
-        crew = self._crew
-        if not _becomes_true(
-            lambda: crew.runs(name, task) or crew.worker_of(name, task), KEEPER_SECONDS
-        ):
-            raise RequestError(409, entities.CONFLICT)
-        if not crew.runs(name, task):
-            raise NotLeader(crew.worker_of(name, task))
+
+        def is_assigned() -> bool:
+            return self._crew.runs(name, task) or bool(self._crew.worker_of(name, task))
+
+        _wait_for(is_assigned, KEEPER_SECONDS)
+        if not self._crew.runs(name, task):
+            raise NotLeader(self._crew.worker_of(name, task))
 
     def _restart_now(self, name: str, restart: PendingRestart) -> None:
         """Nobody may look after it yet: it was created a moment ago, maybe in place of another."""
-        if not _becomes_true(lambda: self._is_tried(name, restart), KEEPER_SECONDS):
-            raise RequestError(409, entities.CONFLICT)
+        _wait_for(lambda: self._is_tried(name, restart), KEEPER_SECONDS)
         if restart.error:
             raise RequestError(500, f"Failed to start connector: {name}: {restart.error}")
 
@@ -291,11 +288,9 @@ class DistributedHerder:
     def _follow_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
         """The config topic has a request to restart: every worker obeys it for its own tasks."""
         plan = self._plan(name, include_tasks, only_failed)
-        if plan is None:
-            return
-        own = frozenset(task for task in plan.tasks if self._crew.runs(name, task))
-        has_connector = plan.has_connector and self._crew.leads()
-        if own or has_connector:
+        if plan is not None:
+            own = frozenset(task for task in plan.tasks if self._crew.runs(name, task))
+            has_connector = plan.has_connector and self._crew.leads()
             self._crew.restart(name, PendingRestart(has_connector, own))
 
     # -- topics and offsets ------------------------------------------------------------------------
@@ -332,12 +327,9 @@ class DistributedHerder:
                 "This can be done for the specified connector by issuing a 'PUT' request to the "
                 f"'/connectors/{name}/stop' endpoint",
             )
-        if not _becomes_true(lambda: self._is_idle(name), WAIT_SECONDS):
-            raise RequestError(409, f"The tasks of connector {name} are still ending; try again")
-
-    def _is_idle(self, name: str) -> bool:
-        """Tasks that are ending still write their last positions."""
-        return self._crew.is_idle(name)
+        # Tasks that are ending, on any worker, still write their last positions.
+        refusal = f"The tasks of connector {name} are still ending; try again"
+        _wait_for(lambda: self._crew.is_idle(name), WAIT_SECONDS, refusal)
 
     # -- loggers -----------------------------------------------------------------------------------
 
@@ -356,11 +348,7 @@ class DistributedHerder:
         return None
 
     def _follow_loggers(self) -> None:
-        loggers = dict(self._configs.snapshot().loggers)
-        told, self._told_loggers = self._told_loggers, loggers
-        for name, level in loggers.items():
-            if told.get(name) != level:
-                self._loggers.change(name, level)
+        self._loggers.follow(self._configs.snapshot().loggers)
 
     # -- checks ------------------------------------------------------------------------------------
 
@@ -403,10 +391,10 @@ def _kind(config: ConnectorProps) -> str:
         raise RequestError(500, str(error)) from error
 
 
-def _becomes_true(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(LOOK_SECONDS)
-    return True
+def _wait_for(
+    condition: Callable[[], bool], seconds: float, refusal: str = entities.CONFLICT
+) -> None:
+    try:
+        wait_for(condition, within=seconds)
+    except TimeoutError as error:
+        raise RequestError(409, refusal) from error

@@ -109,10 +109,8 @@ class HerderLoop:
         self._missing_at = 0.0
         self._claim: Background[None] | None = None
         self._has_claimed = False
-        # The assignment that tasks start by.
-        self._view = GroupView()
-        # In which generation a rejoin was asked for, and when.
-        self._rejoined = ((0, -1), 0.0)
+        self._view = GroupView()  # whose assignment tasks start by
+        self._rejoined = ((0, -1), 0.0)  # in which generation it was asked for, and when
         # The last error of a turn, so that it is logged once.
         self._last_error = ""
         self._described_slots = self._watch.slots
@@ -238,8 +236,8 @@ class HerderLoop:
             with self._lock:
                 self._restarts.append((name, tasks if restart.connector else restart))
             self._wake.set()
-            if not restart.connector:
-                return True
+        if not restart.connector:
+            return True
         connector = self.connector(name)
         return connector is not None and connector.restart(restart)
 

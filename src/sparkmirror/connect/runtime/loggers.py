@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Mapping
 
 from sparkmirror.connect.entities import LoggerLevel
 
@@ -58,6 +59,8 @@ class WorkerLoggers:
         self._lock = threading.Lock()
         # Those that somebody has set: level and when, in milliseconds.
         self._set: dict[str, LoggerLevel] = {}
+        # The levels of the config topic, as of the last look.
+        self._of_cluster: Mapping[str, str] = {}
 
     def all(self) -> dict[str, LoggerLevel]:
         """Every logger there is, with the level that holds for it."""
@@ -78,6 +81,17 @@ class WorkerLoggers:
         for each in changed:
             _python(each).setLevel(_allowed(each, LEVELS[level]))
         return sorted(changed)
+
+    def begin(self, levels: Mapping[str, str]) -> None:
+        """Those that were set for the cluster before this worker started are not for it."""
+        self._of_cluster = dict(levels)
+
+    def follow(self, levels: Mapping[str, str]) -> None:
+        """Set what has changed for the cluster."""
+        before, self._of_cluster = self._of_cluster, dict(levels)
+        for name, level in self._of_cluster.items():
+            if before.get(name) != level:
+                self.change(name, level)
 
     def _names(self) -> set[str]:
         ours = [name for name in list(logging.root.manager.loggerDict) if _is_ours(name)]

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from sparkmirror.connect.group.assignor import assign
 from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
-from sparkmirror.connect.runtime.assignor import assign
 from sparkmirror.connect.runtime.connector_tasks import task_units
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.types import ConnectorTaskId

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkmirror.connect.runtime.assignor import Assignment, MemberState, assign
+from sparkmirror.connect.group.assignor import Assignment, MemberState, assign
 from sparkmirror.types import ConnectorTaskId
 
 Group = dict[str, MemberState]
