@@ -302,6 +302,7 @@ class FakeSpark:
     """Spark that is never started."""
 
     slots = 256
+    is_up = True
 
     def __init__(self) -> None:
         self.closed = 0

@@ -12,6 +12,8 @@ from sparkmirror.connect import thread_task
 from sparkmirror.connect.entities import NotLeader, State
 from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
 from sparkmirror.connect.runtime import worker_connector
+from sparkmirror.connect.runtime.connector_tasks import SOURCE_TASK
+from sparkmirror.mirror.task_configs import TASK_CLASS
 from sparkmirror.retry import wait_for
 from sparkmirror.types import ConnectorTaskId
 from tests.connect.connector_fakes import SECONDS, FakeRunning
@@ -185,3 +187,20 @@ def test_fewer_slots_are_told_to_the_group(worker: FakeWorker) -> None:
     start_one(worker)
     worker.spark.slots = 300
     wait_for(lambda: worker.crew.describe().slots == 300, within=SECONDS)
+
+
+def test_a_worker_gets_no_tasks_of_others_before_its_spark_is_up(worker: FakeWorker) -> None:
+    worker.spark.is_up = False
+    assert worker.crew.describe().slots == 256  # nothing here needs Spark
+    worker.configs.put_tasks(NAME, [{TASK_CLASS: SOURCE_TASK}])
+    assert worker.crew.describe().slots == 0
+    worker.group.leads = False
+    worker.start()
+    worker.group.take(Assignment(tasks=frozenset({TASK})))
+    assert worker.crew.describe().slots == 1  # what it has it keeps
+    rejoins = worker.group.rejoins
+    worker.crew.reconcile()
+    assert worker.group.rejoins == rejoins
+    worker.spark.is_up = True
+    wait_for(lambda: worker.group.rejoins == rejoins + 1, within=SECONDS)
+    assert worker.crew.describe().slots == 256

@@ -53,6 +53,11 @@ class GroupView:
     assignment: Assignment | None = None
     membership: int = 0
 
+    @property
+    def tasks(self) -> frozenset[ConnectorTaskId]:
+        """What was assigned to us."""
+        return frozenset() if self.assignment is None else self.assignment.tasks
+
 
 class GroupPlace:
     """Our place in the group, as far as the coordinator has told us."""

@@ -113,7 +113,6 @@ class HerderLoop:
         self._rejoined = ((0, -1), 0.0)  # in which generation it was asked for, and when
         # The last error of a turn, so that it is logged once.
         self._last_error = ""
-        self._described_slots = self._watch.slots
         self._wake = threading.Event()
         self._is_ending = threading.Event()
         self._stopping = threading.Event()
@@ -173,10 +172,9 @@ class HerderLoop:
             missing, self._missing = self._missing, {}
             if missing:
                 self._missing_at = time.monotonic() + MISSING_SECONDS
-            self._described_slots = slots = self._watch.slots
-        return MemberState(
-            "", self._configs.snapshot().end_offset, slots, self._tasks.held(), missing=missing
-        )
+        snapshot, held = self._configs.snapshot(), self._tasks.held()
+        slots = self._watch.offer(snapshot, len(held | self._group.view.tasks))
+        return MemberState("", snapshot.end_offset, slots, held, missing=missing)
 
     def plan(self, members: Mapping[str, MemberState]) -> Mapping[str, Assignment]:
         """As the leader: what each of them shall run."""
@@ -221,8 +219,7 @@ class HerderLoop:
 
     def runs(self, name: str, number: int) -> bool:
         """Whether the task is assigned to this worker."""
-        assignment = self._group.view.assignment
-        return assignment is not None and self._unit_of(name, number) in assignment.tasks
+        return self._unit_of(name, number) in self._group.view.tasks
 
     def _unit_of(self, name: str, number: int) -> ConnectorTaskId:
         tasks = dict(enumerate(stored_tasks(self._configs.snapshot(), name)))
@@ -379,7 +376,7 @@ class HerderLoop:
             return True
         with self._lock:
             has_missing = bool(self._missing) and time.monotonic() >= self._missing_at
-            return has_missing or self._described_slots != self._watch.slots
+        return has_missing or self._watch.has_changed(snapshot)
 
     def _rejoin(self, view: GroupView) -> None:
         """Once per generation: the next one begins with what we say when we join."""

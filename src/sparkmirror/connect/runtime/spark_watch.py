@@ -1,6 +1,6 @@
 """Watches the worker's Spark for the herder: is it up, and how many tasks has it room for?
 
-Runs on: worker, on the herder's thread; `slots` and `problem` are for any thread.
+Runs on: worker, on the herder's thread; `slots`, `problem` and `offer` are for any thread.
 """
 
 from __future__ import annotations
@@ -34,15 +34,34 @@ class SparkWatch:
         self.problem = ""
         self.slots = spark.slots
         self._spark = spark
+        # What the group was told last: slots, and whether Spark was still to start.
+        self._offered = self.slots, False
         self._look_at = 0.0
         # Since when there are fewer slots than were reported.
         self._fewer_since: float | None = None
 
     def warm_up(self, snapshot: ConfigSnapshot) -> None:
         """Start Spark before the first task is assigned: on take-over that would take seconds."""
-        first_tasks = (tasks[0] for tasks in snapshot.tasks.values() if tasks)
-        if any(task.get(TASK_CLASS) == SOURCE_TASK for task in first_tasks):
+        if _needs_spark(snapshot):
             self._spark.begin()
+
+    def offer(self, snapshot: ConfigSnapshot, owned: int) -> int:
+        """For how many tasks the group may use this worker, which owns some already.
+
+        A task that moved here before Spark is up would stand still until then. So this worker keeps
+        what it has, and gets more only where all others wait for Spark too.
+        """
+        self._offered = self.slots, self._is_cold(snapshot)
+        slots, is_cold = self._offered
+        return min(slots, owned) if is_cold else slots
+
+    def has_changed(self, snapshot: ConfigSnapshot) -> bool:
+        """Whether the group must hear of another offer."""
+        slots, was_cold = self._offered
+        return slots != self.slots or (was_cold and not self._is_cold(snapshot))
+
+    def _is_cold(self, snapshot: ConfigSnapshot) -> bool:
+        return _needs_spark(snapshot) and not self._spark.is_up
 
     def look(self, tasks: Iterable[Task]) -> None:
         """About once a second: log which of these tasks lack a slot, and why."""
@@ -70,3 +89,8 @@ class SparkWatch:
             self._fewer_since = now
         elif now - self._fewer_since >= LOST_SECONDS:
             self.slots, self._fewer_since = slots, None
+
+
+def _needs_spark(snapshot: ConfigSnapshot) -> bool:
+    first_tasks = (tasks[0] for tasks in snapshot.tasks.values() if tasks)
+    return any(task.get(TASK_CLASS) == SOURCE_TASK for task in first_tasks)

@@ -65,6 +65,12 @@ class Worker:
             start.raise_failure()
 
     @property
+    def is_up(self) -> bool:
+        """Whether it was started and tasks need not wait for it."""
+        start = self._start
+        return start is not None and start.started is not None
+
+    @property
     def slots(self) -> int:
         """How many tasks there is room for now. On a cluster its executors bring the slots."""
         if self._is_local:
