@@ -170,7 +170,7 @@ def requests_seeds() -> Iterator[bytes]:
 # -- answers of a worker ---------------------------------------------------------------------------
 
 
-def run_answers_of_workers(data: bytes) -> None:
+def run_worker_responses(data: bytes) -> None:
     """What the deploy commands read: whoever answers may be no worker at all."""
     choices = Choices(data)
     status, method = choices.pick((200, 201, 204, 302, 400, 401, 404, 500)), choices.number() % 5
@@ -202,7 +202,7 @@ def _ask_worker(client: ConnectClient, method: int) -> None:
         client.delete("x")
 
 
-def answers_of_workers_seeds() -> Iterator[bytes]:
+def worker_responses_seeds() -> Iterator[bytes]:
     state = b'{"state":"FAILED","worker_id":"w:8083","trace":"Traceback \\n x"'
     bodies_ = (
         b'{"version":"4","commit":"c","kafka_cluster_id":"k"}',
@@ -216,7 +216,7 @@ def answers_of_workers_seeds() -> Iterator[bytes]:
 
 
 TARGETS = (
-    Target("worker-answers", run_answers_of_workers, answers_of_workers_seeds),
+    Target("worker-responses", run_worker_responses, worker_responses_seeds),
     Target("bodies", run_bodies, bodies_seeds),
     Target("requests", run_requests, requests_seeds),
 )

@@ -31,9 +31,9 @@ class CopyElsewhere(Copy):
             **flow.connector_props["MirrorSourceConnector"],
             "producer.override.bootstrap.servers": ",".join(self.records.bootstrap_servers),
         }
-        orders = start_message(props, flow.worker_props, 5, [assign(T0, None)])
+        message = start_message(props, flow.worker_props, 5, [assign(T0, None)])
         self._loop = EventLoop()
-        self._copy = CopyLoop(parse_start(orders), self._loop)
+        self._copy = CopyLoop(parse_start(message), self._loop)
         return self._copy
 
     def close(self) -> None:
@@ -51,7 +51,7 @@ def copy(tmp_path: Path) -> Iterator[CopyElsewhere]:
         copy.close()
 
 
-def test_the_last_positions_are_stored_also_behind_a_commit_that_is_under_way(
+def test_the_last_positions_are_stored_also_behind_a_commit_in_flight(
     copy: CopyElsewhere,
 ) -> None:
     arrived, go_on = threading.Event(), threading.Event()

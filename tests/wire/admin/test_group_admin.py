@@ -128,8 +128,8 @@ def test_many_groups_are_written_each_with_its_outcome(
 
 def test_a_stop_ends_writing_between_two_groups(admin: GroupAdmin, topic: str) -> None:
     wanted = {unique_name("stopped"): {TopicPartition(topic, 0): (1, "")} for _ in range(3)}
-    answers = iter([False, False, True])
-    outcomes = admin.alter_many(wanted, lambda: next(answers))
+    responses = iter([False, False, True])
+    outcomes = admin.alter_many(wanted, lambda: next(responses))
     assert list(outcomes) == list(wanted)[:2]
     assert admin.alter_many({}) == {}
 

@@ -102,7 +102,7 @@ def test_a_short_line_is_read_by_the_session_alone(monkeypatch: pytest.MonkeyPat
 
 
 def test_responses_that_come_early_are_kept(rig: FetcherRig) -> None:
-    """One request is held back until others were answered."""
+    """One request is held back until others have their responses."""
     write(rig.brokers)
     held, others = threading.Event(), threading.Event()
 
@@ -191,7 +191,7 @@ def whole(brokers: FakeCluster, offset: int) -> int:
     return next(each.end_offset for each in brokers.log("t").batches if each.end_offset > offset)
 
 
-def test_nothing_is_handed_on_while_the_consumer_says_no(rig: FetcherRig) -> None:
+def test_nothing_is_handed_on_while_the_consumer_is_busy(rig: FetcherRig) -> None:
     write(rig.brokers)
     rig.fetcher.add(TP, 0)
     stop_midway(rig)
@@ -236,7 +236,7 @@ def test_a_topic_created_again_is_read_from_its_start(rig: FetcherRig) -> None:
     assert before == VALUES[: len(before)]
 
 
-def test_retention_that_overtakes_us_is_told(rig: FetcherRig) -> None:
+def test_retention_that_overtakes_us_is_reported(rig: FetcherRig) -> None:
     write(rig.brokers)
     rig.fetcher.add(TP, 0)
     stop_midway(rig)

@@ -109,7 +109,7 @@ def test_wake_at_waits_for_that_many_bytes(stream: PlainStream, peer: socket.soc
     assert len(receive(stream, 2000)) == 1000
 
 
-def test_nobody_listens(listener: socket.socket) -> None:
+def test_a_port_that_is_closed(listener: socket.socket) -> None:
     host, port = listener.getsockname()
     listener.close()
     with pytest.raises(TransportError, match=rf"connect to 127\.0\.0\.1:{port}: ECONNREFUSED"):

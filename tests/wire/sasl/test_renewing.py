@@ -24,7 +24,7 @@ class Item:
 
 
 class Source:
-    """Numbers its items; fails when it is told to."""
+    """Numbers its items; fails on demand."""
 
     def __init__(self, life: float = 1000.0) -> None:
         self.now = 10_000.0
@@ -37,7 +37,7 @@ class Source:
     def fetch(self) -> Item:
         self.may_go_on.wait(WAIT_SECONDS)
         if self.failing:
-            raise TransportError("nobody there")
+            raise TransportError("connection refused")
         self.fetched += 1
         return Item(self.fetched, self.now, self.now + self.life)
 
@@ -93,10 +93,10 @@ def test_the_last_one_is_used_while_it_lives(caplog: pytest.LogCaptureFixture) -
     source.now += 900
     assert renewing.get().result(WAIT_SECONDS).number == 1
     assert renewing.get().result(WAIT_SECONDS).number == 1
-    told = [text for text in caplog.messages if "nobody there" in text]
-    assert told == ["nobody there; the last credential is used for another 100 s"]
+    warnings = [text for text in caplog.messages if "connection refused" in text]
+    assert warnings == ["connection refused; the last credential is used for another 100 s"]
     source.now += 200
-    with pytest.raises(TransportError, match="nobody there"):
+    with pytest.raises(TransportError, match="connection refused"):
         renewing.get().result(WAIT_SECONDS)
     source.failing = False
     assert renewing.get().result(WAIT_SECONDS).number == 2
