@@ -212,7 +212,7 @@ def test_a_copy_that_held_still_continues_when_the_worker_leads_after_all(
     copy.run_until(turns.are_over)
     assert len(clusters.target.requests) == written
     lease.renew(renewal_response(lease.question(), 9.0))
-    copy.copy.go_on()
+    copy.copy.resume()
     assert copy.wait_for(3) == [b"one", b"two", b"three"]
     copy.stop()
     copy.close()

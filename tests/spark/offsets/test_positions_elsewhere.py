@@ -54,11 +54,11 @@ def copy(tmp_path: Path) -> Iterator[CopyElsewhere]:
 def test_the_last_positions_are_stored_also_behind_a_commit_in_flight(
     copy: CopyElsewhere,
 ) -> None:
-    arrived, go_on = threading.Event(), threading.Event()
+    arrived, may_respond = threading.Event(), threading.Event()
 
     def hold(request: Request) -> None:
         arrived.set()
-        assert go_on.wait(20)
+        assert may_respond.wait(20)
 
     copy.target.intercept(PRODUCE, hold)
     loop = copy.start_elsewhere()
@@ -68,7 +68,7 @@ def test_the_last_positions_are_stored_also_behind_a_commit_in_flight(
     copy.run_until(arrived.is_set)
     copy.source.write(T0, [b"1"])
     copy.run_until(lambda: loop.metrics.records == 2)
-    go_on.set()
+    may_respond.set()
     copy.stop()
     assert copy.stored() == {T0: 1}
     assert loop.is_clean

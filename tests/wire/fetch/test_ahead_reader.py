@@ -166,7 +166,7 @@ def test_a_log_that_lost_records_is_read_from_where_it_differs(rig: FetcherRig) 
     rig.fetcher.add(TP, 0)
     stop_midway(rig)
     rig.brokers.elect_unclean(TP, whole(rig.brokers, 60), [b"other"] * 30, node=2)
-    go_on(rig)
+    allow_more(rig)
     rig.run_until(lambda: bool(rig.truncated), lambda: rig.fetched()[-3:])
     position, kept = rig.truncated[0]
     rig.wait_for([*VALUES[:position], *[b"other"] * 30])
@@ -181,7 +181,7 @@ def stop_midway(rig: FetcherRig) -> None:
     assert len(rig.fetched()) < len(VALUES) - 50
 
 
-def go_on(rig: FetcherRig) -> None:
+def allow_more(rig: FetcherRig) -> None:
     rig.allowed = True
     rig.fetcher.send_ready()
 
@@ -198,7 +198,7 @@ def test_nothing_is_handed_on_while_the_consumer_is_busy(rig: FetcherRig) -> Non
     before = len(rig.fetched())
     rig.run_for(0.3)
     assert len(rig.fetched()) == before
-    go_on(rig)
+    allow_more(rig)
     rig.wait_for(VALUES)
 
 
@@ -229,7 +229,7 @@ def test_a_topic_created_again_is_read_from_its_start(rig: FetcherRig) -> None:
     stop_midway(rig)
     rig.brokers.create_topic("t", partitions=2)
     rig.brokers.write(TP, [b"new"])
-    go_on(rig)
+    allow_more(rig)
     rig.run_until(lambda: b"new" in rig.fetched(), lambda: rig.fetched()[-3:])
     assert rig.recreated
     before = rig.fetched()[:-1]
@@ -241,7 +241,7 @@ def test_retention_that_overtakes_us_is_reported(rig: FetcherRig) -> None:
     rig.fetcher.add(TP, 0)
     stop_midway(rig)
     rig.brokers.log("t").delete_before(whole(rig.brokers, 1180))
-    go_on(rig)
+    allow_more(rig)
     rig.run_until(lambda: VALUES[-1] in rig.fetched(), lambda: rig.fetched()[-3:])
     assert len(rig.out_of_range) == 1
     position, start, _ = rig.out_of_range[0]
@@ -318,5 +318,5 @@ def test_batches_larger_than_a_request_asks_for_are_counted_with_their_size(
     rig.allowed = False
     rig.run_for(0.5)
     assert 0 < rig.pool.used_bytes <= 6 << 16
-    go_on(rig)
+    allow_more(rig)
     rig.wait_for(large)

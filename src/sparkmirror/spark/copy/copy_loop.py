@@ -142,12 +142,12 @@ class CopyLoop:
         self._fetcher.stopped = True
 
     def hold(self, *, may_store: bool) -> None:
-        """Fetch nothing more until `go_on`; store what was copied, as long as that is allowed."""
+        """Fetch nothing more until `resume`; store what was copied, as long as that is allowed."""
         self._holding = True
         if may_store:
             self._committer.commit()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Undo `hold`: the next turn fetches."""
         self._holding = False
 
@@ -213,7 +213,7 @@ class CopyLoop:
         return self._grant(waiting < most and not self._holding)
 
     def _grant(self, allowed: bool) -> bool:
-        """Remember what was not granted: the next turn that can grants it."""
+        """Remember what was not granted; `turn` grants it as soon as possible."""
         self._fetch_held = self._fetch_held or not allowed
         return allowed
 
@@ -287,7 +287,7 @@ class CopyLoop:
 
     def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """A target partition waits, or continues."""
-        partition = self._partitions.by_target.get(tp)  # none: positions are stored there
+        partition = self._partitions.by_target.get(tp)  # None: of the offsets topic
         if partition is not None:
             self._delivery.note(tp, error)
         source = tp if partition is None else partition.source
@@ -297,9 +297,8 @@ class CopyLoop:
             return
         self._fetcher.pause(source)
         self.problems.note(source, error, is_of_positions=partition is None)
-        is_missing = (
-            type(error) is BrokerError and tp not in self._target.metadata.leaders
-        )  # nor hidden
+        # A denied topic may exist, so a DeniedError does not count.
+        is_missing = type(error) is BrokerError and tp not in self._target.metadata.leaders
         if is_missing and self.problems.seconds(source) > NEW_SECONDS:
             self.missing.note(tp.topic)
 

@@ -149,7 +149,7 @@ class CopyTask:
         elif self._holding:
             self._holding = False
             log.warning("lease renewed by the worker: copying again")
-            self._copy.go_on()
+            self._copy.resume()
         self._loop.call_later(LEASE_SECONDS, self._watch_lease)
 
     def _hold(self) -> None:

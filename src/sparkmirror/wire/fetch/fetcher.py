@@ -129,10 +129,10 @@ class Fetcher(FetchPlaces):
         if wait <= 0:
             return False
         session.is_paced = True
-        self._cluster.loop.call_later(wait, lambda: self._go_on(session))
+        self._cluster.loop.call_later(wait, lambda: self._send_paced(session))
         return True
 
-    def _go_on(self, session: FetchSession) -> None:
+    def _send_paced(self, session: FetchSession) -> None:
         session.is_paced = False
         self._send_next(session)
 

@@ -161,11 +161,11 @@ class Connection:
             self._guarded(self._flush)
 
     def hold_back(self) -> None:
-        """Keep requests until `let_go`, except those that go ahead."""
+        """Keep requests until `send_held`, except those that go ahead."""
         if self._held is None:
             self._held = []
 
-    def let_go(self) -> None:
+    def send_held(self) -> None:
         """Send what was held back, in the order it came."""
         held, self._held = self._held or [], None
         for each in held:

@@ -152,7 +152,7 @@ class _Exchange:
             reference, timeout = weakref.ref(self._connection), self._timeout
             self._loop.call_later(wait, lambda: owner.renew(reference(), timeout))
         self._on_done()
-        self._connection.let_go()
+        self._connection.send_held()
 
     def _rejected(self, step: messages.SaslStep) -> AuthenticationError:
         if step.code != messages.SASL_AUTHENTICATION_FAILED:
