@@ -2,7 +2,7 @@
 
 Runs on: executor and worker, on any thread. All waits after failures follow one rule
 (KIP-580): the first one grows by a factor with each failure in a row, up to the longest, and every
-one is up to 20 % shorter or longer, so that clients which failed together do not come back together
+one is up to 20 % shorter or longer, so that clients which failed together do not return together
 (KIP-144). Whether an error is worth another attempt is not decided here: brokers' codes are in
 `wire/protocol/error_codes`.
 """

@@ -246,7 +246,7 @@ class _Planner:
         return None if header.record_count else Reason.EMPTY
 
     def _settle(self, piece: MergePiece) -> None:
-        """Emit one batch alone, changing no more of it than needed."""
+        """Emit one batch alone, changed as little as possible."""
         header, batch, next_offset = piece
         reasons = self._reasons_to_rewrite(header, next_offset)
         if not reasons:

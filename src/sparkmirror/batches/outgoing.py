@@ -48,7 +48,7 @@ class OutgoingBatch:
 
 @dataclass(frozen=True, slots=True)
 class ForwardRules:
-    """How the batches of one partition are to be prepared.
+    """How to prepare the batches of one partition.
 
     read_committed          drop the data of aborted transactions
     codec, codec_level      compress every batch so; None: leave each as it is

@@ -5,7 +5,7 @@ and batches the target finds too large. Counts are the caller's: everything here
 
 Kafka's cleaner keeps the last offset delta of a batch it thins out, and brokers reject a new batch
 whose count is not the last delta + 1. So a count that fits the last delta means deltas 0 .. n-1,
-and a batch is forwarded unread by that sign. (Brokers do not look at the inner deltas of an
+and such a batch is forwarded unread. (Brokers do not check the inner deltas of an
 uncompressed batch: writing deltas with gaps under a fitting header would shift offsets silently.)
 """
 

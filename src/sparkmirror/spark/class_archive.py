@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 MAKER = "sparkmirror.spark.archive_maker"
 # The first start on a machine copies first, and a short run makes no archive at all.
 MAKE_AFTER_SECONDS = 30.0
-# A JVM beside ours for some seconds, and its file.
+# A second JVM for some seconds, and its file.
 NEEDED_MEMORY = 1 << 30
 NEEDED_DISK = 300 << 20
 # An update of Java or of Spark leaves an old one behind.

@@ -48,7 +48,7 @@ PYTHON = "spark.pyspark.python"
 # Ours, among Spark's: the port on which the worker listens for tasks; 0 means any.
 LINK_PORT = "spark.sparkmirror.link.port"
 JVM_OPTIONS = "spark.driver.extraJavaOptions"
-# In local mode a slot is a thread that waits: as many as tasks can ever be wanted.
+# In local mode a slot is a waiting thread: one for every possible task, and these to spare.
 SPARE_SLOTS = 4
 
 DEFAULTS = {

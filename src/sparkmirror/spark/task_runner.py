@@ -335,7 +335,7 @@ class TaskRunner:
                 f"{spark} for {tasks_wanted} tasks, {missing} missing; add executors or cores, "
                 "or lower tasks.max"
             )
-        return f"{spark}, enough for all, but has not started the task; look at Spark's own page"
+        return f"{spark}, enough for all, but has not started the task; see Spark's own page"
 
 
 def describe_task(task: str) -> str:

@@ -74,7 +74,7 @@ def group(pieces: Sequence[MergePiece], rules: ForwardRules) -> Iterator[list[Op
 def _open(piece: MergePiece, largest: int) -> tuple[OpenPiece, int]:
     """Decompress a piece; also return how much room it takes in a batch.
 
-    A kilobyte can become many megabytes: no more comes out than would fit.
+    A kilobyte can become many megabytes: decompression stops at what would fit.
     """
     codec = Codec.of(piece.header.codec_id)
     try:

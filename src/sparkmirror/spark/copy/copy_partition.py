@@ -47,7 +47,7 @@ class CopyPartition:
     fetched: FetchPartition | None = None
 
     def provenance(self, last_offset: int) -> Provenance:
-        """What is stored with a position, beside it."""
+        """What is stored beside a position: which log it is of."""
         if self.fetched is None:
             return Provenance()
         rows = self.fetched.epochs.before(last_offset + 1)

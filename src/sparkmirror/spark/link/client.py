@@ -36,7 +36,7 @@ CONNECT_SECONDS = 10.0
 CONNECT_AGAIN = RetryPolicy.every(0.2)
 # The worker reads the positions of all partitions before it responds.
 START_SECONDS = 120.0
-# We report every second: when none of it was acknowledged for so long, the network is cut, and the
+# We report every second: when none of it was acknowledged this long, the network is cut, and the
 # worker may have given our partitions to another attempt.
 UNHEARD_MS = 15_000
 READ_BYTES = 1 << 16

@@ -1,7 +1,7 @@
 """Until when a task may write: a worker lends its tasks the time during which they are its own.
 
 Runs on: executor and worker. A worker that is frozen, or cut off from its cluster, loses its place
-in the group, and another one copies the same partitions. Its tasks must hold still by then, and one
+in the group, and another one copies the same partitions. Its tasks must pause by then, and one
 that was frozen too must not send another byte when it wakes up. A task that is lent time again
 continues: the worker lends only to tasks of its own membership (`connect/group/group_place`), in
 which no other worker could run them.
@@ -12,7 +12,7 @@ which no other worker could run them.
                                   0: the worker does not know, or knows that the task is not)
 
 The end is counted from the moment of the request, by the task's own clock: a response that lay in a
-buffer while the task was frozen gives it no time.
+buffer while the task was frozen does not extend it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from sparkmirror.spark.link.frames import LinkMessage
 
 RENEW = "renew"
 LEASE = "lease"
-# A task whose lease was not renewed until so short before its end stores its positions and holds
-# still: this share of the longest lease it ever had, but not more than these seconds.
+# A task whose lease was not renewed until this short before its end stores its positions and
+# pauses: this share of the longest lease it ever had, but not more than these seconds.
 SPARE_SHARE = 0.3
 MOST_SPARE_SECONDS = 3.0
-# A worker that does not respond for so long hangs: its tasks end.
+# A worker that does not respond for this long hangs: its tasks end.
 SILENCE_SECONDS = 60.0
 
 Lender = Callable[[], float | None]

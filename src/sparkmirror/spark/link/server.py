@@ -39,7 +39,7 @@ from sparkmirror.spark.link.tls import TlsSocket, accept_tls
 log = logging.getLogger(__name__)
 
 HELLO_SECONDS = 10.0
-# Tasks report every second. One that has not for so long hangs, or its machine is gone.
+# Tasks report every second. One that has not for this long hangs, or its machine is gone.
 SILENCE_SECONDS = 30.0
 # Accepting fails when the process has no descriptors left: others may be closed soon.
 ACCEPT_AGAIN = RetryPolicy.every(1.0)

@@ -134,7 +134,7 @@ class OffsetMapSink:
             self._loop.call_later(self._wait_seconds, self._flush_due)
 
     def begin(self, marks: Marks, on_done: Callable[[], None]) -> None:
-        """Write where partitions begin, of which nothing was noted; `on_done`: stored or given up.
+        """Write where partitions begin; `on_done` is called when that is stored or given up.
 
         Batches are acknowledged in order, so the last one stands for all.
         """
@@ -209,7 +209,7 @@ class OffsetMapSink:
 
 
 class OffsetSyncEmitter:
-    """Both, each if it is wanted."""
+    """Both, each if the settings ask for it."""
 
     def __init__(
         self, settings: CopyTaskConfig, loop: EventLoop, pool: BufferPool, target: NetworkClient

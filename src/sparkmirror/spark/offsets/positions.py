@@ -40,7 +40,7 @@ class Positions:
         self._cluster = cluster
         self._topic = offsets_topic
         self._partitions = partitions
-        # None: whatever is stored holds no more.
+        # None: what is stored is no longer valid.
         self._acked: dict[TopicPartition, int | None] = {}
         self._committed: dict[TopicPartition, int | None] = {}
         self._keys: dict[TopicPartition, bytes] = {}

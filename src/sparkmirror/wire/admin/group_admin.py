@@ -131,7 +131,7 @@ class GroupAdmin(BrokerRoutedAdmin):
 
     @contextmanager
     def _connections(self, groups: int) -> Iterator[list[GroupAdmin]]:
-        """This connection and, for many groups, some more for the time being."""
+        """This connection and, for many groups, some temporary ones."""
         connections = [self]
         try:
             for _ in range(1, min(groups // GROUPS_PER_CONNECTION, MOST_CONNECTIONS)):

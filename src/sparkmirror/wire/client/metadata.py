@@ -103,7 +103,7 @@ class Metadata:
     # -- from the network client -----------------------------------------------------------------
 
     def notify(self, news: frozenset[str] | None) -> None:
-        """Tell listeners to look again: at these topics, or (None) at all."""
+        """Notify listeners of changes: to these topics, or (None) to any."""
         self.news = news
         for listener in self.listeners:
             listener.on_metadata()

@@ -117,7 +117,7 @@ class NetworkClient:
         if ready:
             even = (
                 self.metadata.topic_ids.are_in_doubt
-            )  # then no broker is to be asked more than others
+            )  # so that no broker is asked more often than others
             return min(ready, key=lambda each: (not even and each.in_flight, random.random()))
         if not any(link.connection for link in links) or self._is_slow_to_connect():
             self._connect_another()

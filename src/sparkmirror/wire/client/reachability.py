@@ -1,4 +1,4 @@
-"""Whether a cluster can be reached, and if not, why: asked once before anything else is.
+"""Whether a cluster can be reached, and if not, why: checked once before anything else.
 
 Runs on: worker. kafka-python would try until its time is over and then report no response; the
 event loop's connections know whether it was the name, the port, TLS or the login.

@@ -44,7 +44,7 @@ class WantedTopics:
         self._are_all_in_doubt = True
 
     def take(self, now: float, max_age: float) -> frozenset[str]:
-        """What is to be asked now; about all, if the last time was `max_age` seconds ago."""
+        """The topics to ask about now; all of them if the last time was `max_age` seconds ago."""
         if self._are_all_in_doubt or now >= self.all_due or self._in_doubt >= self.names:
             self.all_due = now + max_age
             taken = frozenset(self.names)

@@ -1,7 +1,7 @@
 """What is read ahead from one broker, and over which of several connections to it.
 
 Runs on: executor and worker, on the event loop's thread. TCP lets each connection carry one window
-per round trip, so a long line wants several.
+per round trip, so a long line needs several.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from sparkmirror.wire.protocol import fetch_messages as fetch
 from sparkmirror.wire.protocol.api_versions import FETCH
 
 # What may be in flight before the line is known, and the most that one request asks for. A buffer's
-# size is a power of two: what a response has beside its records (HEAD_BYTES) must fit too.
+# size is a power of two: what a response has besides its records (HEAD_BYTES) must fit too.
 LEAST_WINDOW_BYTES = 4 << 20
 SMALLEST_ASK_BYTES, LARGEST_ASK_BYTES = 512 << 10, 2 << 20
 ASKS_PER_WINDOW = 32
@@ -46,7 +46,7 @@ ASKS_PER_WINDOW = 32
 MOST_BYTES = 144 << 20
 # Less than this is left to the session.
 LEAST_BACKLOG_BYTES = 128 << 10
-# After a lost or silent connection the session alone reads for so long: a slow disk looks the same.
+# After a lost or silent connection only the session reads for a while: a slow disk looks the same.
 ALONE_SECONDS = 5.0
 
 
@@ -118,7 +118,7 @@ class AheadReader:
         return broker
 
     def drop(self, partition: FetchPartition) -> None:
-        """Stop reading it ahead; what has come is of no use."""
+        """Stop reading it ahead, and discard what has come."""
         ahead, partition.ahead = partition.ahead, None
         assert ahead is not None
         ahead.is_over = True

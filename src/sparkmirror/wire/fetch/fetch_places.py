@@ -207,7 +207,7 @@ class FetchPlaces(ABC):
     def _follow(self, partition: FetchPartition, replica: int) -> None:
         """The leader names a replica in our rack: fetch from there for a while (KIP-392)."""
         if self._cluster.is_failing(replica):
-            # The leader has not noticed, and returns nothing itself: see whether it comes back.
+            # The leader has not noticed, and returns nothing itself: see whether it returns.
             self._cluster.connection(replica)
             self._retry(partition, backoff(self._cluster, partition))
             return

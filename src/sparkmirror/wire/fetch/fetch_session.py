@@ -93,7 +93,7 @@ class FetchPartition:
     # Counts its stays in sessions, and jumps to other offsets: what was sent before is out of date.
     stay: int = 0
     topic_id: bytes | None = None
-    # How often the topic had come back from a deletion when the partition was first placed.
+    # How often the topic had been recreated when the partition was first placed.
     returns: int | None = None
     leader_epoch: int = -1
     # What was read, and the last leader that confirmed that its log has it.

@@ -245,7 +245,7 @@ class Fetcher(FetchPlaces):
         for row in response.rows:
             tp = TopicPartition(names.get(row.topic, ""), row.partition)
             partition, confirmed = session.wanted.get(tp), session.confirmed.get(tp)
-            # A response to an older stay (removed, reset, moved since) is of no use.
+            # A response to an older stay (removed, reset, moved since) is ignored.
             if partition is not None and confirmed is not None and confirmed.is_of(partition):
                 is_news = self._take_partition(session, sent, partition, row, buffer) or is_news
             is_strange = is_strange or (confirmed is None and sent.departures == session.departures)

@@ -35,7 +35,7 @@ MIN_LENGTH = 14
 SHORTER = 0.02
 LONGER = 0.001
 SHORTEST = 0.5
-# What a response may have beside its records.
+# What a response may have besides its records.
 HEAD_BYTES = 2 << 10
 # One request for what lies between two others asks for no more; more may follow.
 MOST_GAP_BYTES = 1 << 20
@@ -68,7 +68,7 @@ class Response(NamedTuple):
 class AheadRequest:
     """One request: from `offset` on, `most_bytes` at most.
 
-    Brokers give the first batch whole, whatever its size (KIP-74): `largest` is that of the largest
+    Brokers send the first batch whole, whatever its size (KIP-74): `largest` is that of the largest
     one seen.
     """
 

@@ -4,7 +4,7 @@ Runs on: executor and worker, on the event loop's thread. Pure: the clock's time
 
 What may be in flight is twice what the line holds: rate x round trip. It begins low, with more for
 a longer line, and grows by every byte that comes, so that each round trip doubles it, as TCP's slow
-start does: until that brings no more per second.
+start does: until the rate no longer grows.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LineEstimate:
         self._rates: deque[float] = deque(maxlen=RATES)
         self._bytes = 0
         self._since = 0.0
-        # What came since the start, and how many samples in a row brought no more per second.
+        # What came since the start, and how many samples in a row were no faster.
         self._grown = min(MOST_FIRST_BYTES, int(round_trip * FIRST_BYTES_PER_SECOND))
         self._steady = 0
         self._longest = MOST_TRIPS * round_trip if round_trip else FOREVER

@@ -30,7 +30,7 @@ _OPTIONS = (
     ("IPPROTO_TCP", "TCP_KEEPCNT", _PROBES),
     ("IPPROTO_TCP", "TCP_USER_TIMEOUT", _DEAD_AFTER_MS),
 )
-# As setsockopt takes them; a system that lacks one of them does without.
+# As setsockopt takes them; systems that lack one of them skip it.
 SOCKET_OPTIONS = [
     (getattr(socket, level), getattr(socket, option), value)
     for level, option, value in _OPTIONS
@@ -43,7 +43,7 @@ class HungUp(TransportError):
 
 
 def connect_problem(error: OSError) -> str:
-    """Why no connection could be made, in words."""
+    """Why no connection could be made, as text."""
     if isinstance(error, socket.gaierror):
         return f"the name does not resolve ({error.strerror})"
     return error.strerror or str(error)
@@ -53,7 +53,7 @@ class Stream(Protocol):
     """What a connection needs of its transport; none of the methods blocks."""
 
     address: str
-    # What to wait for until `finish_connect` is to be called again: READ or WRITE.
+    # What to wait for until `finish_connect` must be called again: READ or WRITE.
     wants: int
 
     def fileno(self) -> int:

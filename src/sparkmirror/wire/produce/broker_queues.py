@@ -209,7 +209,7 @@ class BrokerQueues:
     def error(
         self, partition: ProducePartition, code: int, detail: str | None = None
     ) -> BrokerError:
-        """Why the cluster does not accept what is to be written."""
+        """Why the cluster does not accept the batches."""
         needed = topic_permission(Operation.WRITE, partition.tp.topic)
         config, what = self._cluster.config, self.what(partition)
         return response_error(config, what, code, needed, PRODUCING, detail=detail)

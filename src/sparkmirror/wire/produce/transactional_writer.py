@@ -238,7 +238,7 @@ class TransactionalWriter:
             raise TransportError(text) from error
 
     def _pause(self, seconds: float) -> bool:
-        """Let the connections work for so long; whether the writer was closed by then."""
+        """Let the connections work for this long; return whether the writer was closed."""
         if not self._closed:
             self._connected().wait(lambda: False, seconds)
         return self._closed

@@ -71,7 +71,7 @@ ROWS = (
     # An earlier transaction of the same producer is still being ended.
     ErrorCode(51, "CONCURRENT_TRANSACTIONS", True, False),
     ErrorCode(53, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", False, False),
-    # The cluster has no authorizer, so it knows no ACLs.
+    # The cluster has no authorizer, so it has no ACLs.
     ErrorCode(54, "SECURITY_DISABLED", False, False),
     # A disk of the leader failed; leadership moves elsewhere (KIP-112).
     ErrorCode(56, "KAFKA_STORAGE_ERROR", True, True),

@@ -59,7 +59,7 @@ STS_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_atte
 STS_GLOBAL = "aws-global"
 SESSION = "sparkmirror"
 WEB_IDENTITY = AssumeRoleWithWebIdentityProvider.METHOD
-# Not asked when a profile is named, which is to be the source of the keys, or an error.
+# Skipped when a profile is named: that must be the source of the keys, or it is an error.
 SERVERS = ("container-role", "iam-role")
 # The text of these may quote a server or a program, perhaps keys.
 UNREADABLE = (CredentialRetrievalError, MetadataRetrievalError)

@@ -230,7 +230,7 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
     if certificates is None:
         _trust_this_machine(context, settings)
         return
-    # Java trusts what is in the store, be it a CA, one below it or the broker's certificate itself.
+    # Java trusts what is in the store, whether a CA, one below it or the broker's own certificate.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         context.load_verify_locations(cadata=b"".join(certificates))

@@ -98,8 +98,8 @@ class TlsStream(PlainStream):
     def send(self, pieces: Sequence[Buffer]) -> int:
         """Bytes taken from the front of `pieces`.
 
-        After a 0, OpenSSL holds a record with the next bytes, and wants to be given at least those
-        again: they are the front of `pieces` then, with more behind them or not.
+        After a 0, OpenSSL holds a record with the next bytes, and needs at least those again: they
+        are the front of `pieces` then, with more behind them or not.
         """
         assert self._tls is not None
         send, sent = self._tls.send, 0

@@ -1,7 +1,7 @@
 """Names of cipher suites: Java writes them as IANA does, OpenSSL has its own.
 
 Runs on: executor and worker. The suites of TLS 1.3 have one name everywhere, and Python before 3.15
-has no way to choose among them: a `SuiteContext` looks at the one that was agreed on instead.
+has no way to choose among them: a `SuiteContext` checks the one that was agreed on instead.
 """
 
 from __future__ import annotations
