@@ -1,8 +1,8 @@
 """delivery.timeout.ms: how long a target partition may accept nothing before the copy task fails.
 
 Runs on: executor, on the copy loop's thread. The worker restarts a failed task, and its status
-shows why. The key is the producer's own (KIP-91);
-Connect's default is to wait for ever, and so is the default here.
+shows why. The key is the producer's own (KIP-91); Connect's default is to wait for ever, and so is
+the default here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Consumer groups of one cluster, through kafka-python: states, committed offsets, log ranges.
 
-Runs on: worker, on any thread, one at a time; every call blocks for little more
-than the admin timeout. Thousands of groups go into one request per coordinator. Each group, and
-each partition, has an error of its own.
+Runs on: worker, on any thread, one at a time; every call blocks for little more than the admin
+timeout. Thousands of groups go into one request per coordinator. Each group, and each partition,
+has an error of its own.
 """
 
 from __future__ import annotations

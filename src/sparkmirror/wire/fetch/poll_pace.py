@@ -4,10 +4,9 @@ Runs on: executor and worker. Pure: the clock's time is handed in.
 
 A record that comes when no poll waits at the broker waits for the next one: on a long line up to a
 round trip. So while records keep coming, a poll leaves every few milliseconds, whether or not the
-response to the one before has come: brokers keep the requests of a connection in order, and so
-does a session.
-A poll can only name offsets that were known when it left. So each response repeats what came during
-the last round trip, which is skipped: the price is bounded by `MOST_REPEATED`.
+response to the one before has come: brokers keep the requests of a connection in order, and so does
+a session. A poll can only name offsets that were known when it left. So each response repeats what
+came during the last round trip, which is skipped: the price is bounded by `MOST_REPEATED`.
 """
 
 from __future__ import annotations

@@ -130,10 +130,10 @@ class Connection:
         With `more`, others follow at once: all of them leave with `flush`.
 
         `on_response` gets the bytes after the correlation id. They are valid during the call only,
-        unless `keep`: then they lie in the buffer, which the callee must release.
-        If it raises a KafkaError, before it has changed anything, the response makes no sense: the
-        connection is closed. `on_failure` is called then, and when the connection dies before the
-        response, which may be during this call.
+        unless `keep`: then they lie in the buffer, which the callee must release. If it raises a
+        KafkaError, before it has changed anything, the response makes no sense: the connection is
+        closed. `on_failure` is called then, and when the connection dies before the response, which
+        may be during this call.
         """
         if self.closed:
             on_failure(TransportError(f"the connection to {self._stream.address} is closed"))
