@@ -1,6 +1,6 @@
 """Record batches: the walker, its slow paths, the codecs.
 
-What the plain reader (batches/records) takes without complaint, the fast paths must take as well,
+What the plain reader (batches/records) accepts without an error, the fast paths must take as well,
 and give the same records; whatever they take, their batches must be such as a broker takes.
 """
 

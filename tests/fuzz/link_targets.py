@@ -31,7 +31,7 @@ class _Socket:
         return piece
 
     def sendall(self, data: bytes) -> None:
-        """Nobody reads it."""
+        """It is not read."""
 
     def send(self, data: bytes) -> int:
         return len(data)

@@ -51,7 +51,7 @@ def _run_scram(data: bytes) -> None:
     exchange.start()
     assert exchange.respond(first) is not None
     exchange.respond(second)
-    raise AssertionError("nobody but the broker knows the signature")
+    raise AssertionError("only the broker knows the signature")
 
 
 def _read_jwt(data: bytes) -> None:

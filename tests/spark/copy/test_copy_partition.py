@@ -37,7 +37,7 @@ TP = TopicPartition("t", 3)
         pytest.param(5, (5, 9), "none", 5, 0, id="inside after all, none"),
     ],
 )
-def test_where_to_go_on(
+def test_where_to_continue(
     position: int | None, log: tuple[int, ...], reset: str, expected: int, lost: int
 ) -> None:
     choice = choose_offset(TP, position, Range(*log), reset)

@@ -167,16 +167,22 @@ def clusters() -> Iterator[Target]:
         yield Target(source, target, own)
 
 
-def test_not_a_byte_leaves_when_the_lease_is_over(
-    tmp_path: Path, clusters: Target, lease: Lease, clock: Clock
-) -> None:
+def start_copy(folder: Path, clusters: Target, lease: Lease) -> tuple[Copy, EventLoop]:
+    """A copy with a lease of 9 s, and its first record on the target."""
     lease.renew(renewal_response(lease.question(), 9.0))
     loop = EventLoop()
     loop.before_write = lease.check
-    copy = Copy(tmp_path, clusters.source, clusters.target, loop)
+    copy = Copy(folder, clusters.source, clusters.target, loop)
     copy.start({T0: 0})
     clusters.source.write(T0, [b"one"])
     copy.wait_for(1)
+    return copy, loop
+
+
+def test_not_a_byte_leaves_when_the_lease_is_over(
+    tmp_path: Path, clusters: Target, lease: Lease, clock: Clock
+) -> None:
+    copy, loop = start_copy(tmp_path, clusters, lease)
     clock.now += 60
     clusters.source.write(T0, [b"two"])
     written = len(clusters.target.requests)
@@ -192,13 +198,7 @@ def test_not_a_byte_leaves_when_the_lease_is_over(
 def test_a_copy_that_held_still_continues_when_the_worker_leads_after_all(
     tmp_path: Path, clusters: Target, lease: Lease, clock: Clock
 ) -> None:
-    lease.renew(renewal_response(lease.question(), 9.0))
-    loop = EventLoop()
-    loop.before_write = lease.check
-    copy = Copy(tmp_path, clusters.source, clusters.target, loop)
-    copy.start({T0: 0})
-    clusters.source.write(T0, [b"one"])
-    copy.wait_for(1)
+    copy, loop = start_copy(tmp_path, clusters, lease)
     # There is nothing to store before the acknowledgement has come.
     copy.run_until(lambda: copy.copy.metrics.records == 1)
     clock.now += 7

@@ -16,7 +16,7 @@ from tests.wire.rigs import Rig
 
 
 class FakeConnection:
-    """Requests and answers that the test counts."""
+    """Requests and responses that the test counts."""
 
     def __init__(self) -> None:
         self.in_flight = 0

@@ -60,9 +60,9 @@ def test_nothing_to_read_is_zero_bytes(stream: PlainStream, peer: socket.socket)
 
 
 def test_bytes_both_ways(stream: PlainStream, peer: socket.socket) -> None:
-    peer.sendall(b"answer")
+    peer.sendall(b"response")
     wait(stream)
-    assert receive(stream, 100) == b"answer"
+    assert receive(stream, 100) == b"response"
     sent = stream.send([b"one ", bytearray(b"two "), memoryview(b"three")])
     assert sent == 13
     assert peer.recv(100) == b"one two three"

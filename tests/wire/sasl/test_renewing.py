@@ -31,11 +31,11 @@ class Source:
         self.life = life
         self.fetched = 0
         self.failing = False
-        self.may_go_on = threading.Event()
-        self.may_go_on.set()
+        self.may_finish = threading.Event()
+        self.may_finish.set()
 
     def fetch(self) -> Item:
-        self.may_go_on.wait(WAIT_SECONDS)
+        self.may_finish.wait(WAIT_SECONDS)
         if self.failing:
             raise TransportError("connection refused")
         self.fetched += 1
@@ -77,11 +77,11 @@ def test_it_is_fetched_once_and_again_in_time() -> None:
 
 def test_all_who_wait_get_the_same() -> None:
     source = Source()
-    source.may_go_on.clear()
+    source.may_finish.clear()
     renewing = source.renewing()
     waiting = [renewing.get() for _ in range(5)]
     assert not any(future.done() for future in waiting)
-    source.may_go_on.set()
+    source.may_finish.set()
     assert {future.result(WAIT_SECONDS).number for future in waiting} == {1}
 
 

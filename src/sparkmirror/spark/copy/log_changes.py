@@ -39,7 +39,7 @@ class LogChanges:
         self.lost_records = 0
 
     def choose(self, partition: CopyPartition, position: int | None, log_range: Range) -> int:
-        """Where to go on in a log of this range; what is lost is counted and logged.
+        """Where to continue in a log of this range; what is lost is counted and logged.
 
         Raises:
             DataLossError: auto.offset.reset=none.

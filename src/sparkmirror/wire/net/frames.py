@@ -13,7 +13,7 @@ from sparkmirror.batches.header import Buffer
 FRAME = struct.Struct(">ii")
 # A request's size, API key, API version, correlation id and the length of the client id.
 REQUEST = struct.Struct(">ihhih")
-# Answers to produce requests are some 60 bytes: many come with one read. The start of a large
+# Responses to produce requests are some 60 bytes: many come with one read. The start of a large
 # fetch response that lands here is copied once, which is 64 KB of several MB.
 SCRATCH_BYTES = 64 * 1024
 # A large response is read in pieces of about this size, not as its packets come: measured, 1 GB

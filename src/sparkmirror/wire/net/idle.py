@@ -17,7 +17,7 @@ class IdleConnections:
 
     def __init__(self, config: ClientConfig) -> None:
         self._most_seconds = config.connections_max_idle_ms / 1000
-        # Answers so far, and when they were counted last.
+        # Responses so far, and when they were last counted.
         self._seen: dict[Connection, tuple[int, float]] = {}
 
     def close(self, now: float, connections: Iterable[Connection | None]) -> None:
