@@ -1,11 +1,11 @@
-"""One word for one thing: no name has two definitions, and what asks changes nothing."""
+"""One word for one thing: no name has two definitions, and predicates change nothing."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,7 @@ def test_no_class_or_alias_has_the_name_of_another() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
-def test_a_function_that_asks_changes_nothing() -> None:
+def test_a_predicate_changes_nothing() -> None:
     found = {
         f"{path.relative_to(SOURCE)}:{function.name}"
         for path, tree in TREES.items()
@@ -37,6 +37,20 @@ def test_a_function_that_asks_changes_nothing() -> None:
         and any(_is_of_self(target) for target in _targets(function))
     }
     assert found == CHANGING
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("class Name: pass", id="class"),
+        pytest.param("Name = dict[str, int]", id="alias"),
+        pytest.param("Name: object = dict", id="annotated"),
+        pytest.param("if TYPE_CHECKING:\n class Name: pass", id="under a condition"),
+        pytest.param("try:\n pass\nexcept ImportError:\n Name = str", id="after a failure"),
+    ],
+)
+def test_what_counts_as_defined(text: str) -> None:
+    assert list(_defined(ast.parse(text))) == ["Name"]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +65,7 @@ def test_a_function_that_asks_changes_nothing() -> None:
         pytest.param("x, self.a = 1, 2", True, id="a pair"),
         pytest.param("del self.a[1]", True, id="deletes"),
         pytest.param("for self.a in ():\n  pass", True, id="in a loop"),
+        pytest.param("with a as self.b:\n  pass", True, id="in a with"),
     ],
 )
 def test_what_counts_as_changing(body: str, acts: bool) -> None:
@@ -60,13 +75,25 @@ def test_what_counts_as_changing(body: str, acts: bool) -> None:
 
 def _defined(tree: ast.Module) -> Iterator[str]:
     """Classes and aliases of a module; what is only renamed on import is not its own."""
-    for node in tree.body:
+    for node in _module_level(tree.body):
         if isinstance(node, ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Assign | ast.AnnAssign) and not _is_type_variable(node):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = [each.id for each in targets if isinstance(each, ast.Name)]
             yield from (name for name in names if CAP_WORDS.fullmatch(name))
+
+
+def _module_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Also what a module defines under a condition, such as TYPE_CHECKING or a failed import."""
+    for node in body:
+        yield node
+        match node:
+            case ast.If(body=first, orelse=second):
+                yield from _module_level((*first, *second))
+            case ast.Try(body=first, handlers=handlers, orelse=second, finalbody=last):
+                caught = (each for handler in handlers for each in handler.body)
+                yield from _module_level((*first, *caught, *second, *last))
 
 
 def _is_type_variable(node: ast.Assign | ast.AnnAssign) -> bool:
@@ -85,7 +112,11 @@ def _targets(function: ast.AST) -> Iterator[ast.expr]:
                 yield from targets
             case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
                 yield target
-            case ast.For(target=target) | ast.NamedExpr(target=target):
+            case (
+                ast.For(target=target) | ast.AsyncFor(target=target) | ast.NamedExpr(target=target)
+            ):
+                yield target
+            case ast.withitem(optional_vars=ast.expr() as target):
                 yield target
 
 

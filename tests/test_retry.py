@@ -1,4 +1,4 @@
-"""How waits after failures grow, when they begin again, and when there is no other attempt."""
+"""How waits after failures grow, when they start again, and when there is no other attempt."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ DEFAULTS = RetryPolicies.of(ClientConfig("a", ("h:1",)))
 
 
 def middle(low: float, high: float) -> float:
-    """No chance: neither early nor late."""
+    """No jitter: neither early nor late."""
     return (low + high) / 2
 
 
 class Clock:
-    """A clock that stands still until somebody waits."""
+    """A clock that stands still until the test waits."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -59,7 +59,7 @@ class Clock:
         pytest.param(DEFAULTS.setup_timeouts, [0, 10, 20, 30, 30], id="their-default-timeouts"),
         pytest.param(REFUSED_LOGIN, [0, 1, 2, 4, 8, 10, 10], id="refused-login"),
         pytest.param(LASTING_ERROR, [0, 10, 10, 10], id="fetch-errors-that-last"),
-        pytest.param(DENIED, [0, 2, 2, 2], id="no-producer-id-for-us"),
+        pytest.param(DENIED, [0, 2, 2, 2], id="denied-producer-id"),
         pytest.param(RENEWAL, [0, 10, 10], id="credentials-that-still-hold"),
         pytest.param(RetryPolicy(1, 100, factor=10), [0, 1, 10, 100, 100], id="another-factor"),
         pytest.param(RetryPolicy(5, 1), [0, 1, 1], id="longest-below-first"),
@@ -123,7 +123,17 @@ def test_the_next_attempt_is_due_when_the_wait_is_over() -> None:
     assert backoff.is_due()
 
 
-def test_only_what_was_healthy_for_long_begins_again_with_the_first_wait() -> None:
+def test_a_reset_makes_the_next_attempt_due_and_waits_start_again() -> None:
+    clock = Clock()
+    backoff = Backoff(exact(1, 60), clock, healthy_seconds=60)
+    backoff.succeeded()
+    assert [backoff.failed(), backoff.failed()] == [1, 2]
+    backoff.reset()
+    assert (backoff.is_due(), backoff.failures) == (True, 0)
+    assert backoff.failed() == 1
+
+
+def test_waits_start_again_only_after_a_long_healthy_time() -> None:
     clock = Clock()
     backoff = Backoff(exact(1, 60), clock, healthy_seconds=60)
     assert [backoff.failed(), backoff.failed()] == [1, 2]
@@ -176,7 +186,7 @@ def test_the_last_attempt_begins_when_the_time_is_over() -> None:
     assert attempt.times == [0, 1, 3, 5]
 
 
-def test_what_no_retry_helps_is_raised_at_once() -> None:
+def test_an_error_that_no_retry_helps_is_raised_at_once() -> None:
     clock = Clock()
     attempt = Attempts(clock, TransportError("passes"), AuthenticationError("stays"))
     with pytest.raises(AuthenticationError, match="stays"):
@@ -201,6 +211,6 @@ def test_waiting_ends_with_the_condition() -> None:
 
 
 @pytest.mark.parametrize("describe", ["three", lambda: "three"])
-def test_waiting_in_vain_tells_for_what(describe: str) -> None:
+def test_a_condition_that_never_holds_is_named(describe: str) -> None:
     with pytest.raises(TimeoutError, match=r"not within 0\.01 s: three"):
         wait_for(lambda: False, within=0.01, describe=describe)

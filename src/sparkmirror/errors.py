@@ -2,7 +2,7 @@
 
 MirrorError                       retriable = False
  +- ConfigError                   one key: value, reason, remedy; raised together as ConfigErrors
- +- MissingPart                   a program or file this machine lacks: says what to install
+ +- MissingPart                   a program or file this machine lacks: names what to install
  +- KafkaError                    cluster alias, what was being done
  |   +- TransportError            connect, read, write, deadline            retriable
  |   +- LocalProtocolError        we built or asked something illegal       never retried: a bug
@@ -14,7 +14,7 @@ MirrorError                       retriable = False
  |       +- DeniedError           a permission is missing: which, for whom, and how to grant it
  +- BatchError                    record-batch bytes that cannot be read or written
  +- DataLossError                 records that can no longer be copied: partition, range, why
- +- RefusedError                  records or requests that the target will never take: ends the task
+ +- RefusedError                  records or requests the target will never accept: ends the task
 
 Every class pickles, because errors cross Spark's process boundary.
 """
@@ -33,7 +33,7 @@ class MirrorError(Exception):
 class ConfigError(MirrorError):
     """One setting that cannot be used.
 
-    Operator action: change `key` in `where` as `remedy` says.
+    Operator action: change `key` in `where` as described in `remedy`.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class MissingPart(MirrorError):
 
 
 class AddressTaken(MirrorError):
-    """An address of this machine that another process has now: starting again later may help."""
+    """Another process uses an address of this machine now; starting again later may help."""
 
 
 class KafkaError(MirrorError):
-    """A request to a Kafka cluster failed; the message says which cluster and which request."""
+    """A request to a Kafka cluster failed; the message names the cluster and the request."""
 
 
 class TransportError(KafkaError):
@@ -99,14 +99,14 @@ class AuthenticationError(KafkaError):
 class UnsupportedVersionError(KafkaError):
     """A broker is too old or too new: no version of a request is spoken by both sides.
 
-    Operator action: upgrade the brokers, or sparkmirror, as the message says.
+    Operator action: upgrade the brokers, or sparkmirror, as the message asks.
     """
 
     retriable = True
 
 
 class LeaseError(KafkaError):
-    """Another worker may lead by now, so this one must not write. It ends; nothing to be done."""
+    """Another worker may lead by now, so this one must not write. Operator action: none."""
 
 
 class BrokerError(KafkaError):
@@ -124,7 +124,7 @@ class BrokerError(KafkaError):
 class DeniedError(BrokerError):
     """The cluster denied the request.
 
-    `message` says what was tried and which permission is missing for whom, `consequence` what
+    `message` names what was tried and which permission is missing for whom, `consequence` what
     happens without it. Operator action: run `grant`, or do without what needs it.
     """
 
@@ -162,7 +162,7 @@ class DataLossError(MirrorError):
 
 
 class RefusedError(MirrorError):
-    """The target will never take what we send, so the task ends.
+    """The target will never accept what we send, so the task ends.
 
-    Operator action: the message says which records, which topic, and the broker's reason.
+    Operator action: the message names the records, the topic, and the broker's reason.
     """

@@ -1,8 +1,8 @@
-"""How long to wait after a failure, when to give up, and waiting that explains why it was in vain.
+"""How long to wait after a failure, when to give up, and waits that explain what did not happen.
 
-Runs on: executor and worker, on whichever thread asks. All waits after failures follow one rule
+Runs on: executor and worker, on any thread. All waits after failures follow one rule
 (KIP-580): the first one grows by a factor with each failure in a row, up to the longest, and every
-one is up to 20 % shorter or longer, so that clients which failed together do not come back together
+one is up to 20 % shorter or longer, so that clients which failed together do not return together
 (KIP-144). Whether an error is worth another attempt is not decided here: brokers' codes are in
 `wire/protocol/error_codes`.
 """
@@ -23,9 +23,9 @@ T = TypeVar("T")
 JITTER = 0.2
 # 2**30 times anything is beyond every maximum; larger powers would only cost time.
 _MOST_STEPS = 30
-# How far apart those are that come back together.
+# Waits of `shared_wait` end at multiples of this.
 _MOST_STEP_SECONDS = 0.1
-# Between two looks at a condition.
+# Between two checks of a condition.
 _FIRST_PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 0.25
 
@@ -47,7 +47,7 @@ class RetryPolicy:
     def wait(
         self, failures: int, uniform: Callable[[float, float], float] = random.uniform
     ) -> float:
-        """Seconds to wait after so many failures in a row; none after none."""
+        """Seconds to wait after so many failures in a row; 0 after none."""
         if failures <= 0:
             return 0.0
         grown = self.first_seconds * self.factor ** min(failures - 1, _MOST_STEPS)
@@ -55,9 +55,9 @@ class RetryPolicy:
         return seconds * uniform(1 - self.jitter, 1 + self.jitter) if self.jitter else seconds
 
     def shared_wait(self, failures: int, now: float) -> float:
-        """The same for one of thousands: those whose waits end about then come back together.
+        """`wait` for one of thousands: waits that end at about the same time end together.
 
-        Otherwise each would make a request of its own, to a broker that has enough to do.
+        Otherwise each would send a request of its own to a broker that is busy already.
         """
         wait = self.wait(failures)
         step = min(wait, _MOST_STEP_SECONDS)
@@ -65,7 +65,7 @@ class RetryPolicy:
 
 
 class Backoff:
-    """The failures of one thing in a row, and when it may be tried again. For one thread."""
+    """Failures in a row, and when the next attempt is due. One thread at a time."""
 
     __slots__ = ("_clock", "_due", "_healthy_seconds", "_healthy_since", "_policy", "failures")
 
@@ -76,7 +76,7 @@ class Backoff:
         *,
         healthy_seconds: float = 0.0,
     ) -> None:
-        """What has worked for `healthy_seconds` begins again with the first wait."""
+        """After `healthy_seconds` of success, waits start again with the first one."""
         self._policy = policy
         self._clock = clock
         self._healthy_seconds = healthy_seconds
@@ -85,7 +85,7 @@ class Backoff:
         self.failures = 0
 
     def failed(self) -> float:
-        """Count one more failure; how many seconds to wait now."""
+        """Count a failure; return how many seconds to wait now."""
         now = self._clock()
         since = self._healthy_since
         if since is not None and now - since >= self._healthy_seconds:
@@ -97,12 +97,18 @@ class Backoff:
         return wait
 
     def succeeded(self) -> None:
-        """It works, from now on or still."""
+        """The last attempt works: waits start again, at once or after `healthy_seconds`."""
         self._due = float("-inf")
         if not self._healthy_seconds:
             self.failures = 0
         elif self._healthy_since is None:
             self._healthy_since = self._clock()
+
+    def reset(self) -> None:
+        """Forget all failures: the next attempt is due now, and waits start again."""
+        self._due = float("-inf")
+        self._healthy_since = None
+        self.failures = 0
 
     def is_due(self) -> bool:
         """Whether the wait after the last failure is over."""
@@ -118,10 +124,10 @@ def retry_until(
     pause: Callable[[float], bool],
     clock: Callable[[], float] = time.monotonic,
 ) -> T:
-    """Try until it succeeds, for `seconds`; then, or when no retry helps, raise the last error.
+    """Try until it succeeds, for `seconds`; after that, or if no retry helps, raise the last error.
 
-    `pause` waits and returns True when there is no time for another attempt: we are stopping. The
-    last attempt begins when the time is over, so that a long wait does not end with nothing.
+    `pause` waits, and returns True when the caller is stopping. The last attempt starts at the
+    deadline, so that a long wait still ends with one.
     """
     deadline = clock() + seconds
     failures = 0
@@ -145,7 +151,7 @@ def wait_for(
 ) -> None:
     """Return once `condition` is true; after `within` seconds raise TimeoutError with the state.
 
-    `describe` says what is awaited; as a function it is called at the end, to show the state.
+    `describe` names the condition; a function is called at the end, to show the state.
     """
     deadline = time.monotonic() + within
     pause = _FIRST_PAUSE_SECONDS

@@ -1,7 +1,7 @@
 """Random pieces of a partition's log, and what a mirror of them must hold.
 
-The shape (kinds of batches, transactions, holes) is drawn by hypothesis, so that it shrinks; the
-records' contents come from a seed.
+The shape (kinds of batches, transactions, compaction) is drawn by hypothesis, so that it shrinks;
+the records' contents come from a seed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Step:
     repeat: int = 1
     codec: Codec = Codec.NONE
     producer_id: int = PRODUCERS[0]
-    holes: bool = False
+    compacted: bool = False
     gap: int = 0
     append_time: bool = False
     delete_horizon: bool = False
@@ -64,7 +64,7 @@ class SourceLog:
         return bytearray(b"".join(entry.data for entry in self.entries))
 
     def add(self, step: Step) -> None:
-        """Append what one step says, `repeat` times."""
+        """Append one step, `repeat` times."""
         for _ in range(step.repeat):
             self.next_offset += step.gap
             getattr(self, f"_add_{step.kind}")(step)
@@ -82,7 +82,7 @@ class SourceLog:
     def _batch(self, step: Step, producer_id: int = -1) -> SourceBatch:
         base = self.next_offset
         records = [self._record(base + n, step) for n in range(step.count)]
-        if step.holes:
+        if step.compacted:
             records = [record for record in records if self.random.random() < 0.5]
         return SourceBatch(
             tuple(records),
@@ -118,7 +118,7 @@ class SourceLog:
         self._append(marker(self.next_offset, step.producer_id, commit=False))
 
     def _add_old(self, step: Step) -> None:
-        magic = int(step.holes)
+        magic = int(step.compacted)
         records = [
             self._record(self.next_offset + n, step)._replace(headers=()) for n in range(step.count)
         ]
@@ -135,7 +135,7 @@ class SourceLog:
         self.next_offset += step.count
 
     def some_offset(self, choice: int | None) -> int:
-        """Choose a position: the start, or at a record, or right after one."""
+        """Choose a position: the start, or at a record, or directly after one."""
         if choice is None:
             return 0
         offsets = [record.offset for entry in self.entries for record in entry.records]
@@ -202,7 +202,7 @@ def steps() -> st.SearchStrategy[Step]:
         repeat=st.sampled_from((1, 1, 2, 5)),
         codec=_codecs,
         producer_id=_producers,
-        holes=_flag,
+        compacted=_flag,
         gap=st.sampled_from((0, 0, 0, 1, 1000)),
         append_time=_flag,
         delete_horizon=_flag,
@@ -217,13 +217,13 @@ def steps() -> st.SearchStrategy[Step]:
         append_time=_flag,
     )
     end = st.builds(Step, kind=st.sampled_from(("commit", "abort")), producer_id=_producers)
-    empty = st.builds(Step, kind=st.just("data"), count=st.just(1), holes=st.just(True))
+    empty = st.builds(Step, kind=st.just("data"), count=st.just(1), compacted=st.just(True))
     old = st.builds(
         Step,
         kind=st.just("old"),
         count=st.integers(1, 5),
         codec=_codecs,
-        holes=st.booleans(),  # says which of the two formats
+        compacted=st.booleans(),  # which of the two formats
         append_time=_flag,
     )
     return st.one_of(data, tiny, end, empty, old)

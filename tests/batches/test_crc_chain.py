@@ -1,4 +1,4 @@
-"""One CRC over batches side by side says whether each of them is whole."""
+"""One CRC over batches side by side shows whether each of them is whole."""
 
 from __future__ import annotations
 

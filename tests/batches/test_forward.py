@@ -122,7 +122,7 @@ def test_aborted_data_is_copied_when_reading_uncommitted() -> None:
     assert [record.offset for record in mirrored(planned)] == [0, 1, 2, 3, 4, 5, 7, 8]
 
 
-def test_holes_are_closed_and_offsets_told() -> None:
+def test_offset_gaps_are_closed_and_offsets_kept_as_runs() -> None:
     kept = tuple(record for record in records_at(10, 300) if record.offset % 100 not in {3, 4, 99})
     batch = SourceBatch(kept, base_offset=10, last_offset=309)
     planned, slow = plan_all(fetched(batch), next_offset=10)
@@ -131,7 +131,7 @@ def test_holes_are_closed_and_offsets_told() -> None:
         (10, 89), (100, 3), (105, 94), (200, 3), (205, 94), (300, 3), (305, 5),
     )  # fmt: skip
     assert planned.next_offset == 310
-    assert slow == {Reason.HOLES: 1}
+    assert slow == {Reason.OFFSET_GAPS: 1}
 
 
 @pytest.mark.parametrize("next_offset", [10, 11, 12, 13, 20])
@@ -294,7 +294,7 @@ def test_cut_last_batch_is_left_for_the_next_fetch() -> None:
         assert (len(planned.batches), planned.next_offset, planned.cut_bytes) == (1, 3, 0)
 
 
-def test_cut_only_batch_tells_its_size() -> None:
+def test_cut_only_batch_reports_its_size() -> None:
     whole = fetched(batch_at(8))
     planned, _ = plan_all(memoryview(bytearray(whole[:-1])), next_offset=8)
     assert (planned.batches, planned.next_offset) == ([], 8)

@@ -69,14 +69,14 @@ def test_target_gets_what_a_consumer_of_the_source_sees(
 @given(
     count=st.integers(1, 50) | st.integers(190, 210),
     codec=st.sampled_from(Codec),
-    holes=st.booleans(),
+    compacted=st.booleans(),
     seed=st.integers(0, 1 << 16),
     max_bytes=st.sampled_from((1, 100, 300, 2000, 1 << 20)),
 )
 def test_split_keeps_every_record_and_its_offset(
-    count: int, codec: Codec, holes: bool, seed: int, max_bytes: int
+    count: int, codec: Codec, compacted: bool, seed: int, max_bytes: int
 ) -> None:
-    log = build([Step("data", count=count, codec=codec, holes=holes, gap=77)], seed)
+    log = build([Step("data", count=count, codec=codec, compacted=compacted, gap=77)], seed)
     rules = ForwardRules()
     planned = plan(memoryview(log.data), 0, (), rules, {})
     parts = [part for batch in planned.batches for part in split(batch, max_bytes)]

@@ -36,8 +36,8 @@ class RawProducer:
         body = struct.pack(">hhihhhii", PRODUCE, PRODUCE_VERSION, 1, -1, -1, -1, 9000, 1)
         body += self._topic + struct.pack(">iii", 1, 0, len(batch)) + batch
         self._socket.sendall(struct.pack(">i", len(body)) + body)
-        answer = self._read(int.from_bytes(self._read(4), "big"))
-        (code,) = struct.unpack_from(">h", answer, 4 + 4 + len(self._topic) + 4 + 4)
+        response = self._read(int.from_bytes(self._read(4), "big"))
+        (code,) = struct.unpack_from(">h", response, 4 + 4 + len(self._topic) + 4 + 4)
         return int(code)
 
     def _read(self, size: int) -> bytes:
@@ -94,8 +94,8 @@ def planned_batches() -> Plan:
     shape = []
     for codec in Codec:
         shape += [
-            Step("data", 40, codec=codec, holes=True),
-            Step("data", 300, codec=codec, holes=True),
+            Step("data", 40, codec=codec, compacted=True),
+            Step("data", 300, codec=codec, compacted=True),
             Step("data", 30, codec=codec, append_time=True),
             Step("data", 20, codec=codec, delete_horizon=True),
             Step("transactional", 20, codec=codec),

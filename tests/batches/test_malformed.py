@@ -24,12 +24,12 @@ RULES = [
 
 SHAPES = {
     "plain": [Step("data", 5), Step("data", 70)],
-    "holes": [Step("data", 9, holes=True, gap=3), Step("data", 230, holes=True)],
+    "compacted": [Step("data", 9, compacted=True, gap=3), Step("data", 230, compacted=True)],
     "tiny": [Step("data", repeat=40), Step("abort")],
     "small": [Step("data", 3, repeat=10, codec=codec) for codec in Codec],
     "append-time": [Step("data", 30, append_time=True, codec=codec) for codec in Codec],
     "transactions": [Step("transactional", 2, repeat=3), Step("abort"), Step("commit")],
-    "old": [Step("old", 3, codec=codec, holes=n % 2 > 0) for n, codec in enumerate(Codec)],
+    "old": [Step("old", 3, codec=codec, compacted=n % 2 > 0) for n, codec in enumerate(Codec)],
 }
 
 

@@ -68,7 +68,7 @@ def test_batches_of_aborted_transactions_are_found(
     ],
     ids=["abort", "commit", "short", "null"],
 )
-def test_marker_tells_how_the_transaction_ended(key: bytes | None, expected: bool) -> None:
+def test_marker_shows_how_the_transaction_ended(key: bytes | None, expected: bool) -> None:
     batch = SourceBatch((Record(0, 0, key, b""),), control=True)
     assert is_abort_marker(memoryview(batch.encode())) is expected
 

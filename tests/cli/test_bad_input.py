@@ -251,7 +251,7 @@ def test_address_that_accepts_and_never_responds_times_out(
         done = run(write(tmp_path / "mm2.properties", {**good_keys(clusters), **changes}))
     assert done.returncode == UNREACHABLE, done.stderr
     [line] = errors_of(done)
-    assert line.startswith(f"cluster 'b' cannot be reached ({address}: somebody listens, but")
+    assert line.startswith(f"cluster 'b' cannot be reached ({address}: the port is open, but")
     assert "check b.bootstrap.servers and b.security.protocol" in line
 
 

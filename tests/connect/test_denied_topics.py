@@ -10,7 +10,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError
 from sparkmirror.mirror.permissions import Operation, group_permission, topic_permission
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import answer_error
+from sparkmirror.wire.access import response_error
 from tests.connect.fakes import Connector
 from tests.connect.group_fakes import Checkpoints
 
@@ -19,7 +19,7 @@ CLIENT = ClientConfig("a", ("h:1",))
 
 def hidden(topic: str) -> BrokerError:
     needed = topic_permission(Operation.DESCRIBE, topic)
-    return answer_error(CLIENT, f"find topic '{topic}' on 'a'", 29, needed)
+    return response_error(CLIENT, f"find topic '{topic}' on 'a'", 29, needed)
 
 
 def test_a_named_topic_that_may_not_be_seen_is_told_once(
@@ -87,7 +87,7 @@ def test_a_named_group_that_may_not_be_seen_is_told(
     connector = Checkpoints(tmp_path, {"a->b.groups": "hidden, g.*"})
     source = connector.source
     needed = group_permission(Operation.DESCRIBE, "hidden")
-    source.errors["hidden"] = answer_error(CLIENT, "find the coordinator", 30, needed)
+    source.errors["hidden"] = response_error(CLIENT, "find the coordinator", 30, needed)
     connector.refresh()
     (warning,) = [text for text in caplog.messages if "left out" in text]
     assert "1 groups are left out, hidden: find the coordinator: GROUP_AUTHORIZATION" in warning

@@ -103,7 +103,7 @@ def play_copy(
     target: FakeCluster,
 ) -> None:
     """A copy task: one record, over connections that break once."""
-    orders = start_message(
+    message = start_message(
         props,
         worker_props,
         25,
@@ -111,7 +111,7 @@ def play_copy(
         offset_syncs_topic=SYNCS,
         offset_map_topic=OFFSET_MAP,
     )
-    settings = parse_start(orders)
+    settings = parse_start(message)
     loop = EventLoop()
     source.intercept(FETCH, once(Do(drop=True)))
     target.intercept(PRODUCE, once(Do(drop=True)))
@@ -135,7 +135,7 @@ def ask_in_vain(client: ClientConfig) -> None:
     """An admin request that nobody answers: it is tried again until its time is over."""
     gone = TransportError("its coordinator is away")
     admin = BrokerRoutedAdmin(client, 1)
-    answers = admin._settle(["g"], lambda keys: dict.fromkeys(keys, gone), lambda *_: {})
+    answers = admin._ask_until_settled(["g"], lambda keys: dict.fromkeys(keys, gone), lambda *_: {})
     assert answers == {"g": gone}
     admin.close()
 

@@ -1,6 +1,6 @@
 """Record batches: the walker, its slow paths, the codecs.
 
-What the plain reader (batches/records) takes without complaint, the fast paths must take as well,
+What the plain reader (batches/records) accepts without an error, the fast paths must take as well,
 and give the same records; whatever they take, their batches must be such as a broker takes.
 """
 
@@ -49,14 +49,14 @@ ABORTED: tuple[tuple[tuple[int, int], ...], ...] = ((), ((11, 0),), ((11, 3), (1
 SEEDS = Path(__file__).with_name("seeds")
 SHAPES = (
     [Step("data", 5), Step("data", 70)],
-    [Step("data", 9, holes=True, gap=3), Step("data", 230, holes=True)],
-    [Step("data", 460, holes=True, value_bytes=2)],
+    [Step("data", 9, compacted=True, gap=3), Step("data", 230, compacted=True)],
+    [Step("data", 460, compacted=True, value_bytes=2)],
     [Step("data", repeat=40), Step("abort")],
     [Step("data", 3, repeat=2, codec=codec) for codec in Codec],
     [Step("data", 30, append_time=True, codec=codec) for codec in Codec],
     [Step("transactional", 2, repeat=3), Step("abort"), Step("commit"), Step("data", 2)],
-    [Step("old", 3, codec=codec, holes=n % 2 > 0) for n, codec in enumerate(Codec)],
-    [Step("old", 2), Step("data", 4, delete_horizon=True), Step("old", 3, holes=True)],
+    [Step("old", 3, codec=codec, compacted=n % 2 > 0) for n, codec in enumerate(Codec)],
+    [Step("old", 2), Step("data", 4, delete_horizon=True), Step("old", 3, compacted=True)],
 )
 _LARGEST = (1 << 63) - 1
 
@@ -240,8 +240,10 @@ def _taken_apart(batch: bytes) -> bytes:
     gap = header.last_delta + 1 - header.record_count
     times = batch[27:43]
     numbers = (header.record_count, gap, len(body))
-    count, holes, size = (number.to_bytes(2, "big") for number in numbers)
-    return bytes((header.codec_id, header.attributes & 0x78)) + count + holes + times + size + body
+    count, compacted, size = (number.to_bytes(2, "big") for number in numbers)
+    return (
+        bytes((header.codec_id, header.attributes & 0x78)) + count + compacted + times + size + body
+    )
 
 
 # -- codecs ---------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def properties_seeds() -> Iterator[bytes]:
 
 
 def run_settings(data: bytes) -> None:
-    """A connector, a worker or a dedicated mirror with some settings that nobody has tried.
+    """A connector, a worker or a dedicated mirror with some random settings.
 
     Lines are key=value, or @, the number of a known key, that of a prefix, and the value; a line
     without a value is null.

@@ -1,7 +1,7 @@
 """One run of atheris, which never returns: `python -m tests.fuzz` makes it a process of its own.
 
 An exception does not end the run: the first input of each kind is kept in the folder for cases, and
-the fuzzer goes on. An input that takes too long or too much memory ends it, and is kept as well.
+the fuzzer continues. An input that takes too long or too much memory ends it, and is kept as well.
 """
 
 from __future__ import annotations

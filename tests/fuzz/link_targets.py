@@ -8,7 +8,12 @@ from typing import Any, cast
 
 from sparkmirror.errors import KafkaError
 from sparkmirror.spark.link.client import LinkClient
-from sparkmirror.spark.link.frames import encode_message, greet_task, greet_worker, receive_message
+from sparkmirror.spark.link.frames import (
+    authenticate_task,
+    authenticate_to_worker,
+    encode_message,
+    receive_message,
+)
 from sparkmirror.wire.net.event_loop import READ, EventLoop
 from tests.fuzz.target import Choices, Target
 
@@ -26,7 +31,7 @@ class _Socket:
         return piece
 
     def sendall(self, data: bytes) -> None:
-        """Nobody reads it."""
+        """It is not read."""
 
     def send(self, data: bytes) -> int:
         return len(data)
@@ -66,9 +71,9 @@ def run_link(data: bytes) -> None:
     sock = cast("ssl.SSLSocket", _Socket(choices.rest()))
     try:
         if which == 0:
-            greet_task(sock, lambda _: SECRET)
+            authenticate_task(sock, lambda _: SECRET)
         elif which == 1:
-            greet_worker(sock, SECRET, "task-0")
+            authenticate_to_worker(sock, SECRET, "task-0")
         elif which == 2:
             while True:
                 assert isinstance(receive_message(sock), dict)
@@ -91,9 +96,9 @@ def _run_client(sock: ssl.SSLSocket) -> None:
 
 def link_seeds() -> Iterator[bytes]:
     hello = encode_message({"task": "t-0", "proof": "00" * 32, "challenge": "11" * 32})
-    orders = encode_message({"type": "start", "partitions": [["t", 0, 5]], "settings": {"a": None}})
+    start = encode_message({"type": "start", "partitions": [["t", 0, 5]], "settings": {"a": None}})
     for which in range(4):
-        yield from (bytes((which,)) + data for data in (hello, orders, hello + orders))
+        yield from (bytes((which,)) + data for data in (hello, start, hello + start))
     yield b"\1" + encode_message({"challenge": "22" * 32}) + encode_message({"proof": "33"})
 
 

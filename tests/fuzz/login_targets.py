@@ -49,9 +49,9 @@ def _run_scram(data: bytes) -> None:
     first, _, second = data.partition(b"\n")
     exchange = Scram(ScramLogin("SCRAM-SHA-256", "me", "hunter2"), NONCE)
     exchange.start()
-    assert exchange.answer(first) is not None
-    exchange.answer(second)
-    raise AssertionError("nobody but the broker knows the signature")
+    assert exchange.respond(first) is not None
+    exchange.respond(second)
+    raise AssertionError("only the broker knows the signature")
 
 
 def _read_jwt(data: bytes) -> None:

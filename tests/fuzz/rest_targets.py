@@ -71,7 +71,7 @@ def bodies_seeds() -> Iterator[bytes]:
 # -- requests -------------------------------------------------------------------------------------
 
 
-class _Complaints(logging.Handler):
+class _Errors(logging.Handler):
     """Makes a bug of what REST calls a fault of its own."""
 
     def __init__(self) -> None:
@@ -83,24 +83,24 @@ class _Complaints(logging.Handler):
 
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="sparkmirror-fuzz-")
-_complaints = _Complaints()
+_errors = _Errors()
 _loop = asyncio.new_event_loop()
 
 
 def run_requests(data: bytes) -> None:
     """A request as HTTP carries it: first line, headers, body."""
     log = logging.getLogger("sparkmirror.rest")
-    if _complaints not in log.handlers:
-        log.addHandler(_complaints)
+    if _errors not in log.handlers:
+        log.addHandler(_errors)
         log.propagate = False
     scope, body = _scope(data)
-    status, answer = _loop.run_until_complete(_ask(scope, body))
-    found, _complaints.found = _complaints.found, []
+    status, response = _loop.run_until_complete(_ask(scope, body))
+    found, _errors.found = _errors.found, []
     for record in found:
         assert record.exc_info is not None
         error = record.exc_info[1]
         assert isinstance(error, BaseException)
-        raise AssertionError(f"{scope['path']}: {status} {answer[:200]!r}") from error
+        raise AssertionError(f"{scope['path']}: {status} {response[:200]!r}") from error
     assert 100 <= status < 600
 
 
@@ -167,17 +167,17 @@ def requests_seeds() -> Iterator[bytes]:
     yield b"GET /connectors?expand=status&expand=info" + head
 
 
-# -- answers of a worker ---------------------------------------------------------------------------
+# -- responses of a worker -------------------------------------------------------------------------
 
 
-def run_answers_of_workers(data: bytes) -> None:
-    """What the deploy commands read: whoever answers may be no worker at all."""
+def run_worker_responses(data: bytes) -> None:
+    """What the deploy commands read: the server may be no worker at all."""
     choices = Choices(data)
     status, method = choices.pick((200, 201, 204, 302, 400, 401, 404, 500)), choices.number() % 5
     body = choices.rest()
     with ConnectClient("http://worker:8083", 0.0) as client:
-        answer = httpx.Response(status, content=body)
-        client._http = httpx.Client(transport=httpx.MockTransport(lambda _: answer))
+        response = httpx.Response(status, content=body)
+        client._http = httpx.Client(transport=httpx.MockTransport(lambda _: response))
         try:
             _ask_worker(client, method)
         except MirrorError as error:
@@ -202,7 +202,7 @@ def _ask_worker(client: ConnectClient, method: int) -> None:
         client.delete("x")
 
 
-def answers_of_workers_seeds() -> Iterator[bytes]:
+def worker_responses_seeds() -> Iterator[bytes]:
     state = b'{"state":"FAILED","worker_id":"w:8083","trace":"Traceback \\n x"'
     bodies_ = (
         b'{"version":"4","commit":"c","kafka_cluster_id":"k"}',
@@ -216,7 +216,7 @@ def answers_of_workers_seeds() -> Iterator[bytes]:
 
 
 TARGETS = (
-    Target("worker-answers", run_answers_of_workers, answers_of_workers_seeds),
+    Target("worker-responses", run_worker_responses, worker_responses_seeds),
     Target("bodies", run_bodies, bodies_seeds),
     Target("requests", run_requests, requests_seeds),
 )

@@ -114,7 +114,7 @@ def _read_offsets(records: Sequence[Record]) -> None:
 
 
 def _read_provenance(record: Record) -> None:
-    """The record's bytes as the headers that tell which log a position is of."""
+    """The record's bytes as the headers that name the log of a position."""
     key, value = record.key, record.value
     headers = ((LEADER_EPOCHS, value), (TOPIC_ID, key), (TARGET_OFFSET, key))
     found = decode_provenance(headers)

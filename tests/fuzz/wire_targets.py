@@ -1,4 +1,4 @@
-"""What brokers send: fetch answers, all other answers, and the frames around them."""
+"""What brokers send: fetch responses, all other responses, and the frames around them."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ DECODERS: tuple[Callable[[memoryview], object], ...] = (
 
 
 def run_fetch(data: bytes) -> None:
-    """A fetch answer, and the batches in it."""
+    """A fetch response, and the batches in it."""
     version = FETCH_VERSIONS[data[0] % len(FETCH_VERSIONS)] if data else fetch.BY_ID
     try:
-        answer = fetch.decode_fetch(memoryview(bytearray(data[1:])), version)
+        response = fetch.decode_fetch(memoryview(bytearray(data[1:])), version)
     except KafkaError:
         return
-    for row in answer.rows:
+    for row in response.rows:
         assert isinstance(row.topic, bytes if version == fetch.BY_ID else str)
         assert version < fetch.BY_ID or len(row.topic) == 16
         try:
@@ -82,18 +82,18 @@ def fetch_seeds() -> Iterator[bytes]:
                 records=records,
             )
             topic = topic_row(topic="orders", topic_id=uuid.UUID(int=7), partitions=[part, part])
-            answer = FetchResponse(
+            response = FetchResponse(
                 throttle_time_ms=0, error_code=0, session_id=7, responses=[topic], version=version
             )
             tags = b"\0" if version >= FETCH.first_flexible else b""
-            yield bytes((FETCH_VERSIONS.index(version),)) + tags + bytes(answer.encode())
+            yield bytes((FETCH_VERSIONS.index(version),)) + tags + bytes(response.encode())
 
 
-# -- other answers --------------------------------------------------------------------------------
+# -- other responses ------------------------------------------------------------------------------
 
 
-def run_answers(data: bytes) -> None:
-    """Any other answer."""
+def run_responses(data: bytes) -> None:
+    """Any other response."""
     choices = Choices(data)
     which = choices.number()
     try:
@@ -120,7 +120,7 @@ def _check_metadata(view: messages.MetadataView) -> None:
     assert all(len(each) == 16 for each in view.topic_ids.values())
 
 
-def answers_seeds() -> Iterator[bytes]:
+def responses_seeds() -> Iterator[bytes]:
     first = len(DECODERS) * 2  # above all versions, and no remainder
     text = messages.encode_string
     rows = struct.pack(">ihqqi", 0, 0, -1, 50, 3)
@@ -156,11 +156,11 @@ def _metadata(version: int) -> bytes:
     topic = kind(
         error_code=0, name="orders", topic_id=uuid.UUID(int=7), is_internal=False, partitions=rows
     )
-    answer = MetadataResponse(
+    response = MetadataResponse(
         throttle_time_ms=0, brokers=[broker], cluster_id="c", controller_id=1, topics=[topic],
         version=version,
     )  # fmt: skip
-    return (b"\0" if version >= 9 else b"") + bytes(answer.encode())
+    return (b"\0" if version >= 9 else b"") + bytes(response.encode())
 
 
 # -- frames ---------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class _Stream:
 
 
 class _Loop:
-    """Watches nothing: the target says when there is something to read."""
+    """Watches nothing: the target decides when there is something to read."""
 
     before_write = None
 
@@ -230,41 +230,42 @@ class _Loop:
 
 
 def run_frames(data: bytes) -> None:
-    """Answers cut into pieces: each request gets one answer or one failure, in order."""
+    """Responses cut into pieces: each request gets one response or one failure, in order."""
     choices = Choices(data)
     keeps = [bool(bit) for bit in map(int, f"{choices.number():08b}")]
     stream = _Stream(choices)
-    told: list[tuple[int, str]] = []
+    noted: list[tuple[int, str]] = []
     connection = Connection(
         cast("EventLoop", _Loop()), stream, "me", BufferPool(1 << 20), on_open=lambda: None,
         on_closed=lambda _: None,
     )  # fmt: skip
     connection.on_ready(WRITE)
     for number, keep in enumerate(keeps):
-        connection.send((3, 7), [b""], *_noting(told, number, keep), 10.0, keep=keep)
+        connection.send((3, 7), [b""], *_noting(noted, number, keep), 10.0, keep=keep)
     while not stream.is_over and not connection.closed:
         connection.on_ready(READ)
-    assert [number for number, _ in told] == list(range(len(told)))
-    assert connection.in_flight == (0 if connection.closed else len(keeps) - len(told))
+    assert [number for number, _ in noted] == list(range(len(noted)))
+    assert connection.in_flight == (0 if connection.closed else len(keeps) - len(noted))
 
 
-def _noting(told: list[tuple[int, str]], number: int, keep: bool) -> tuple[Any, Any]:
-    def answered(view: memoryview, buffer: PooledBuffer | None) -> None:
+def _noting(noted: list[tuple[int, str]], number: int, keep: bool) -> tuple[Any, Any]:
+    def on_response(view: memoryview, buffer: PooledBuffer | None) -> None:
         assert (buffer is not None) == keep
-        told.append((number, "answer"))
+        noted.append((number, "response"))
         if buffer is not None:
             buffer.release()
 
     def failed(_: KafkaError) -> None:
-        told.append((number, "failure"))
+        noted.append((number, "failure"))
 
-    return answered, failed
+    return on_response, failed
 
 
 def frames_seeds() -> Iterator[bytes]:
-    answers = [b"", b"short", b"x" * 300]
+    responses = [b"", b"short", b"x" * 300]
     frames = b"".join(
-        struct.pack(">ii", len(body) + 4, number + 1) + body for number, body in enumerate(answers)
+        struct.pack(">ii", len(body) + 4, number + 1) + body
+        for number, body in enumerate(responses)
     )
     for sizes in (bytes(8), b"\xff" * 8, bytes(range(8))):
         yield from (bytes((keep,)) + sizes + frames for keep in (0, 255, 0b1010_1010))
@@ -272,6 +273,6 @@ def frames_seeds() -> Iterator[bytes]:
 
 TARGETS = (
     Target("fetch", run_fetch, fetch_seeds),
-    Target("answers", run_answers, answers_seeds),
+    Target("responses", run_responses, responses_seeds),
     Target("frames", run_frames, frames_seeds),
 )

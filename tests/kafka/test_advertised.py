@@ -41,7 +41,7 @@ def file(cluster: KafkaCluster, tmp_path: Path) -> Path:
 
 def told(cluster: KafkaCluster, closed_port: int) -> str:
     return (
-        f"cluster 'a': {cluster.servers_of(AWAY)} answers, but the advertised address "
+        f"cluster 'a': {cluster.servers_of(AWAY)} responds, but the advertised address "
         f"127.0.0.1:{closed_port} of broker 1 (Connection refused) cannot be reached from here; "
         "set advertised.listeners of the brokers to addresses that this machine can reach and "
         "resolve"

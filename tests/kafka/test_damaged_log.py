@@ -43,7 +43,7 @@ def test_the_partition_stands_still_until_the_batch_is_repaired_and_others_are_c
     with Mirror(tmp_path, source_cluster, target_cluster, topic).ending() as mirror:
         with damaged(source_cluster, topic, 2):
             mirror.start()
-            line = mirror.wait_for_log(f"this partition stands still at offset {2 * COUNT}")
+            line = mirror.wait_for_log(f"this partition waits at offset {2 * COUNT}")
             assert f"fetch {topic}-0 from {2 * COUNT} on" in line
             wait_for_end(mirror, topic, COUNT, partition=1)
             fill(source_cluster, topic, COUNT, partition=1, first=COUNT)

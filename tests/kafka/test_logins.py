@@ -204,14 +204,16 @@ class Asking:
         deadline = self.loop.clock() + seconds
         while self.loop.clock() < deadline:
             while connection.in_flight < 5:
-                connection.send(messages.API_VERSIONS, [], self._on_answer, self.errors.append, 10)
+                connection.send(
+                    messages.API_VERSIONS, [], self._on_response, self.errors.append, 10
+                )
             self.loop.run_once(0.05)
         assert self._connection() is connection
 
     def _connection(self) -> Connection | None:
         return self.cluster.connection(BOOTSTRAP)
 
-    def _on_answer(self, answer: memoryview, _: object) -> None:
+    def _on_response(self, answer: memoryview, _: object) -> None:
         assert messages.decode_api_versions(answer)
         self.answers += 1
 
@@ -237,7 +239,7 @@ def test_a_login_where_none_is_wanted(logins: LoginCluster, protocol: str, liste
     kafka = logins.kafka
     servers = kafka.bootstrap_servers if listener == "PLAINTEXT" else kafka.servers_of(listener)
     changes = {"bootstrap_servers": servers, "security_protocol": protocol}
-    assert "this listener takes no logins" in refused(logins.config("source", **changes))
+    assert "this listener has no logins" in refused(logins.config("source", **changes))
 
 
 def test_a_token_that_the_broker_does_not_take(logins: LoginCluster) -> None:

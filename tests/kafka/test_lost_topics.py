@@ -1,4 +1,4 @@
-"""Topics that are deleted, created anew or cut off: said in the log, and copying goes on."""
+"""Topics that are deleted, recreated or truncated: logged, and copying continues."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_topic_created_anew_is_copied_from_its_start_also_after_a_kill(
         wait_until_copied(mirror, topic)
         delete_topic(source_cluster, topic)
         create_topic(source_cluster, topic)
-        mirror.wait_for_log("was deleted and created anew")
+        mirror.wait_for_log("was deleted and recreated")
         wait_for(lambda: None in stored_positions(mirror), within=10, describe="a tombstone")
         mirror.kill_tree()
         # More than the old topic had: its position would be inside the new one.
@@ -70,7 +70,7 @@ def test_a_topic_that_comes_back_later_is_copied_from_its_start(
         create_topic(source_cluster, topic)
         fill(source_cluster, topic, 80, first=1000)
         wait_for_end(mirror, topic, 130)
-        mirror.wait_for_log("was deleted and created anew")
+        mirror.wait_for_log("was deleted and recreated")
         found = values(target_cluster, mirror.remote(topic))
         assert found == [number(at) for at in (*range(50), *range(1000, 1080))]
 
@@ -90,7 +90,7 @@ def test_a_topic_created_anew_while_nothing_ran_is_copied_once_and_from_its_star
         fill(source_cluster, topic, 80, first=1000)
         mirror.start()
         wait_for_end(mirror, topic, 130)
-        mirror.wait_for_log("was deleted and created anew")
+        mirror.wait_for_log("was deleted and recreated")
         # Both the task and, every second, the worker have seen the new topic: it is not new again.
         mirror.stop()
         mirror.start()
@@ -99,7 +99,7 @@ def test_a_topic_created_anew_while_nothing_ran_is_copied_once_and_from_its_star
         found = values(target_cluster, mirror.remote(topic))
         wanted = (*range(50), *range(1000, 1080), *range(2000, 2010))
         assert found == [number(at) for at in wanted]
-        assert "created anew" not in mirror.log()
+        assert "recreated" not in mirror.log()
 
 
 @pytest.mark.long

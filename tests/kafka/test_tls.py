@@ -201,7 +201,7 @@ def without(settings: dict[str, str], word: str) -> dict[str, str]:
                 secure.client("SSL") | {"bootstrap.servers": secure.kafka.bootstrap_servers}
             ),
             TransportError,
-            "TLS handshake: the broker closed the connection; perhaps what listens there does not "
+            "TLS handshake: the broker closed the connection; perhaps the server there does not "
             "speak TLS; check the port in bootstrap.servers and security.protocol",
             id="TLS on a plain port",
         ),

@@ -154,11 +154,11 @@ class World:
 
     def _copy(self, mirror: Mirror) -> None:
         """Until all is copied and committed; where something was refused, for some seconds."""
-        orders = []
-        if not self._try(lambda: orders.append(mirror._copies[0].start_message())):
+        starts = []
+        if not self._try(lambda: starts.append(mirror._copies[0].start_message())):
             return
         loop = EventLoop()
-        copy = CopyLoop(parse_start(orders[0]), loop)
+        copy = CopyLoop(parse_start(starts[0]), loop)
         began = time.monotonic()
 
         def is_over() -> bool:
@@ -172,8 +172,8 @@ class World:
         try:
             while not is_over():
                 copy.turn()
-            copy._translations.commit()
-            loop.run_until(lambda: copy._translations.idle, FLUSH_SECONDS)
+            copy._emitter.commit()
+            loop.run_until(lambda: copy._emitter.idle, FLUSH_SECONDS)
             self.messages += [problem.text for problem in copy.problems.values()]
         finally:
             copy.close()

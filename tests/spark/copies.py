@@ -57,8 +57,8 @@ class Copy:
         )
         props = flow.connector_props["MirrorSourceConnector"]
         assigned = [assign(tp, next_offset) for tp, next_offset in positions.items()]
-        orders = start_message(props, flow.worker_props, 5, assigned, **topics)
-        self._copy = CopyLoop(parse_start(orders), self._loop)
+        message = start_message(props, flow.worker_props, 5, assigned, **topics)
+        self._copy = CopyLoop(parse_start(message), self._loop)
         return self._copy
 
     def run_until(self, done: Callable[[], bool]) -> None:

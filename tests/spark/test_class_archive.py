@@ -36,7 +36,7 @@ def _write(part: Path) -> None:
 
 
 def write_archive() -> Path:
-    """One that a JVM would not take, but that is whole."""
+    """One that a JVM would reject, but that is whole."""
     archive = spark_archive(machine.cache_folder())
     archive.parent.mkdir(parents=True, exist_ok=True)
     assert make_once(archive, _write)
@@ -151,7 +151,7 @@ def test_old_ones_are_deleted(tmp_path: Path) -> None:
 
 @pytest.fixture
 def maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program that says a lot, notes that it runs, and ends when there is a file `go-on`."""
+    """A program that prints a lot, notes that it runs, and ends when there is a file `go-on`."""
     (tmp_path / "fake_maker.py").write_text(
         "import pathlib, sys, time\n"
         "print('noise'); print('noise', file=sys.stderr)\n"

@@ -1,4 +1,4 @@
-"""Both ends of the control link over loopback: hello, orders, messages, the end."""
+"""Both ends of the control link over loopback: handshake, start message, messages, end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -18,83 +18,14 @@ from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 from sparkmirror.spark.link.certificate import make_identity
 from sparkmirror.spark.link.client import LinkClient, open_link
 from sparkmirror.spark.link.frames import (
-    LinkMessage,
     encode_message,
 )
 from sparkmirror.spark.link.server import LinkServer, TaskConnection
 from sparkmirror.spark.link.task_token import TaskToken
-from sparkmirror.wire.net.event_loop import EventLoop
-
-WAIT_SECONDS = 20.0
+from tests.spark.link_ends import WAIT_SECONDS, Peer, Task
 
 
-class Peer:
-    """Answers for a task id; notes what it is told."""
-
-    def __init__(self) -> None:
-        self.links: queue.Queue[TaskConnection] = queue.Queue()
-        self.messages: queue.Queue[LinkMessage] = queue.Queue()
-        self.gone: queue.Queue[TaskConnection] = queue.Queue()
-        self.failure: KafkaError | None = None
-
-    def on_hello(self, link: TaskConnection) -> None:
-        if self.failure is not None:
-            raise self.failure
-        link.send({"type": "start", "number": self.links.qsize()})
-        self.links.put(link)
-
-    def on_message(self, link: TaskConnection, message: LinkMessage) -> None:
-        self.messages.put(message)
-
-    def on_gone(self, link: TaskConnection) -> None:
-        self.gone.put(link)
-
-
-class Task:
-    """The task's end, on a loop of its own."""
-
-    def __init__(self, server: LinkServer, name: str = "t") -> None:
-        self.loop = EventLoop()
-        self.messages: list[LinkMessage] = []
-        self.lost: list[KafkaError] = []
-        self.link = LinkClient(open_link(server.ticket("127.0.0.1", name)))
-
-    def begin(self) -> LinkMessage:
-        """Get the orders, then go over to the loop."""
-        orders = self.link.wait_for_orders()
-        self.link.attach(self.loop, self.messages.append, self.lost.append)
-        return orders
-
-    def run_until(self, done: Callable[[], bool]) -> None:
-        assert self.loop.run_until(done, WAIT_SECONDS)
-
-    def close(self) -> None:
-        self.link.close()
-        self.loop.close()
-
-
-@pytest.fixture
-def server() -> Iterator[LinkServer]:
-    server = LinkServer("127.0.0.1")
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def peer(server: LinkServer) -> Peer:
-    peer = Peer()
-    server.expect("t", peer)
-    return peer
-
-
-@pytest.fixture
-def task(server: LinkServer, peer: Peer) -> Iterator[Task]:
-    task = Task(server)
-    yield task
-    task.close()
-
-
-def test_orders_come_first_then_messages_both_ways(peer: Peer, task: Task) -> None:
+def test_the_start_message_comes_first_then_messages_both_ways(peer: Peer, task: Task) -> None:
     assert task.begin() == {"type": "start", "number": 0}
     task.link.send({"type": "numbers", "records": 3})
     assert peer.messages.get(timeout=WAIT_SECONDS) == {"type": "numbers", "records": 3}
@@ -168,18 +99,18 @@ def test_a_worker_that_ends_is_noticed(server: LinkServer, peer: Peer, task: Tas
     server.close()
     task.run_until(lambda: bool(task.lost))
     assert task.link.lost
-    task.link.send({"type": "numbers"})  # nobody hears it, and nothing breaks
+    task.link.send({"type": "numbers"})  # it is lost, and nothing breaks
 
 
 def test_nonsense_on_an_open_link_ends_it(server: LinkServer, peer: Peer) -> None:
-    sock = open_link(server.ticket("127.0.0.1", "t"))
+    sock = open_link(server.token("127.0.0.1", "t"))
     with sock:
         sock.sendall(b"\0\0\0\2{]")
         assert peer.gone.get(timeout=WAIT_SECONDS)
     assert peer.messages.empty()
 
 
-def test_a_reason_for_having_no_orders_reaches_the_task(server: LinkServer, peer: Peer) -> None:
+def test_the_reason_for_no_start_message_reaches_the_task(server: LinkServer, peer: Peer) -> None:
     peer.failure = TransportError("the offsets topic cannot be read")
     task = Task(server)
     with pytest.raises(KafkaError, match="the offsets topic cannot be read"):
@@ -198,21 +129,21 @@ def wait_for(done: Callable[[], bool]) -> None:
 
 
 def test_everything_is_encrypted(server: LinkServer, peer: Peer) -> None:
-    """What passes between both ends has neither the orders nor who the task is."""
+    """What passes between both ends shows neither the start message nor the task."""
     listener = socket.create_server(("127.0.0.1", 0))
     heard = bytearray()
     relay = threading.Thread(target=listen_in, args=(listener, server.port, heard))
     relay.start()
-    ticket = dataclasses.replace(server.ticket("127.0.0.1", "t"), port=listener.getsockname()[1])
-    link = LinkClient(open_link(ticket))
-    assert link.wait_for_orders()["type"] == "start"
+    token = dataclasses.replace(server.token("127.0.0.1", "t"), port=listener.getsockname()[1])
+    link = LinkClient(open_link(token))
+    assert link.wait_for_start()["type"] == "start"
     link.send({"type": "log", "text": "a word"})
     assert peer.messages.get(timeout=WAIT_SECONDS)["text"] == "a word"
     link.close()
     relay.join(WAIT_SECONDS)
     listener.close()
     assert len(heard) > 500
-    for word in (b"start", b"challenge", b"proof", b"a word", ticket.secret.encode()):
+    for word in (b"start", b"challenge", b"proof", b"a word", token.secret.encode()):
         assert word not in heard
 
 
@@ -227,7 +158,7 @@ def listen_in(listener: socket.socket, port: int, heard: bytearray) -> None:
 
 
 def pass_on(source: socket.socket, target: socket.socket, heard: bytearray) -> None:
-    with suppress(OSError):  # whoever hangs up first
+    with suppress(OSError):  # either side may hang up first
         while piece := source.recv(1 << 16):
             heard += piece
             target.sendall(piece)
@@ -235,29 +166,29 @@ def pass_on(source: socket.socket, target: socket.socket, heard: bytearray) -> N
 
 
 def test_a_worker_with_another_certificate_learns_nothing(server: LinkServer) -> None:
-    """Somebody in between who even knows the secret."""
+    """A process in between that even knows the secret."""
     other = LinkServer("127.0.0.1")
-    mine = server.ticket("127.0.0.1", "t")
+    mine = server.token("127.0.0.1", "t")
     with pytest.raises(AuthenticationError, match="another certificate than the task's worker"):
         open_link(dataclasses.replace(mine, port=other.port))
     other.close()
 
 
-def test_a_worker_without_tls_is_not_told_anything() -> None:
+def test_a_worker_without_tls_gets_nothing() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     heard: queue.Queue[bytes] = queue.Queue()
 
-    def answer() -> None:
+    def respond() -> None:
         sock, _ = listener.accept()
         with sock:
             sock.sendall(encode_message({"challenge": "0" * 64}))
             heard.put(sock.recv(1 << 16))
 
-    thread = threading.Thread(target=answer)
+    thread = threading.Thread(target=respond)
     thread.start()
-    ticket = TaskToken("127.0.0.1", listener.getsockname()[1], "the secret", "0" * 64, "t")
+    token = TaskToken("127.0.0.1", listener.getsockname()[1], "the secret", "0" * 64, "t")
     with pytest.raises(TransportError, match="no TLS with the worker"):
-        open_link(ticket)
+        open_link(token)
     thread.join(WAIT_SECONDS)
     listener.close()
     assert b"proof" not in heard.get(timeout=WAIT_SECONDS)
@@ -290,30 +221,28 @@ def test_threads_that_write_and_one_that_reads(peer: Peer, task: Task) -> None:
     for thread in threads:
         thread.join(WAIT_SECONDS)
     assert {message["text"] for message in task.messages} == {text}
-    told = [peer.messages.get(timeout=WAIT_SECONDS)["number"] for _ in range(200)]
-    assert told == list(range(200))
+    numbers = [peer.messages.get(timeout=WAIT_SECONDS)["number"] for _ in range(200)]
+    assert numbers == list(range(200))
 
 
-def test_what_another_thread_of_the_task_says_waits_for_the_next_message(
-    peer: Peer, task: Task
-) -> None:
+def test_messages_of_another_thread_wait_for_the_next_message(peer: Peer, task: Task) -> None:
     task.begin()
     other = threading.Thread(target=task.link.send, args=({"text": "from a thread"},))
     other.start()
     other.join(WAIT_SECONDS)
     assert peer.messages.empty()
     task.link.send({"type": "numbers"})
-    said = [peer.messages.get(timeout=WAIT_SECONDS) for _ in range(2)]
-    assert said == [{"text": "from a thread"}, {"type": "numbers"}]
+    received = [peer.messages.get(timeout=WAIT_SECONDS) for _ in range(2)]
+    assert received == [{"text": "from a thread"}, {"type": "numbers"}]
 
 
-def test_messages_that_came_with_the_orders_are_not_forgotten(server: LinkServer) -> None:
-    """They may be in one TLS record with them: then the socket has nothing more to tell."""
+def test_messages_that_came_with_the_start_message_are_not_forgotten(server: LinkServer) -> None:
+    """They may be in one TLS record with them: then the socket shows nothing more."""
 
     class Hasty(Peer):
         def on_hello(self, link: TaskConnection) -> None:
             frames = [encode_message({"type": "start"}), encode_message({"type": "stop"})]
-            link._line.sendall(b"".join(frames))
+            link._channel.sendall(b"".join(frames))
 
     server.expect("t", Hasty())
     task = Task(server)
@@ -324,7 +253,7 @@ def test_messages_that_came_with_the_orders_are_not_forgotten(server: LinkServer
 
 def test_a_failed_handshake_leaves_no_socket(server: LinkServer) -> None:
     with pytest.raises(KafkaError):
-        open_link(dataclasses.replace(server.ticket("127.0.0.1", "t"), secret="another secret"))
+        open_link(dataclasses.replace(server.token("127.0.0.1", "t"), secret="another secret"))
 
 
 def test_close_ends_the_accepting_thread() -> None:

@@ -1,4 +1,4 @@
-"""What is missing on a machine is said in one line that names the remedy."""
+"""What is missing on a machine is reported in one line with the remedy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_java_home_is_preferred_to_path(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("first_line", "complaint"),
+    ("first_line", "message"),
     [
         pytest.param('java version "1.8.0_402"', "is Java 8, too old", id="java 8"),
         pytest.param('openjdk version "11.0.22"', "is Java 11, too old", id="java 11"),
@@ -34,10 +34,10 @@ def test_java_home_is_preferred_to_path(tmp_path: Path, monkeypatch: pytest.Monk
     ],
 )
 def test_unusable_java_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_line: str, complaint: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_line: str, message: str
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path, first_line)))
-    with pytest.raises(MissingPart, match=complaint) as caught:
+    with pytest.raises(MissingPart, match=message) as caught:
         machine.java_program()
     assert "install a Java 17 or newer" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -61,7 +61,7 @@ def test_full_disk_is_noticed_before_the_work(tmp_path: Path) -> None:
         machine.require_disk_space(tmp_path / "not" / "yet", 1 << 60, "the test")
 
 
-def test_enough_disk_is_no_complaint(tmp_path: Path) -> None:
+def test_enough_disk_is_no_error(tmp_path: Path) -> None:
     machine.require_disk_space(tmp_path / "not" / "yet", 1, "the test")
     assert not (tmp_path / "not").exists()
 

@@ -101,12 +101,12 @@ def test_partitions_that_leave_together_are_stored_together(
 
 
 def test_partitions_that_a_broker_refuses_for_a_while_come_back_together(copy: Copy) -> None:
-    refusals = [once(Do(code=NOT_LEADER)) for _ in range(3)]
-    for refusal in refusals:
+    rejections = [once(Do(code=NOT_LEADER)) for _ in range(3)]
+    for refusal in rejections:
         copy.target.intercept(PRODUCE, refusal)
     # By chance the waits are 20 % shorter or longer: a request for each, if each came back alone.
     copy.start(dict.fromkeys(PARTITIONS), {"b.producer.retry.backoff.ms": "200"})
     wait_for_all(copy, 1)
-    assert all(refusal.happened for refusal in refusals)
-    assert len(refusals) < sent(copy.target)[PRODUCE] <= 5 * len(refusals)
+    assert all(refusal.happened for refusal in rejections)
+    assert len(rejections) < sent(copy.target)[PRODUCE] <= 5 * len(rejections)
     assert sent(copy.target)[METADATA] <= 3 * FEW

@@ -1,4 +1,4 @@
-"""What Spark is told about its own traffic, and what everybody may see of it."""
+"""Spark's settings for its own traffic, and what all users may see of it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_user_may_decide_otherwise(given: dict[str, str], expected: dict[str
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "text"),
     [
         pytest.param({}, "", id="nothing"),
         pytest.param({"spark.ssl.rpc.enabled": "true"}, "", id="TLS instead"),
@@ -65,14 +65,14 @@ def test_the_user_may_decide_otherwise(given: dict[str, str], expected: dict[str
         ),
     ],
 )
-def test_what_is_not_protected_is_said(
-    given: dict[str, str], said: str, caplog: pytest.LogCaptureFixture
+def test_unprotected_traffic_is_logged(
+    given: dict[str, str], text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     check_security(complete_settings({"spark.master": "yarn", **given}, 1), "yarn")
-    assert [message[: len(said)] for message in caplog.messages] == ([said] if said else [])
+    assert [message[: len(text)] for message in caplog.messages] == ([text] if text else [])
 
 
-def test_missing_secret_of_a_standalone_cluster_says_what_to_do() -> None:
+def test_missing_secret_of_a_standalone_cluster_names_the_remedy() -> None:
     text = str(no_secret("spark://h:7077"))
     assert "spark.authenticate.secret" in text
     assert "spark://h:7077 is a standalone cluster" in text

@@ -1,4 +1,4 @@
-"""A task's orders: written by the worker, read by the task, nothing lost in between."""
+"""A task's start message: written by the worker, read by the task, nothing lost in between."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_assignments_both_ways() -> None:
     assert decode_assigned(rows) == ASSIGNED
 
 
-def test_orders_both_ways(tmp_path: Path) -> None:
+def test_start_message_both_ways(tmp_path: Path) -> None:
     flow = make_flow(tmp_path, SETTINGS)
     props = flow.connector_props["MirrorSourceConnector"]
     message = start_message(props, flow.worker_props, 25, ASSIGNED)
@@ -57,7 +57,7 @@ def test_orders_both_ways(tmp_path: Path) -> None:
     assert settings.assigned == ASSIGNED
 
 
-def test_a_task_hides_what_providers_gave_and_is_told_of_no_other(tmp_path: Path) -> None:
+def test_a_task_hides_what_providers_gave_and_knows_no_other_secret(tmp_path: Path) -> None:
     flow = make_flow(tmp_path)
     remember_provided("provided-topic-1")
     remember_provided("provided-elsewhere-1")
@@ -68,9 +68,9 @@ def test_a_task_hides_what_providers_gave_and_is_told_of_no_other(tmp_path: Path
     assert mask("at provided-of-the-worker") == f"at {HIDDEN}"
 
 
-def test_orders_that_make_no_sense_name_the_worker_as_their_place(tmp_path: Path) -> None:
+def test_a_senseless_start_message_names_the_worker_as_its_place(tmp_path: Path) -> None:
     flow = make_flow(tmp_path)
     props = flow.connector_props["MirrorSourceConnector"] | {"tasks.max": "many"}
     message = start_message(props, flow.worker_props, 25, ())
-    with pytest.raises(ConfigErrors, match=r"the worker's orders.*tasks\.max=many"):
+    with pytest.raises(ConfigErrors, match=r"the worker's start message.*tasks\.max=many"):
         parse_start(message)

@@ -1,4 +1,4 @@
-"""The end of a task as the worker sees it: what it waits for, and what it says of it."""
+"""The end of a task as the worker sees it: what it waits for, and what it logs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sparkmirror.spark.session import SparkEngine
 from sparkmirror.spark.task_runner import TaskRunner, TaskState
 from tests.spark import test_task_runner
 from tests.spark.test_task_runner import (
-    ORDERS,
     PYTHON_TRACE,
+    START,
     TASK,
     FakeSpark,
     Rig,
@@ -26,10 +26,10 @@ from tests.wire.rigs import WAIT_SECONDS
 rig = test_task_runner.rig
 
 
-def test_stop_reaches_the_task_and_a_clean_end_is_told(rig: Rig) -> None:
+def test_stop_reaches_the_task_and_a_clean_end_is_reported(rig: Rig) -> None:
     link = rig.begin()
     rig.runner.stop()
-    assert link.wait_for_orders() == {"type": "stop"}
+    assert link.wait_for_start() == {"type": "stop"}
     link.send({"type": "numbers", "records": 1, "clean": True})
     wait_for(lambda: rig.runner.records == 1)
     link.close()
@@ -54,19 +54,19 @@ def test_a_task_that_has_copied_nothing_is_not_waited_for(
 ) -> None:
     # Spark takes its time to start it, and to give it up.
     monkeypatch.setattr(rig.spark, "cancel_task", lambda _: None)
-    ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
+    token = rig.spark.tokens.get(timeout=WAIT_SECONDS)
     rig.runner.stop()
     assert rig.runner.join(3600) is True
     assert caplog.messages == []
-    # Should it call in after all, it gets no orders.
-    link = LinkClient(open_link(ticket))
+    # Should it connect after all, it gets no start message.
+    link = LinkClient(open_link(token))
     with pytest.raises(KafkaError):
-        link.wait_for_orders()
+        link.wait_for_start()
     link.close()
 
 
 @pytest.mark.parametrize(
-    ("last_word", "outcome", "reason"),
+    ("last_report", "outcome", "reason"),
     [
         pytest.param(
             {"clean": False, "problems": {"offsets-3": "produce: NOT_ENOUGH_REPLICAS"}},
@@ -77,10 +77,10 @@ def test_a_task_that_has_copied_nothing_is_not_waited_for(
         pytest.param(
             {"clean": False},
             "stopped",
-            "the cluster that keeps them did not answer in time",
+            "the cluster that keeps them did not respond in time",
             id="nothing known",
         ),
-        pytest.param({}, "stopped", "without a last word; Spark's JVM runs", id="lost"),
+        pytest.param({}, "stopped", "without a last report; Spark's JVM runs", id="lost"),
         pytest.param(
             {},
             RuntimeError(PYTHON_TRACE.format(error="sparkmirror.errors.RefusedError: too large")),
@@ -89,23 +89,23 @@ def test_a_task_that_has_copied_nothing_is_not_waited_for(
         ),
     ],
 )
-def test_why_positions_are_not_stored_is_told(
+def test_the_reason_for_unstored_positions_is_logged(
     rig: Rig,
     caplog: pytest.LogCaptureFixture,
-    last_word: LinkMessage,
+    last_report: LinkMessage,
     outcome: str | Exception,
     reason: str,
 ) -> None:
     link = rig.begin()
     rig.runner.stop()
-    link.send({"type": "numbers", "records": 1} | last_word)
+    link.send({"type": "numbers", "records": 1} | last_report)
     wait_for(lambda: rig.runner.records == 1)
     link.close()
     rig.spark.outcomes.put(outcome)
     assert rig.runner.join(WAIT_SECONDS) is False
-    (said,) = (text for text in caplog.messages if "positions are not stored" in text)
-    assert said.startswith(f"[{TASK}] its last positions are not stored: ")
-    assert said.endswith(reason)
+    (text,) = (text for text in caplog.messages if "positions not stored" in text)
+    assert text.startswith(f"[{TASK}] last positions not stored: ")
+    assert text.endswith(reason)
 
 
 def test_a_task_that_does_not_end_is_killed(rig: Rig) -> None:
@@ -117,33 +117,35 @@ def test_a_task_that_does_not_end_is_killed(rig: Rig) -> None:
     link.close()
 
 
-def test_a_task_that_is_stopped_before_it_has_its_orders_gets_none(rig: Rig) -> None:
+def test_a_task_that_is_stopped_before_its_start_message_gets_none(rig: Rig) -> None:
     held = threading.Event()
 
-    def slow_orders() -> LinkMessage:
+    def make_start_slowly() -> LinkMessage:
         assert held.wait(WAIT_SECONDS)
-        return ORDERS
+        return START
 
-    rig.orders = slow_orders
+    rig.make_start = make_start_slowly
     link = rig.call()
     rig.runner.stop()
     held.set()
     # Its job is cancelled: what it copied would not be known to the next attempt.
-    with pytest.raises(KafkaError, match="the task is not wanted any more"):
-        link.wait_for_orders()
+    with pytest.raises(KafkaError, match="the task is stopping"):
+        link.wait_for_start()
     link.close()
     assert rig.runner.join(WAIT_SECONDS) is True
 
 
 def test_a_late_call_is_not_taken_for_the_same_task_of_a_later_runner(rig: Rig) -> None:
-    ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
+    token = rig.spark.tokens.get(timeout=WAIT_SECONDS)
     rig.runner.stop()
     rig.runner.join(WAIT_SECONDS)
-    later = TaskRunner(cast("SparkEngine", FakeSpark()), rig.links, TASK, rig.make_orders, print)
+    later = TaskRunner(
+        cast("SparkEngine", FakeSpark()), rig.links, TASK, rig.make_start_message, print
+    )
     rig.links.expect(later._job, later)
-    link = LinkClient(open_link(ticket))
+    link = LinkClient(open_link(token))
     with pytest.raises(KafkaError):
-        link.wait_for_orders()
+        link.wait_for_start()
     link.close()
 
 
@@ -151,18 +153,18 @@ def test_a_message_to_a_task_that_does_not_run_is_dropped(rig: Rig) -> None:
     rig.runner.send({"type": "assign"})
     link = rig.begin()
     rig.runner.send({"type": "revoke"})
-    assert link.wait_for_orders() == {"type": "revoke"}
+    assert link.wait_for_start() == {"type": "revoke"}
     link.close()
 
 
-def test_what_changes_while_orders_are_made_follows_them(rig: Rig) -> None:
+def test_what_changes_while_the_start_message_is_made_follows_it(rig: Rig) -> None:
     change: LinkMessage = {"type": "assign", "assigned": []}
 
-    def orders() -> LinkMessage:
+    def make_start() -> LinkMessage:
         rig.runner.send(change)  # a refresh on another thread
-        return ORDERS
+        return START
 
-    rig.orders = orders
+    rig.make_start = make_start
     link = rig.call()
-    assert [link.wait_for_orders(), link.wait_for_orders()] == [ORDERS, change]
+    assert [link.wait_for_start(), link.wait_for_start()] == [START, change]
     link.close()

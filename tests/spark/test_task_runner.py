@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from sparkmirror.errors import MirrorError
+from sparkmirror.retry import Backoff, RetryPolicy
 from sparkmirror.spark import task_runner
 from sparkmirror.spark.link.client import LinkClient, open_link
 from sparkmirror.spark.link.frames import LinkMessage
@@ -20,7 +21,9 @@ from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
 from tests.wire.rigs import WAIT_SECONDS
 
 TASK = "a->b|MirrorSourceConnector-0"
-ORDERS: LinkMessage = {"type": "start"}
+START: LinkMessage = {"type": "start"}
+# No attempt by itself after a failure.
+NEVER = Backoff(RetryPolicy.every(WAIT_SECONDS * 2))
 
 PYTHON_TRACE = """An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collect.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed \
@@ -41,7 +44,7 @@ Driver stacktrace:
 
 
 class FakeSpark:
-    """Runs a task in the runner's thread, as the test tells it."""
+    """Runs a task in the runner's thread, as the test scripts it."""
 
     master = "local[2]"
     driver_host = "127.0.0.1"
@@ -49,12 +52,12 @@ class FakeSpark:
     is_local = True
 
     def __init__(self) -> None:
-        self.tickets: queue.Queue[TaskToken] = queue.Queue()
+        self.tokens: queue.Queue[TaskToken] = queue.Queue()
         self.outcomes: queue.Queue[str | Exception] = queue.Queue()
         self.cancelled: list[str] = []
 
-    def run_task(self, ticket: TaskToken, description: str) -> str:
-        self.tickets.put(ticket)
+    def run_task(self, token: TaskToken, description: str) -> str:
+        self.tokens.put(token)
         outcome = self.outcomes.get(timeout=WAIT_SECONDS)
         if isinstance(outcome, Exception):
             raise outcome
@@ -79,28 +82,28 @@ class Rig:
         self.lent = 0.0
         self.links = LinkServer("127.0.0.1", lend=lambda: lambda: self.lent)
         self.missing: list[str] = []
-        self.orders: Callable[[], LinkMessage] = lambda: ORDERS
+        self.make_start: Callable[[], LinkMessage] = lambda: START
         self.runner = TaskRunner(
             cast("SparkEngine", self.spark),
             self.links,
             TASK,
-            self.make_orders,
+            self.make_start_message,
             self.missing.extend,
         )
 
-    def make_orders(self) -> LinkMessage:
-        """Asked for on the link's thread."""
-        return self.orders()
+    def make_start_message(self) -> LinkMessage:
+        """Called on the link's thread."""
+        return self.make_start()
 
     def call(self) -> LinkClient:
         """What a task does first."""
-        ticket = self.spark.tickets.get(timeout=WAIT_SECONDS)
-        return LinkClient(open_link(ticket))
+        token = self.spark.tokens.get(timeout=WAIT_SECONDS)
+        return LinkClient(open_link(token))
 
     def begin(self) -> LinkClient:
-        """A task that has got its orders."""
+        """A task that has its start message."""
         link = self.call()
-        assert link.wait_for_orders() == ORDERS
+        assert link.wait_for_start() == START
         wait_for(lambda: self.runner.state is TaskState.RUNNING)
         return link
 
@@ -114,7 +117,7 @@ class Rig:
 
 @pytest.fixture
 def rig(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    monkeypatch.setattr(task_runner, "FIRST_BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(task_runner, "RESTARTS", RetryPolicy(0.01, 60.0))
     rig = Rig()
     rig.runner.start()
     yield rig
@@ -128,7 +131,7 @@ def wait_for(done: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_a_task_is_running_when_it_has_its_orders(rig: Rig) -> None:
+def test_a_task_is_running_when_it_has_its_start_message(rig: Rig) -> None:
     assert rig.runner.state is TaskState.UNASSIGNED
     link = rig.begin()
     link.send({"type": "numbers", "records": 5, "bytes": 70, "behind": 1})
@@ -138,10 +141,10 @@ def test_a_task_is_running_when_it_has_its_orders(rig: Rig) -> None:
     link.close()
 
 
-def test_a_ticket_does_not_show_its_secret(rig: Rig) -> None:
-    ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
-    assert ticket == rig.links.ticket(ticket.host, ticket.task)
-    assert ticket.secret not in repr(ticket)
+def test_a_token_does_not_show_its_secret(rig: Rig) -> None:
+    token = rig.spark.tokens.get(timeout=WAIT_SECONDS)
+    assert token == rig.links.token(token.host, token.task)
+    assert token.secret not in repr(token)
 
 
 def test_topics_that_a_task_misses_are_passed_on(rig: Rig) -> None:
@@ -187,29 +190,24 @@ def test_a_task_that_ends_by_itself_is_started_again(rig: Rig) -> None:
     assert rig.runner.restarts == 1
 
 
-def test_a_restart_ends_a_running_task_and_begins_anew_at_once(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_restart_ends_a_running_task_and_starts_it_again_at_once(
+    rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(task_runner, "FIRST_BACKOFF_SECONDS", WAIT_SECONDS * 2)
+    rig.runner._backoff = NEVER
     link = rig.begin()
     rig.runner.restart()
-    assert link.wait_for_orders() == {"type": "stop"}
+    assert link.wait_for_start() == {"type": "stop"}
     link.close()
     rig.spark.outcomes.put("stopped")
     rig.begin().close()
     assert "starting it again" not in caplog.text
 
 
-def test_a_restart_ends_the_pause_after_a_failure(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(task_runner, "LONGEST_BACKOFF_SECONDS", WAIT_SECONDS * 2)
+def test_a_restart_ends_the_pause_after_a_failure(rig: Rig) -> None:
     rig.begin().close()
+    rig.runner._backoff = NEVER
     rig.spark.outcomes.put(RuntimeError("one"))
-    rig.begin().close()
-    monkeypatch.setattr(TaskRunner, "_was_healthy", lambda _: False)
-    rig.spark.outcomes.put(RuntimeError("two"))
-    wait_for(lambda: rig.runner.restarts == 2)
+    wait_for(lambda: rig.runner.restarts == 1)
     rig.runner.restart()
     rig.begin().close()
 
@@ -242,11 +240,11 @@ def test_topics_that_a_task_writes_are_taken_once(rig: Rig) -> None:
 
 
 def test_spark_may_run_the_task_again_by_itself(rig: Rig) -> None:
-    ticket = rig.spark.tickets.get(timeout=WAIT_SECONDS)
+    token = rig.spark.tokens.get(timeout=WAIT_SECONDS)
     links = []
     for _ in range(2):
-        link = LinkClient(open_link(ticket))
-        assert link.wait_for_orders() == ORDERS
+        link = LinkClient(open_link(token))
+        assert link.wait_for_start() == START
         links.append(link)
     links[1].send({"type": "numbers", "records": 1})
     wait_for(lambda: rig.runner.records == 1)
@@ -255,22 +253,22 @@ def test_spark_may_run_the_task_again_by_itself(rig: Rig) -> None:
         link.close()
 
 
-def test_a_task_without_orders_hears_why(rig: Rig) -> None:
+def test_a_task_without_a_start_message_gets_the_reason(rig: Rig) -> None:
     def fail() -> LinkMessage:
         raise MirrorError("the offsets topic cannot be read")
 
-    rig.orders = fail
+    rig.make_start = fail
     link = rig.call()
     with pytest.raises(MirrorError, match="the offsets topic cannot be read"):
-        link.wait_for_orders()
+        link.wait_for_start()
     link.close()
 
 
-def test_a_task_without_a_slot_says_so_once(
+def test_a_task_without_a_slot_is_logged_once(
     rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(task_runner, "SLOT_SECONDS", 0.0)
-    rig.spark.tickets.get(timeout=WAIT_SECONDS)
+    rig.spark.tokens.get(timeout=WAIT_SECONDS)
     for _ in range(3):
         rig.runner.check_slot(tasks_wanted=5)
     assert caplog.text.count("UNASSIGNED: Spark (local[2]) has 2 slots for 5 tasks, 3 missing") == 1
@@ -308,7 +306,7 @@ def test_the_reason_in_a_trace(trace: str, expected: str) -> None:
     assert reason_of(trace) == expected
 
 
-def test_a_task_that_recovers_is_told(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_that_recovers_is_logged(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="sparkmirror")
     rig.begin().close()
     assert caplog.messages == []

@@ -1,36 +1,27 @@
-"""A task that waits says so, and goes on when it can."""
+"""A task that waits reports it, and continues when it can."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from sparkmirror.spark.copy import partition_problems
 from sparkmirror.wire.fetch import silence
-from tests.spark.copies import OFFSETS, T0, T1, Copy
-from tests.wire.fake_broker import FETCH, PRODUCE, Do, FakeCluster, Request, once
+from tests.spark.copies import T0, T1, Copy
+from tests.wire.fake_broker import FETCH, PRODUCE, Do, Request, once
 
 SKIP = {"errors.tolerance": "all"}
 INVALID_RECORD = 87
 
 
-@pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Copy]:
+@pytest.fixture(autouse=True)
+def report_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(silence, "SILENT_SECONDS", 0.1)
     monkeypatch.setattr(partition_problems, "PASSING_SECONDS", 0.1)
-    with FakeCluster() as source, FakeCluster() as target:
-        source.create_topic("t", partitions=2)
-        target.create_topic("a.t", partitions=2)
-        target.create_topic(OFFSETS, partitions=5)
-        copy = Copy(tmp_path, source, target)
-        yield copy
-        copy.close()
 
 
-def test_a_partition_goes_on_after_its_only_batch_was_skipped_while_it_was_stuck(
+def test_a_partition_continues_after_its_only_batch_was_skipped_while_blocked(
     copy: Copy,
 ) -> None:
     copy.source.write(T0, [b"first"])
@@ -46,7 +37,7 @@ def test_a_partition_goes_on_after_its_only_batch_was_skipped_while_it_was_stuck
 
 
 @pytest.mark.parametrize("api", [FETCH, PRODUCE], ids=["source", "target"])
-def test_a_broker_that_sends_nothing_is_named_and_the_backlog_is_unknown_meanwhile(
+def test_a_silent_broker_is_named_and_the_backlog_unknown_while_it_lasts(
     copy: Copy, api: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     copy.source.write(T0, [b"first"])
@@ -64,11 +55,11 @@ def test_a_broker_that_sends_nothing_is_named_and_the_backlog_is_unknown_meanwhi
     copy.source.write(T0, [b"second"])
     copy.run_until(frozen.is_set)
 
-    def is_said() -> bool:
+    def is_logged() -> bool:
         loop.log_problems()
         return any("does not respond: no byte from" in line for line in caplog.messages)
 
-    copy.run_until(is_said)
+    copy.run_until(is_logged)
     assert T0 in loop.problems
     assert "no byte for" in loop.problems[T0].text
     assert loop.metrics.behind() is None
@@ -83,7 +74,7 @@ def test_a_broker_that_sends_nothing_is_named_and_the_backlog_is_unknown_meanwhi
 
 
 def test_a_partition_whose_target_refuses_it_is_not_taken_for_caught_up(copy: Copy) -> None:
-    """Nothing of it is fetched meanwhile, so nobody knows how far its log has grown."""
+    """Nothing of it is fetched, so it is unknown how far its log has grown."""
     copy.source.write(T0, [b"first"])
     loop = copy.start({T0: 0, T1: 0})
     copy.wait_for(1)

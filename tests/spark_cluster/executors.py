@@ -15,7 +15,7 @@ SETTINGS = {
     "spark.executor.cores": str(CORES),
     "spark.executor.memory": "512m",
     "spark.cores.max": str(2 * CORES),
-    # How long the driver waits for what the worker says of an executor whose connection has ended.
+    # How long the driver waits for the worker's report of an executor whose connection has ended.
     "spark.standalone.executorRemoveDelayOnDisconnection": "30s",
 }
 _DAEMON = "pyspark.daemon"

@@ -1,4 +1,4 @@
-"""The package reaches executors that do not have it: packed, as docs/spark-clusters.md says."""
+"""The package reaches executors that do not have it: packed, as in docs/spark-clusters.md."""
 
 from __future__ import annotations
 

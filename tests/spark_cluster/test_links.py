@@ -16,15 +16,15 @@ from sparkmirror.spark.link.client import LinkClient, open_link
 from sparkmirror.spark.link.frames import LinkMessage, new_secret, receive_message, send_message
 from sparkmirror.spark.link.server import LinkServer, TaskConnection
 from sparkmirror.spark.link.task_token import TaskToken
-from sparkmirror.spark.link.tls import answer_over_tls
+from sparkmirror.spark.link.tls import accept_tls
 from tests.clusters import wait_for
 
 TASK = "a->b|MirrorSourceConnector-0"
-ORDERS: LinkMessage = {"type": "start", "assigned": []}
+START: LinkMessage = {"type": "start", "assigned": []}
 
 
 class Peer:
-    """Answers every hello with ORDERS, or with an error, and remembers what happened."""
+    """Sends START to every task, or an error, and remembers what happened."""
 
     def __init__(self, error: KafkaError | None = None) -> None:
         self.error = error
@@ -36,7 +36,7 @@ class Peer:
         self.links.append(link)
         if self.error is not None:
             raise self.error
-        link.send(ORDERS)
+        link.send(START)
 
     def on_message(self, link: TaskConnection, message: LinkMessage) -> None:
         self.messages.append(message)
@@ -58,10 +58,10 @@ def call(links: LinkServer) -> Iterator[Callable[..., LinkClient]]:
     opened: list[LinkClient] = []
 
     def call_in(task: str = TASK, secret: str = "") -> LinkClient:
-        ticket = links.ticket("127.0.0.1", task)
+        token = links.token("127.0.0.1", task)
         if secret:
-            ticket = dataclasses.replace(ticket, secret=secret)
-        opened.append(LinkClient(open_link(ticket)))
+            token = dataclasses.replace(token, secret=secret)
+        opened.append(LinkClient(open_link(token)))
         return opened[-1]
 
     yield call_in
@@ -73,13 +73,13 @@ def await_gone(peer: Peer, count: int = 1) -> None:
     wait_for(lambda: len(peer.gone) == count, within=20, describe=lambda: f"{peer.gone} gone")
 
 
-def test_task_gets_its_orders_and_is_heard(
+def test_task_gets_its_start_message_and_its_messages_arrive(
     links: LinkServer, call: Callable[..., LinkClient]
 ) -> None:
     peer = Peer()
     links.expect(TASK, peer)
     client = call()
-    assert client.wait_for_orders() == ORDERS
+    assert client.wait_for_start() == START
     client.send({"type": "numbers", "records": 1})
     wait_for(lambda: peer.messages, within=20)
     assert peer.messages == [{"type": "numbers", "records": 1}]
@@ -88,7 +88,7 @@ def test_task_gets_its_orders_and_is_heard(
     assert not peer.gone[0].was_silent
 
 
-def test_caller_without_the_secret_is_turned_away(
+def test_caller_without_the_secret_is_rejected(
     links: LinkServer, call: Callable[..., LinkClient]
 ) -> None:
     peer = Peer()
@@ -104,7 +104,7 @@ def test_task_does_not_trust_a_worker_without_the_secret() -> None:
 
     def pretend() -> None:
         sock, _ = listener.accept()
-        line = answer_over_tls(sock, identity.context, 20.0)
+        line = accept_tls(sock, identity.context, 20.0)
         send_message(line, {"challenge": "00"})
         receive_message(line)
         send_message(line, {"proof": "00"})
@@ -125,26 +125,28 @@ def test_newer_attempt_cuts_off_the_older(
     peer = Peer()
     links.expect(TASK, peer)
     older = call()
-    older.wait_for_orders()
+    older.wait_for_start()
     newer = call()
-    assert newer.wait_for_orders() == ORDERS
+    assert newer.wait_for_start() == START
     await_gone(peer)
     assert peer.gone == peer.links[:1]
     with pytest.raises(TransportError):
-        older.wait_for_orders()
-    assert f"task {TASK} runs anew" in caplog.text
+        older.wait_for_start()
+    assert f"task {TASK} runs again" in caplog.text
 
 
-def test_task_that_nobody_runs_is_cut_off(call: Callable[..., LinkClient]) -> None:
+def test_unknown_task_is_cut_off(call: Callable[..., LinkClient]) -> None:
     with pytest.raises(TransportError):
-        call("a->b|MirrorSourceConnector-9").wait_for_orders()
+        call("a->b|MirrorSourceConnector-9").wait_for_start()
 
 
-def test_task_without_orders_hears_why(links: LinkServer, call: Callable[..., LinkClient]) -> None:
+def test_task_without_start_message_gets_a_reason(
+    links: LinkServer, call: Callable[..., LinkClient]
+) -> None:
     peer = Peer(TransportError("read topic 'mm2-offsets.a.internal' on 'b': not done in 60 s"))
     links.expect(TASK, peer)
-    with pytest.raises(KafkaError, match="no orders from the worker: read topic 'mm2-offsets"):
-        call().wait_for_orders()
+    with pytest.raises(KafkaError, match=r"no start message .*: read topic 'mm2-offsets"):
+        call().wait_for_start()
     await_gone(peer)
 
 
@@ -156,7 +158,7 @@ def test_silent_task_is_given_up(
     monkeypatch.setattr(link_server, "SILENCE_SECONDS", 0.2)
     peer = Peer()
     links.expect(TASK, peer)
-    call().wait_for_orders()
+    call().wait_for_start()
     await_gone(peer)
     assert peer.gone[0].was_silent
 

@@ -41,8 +41,8 @@ def port() -> Iterator[int]:
 
 def ask(port: int, path: str) -> Any:
     """Spark's own REST API."""
-    with _opener.open(f"http://127.0.0.1:{port}/api/v1/applications{path}", timeout=20) as answer:
-        return json.load(answer)
+    with _opener.open(f"http://127.0.0.1:{port}/api/v1/applications{path}", timeout=20) as response:
+        return json.load(response)
 
 
 def test_console_has_only_our_lines_and_sparks_page_reads_well(
@@ -72,7 +72,7 @@ def test_console_has_only_our_lines_and_sparks_page_reads_well(
 
 
 @pytest.mark.long
-def test_missing_slots_are_said_and_do_not_hinder_the_others(
+def test_missing_slots_are_logged_and_do_not_hinder_the_others(
     source_cluster: KafkaCluster, target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
     topic = new_topic(source_cluster, partitions=3)
@@ -107,7 +107,7 @@ def test_failing_task_is_restarted_with_growing_waits_until_it_works(
         assert "FAILED: RefusedError: " in second
         assert f"offsets 1 to 1 of {topic}-0" in first
         assert "errors.tolerance=all" in first
-        # Nobody asked for Spark's page.
+        # Spark's page is off by default.
         with pytest.raises(urllib.error.URLError):
             ask(port, "")
         _set_max_bytes(target_cluster, mirror.remote(topic), "100000")
@@ -136,5 +136,5 @@ def _set_max_bytes(cluster: KafkaCluster, topic: str, value: str) -> None:
     change = ConfigEntry("max.message.bytes", value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[change])
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    for answer in admin.incremental_alter_configs([resource]).values():
-        answer.result(30)
+    for response in admin.incremental_alter_configs([resource]).values():
+        response.result(30)

@@ -79,20 +79,20 @@ def test_masters_of_an_address(master: str, addresses: list[tuple[str, int]]) ->
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "text"),
     [
         pytest.param({"spark.master": "mesos://h"}, "spark.master=mesos://h", id="unknown kind"),
         pytest.param({"spark.master": "local["}, "use local", id="half a word"),
         pytest.param({"spark.master": "spark://h"}, "'h' is not host:port", id="no port"),
     ],
 )
-def test_master_that_cannot_be_is_a_setting_to_change(settings: dict[str, str], said: str) -> None:
+def test_master_that_cannot_be_is_a_setting_to_change(settings: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         SparkEngine(settings, 1)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
-def test_master_that_does_not_answer_is_said_at_once() -> None:
+def test_silent_master_is_reported_at_once() -> None:
     with pytest.raises(TransportError, match=r"spark://127.0.0.1:1: .*refused; check spark.master"):
         SparkEngine({"spark.master": "spark://127.0.0.1:1"}, 1)
 

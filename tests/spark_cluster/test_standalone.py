@@ -129,7 +129,7 @@ def last_values(cluster: KafkaCluster, topic: str) -> list[bytes]:
 
 @contextmanager
 def paused(*processes: psutil.Process) -> Iterator[None]:
-    """Processes that do not answer, but whose connections stay open."""
+    """Processes that do not respond, but whose connections stay open."""
     for process in processes:
         process.suspend()
     try:
@@ -210,7 +210,7 @@ def test_tasks_of_a_killed_executor_run_again_and_nothing_is_missing(
         stored = stored_offsets(mirror, topic)
         killed, other = by_tasks(before)
         psutil.Process(killed).kill()
-        # It has a free slot, so nobody needs to wait for another executor.
+        # It has a free slot, so no task waits for another executor.
         wait_for(
             lambda: len(copying(other)) > before[other],
             within=SECONDS,
@@ -241,7 +241,7 @@ def test_attempt_behind_a_broken_network_is_cut_off_by_the_next(
         executor = psutil.Process(lost)
         worker = executor.parent()
         assert worker is not None
-        # Spark hears nothing of the executor and cannot end it; its Python processes go on.
+        # Spark hears nothing of the executor and cannot end it; its Python processes continue.
         with paused(executor, worker):
             mirror.wait_for_log("heartbeat timed out", within=SECONDS)
             mirror.wait_for_log("the older attempt is cut off", within=SECONDS)

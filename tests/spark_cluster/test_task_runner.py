@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sparkmirror.errors import MirrorError
+from sparkmirror.retry import RetryPolicy
 from sparkmirror.spark import task_runner
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.task_token import TaskToken
@@ -34,7 +35,7 @@ PYTHON = (
 
 
 class Spark:
-    """An engine whose jobs end when the test says so."""
+    """An engine whose jobs end on demand."""
 
     driver_host = "10.1.2.3"
     master = "local[1]"
@@ -46,8 +47,8 @@ class Spark:
         self.gone = False
         self._ends: queue.Queue[str | Exception] = queue.Queue()
 
-    def run_task(self, ticket: TaskToken, description: str) -> str:
-        self.submitted.append((ticket, description))
+    def run_task(self, token: TaskToken, description: str) -> str:
+        self.submitted.append((token, description))
         ended = self._ends.get()
         if isinstance(ended, Exception):
             raise ended
@@ -69,20 +70,30 @@ class Spark:
 
 
 class Links:
-    """A link server that nobody calls."""
+    """A link server to which no task connects."""
 
-    def ticket(self, host: str, task: str) -> TaskToken:
+    def token(self, host: str, task: str) -> TaskToken:
         return TaskToken(host, 4711, "secret", "fingerprint", task)
 
     def expect(self, task: str, peer: object, lease: object = None) -> None:
-        """Nobody will."""
+        """No task will connect."""
 
     def forget(self, task: str) -> None:
-        """There is nobody."""
+        """There is none."""
 
 
-class Told:
-    """A link that remembers what the task was told."""
+class Clock:
+    """A clock that stands still."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class RecordingConnection:
+    """A link that remembers what was sent to the task."""
 
     def __init__(self, was_silent: bool = False) -> None:
         self.messages: list[LinkMessage] = []
@@ -98,14 +109,20 @@ def spark() -> Spark:
 
 
 @pytest.fixture
-def runner(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> Iterator[TaskRunner]:
-    monkeypatch.setattr(task_runner, "FIRST_BACKOFF_SECONDS", 0.01)
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def runner(spark: Spark, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[TaskRunner]:
+    monkeypatch.setattr(task_runner, "RESTARTS", RetryPolicy(0.01, 60.0, jitter=0.0))
     made: Any = TaskRunner(
         spark,  # type: ignore[arg-type]
         Links(),  # type: ignore[arg-type]
         TASK,
         lambda: {"type": "start"},
         lambda _topics: None,
+        clock=clock,
     )
     made.start()
     wait_for(lambda: spark.submitted, within=10)
@@ -115,12 +132,12 @@ def runner(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> Iterator[TaskRunner
     made.join(10.0)
 
 
-def say(runner: TaskRunner, link: Any, **numbers: object) -> None:
+def report(runner: TaskRunner, link: Any, **numbers: object) -> None:
     runner.on_message(link, {"type": "numbers", **numbers})
 
 
 def hello(runner: TaskRunner, **how: bool) -> Any:
-    link: Any = Told(**how)
+    link: Any = RecordingConnection(**how)
     runner.on_hello(link)
     return link
 
@@ -130,10 +147,10 @@ def has_submitted(spark: Spark, count: int) -> bool:
 
 
 def test_job_carries_the_address_and_reads_well(runner: TaskRunner, spark: Spark) -> None:
-    ticket, description = spark.submitted[0]
-    assert (ticket.host, ticket.port, without_run(ticket.task)) == ("10.1.2.3", 4711, TASK)
+    token, description = spark.submitted[0]
+    assert (token.host, token.port, without_run(token.task)) == ("10.1.2.3", 4711, TASK)
     assert description == "Copy a->b (MirrorSourceConnector-0)"
-    assert ticket.secret not in repr(ticket)
+    assert token.secret not in repr(token)
 
 
 def test_task_runs_from_its_call_to_the_end_of_its_link(runner: TaskRunner) -> None:
@@ -181,25 +198,38 @@ def test_wait_grows_with_every_failure_in_a_row(
     assert waits == pytest.approx([0.01, 0.02, 0.04, 0.08])
 
 
-def test_totals_go_on_over_attempts(runner: TaskRunner) -> None:
+def test_wait_starts_again_after_a_healthy_time(
+    runner: TaskRunner, spark: Spark, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for healthy_seconds in (0, 0, 59, 60):
+        before = len(spark.submitted)
+        hello(runner)
+        clock.now += healthy_seconds
+        spark.end(RuntimeError("no"))
+        wait_for(partial(has_submitted, spark, before + 1), within=10)
+    waits = [record.args[2] for record in caplog.records if record.args]  # type: ignore[index]
+    assert waits == pytest.approx([0.01, 0.02, 0.04, 0.01])
+
+
+def test_totals_continue_over_attempts(runner: TaskRunner) -> None:
     first = hello(runner)
-    say(runner, first, records=10, bytes=100, lost_records=1, skipped_records=2, behind=5)
+    report(runner, first, records=10, bytes=100, lost_records=1, skipped_records=2, behind=5)
     second = hello(runner)  # before the end of the first was noticed
     runner.on_gone(first)
     assert runner.state is TaskState.RUNNING
-    say(runner, second, records=3, bytes=30, lost_records=0, skipped_records=1, behind=4)
+    report(runner, second, records=3, bytes=30, lost_records=0, skipped_records=1, behind=4)
     assert (runner.records, runner.bytes) == (13, 130)
     assert runner.numbers["lost_records"] == 1
     assert runner.numbers["skipped_records"] == 3
     assert runner.numbers["behind"] == 4
 
 
-def test_older_attempt_is_not_heard(runner: TaskRunner) -> None:
+def test_messages_of_an_older_attempt_are_ignored(runner: TaskRunner) -> None:
     older = hello(runner)
     newer = hello(runner)
-    say(runner, older, records=99)
+    report(runner, older, records=99)
     assert runner.records == 0
-    say(runner, newer, records=1)
+    report(runner, newer, records=1)
     assert runner.records == 1
 
 
@@ -215,16 +245,16 @@ def test_silent_task_is_killed_and_starts_again(runner: TaskRunner, spark: Spark
     [
         pytest.param({"clean": True}, True, id="committed"),
         pytest.param({"clean": False}, False, id="not committed"),
-        pytest.param({}, False, id="never said"),
+        pytest.param({}, False, id="not reported"),
     ],
 )
-def test_stop_is_clean_when_the_task_says_so(
+def test_stop_is_clean_when_the_task_reports_it(
     runner: TaskRunner, spark: Spark, clean: dict[str, bool], expected: bool
 ) -> None:
     link = hello(runner)
     runner.stop()
     assert link.messages[-1] == {"type": "stop"}
-    say(runner, link, records=1, **clean)
+    report(runner, link, records=1, **clean)
     runner.on_gone(link)
     spark.end("stopped")
     assert runner.join(10.0) is expected
@@ -247,47 +277,45 @@ def test_task_that_does_not_end_is_killed(
     runner.stop()
     assert runner.join(0.1) is False
     assert [without_run(each) for each in spark.cancelled] == [TASK]
-    assert "killing it; its next start may copy twice" in caplog.text
+    assert "did not stop in time; killing it" in caplog.text
 
 
-def test_task_that_starts_while_stopping_gets_no_orders(runner: TaskRunner) -> None:
+def test_task_that_connects_while_stopping_gets_no_start_message(runner: TaskRunner) -> None:
     runner.stop()
-    with pytest.raises(MirrorError, match="not wanted any more"):
+    with pytest.raises(MirrorError, match="the task is stopping"):
         hello(runner)
 
 
 def test_missing_slots_are_counted_once(
-    runner: TaskRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    runner: TaskRunner, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
+    clock.now += 9
     runner.check_slot(3)
-    assert caplog.text == ""  # too early to tell
-    monkeypatch.setattr(task_runner, "SLOT_SECONDS", 0.0)
+    assert caplog.text == ""  # too early
+    clock.now += 1
     runner.check_slot(3)
     runner.check_slot(3)
-    said = "Spark (local[1]) has 1 slots for 3 tasks, 2 missing; add executors or cores"
-    assert caplog.messages == [f"[{TASK}] UNASSIGNED: {said}, or lower tasks.max"]
+    text = "Spark (local[1]) has 1 slots for 3 tasks, 2 missing; add executors or cores"
+    assert caplog.messages == [f"[{TASK}] UNASSIGNED: {text}, or lower tasks.max"]
 
 
 def test_slow_start_is_not_a_missing_slot(
-    runner: TaskRunner,
-    spark: Spark,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    runner: TaskRunner, spark: Spark, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     spark.slots = 7
-    monkeypatch.setattr(task_runner, "SLOT_SECONDS", 0.0)
+    clock.now += 60
     runner.check_slot(3)
     assert caplog.messages == []
-    monkeypatch.setattr(task_runner, "CALL_SECONDS", 0.0)
+    clock.now += 1
     runner.check_slot(3)
     assert "has 7 slots, enough for all" in caplog.messages[0]
 
 
 def test_running_task_lacks_no_slot(
-    runner: TaskRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    runner: TaskRunner, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(task_runner, "SLOT_SECONDS", 0.0)
     hello(runner)
+    clock.now += 1000
     runner.check_slot(3)
     assert caplog.messages == []
 
@@ -322,7 +350,7 @@ def test_spark_that_is_gone_ends_the_worker(runner: TaskRunner, spark: Spark) ->
         pytest.param(
             f"{PYTHON}ModuleNotFoundError: No module named 'sparkmirror'\n SQLSTATE: 38000\n",
             "ModuleNotFoundError: No module named 'sparkmirror' on the executors; "
-            "docs/spark-clusters.md says how it gets there",
+            "docs/spark-clusters.md shows how to install it",
             id="not installed",
         ),
         pytest.param(

@@ -1,4 +1,4 @@
-"""Brokers that speak Kafka's protocol over loopback, and fail as a test tells them.
+"""Brokers that speak Kafka's protocol over loopback, and fail as a test scripts it.
 
 They know the seven requests of the data path and nothing else. Messages are read and written with
 kafka-python's classes, so that a misreading of ours cannot cancel itself out.
@@ -30,7 +30,9 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from sparkmirror.types import TopicPartition
-from tests.wire.fake_answers import (
+from tests.wire.fake_log import FakeLog
+from tests.wire.fake_login import AUTHENTICATE, HANDSHAKE, Door, Guard
+from tests.wire.fake_responses import (
     API_VERSIONS,
     EPOCH_ENDS,
     FETCH,
@@ -38,14 +40,12 @@ from tests.wire.fake_answers import (
     LIST_OFFSETS,
     METADATA,
     PRODUCE,
-    Answers,
     Do,
     Partition,
     Request,
+    Responses,
     Topic,
 )
-from tests.wire.fake_log import FakeLog
-from tests.wire.fake_login import AUTHENTICATE, HANDSHAKE, Door, Guard
 
 __all__ = [
     "API_VERSIONS", "EPOCH_ENDS", "FETCH", "INIT_PRODUCER_ID", "LIST_OFFSETS", "METADATA",
@@ -141,9 +141,9 @@ class FakeCluster:
             newest = versions_of(release)
         if not knows_epoch_ends:
             del newest[EPOCH_ENDS]
-        self._answers = Answers(self._changed, newest)
-        self._answers.compares_epochs = compares_epochs
-        self._answers.keeps_sessions = sessions
+        self._responses = Responses(self._changed, newest)
+        self._responses.compares_epochs = compares_epochs
+        self._responses.keeps_sessions = sessions
         self._interceptors: dict[int, list[Interceptor]] = {}
         self._nodes: dict[int, Node] = {}
         self._threads: list[threading.Thread] = []
@@ -166,15 +166,15 @@ class FakeCluster:
             assert not thread.is_alive(), f"{thread.name} does not end"
 
     def advertise(self, node: int, host: str, port: int) -> None:
-        """Let a broker tell clients to come to another address than it listens on."""
-        self._answers.advertised[node] = (host, port)
+        """Let a broker advertise another address than it listens on."""
+        self._responses.advertised[node] = (host, port)
 
     # -- what a test looks at ----------------------------------------------------------------------
 
     @property
     def bootstrap_servers(self) -> tuple[str, ...]:
         """Addresses of all brokers, also of those that are down."""
-        return tuple(f"127.0.0.1:{port}" for port in self._answers.ports.values())
+        return tuple(f"127.0.0.1:{port}" for port in self._responses.ports.values())
 
     def log(self, topic: str, partition: int = 0) -> FakeLog:
         """To look into, or to change while nothing is under way."""
@@ -188,16 +188,16 @@ class FakeCluster:
     # -- what a test does --------------------------------------------------------------------------
 
     def create_topic(self, name: str, partitions: int = 1, leader: int = 1) -> None:
-        """Create a topic; one that exists is created anew, empty and under another id."""
+        """Create a topic; one that exists is recreated, empty and under another id."""
         with self._changed:
             rows = [Partition(leader) for _ in range(partitions)]
-            self._answers.topics[name] = Topic(uuid.uuid4(), rows)
+            self._responses.topics[name] = Topic(uuid.uuid4(), rows)
             self._changed.notify_all()
 
     def delete_topic(self, name: str) -> None:
         """The records are gone too."""
         with self._changed:
-            del self._answers.topics[name]
+            del self._responses.topics[name]
             self._changed.notify_all()
 
     def write(self, tp: TopicPartition, values: Iterable[bytes]) -> None:
@@ -230,17 +230,17 @@ class FakeCluster:
     def freeze_metadata(self, node: int) -> None:
         """From now on this node does not learn what becomes of topics."""
         with self._changed:
-            self._answers.old_topics[node] = dict(self._answers.topics)
+            self._responses.old_topics[node] = dict(self._responses.topics)
 
     def forget_topics(self, node: int) -> None:
         """This node knows no topics, as one that its controller has not talked to."""
         with self._changed:
-            self._answers.old_topics[node] = {}
+            self._responses.old_topics[node] = {}
 
     def thaw_metadata(self, node: int) -> None:
         """It learns all of it."""
         with self._changed:
-            del self._answers.old_topics[node]
+            del self._responses.old_topics[node]
 
     def prefer(self, tp: TopicPartition, node: int) -> None:
         """The leader sends consumers that name a rack to `node`."""
@@ -250,7 +250,7 @@ class FakeCluster:
     def forget_sessions(self) -> None:
         """As a broker does when others need the room."""
         with self._changed:
-            self._answers.sessions.clear()
+            self._responses.sessions.clear()
 
     def intercept(self, api: int, interceptor: Interceptor) -> None:
         """Ask `interceptor` first; None lets the request pass. It may block its connection."""
@@ -259,17 +259,17 @@ class FakeCluster:
 
     def start_node(self, node_id: int) -> None:
         """Listen; a node that comes back has its old port."""
-        ports = self._answers.ports
+        ports = self._responses.ports
         listener = socket.create_server(("127.0.0.1", ports.get(node_id, 0)))
         ports[node_id] = listener.getsockname()[1]
         node = self._nodes[node_id] = Node(node_id, listener)
-        self._answers.running.add(node_id)
+        self._responses.running.add(node_id)
         self._run(self._accept, node, name=f"fake broker {node_id}")
 
     def stop_node(self, node_id: int) -> None:
         """Close everything at once, as a crash does."""
         with self._changed:
-            self._answers.running.discard(node_id)
+            self._responses.running.discard(node_id)
             node = self._nodes.pop(node_id)
             for sock in (node.listener, *node.connections):
                 _hang_up(sock)
@@ -279,11 +279,11 @@ class FakeCluster:
         """Restart a node; from now on all nodes speak what this release does."""
         self.stop_node(node_id)
         self.forget_sessions()
-        self._answers.newest = versions_of(release)
+        self._responses.newest = versions_of(release)
         self.start_node(node_id)
 
     def _partition(self, tp: TopicPartition) -> Partition:
-        return self._answers.topics[tp.topic].partitions[tp.partition]
+        return self._responses.topics[tp.topic].partitions[tp.partition]
 
     # -- sockets -----------------------------------------------------------------------------------
 
@@ -323,22 +323,24 @@ class FakeCluster:
         frame = _receive(sock, size)
         api, version, correlation, client_size = struct.unpack_from(">hhih", frame)
         if guard is not None and api in (HANDSHAKE, AUTHENTICATE):
-            said = guard.answer(api, version, frame[10 + max(client_size, 0) :])
-            sock.sendall(struct.pack(">ii", 4 + len(said), correlation) + said)
+            reply = guard.respond(api, version, frame[10 + max(client_size, 0) :])
+            sock.sendall(struct.pack(">ii", 4 + len(reply), correlation) + reply)
             return True
         if guard is not None and not guard.lets_pass(api):
             return False
         kind = REQUESTS[api]
         is_flexible = bool(kind.flexible_version_q(version))
         body = kind.decode(frame[10 + max(client_size, 0) + is_flexible :], version=version)
-        answer = self._answer(node, Request(node.node_id, api, version, body))
-        if answer is None:
+        response = self._respond(node, Request(node.node_id, api, version, body))
+        if response is None:
             return False
         tags = b"\0" if is_flexible else b""
-        sock.sendall(struct.pack(">ii", 4 + len(tags) + len(answer), correlation) + tags + answer)
+        sock.sendall(
+            struct.pack(">ii", 4 + len(tags) + len(response), correlation) + tags + response
+        )
         return True
 
-    def _answer(self, node: Node, request: Request) -> bytes | None:
+    def _respond(self, node: Node, request: Request) -> bytes | None:
         with self._changed:
             self.requests.append(request)
             interceptors = list(self._interceptors.get(request.api, ()))
@@ -349,12 +351,12 @@ class FakeCluster:
         with self._changed:
             if self._nodes.get(node.node_id) is not node:
                 return None
-            message = self._answers.answer(request, action)
+            message = self._responses.respond(request, action)
         return None if action.drop else bytes(message.encode(version=request.version))
 
 
 def _hang_up(sock: socket.socket) -> None:
-    """Wake whoever blocks in it; its thread closes it."""
+    """Wake the thread that blocks in it; that one closes it."""
     try:
         sock.shutdown(socket.SHUT_RDWR)
     except OSError:

@@ -1,4 +1,4 @@
-"""What the fake broker says of leader epochs (KIP-320), as a real one does."""
+"""Leader epochs (KIP-320) of the fake broker, as a real one reports them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _code(node: int, found: Any, row: Any) -> int:
 
 
 def diverging_epoch(log: FakeLog, wanted: Any) -> tuple[int, int] | None:
-    """What a fetch is told of a log that does not have what was read (KIP-595)."""
+    """What a fetch gets for a log that does not have what was read (KIP-595)."""
     epoch, end = log.epoch_end(wanted.last_fetched_epoch)
     is_same = epoch == wanted.last_fetched_epoch and end >= wanted.fetch_offset
     return None if is_same else (epoch, end)

@@ -32,7 +32,7 @@ TAIL = struct.Struct(">iqqqhii")
 
 
 class Appended(NamedTuple):
-    """What a broker says of one batch."""
+    """A broker's result for one batch."""
 
     code: int
     base_offset: int

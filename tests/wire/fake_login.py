@@ -18,7 +18,7 @@ API_VERSIONS, HANDSHAKE, AUTHENTICATE = 18, 17, 36
 UNSUPPORTED, ILLEGAL_STATE, FAILED = 33, 34, 58
 
 Judge = Callable[[bytes], bytes]
-"""The server's half of a mechanism with one message: its answer, or raises Refused."""
+"""The server's half of a mechanism with one message: its response, or raises Refused."""
 
 
 class Refused(Exception):
@@ -27,7 +27,7 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class Door:
-    """What a broker asks of whoever connects; counts what happens at it."""
+    """The login that a broker requires; counts what happens."""
 
     mechanism: str
     judge: Judge
@@ -58,13 +58,13 @@ class Guard:
             return False
         return True
 
-    def answer(self, api: int, version: int, body: bytes) -> bytes:
+    def respond(self, api: int, version: int, body: bytes) -> bytes:
         """To a request of the login; `body` is what follows the client's id."""
         if api == HANDSHAKE:
             return bytes(self._shake_hands(body).encode(version=1))
         tags = b"\0" if version >= 2 else b""  # of both headers; there are none in them
-        answer = self._authenticate(body[len(tags) :], version)
-        return tags + bytes(answer.encode(version=version))
+        response = self._authenticate(body[len(tags) :], version)
+        return tags + bytes(response.encode(version=version))
 
     def _shake_hands(self, body: bytes) -> SaslHandshakeResponse:
         wanted = SaslHandshakeRequest.decode(body, version=1).mechanism

@@ -8,7 +8,7 @@ import pytest
 def take_all_lines_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on every connection that has had a response is a long one."""
     monkeypatch.setattr("sparkmirror.wire.net.connection.LONG_SECONDS", 0.0)
-    monkeypatch.setattr("sparkmirror.wire.net.connection.SURE_ANSWERS", 1)
+    monkeypatch.setattr("sparkmirror.wire.net.connection.TRUSTED_RESPONSES", 1)
     monkeypatch.setattr("sparkmirror.wire.fetch.poll_pace.LONG_SECONDS", 0.0)
 
 

@@ -1,4 +1,4 @@
-"""A producer and a fetcher at work against the fake broker, writing down what they tell."""
+"""A producer and a fetcher at work against the fake broker, recording what they report."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Rig:
         self.loop.close()
 
     def run_until(self, done: Callable[[], bool], describe: Callable[[], object]) -> None:
-        """Turn the loop; `describe` tells where it got stuck."""
+        """Turn the loop; `describe` shows where it got stuck."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not done():
             assert time.monotonic() < deadline, f"got stuck at {describe()}"

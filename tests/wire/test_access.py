@@ -1,4 +1,4 @@
-"""Which right a refusal is about, and the command that grants it."""
+"""Which permission a denial is about, and the command that grants it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sparkmirror.mirror.permissions import (
     topic_permission,
     transaction_permission,
 )
-from sparkmirror.wire.access import PRODUCING, answer_error, grant_command, needing
+from sparkmirror.wire.access import PRODUCING, grant_command, needing, response_error
 from sparkmirror.wire.principal import principal_of
 
 JAAS = 'x.PlainLoginModule required username="{}" password="p";'
@@ -54,22 +54,22 @@ def test_a_denial_names_the_right_that_its_code_is_about(code: int, missing: str
         transaction_permission(Operation.WRITE, "x"),
         PRODUCING,
     )
-    error = answer_error(client(), "do it on 'b'", code, *needed, detail="no")
+    error = response_error(client(), "do it on 'b'", code, *needed, detail="no")
     assert isinstance(error, DeniedError)
     assert not error.retriable
     assert f"_AUTHORIZATION_FAILED: User:ANONYMOUS lacks {missing}; to allow it: " in str(error)
 
 
 @pytest.mark.parametrize("code", [3, 29], ids=["no-denial", "nothing-needed"])
-def test_any_other_answer_is_an_error_as_ever(code: int) -> None:
+def test_any_other_code_is_an_ordinary_error(code: int) -> None:
     needed = [topic_permission(Operation.READ, "t")] if code == 3 else []
-    error = answer_error(client(), "do it", code, *needed, detail="why")
+    error = response_error(client(), "do it", code, *needed, detail="why")
     assert type(error) is BrokerError
     assert str(error).endswith("(why)")
 
 
 @pytest.mark.parametrize(
-    ("right", "words"),
+    ("permission", "words"),
     [
         pytest.param(topic_permission(Operation.READ, "t"), "Read --topic t", id="topic"),
         pytest.param(
@@ -89,15 +89,15 @@ def test_any_other_answer_is_an_error_as_ever(code: int) -> None:
         pytest.param(Permission(Resource.TOPIC, "*", Operation.READ), "Read --topic '*'", id="all"),
     ],
 )
-def test_the_command_that_grants_it(right: Permission, words: str) -> None:
-    command = grant_command(login("PLAIN", JAAS.format("m x")), right)
+def test_the_command_that_grants_it(permission: Permission, words: str) -> None:
+    command = grant_command(login("PLAIN", JAAS.format("m x")), permission)
     start = "kafka-acls.sh --bootstrap-server h1:9092 --add --allow-principal 'User:m x'"
     assert command == f"{start} --operation {words}"
     assert shlex.split(command)[5] == "User:m x"
 
 
-def test_whoever_needs_more_is_told_so() -> None:
-    error = answer_error(client(), "find 'g'", 30, group_permission(Operation.DESCRIBE, "g"))
+def test_a_denial_can_name_the_stronger_permission() -> None:
+    error = response_error(client(), "find 'g'", 30, group_permission(Operation.DESCRIBE, "g"))
     assert isinstance(error, DeniedError)
     text = str(needing(error, Operation.READ))
     assert "lacks READ on group 'g'" in text

@@ -16,7 +16,7 @@ def rig() -> Iterator[Rig]:
     rig.close()
 
 
-def test_a_slow_large_answer_that_keeps_coming_is_not_cut_off(rig: Rig) -> None:
+def test_a_slow_large_response_that_keeps_coming_is_not_cut_off(rig: Rig) -> None:
     rig.open()
     rig.request(keep=True, timeout=60.0)
     whole = frame(1, bytes(300_000))
@@ -25,7 +25,7 @@ def test_a_slow_large_answer_that_keeps_coming_is_not_cut_off(rig: Rig) -> None:
         rig.now += 50.0
         rig.loop.run_once(0.1)
         rig.connection.fail_if_overdue(rig.now)
-    rig.run_until(lambda: bool(rig.answers))
+    rig.run_until(lambda: bool(rig.responses))
     assert not rig.connection.closed
 
 
@@ -79,7 +79,7 @@ def test_progress_extends_the_deadline_by_the_whole_timeout(rig: Rig) -> None:
     for at in range(0, len(whole), 100_000):
         tick(rig, 9.0)  # each pause is shorter than the timeout, all of them are longer
         rig.peer.sendall(whole[at : at + 100_000])
-    rig.run_until(lambda: bool(rig.answers))
+    rig.run_until(lambda: bool(rig.responses))
     assert not rig.connection.closed
 
 
@@ -89,7 +89,7 @@ def test_a_pipelined_request_has_its_whole_timeout_after_the_response_before_it(
     rig.request(timeout=10.0)
     tick(rig, 9.0)
     rig.peer.sendall(frame(1, b"late"))
-    rig.run_until(lambda: bool(rig.answers))
+    rig.run_until(lambda: bool(rig.responses))
     tick(rig, 8.0)
     assert not rig.connection.closed
     tick(rig, 60.0)

@@ -78,7 +78,7 @@ def test_a_near_target_gets_every_batch_as_it_came(rig: ProducerRig) -> None:
     assert rig.producer.wanted_bytes == 0
 
 
-def test_the_fastest_response_tells_how_far_a_broker_is(
+def test_the_fastest_response_shows_how_far_a_broker_is(
     rig: ProducerRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offer_everywhere(rig, broker_queues.FEWEST_RESPONSES + 1)

@@ -45,11 +45,11 @@ def test_a_backlog_is_not_slowed_down(rig: FetcherRig, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("value", "next_step"),
     [
-        pytest.param(b"small", "round", id="of a trickle what has come goes on first"),
+        pytest.param(b"small", "round", id="under light load batches received are sent first"),
         pytest.param(bytes(100_000), "ask", id="in a backlog the next request leaves first"),
     ],
 )
-def test_what_comes_first_after_an_answer(
+def test_what_comes_first_after_a_response(
     rig: FetcherRig, monkeypatch: pytest.MonkeyPatch, value: bytes, next_step: str
 ) -> None:
     monkeypatch.setattr("sparkmirror.wire.fetch.fetcher.PACE_SECONDS", 0.0)

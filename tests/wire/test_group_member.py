@@ -1,4 +1,4 @@
-"""Who is asked when a coordinator does not answer."""
+"""Who is asked when a coordinator does not respond."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from sparkmirror.wire.protocol.error_codes import (
 )
 
 NOT_COORDINATOR = 16
-TERMS = GroupSettings("g", "connect", "ours", 6000, 60000)
+SETTINGS = GroupSettings("g", "connect", "ours", 6000, 60000)
 
 
 class FakeCalls:
-    """Answers of a coordinator: an error code, or None for a broker that is not reached."""
+    """Responses of a coordinator: an error code, or None for a broker that is not reached."""
 
     def __init__(self, *codes: int | None) -> None:
         self.config = ClientConfig("b", ("127.0.0.1:1",))
@@ -48,7 +48,7 @@ class FakeCalls:
         if code is None:
             raise TransportError("no connection")
         call = PendingRequest(0.0)
-        call.answer = b"\0\0\0\0" + code.to_bytes(2, "big")
+        call.response = b"\0\0\0\0" + code.to_bytes(2, "big")
         return call
 
     def wait(self, done: Callable[[], bool], seconds: float) -> bool:
@@ -56,7 +56,7 @@ class FakeCalls:
 
 
 def member_of(calls: FakeCalls) -> GroupMember:
-    member = GroupMember(cast("BlockingClient", calls), "b", TERMS)
+    member = GroupMember(cast("BlockingClient", calls), "b", SETTINGS)
     member.member_id, member.generation = "m", 3
     return member
 
@@ -72,7 +72,7 @@ def test_a_coordinator_that_is_not_reached_is_looked_for_again() -> None:
     assert calls.found == 2
 
 
-def test_one_that_answers_for_the_group_no_more_is_looked_for_again() -> None:
+def test_a_coordinator_that_lost_the_group_is_looked_up_again() -> None:
     calls = FakeCalls(NOT_COORDINATOR, 0)
     member = member_of(calls)
     with pytest.raises(BrokerError):

@@ -105,11 +105,11 @@ def test_a_broker_that_is_too_old_is_named_once(caplog: pytest.LogCaptureFixture
                 lambda: len(brokers.sent(API_VERSIONS)) > 1, lambda: rig.cluster.last_error
             )
         assert isinstance(rig.cluster.last_error, UnsupportedVersionError)
-        said = [each.getMessage() for each in caplog.records]
-        assert len(said) == 1
-        assert "this is Kafka 1.1 or behaves like it" in said[0]
-        assert "the oldest supported release is 2.1" in said[0]
-        assert "login" not in said[0]
+        lines = [each.getMessage() for each in caplog.records]
+        assert len(lines) == 1
+        assert "this is Kafka 1.1 or behaves like it" in lines[0]
+        assert "the oldest supported release is 2.1" in lines[0]
+        assert "login" not in lines[0]
         assert not brokers.sent(METADATA)
 
 
@@ -127,7 +127,7 @@ def test_a_broker_that_hangs_up_at_the_first_request_is_left_alone_for_longer_an
         assert "perhaps it wants a login" in str(rig.cluster.last_error)
 
 
-def test_a_login_is_not_suspected_of_a_broker_that_has_answered() -> None:
+def test_a_login_is_not_suspected_after_a_response() -> None:
     with FakeCluster() as brokers, Rig(brokers) as rig:
         brokers.create_topic("t")
         rig.metadata.track(["t"])

@@ -1,4 +1,4 @@
-"""Polls of one session that leave before the last one was answered: every record once, in order."""
+"""Polls of one session that overtake the last response: every record once, in order."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def wait_for(rig: FetcherRig, values: list[bytes]) -> None:
 
 
 def test_polls_overtake_each_other_and_repeat_nothing(rig: FetcherRig) -> None:
-    """All polls under way name offsets that were known before the first of them was answered."""
-    goes_on = threading.Event()
+    """All polls under way name offsets that were known before the response to the first of them."""
+    may_respond = threading.Event()
 
     def hold(request: Request) -> None:
         if request.body.session_epoch == 5:
-            goes_on.wait(10.0)
+            may_respond.wait(10.0)
 
     rig.brokers.intercept(FETCH, hold)
     values = write(rig, 30)
     rig.run_until(lambda: in_flight(rig) == 5, lambda: in_flight(rig))
-    goes_on.set()
+    may_respond.set()
     values += write(rig, 30, len(values))
     wait_for(rig, values)
     assert not rig.errors

@@ -34,7 +34,7 @@ def stores(certificates: Certificates) -> dict[str, Path]:
     """Stores by what is in them, as keytool and others write them."""
     folder = certificates.folder
     chain = certificates.pkcs12("client")
-    nobody = certificates.write("nobody.p12", _certificates_only(certificates))
+    unmarked = certificates.write("unmarked.p12", _certificates_only(certificates))
     return {
         "trusted": certificates.trust_pkcs12,
         "trusted, as Java 8 wrote it": certificates.import_ca("8.p12", "PKCS12", PASSWORD, LEGACY),
@@ -49,7 +49,7 @@ def stores(certificates: Certificates) -> dict[str, Path]:
             certificates.pkcs12("stranger"), _copied(chain, folder / "two.p12"), "other"
         ),
         "a key, as Java 8 wrote it": _copied(chain, folder / "key8.p12", "client", LEGACY),
-        "certificates of nobody": nobody,
+        "unmarked certificates": unmarked,
     }
 
 
@@ -114,7 +114,7 @@ def test_the_same_certificates_are_trusted_as_by_java(
         ("a key, its chain, its CA", {"client", "ca"}),
         ("two keys", {"client", "stranger"}),
         ("a key, as Java 8 wrote it", {"client"}),
-        ("certificates of nobody", set()),
+        ("unmarked certificates", set()),
     ],
 )
 def test_what_is_trusted(
@@ -132,9 +132,9 @@ def test_the_chain_of_a_key_is_still_sent(
     assert own.chain == (certificates.client.der, certificates.ca.der)
 
 
-def test_certificates_that_nobody_marked_are_told_with_what_to_do(stores: dict[str, Path]) -> None:
-    data = stores["certificates of nobody"].read_bytes()
-    with pytest.raises(BadStore, match="does not say that they are to be trusted") as raised:
+def test_unmarked_certificates_are_reported_with_the_remedy(stores: dict[str, Path]) -> None:
+    data = stores["unmarked certificates"].read_bytes()
+    with pytest.raises(BadStore, match="none is marked as trusted") as raised:
         read_trusted(data, "PKCS12", PASSWORD)
     assert "keytool -importcert" in raised.value.remedy
 

@@ -67,7 +67,7 @@ def test_a_library_opens_what_was_provided_and_nothing_is_on_the_disk(
     secret_files.provide("/no/such/keytab", b"keys")
     path = secret_files.path_of("/no/such/keytab")
     assert secret_files.path_of("/no/such/keytab") == path
-    for _ in range(2):  # each opens it anew, from its beginning
+    for _ in range(2):  # each opens it again, from its start
         assert Path(path).read_bytes() == b"keys"
     assert list(tmp_path.iterdir()) == []
     secret_files.provide("/no/such/keytab", b"renewed")

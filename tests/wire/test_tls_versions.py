@@ -17,31 +17,17 @@ from sparkmirror.errors import ConfigError
 from sparkmirror.wire.admin.admin_client import client_options
 from sparkmirror.wire.tls.tls_context import (
     ContextSource,
-    TlsSettings,
     make_client_context,
 )
 from sparkmirror.wire.tls.tls_suites import SuiteRefused, openssl_name
 from tests.certificates import Certificates
 from tests.wire.tls_peers import TlsPeer, server_context
-
-SUITE_12, SUITE_13 = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"
-V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
+from tests.wire.tls_settings import SUITE_12, SUITE_13, V12, V13, settings
 
 
 @pytest.fixture
 def certificates(tmp_path: Path) -> Certificates:
     return Certificates(tmp_path)
-
-
-def settings(**values: Any) -> TlsSettings:
-    """ssl.x.y is written ssl_x_y."""
-    named = {name.replace("_", "."): value for name, value in values.items()}
-    return TlsSettings(named, "cluster 'a'")
-
-
-def names_of(context: ssl.SSLContext) -> set[str]:
-    authorities: list[dict[str, Any]] = context.get_ca_certs()
-    return {dict(part[0] for part in ca["subject"])["commonName"] for ca in authorities}
 
 
 def trusting(certificates: Certificates) -> dict[str, Any]:
@@ -150,13 +136,13 @@ def test_versions_follow_protocol_enabled_and_suites(
     assert (context.minimum_version, context.maximum_version) == versions
 
 
-def test_no_version_left_is_told(certificates: Certificates) -> None:
+def test_no_version_left_is_reported(certificates: Certificates) -> None:
     both = {"ssl_protocol": "TLSv1.2", "ssl_enabled_protocols": ("TLSv1.3",)}
     with pytest.raises(ConfigError, match=r"no TLS version is left with ssl\.protocol=TLSv1\.2"):
         make_client_context(settings(**trusting(certificates), **both))
 
 
-def test_suites_that_openssl_lacks_are_told_and_left_out(
+def test_suites_that_openssl_lacks_are_logged_and_left_out(
     certificates: Certificates, caplog: pytest.LogCaptureFixture
 ) -> None:
     suites = ("TLS_RSA_WITH_RC4_128_MD5", SUITE_12)

@@ -1,4 +1,4 @@
-"""Settings and ACLs of topics: what a cluster is asked, and what its answers become; no broker."""
+"""Settings and ACLs of topics: requests, and what becomes of their responses; no broker."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ PARTITION = TOPIC.MetadataResponsePartition(partition_index=0)
 
 
 class Scripted(Admin):
-    """Answers come from a function; requests pass through their bytes first."""
+    """Responses come from a function; requests pass through their bytes first."""
 
-    def __init__(self, answer: Callable[[Any], Any]) -> None:
+    def __init__(self, response: Callable[[Any], Any]) -> None:
         self._config = ClientConfig("a", ("h:1",))
         self._alias = "a"
-        self._answer = answer
+        self._response = response
         self.requests: list[Any] = []
 
     def _speaks(self, request: Any) -> bool:
@@ -50,11 +50,11 @@ class Scripted(Admin):
         kind = type(request)
         version = kind.max_version
         self.requests.append(kind.decode(request.encode(version=version), version=version))
-        return self._answer(self.requests[-1])
+        return self._response(self.requests[-1])
 
 
 class Controller:
-    """Creates topics; `taken` was created by somebody else in the last moment."""
+    """Creates topics; another client has just created `taken`."""
 
     def create_topics(self, wanted: dict[str, Any], **_: object) -> dict[str, Any]:
         codes = {"taken": 36, "denied": DENIED}
@@ -62,7 +62,7 @@ class Controller:
         return {"topics": rows}
 
 
-def test_who_creates_a_topic_says_so_and_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+def test_only_the_creator_logs_a_created_topic(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     admin = Scripted(lambda _: None)
     admin._client = cast("Any", Controller())
@@ -158,7 +158,7 @@ def test_no_request_makes_more_partitions_than_a_controller_accepts(
     assert [count for part in made for count in part] == counts
 
 
-def test_topics_are_described_one_by_one_in_their_answer() -> None:
+def test_topics_are_described_one_by_one_in_their_response() -> None:
     admin = Scripted(described)
     found = admin.describe_topic_configs(["t", "secret"])
     assert found["t"] == [TopicSetting("retention.ms", "5", 1, read_only=False, sensitive=True)]
@@ -241,7 +241,7 @@ def test_a_cluster_without_authorizer_has_no_rules() -> None:
     assert admin.describe_topic_acls() is None
 
 
-def test_a_cluster_that_does_not_tell_its_rules() -> None:
+def test_a_cluster_that_does_not_show_its_rules() -> None:
     admin = Scripted(lambda _: DescribeAclsResponse(error_code=31, error_message=None))
     with pytest.raises(BrokerError, match="describe ACLs on 'a': CLUSTER_AUTHORIZATION_FAILED"):
         admin.describe_topic_acls()

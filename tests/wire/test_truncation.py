@@ -125,7 +125,7 @@ def test_a_broker_that_knows_nothing_of_the_epoch_is_read_on_without_comparing()
 
 
 @pytest.mark.parametrize("code", [-1, 29, 35, 42])
-def test_a_broker_that_refuses_to_tell_epochs_is_read_all_the_same(code: int) -> None:
+def test_a_broker_that_rejects_epoch_requests_is_read_all_the_same(code: int) -> None:
     with FakeCluster(nodes=2) as brokers, FetcherRig(brokers) as rig:
         begin(rig)
         brokers.intercept(EPOCH_ENDS, lambda _: Do(code=code))

@@ -1,4 +1,4 @@
-"""The other side of a TLS stream: a thread that does the handshake and then what a test says."""
+"""The other side of a TLS stream: a thread that does the handshake and then runs a script."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TlsPeer:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._run, name="TLS peer", daemon=True)
         self.port: int = self._listener.getsockname()[1]
-        # What the script raised: a failed test says why.
+        # What the script raised: it fails the test.
         self.error: Exception | None = None
 
     def __enter__(self) -> Self:

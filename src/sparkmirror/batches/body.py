@@ -31,7 +31,7 @@ from sparkmirror.errors import BatchError
 
 # Length, attributes, two deltas, two lengths and the number of headers, a byte each.
 SHORTEST_RECORD_BYTES = 7
-# Each takes up to 200 bytes here, where it may have come in a fraction of a bit. Brokers, which
+# Each takes up to 200 bytes here, though it may have come in a fraction of a bit. Brokers, which
 # keep a list of them too, would be in trouble before.
 MOST_RECORDS = 4 << 20
 _VERY_MANY = 10_000
@@ -167,7 +167,7 @@ def _renumber_many(body: bytearray, spans: Spans, base: int, next_offset: int) -
 
 
 def runs_of(offsets: Ints) -> Runs:
-    """Describe rising offsets as (first, count) of their runs without holes."""
+    """Describe rising offsets as (first, count) of their runs without gaps."""
     if not offsets.size:
         return ()
     breaks = np.flatnonzero(np.diff(offsets) != 1) + 1
@@ -176,7 +176,7 @@ def runs_of(offsets: Ints) -> Runs:
 
 
 def zero_timestamps(body: bytearray, spans: Spans) -> bool:
-    """Make every timestamp delta 0 in its old width; tell whether one was not."""
+    """Set every timestamp delta to 0 in its old width; return whether one was not 0."""
     changed = False
     for field, end in zip(*spans, strict=True):
         at = field + 1

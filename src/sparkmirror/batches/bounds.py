@@ -1,7 +1,7 @@
 """Where the batches of fetched bytes begin and end. Runs on: executor.
 
-Each length says where the next batch is, so they are followed one by one, at 0.1 us each. Where
-batches are tiny that is a large share of all there is to do. Then numpy looks at every byte of a
+Each length leads to the next batch, so they are followed one by one, at 0.1 us each. Where
+batches are tiny that is a large share of all work. Then numpy looks at every byte of a
 stretch that could be the magic of a batch with the first one's leader epoch, and compares the
 lengths found there with where the next such place is:
 
@@ -9,7 +9,7 @@ lengths found there with where the next such place is:
     epoch fits       16         186                357        the 2 at 230 is a byte of some value
     length there     158        159                ...        12 + 158 later comes the next: linked
 
-Batches of equal size, as sensors write them, are looked for first, at a look each.
+Batches of equal size, as sensors write them, are tried first, with one check each.
 Only what is linked from the first batch on counts; a value that looks like a header ends the
 stretch, or is left out because no batch begins where its "length" leads.
 """
@@ -85,7 +85,7 @@ def find_tiny_batches(records: memoryview) -> tuple[Bounds, int]:
 
 
 def _follow(records: memoryview, bounds: list[int], most: int) -> int:
-    """Append where up to `most` batches end: how many bytes a cut one would have, or 0."""
+    """Append where up to `most` batches end; return how many bytes a cut one would have, or 0."""
     total = len(records)
     at: int = bounds[-1]
     unpack, append = LENGTH.unpack_from, bounds.append
@@ -151,7 +151,7 @@ def _marked_ends(data: Bytes, at: int, stop: int) -> Ints:
 
 
 def _leading_somewhere(starts: Ints, ends: Ints, stop: int, total: int) -> tuple[Ints, Ints]:
-    """Leave out what looks like a header, whose length leads to nothing like one.
+    """Drop places that look like a header but whose length does not lead to another one.
 
     With leader epoch 0, every base offset from 131,072 to 196,607 does: 00 00 00 00 02.
     """

@@ -32,7 +32,7 @@ DEFAULT_LIMIT_BYTES = 256 << 20
 
 
 class TooLarge(BatchError):
-    """More comes out than the caller can use."""
+    """The data decompresses to more than the caller can use."""
 
 
 class Codec(enum.IntEnum):
@@ -61,11 +61,11 @@ class Codec(enum.IntEnum):
         return _CODECS[codec_id]
 
     def compress(self, data: Data, level: int | None = None) -> Data:
-        """Compress; NONE gives back what it got."""
+        """Compress; NONE returns its input."""
         return data if self is Codec.NONE else _COMPRESS[self](data, level)
 
     def decompress(self, data: Data, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Data:
-        """Decompress at most `limit_bytes`, else TooLarge; NONE gives back what it got."""
+        """Decompress at most `limit_bytes`, else TooLarge; NONE returns its input."""
         return data if self is Codec.NONE else _DECOMPRESS[self](data, limit_bytes)
 
 
@@ -104,10 +104,10 @@ def _gzip_decompress(data: Data, limit_bytes: int) -> Data:
 
 
 def _gzip_member(view: memoryview, room: int, step: int) -> tuple[list[bytes], int]:
-    """What comes out of the member at the front, and how long that is.
+    """The content of the first member, and how many bytes that member takes.
 
-    zlib copies all that it is given behind a member. Nearly always there is one member only; of
-    others little is given at first, or thousands of empty ones would copy the rest each time.
+    zlib copies all input that follows a member. There is nearly always only one; if there are more,
+    zlib gets little input at first, or thousands of empty members would copy the rest each time.
     """
     inflater = zlib.decompressobj(_GZIP_WINDOW)
     parts = []
@@ -288,7 +288,7 @@ def _zstd_decompress(data: Data, limit_bytes: int) -> Data:
 
 
 def _check_zstd_frames(view: memoryview) -> None:
-    """Follow the blocks to the end: the library's reader takes cut data for complete."""
+    """Follow the blocks to the end: the library's reader accepts truncated data as complete."""
     at = 0
     while at < len(view):
         at = _after_zstd_frame(view, at)

@@ -32,7 +32,7 @@ _BETWEEN = np.dtype([("crc", "<u4"), ("zeros", "V13"), ("start", "<u4")])
 
 
 def _start() -> int:
-    """The four bytes, as a number, that take the register from 0 to the begin: 32 bits back."""
+    """The four bytes, as a number, that take the register from 0 to its start: 32 bits back."""
     register = _BEGIN
     for _ in range(32):
         register = (register ^ _POLYNOMIAL) << 1 | 1 if register >> 31 else register << 1

@@ -7,7 +7,7 @@ CRC-32C is linear: for two fields A and B of the same length in front of the sam
 with `size` zeros, and what comes before the field does not matter either. So a batch whose CRC was
 checked when it came gets its new one in 2 us when it leaves; by then a batch of 128 KB has left the
 processor's cache, and reading it again takes 12 us. And a batch that is damaged in between keeps a
-CRC that does not fit: the target refuses it.
+CRC that does not fit: the target rejects it.
 
 Up to 4,095 zeros are really there, behind the field: the processor has an instruction for that.
 What 4,096 and multiples of it do is a 32x32 matrix of bits, kept as four tables of 256 numbers, one
@@ -79,7 +79,7 @@ def _tables(place: int, digit: int) -> Tables:
 def _power(exponent: int) -> Matrix:
     """The matrix of 2**exponent zeros."""
     if exponent == 0:
-        # A zero byte after each register; the first crc32c takes away its inversions at both ends.
+        # A zero byte after each register; the first crc32c removes its inversions at both ends.
         return [crc32c(b"\0") ^ crc32c(b"\0", bit) for bit in IDENTITY]
     matrix = _power(exponent - 1)
     return _times(matrix, matrix)

@@ -5,7 +5,7 @@ bytes changed in the receive buffer, and is not looked into. The others are drop
 their neighbours (merger), or rewritten (rewriter); each is counted with its Reason. `stamp` writes
 what is known at sending time only: producer id, epoch, sequence, and the CRC over all of it.
 
-    fetched   | data 128 KB | marker | data 2 KB | data 1 KB | data with holes | cut he
+    fetched   | data 128 KB | marker | data 2 KB | data 1 KB | data with gaps  | cut he
     planned   | in place    | -      | merged into one       | rewritten       | -
 """
 
@@ -57,7 +57,7 @@ DERIVE_FROM_BYTES = 32 << 10
 
 
 def stamp(view: memoryview | bytearray, producer_id: int, epoch: int, sequence: int) -> None:
-    """Write who sends the batch and which number it has, then the CRC. May be done again.
+    """Write producer id, epoch and sequence, then the CRC. May be repeated.
 
     A CRC other than 0 fits the bytes as they are: then the new one is made from it.
     """
@@ -195,7 +195,7 @@ class _Planner:
         return odd
 
     def _smallest_alone(self) -> tuple[int, int]:
-        """Tell from which size on batches go alone: uncompressed, compressed.
+        """Return the sizes from which batches go alone: uncompressed, compressed.
 
         The only batch of a fetch always does.
         """
@@ -246,7 +246,7 @@ class _Planner:
         return None if header.record_count else Reason.EMPTY
 
     def _settle(self, piece: MergePiece) -> None:
-        """Emit one batch alone, changing no more of it than needed."""
+        """Emit one batch alone, changed as little as possible."""
         header, batch, next_offset = piece
         reasons = self._reasons_to_rewrite(header, next_offset)
         if not reasons:
@@ -262,7 +262,7 @@ class _Planner:
         rules = self._rules
         reasons = {
             Reason.RESUME: header.base_offset < next_offset,
-            Reason.HOLES: not header.is_contiguous,
+            Reason.OFFSET_GAPS: not header.is_contiguous,
             Reason.LOG_APPEND_TIME: header.has_append_time and rules.keep_append_time,
             Reason.RECODED: rules.codec is not None and rules.codec != header.codec_id,
         }
@@ -308,7 +308,7 @@ class _Planner:
                 self._emit(out)
 
     def _merge_run(self, run: singles.SingleRun) -> int:
-        """Merge very many tiny batches at once; gives the index of the next batch."""
+        """Merge very many tiny batches at once; returns the index of the next batch."""
         self._flush()
         if self._rules.check_crcs:
             self._check_run(run)

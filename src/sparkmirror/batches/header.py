@@ -1,4 +1,4 @@
-"""The 61 bytes in front of every magic-2 record batch: where each field is, and how to read it.
+"""The 61 bytes in front of every magic-2 record batch (KIP-98): each field, and how to read it.
 
     #  at  size  field                                   at  size  field
     #   0     8  base offset (outside the CRC)           27     8  base timestamp
@@ -87,7 +87,7 @@ class Header(NamedTuple):
 
     @property
     def offsets(self) -> range:
-        """All offsets it covers, whether their records are still there or not."""
+        """All offsets it covers, even where compaction has removed the records."""
         return range(self.base_offset, self.base_offset + self.last_delta + 1)
 
     @property
@@ -111,7 +111,7 @@ def read_header(view: Buffer, at: int = 0) -> Header:
 
 
 def read_leader_epoch(view: Buffer, at: int) -> int:
-    """The epoch of the leader that stored the whole batch at `at`; -1: it does not tell."""
+    """The epoch of the leader that stored the whole batch at `at`; -1: unknown (KIP-101)."""
     if view[at + MAGIC_AT] < 2:
         return -1
     epoch: int = LEADER_EPOCH.unpack_from(view, at + PREFIX_BYTES)[0]
@@ -119,7 +119,7 @@ def read_leader_epoch(view: Buffer, at: int) -> int:
 
 
 def check_header(header: Header) -> None:
-    """Refuse field values that no broker writes."""
+    """Reject field values that no broker writes."""
     problem = _problem(header)
     if problem:
         raise BatchError(f"read batch at offset {header.base_offset}: {problem}")
@@ -142,7 +142,7 @@ def _problem(header: Header) -> str:
 
 
 def check_crc(batch: memoryview, header: Header) -> None:
-    """Refuse a batch whose bytes are not those its CRC was made of."""
+    """Reject a batch whose CRC does not fit its bytes."""
     found = crc32c(batch[ATTRIBUTES_AT:])
     if found != header.crc:
         raise BatchError(

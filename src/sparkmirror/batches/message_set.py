@@ -9,7 +9,7 @@
 
 A compressed message is a wrapper whose value is a message set. Its offset is that of the last
 inner message. Inner offsets are absolute in magic 0; in magic 1 they count from 0 (KIP-31, unless
-the cleaner removed some), so the last one tells the offset of the first. Magic 0 has no timestamps
+the cleaner removed some), so the last one gives the offset of the first. Magic 0 has no timestamps
 (KIP-32).
 """
 

@@ -1,4 +1,4 @@
-"""What forwarding is told and what it gives back: value types, without behaviour."""
+"""What forwarding takes and returns: value types without behaviour."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Reason(enum.Enum):
     """Why batches took another way than the fast one; counted in source batches."""
 
     RESUME = "resume"  # records below the position were cut off
-    HOLES = "holes"  # compaction left holes in the offsets
+    OFFSET_GAPS = "offset-gaps"  # compaction removed records
     LOG_APPEND_TIME = "log-append-time"  # record timestamps had to become the append time
     OLD_MAGIC = "old-magic"  # message format 0 or 1
     TOO_LARGE = "too-large"  # split for the target
-    MERGED = "merged"  # tiny, put together with its neighbours
-    JOINED = "joined"  # put together with those behind it, for a far target
-    RECODED = "recoded"  # compressed anew with the codec the user set
+    MERGED = "merged"  # tiny, merged with its neighbours
+    JOINED = "joined"  # joined with those after it, for a far target
+    RECODED = "recoded"  # recompressed with the codec the user set
     CONTROL = "control"  # transaction marker: dropped
     ABORTED = "aborted"  # data of an aborted transaction: dropped
     EMPTY = "empty"  # nothing left after compaction: dropped
@@ -30,9 +30,10 @@ class Reason(enum.Enum):
 class OutgoingBatch:
     """One batch for the target. Valid on the wire after `stamp`, and only then.
 
-    `view` may lie in the receive buffer: the buffer must stay untouched until the batch is
-    answered. Offsets are upstream ones; without `runs` they are first_offset .. last_offset
-    without a hole, else `runs` lists (first offset, count) of the records in order.
+    `view` may lie in the receive buffer: the buffer must stay untouched until the
+    response for the batch has come. Offsets are upstream ones; without `runs` they are
+    first_offset .. last_offset without a gap, else `runs` lists (first offset, count) of the
+    records in order.
     """
 
     view: memoryview | bytearray
@@ -47,7 +48,7 @@ class OutgoingBatch:
 
 @dataclass(frozen=True, slots=True)
 class ForwardRules:
-    """How the batches of one partition are to be prepared.
+    """How to prepare the batches of one partition.
 
     read_committed          drop the data of aborted transactions
     codec, codec_level      compress every batch so; None: leave each as it is
@@ -56,10 +57,10 @@ class ForwardRules:
     merge_compressed_below_bytes   the same for compressed ones, which cost far more to merge
     merge_below_records     only batches of fewer records than this: each costs about 1 us to merge
     merge_into_bytes        upper bound of the uncompressed records of a merged batch
-    keep_append_time        False when the target topic stamps append times itself: LogAppendTime
-                            batches then pass untouched
+    keep_append_time        False when the target topic stamps append times itself (KIP-32):
+                            LogAppendTime batches then pass untouched
     check_crcs              compare the CRC of every batch from the source
-    limit_bytes             refuse batches whose records are larger than this when decompressed
+    limit_bytes             reject batches whose records are larger than this when decompressed
     """
 
     read_committed: bool = False

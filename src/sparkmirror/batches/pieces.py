@@ -19,7 +19,7 @@ from sparkmirror.batches.varints import Bytes, Ints
 AnyBuffer = memoryview | bytearray | Bytes
 Pieces = NDArray[np.void]
 
-# Where a float64 keeps its exponent: the highest bit of a whole number.
+# Where a float64 keeps its exponent: the position of the highest bit of a whole number.
 _EXPONENT_AT = 52
 _EXPONENT_BIAS = 1023
 # Pieces so large on average are joined faster with an object for each, because it copies them once.

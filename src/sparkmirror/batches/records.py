@@ -116,7 +116,7 @@ def encode(
 ) -> bytearray:
     """Encode records as one batch: offsets 0, 1, 2 ..., no producer, CRC valid."""
     if not records:
-        raise BatchError("encode batch: there are no records, and brokers refuse empty batches")
+        raise BatchError("encode batch: there are no records, and brokers reject empty batches")
     base_timestamp = records[0].timestamp
     body = b"".join(
         _encode_record(record, delta, base_timestamp) for delta, record in enumerate(records)

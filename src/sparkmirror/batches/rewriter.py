@@ -1,12 +1,12 @@
-"""One batch that cannot go as it is: its records are patched, cut, or compressed anew.
+"""One batch that cannot go as it is: its records are patched, cut, or recompressed.
 
-For holes left by compaction, a position inside a batch, append times, a codec the user wants, and
-batches the target finds too large. Counts are the caller's: everything here is a function.
+For offset gaps left by compaction, a position inside a batch, append times, a codec the user wants,
+and batches the target finds too large. Counts are the caller's: everything here is a function.
 
-Kafka's cleaner keeps the last offset delta of a batch it thins out, and brokers refuse a new batch
+Kafka's cleaner keeps the last offset delta of a batch it thins out, and brokers reject a new batch
 whose count is not the last delta + 1. So a count that fits the last delta means deltas 0 .. n-1,
-and a batch is forwarded unread by that sign. (Brokers do not look at the inner deltas of an
-uncompressed batch: writing ones with holes under a fitting header would shift offsets silently.)
+and such a batch is forwarded unread. (Brokers do not check the inner deltas of an
+uncompressed batch: writing deltas with gaps under a fitting header would shift offsets silently.)
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _start(spans: Spans, kept: KeptRecords) -> int:
 def _times(
     header: Header, body: bytearray, spans: Spans, kept: KeptRecords, retimed: bool
 ) -> tuple[int, int]:
-    """Find base and max timestamp; only where records were cut off must they be looked at."""
+    """Find base and max timestamp; records are read only if some were cut off."""
     if retimed:
         return header.max_timestamp, header.max_timestamp
     if not kept.first:

@@ -28,7 +28,7 @@ class AbortedTransactions:
         self._active: set[int] = set()
 
     def holds(self, header: Header, batch: memoryview) -> bool:
-        """Tell whether the batch is data of an aborted transaction."""
+        """Return whether the batch is data of an aborted transaction."""
         if header.producer_id == NO_PRODUCER_ID:
             return False
         while self._coming and self._coming[-1][0] <= header.last_offset:
@@ -41,7 +41,7 @@ class AbortedTransactions:
 
 
 def is_abort_marker(batch: memoryview) -> bool:
-    """Tell whether a control batch says that its producer's transaction was aborted."""
+    """Return whether a control batch ends its producer's transaction with an abort."""
     records = decode(batch, check_crcs=False, limit_bytes=_MARKER_LIMIT_BYTES)
     if not records:
         return False

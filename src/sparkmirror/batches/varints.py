@@ -25,15 +25,7 @@ _UINT64 = (1 << 64) - 1
 
 def encode_varint(value: int) -> bytes:
     """Encode one signed value in its shortest form."""
-    bits = ((value << 1) ^ (value >> 63)) & _UINT64
-    if bits < 128:
-        return bytes((bits,))
-    out = bytearray()
-    while bits > 127:
-        out.append(bits & 127 | 128)
-        bits >>= 7
-    out.append(bits)
-    return bytes(out)
+    return encode_unsigned(((value << 1) ^ (value >> 63)) & _UINT64)
 
 
 def read_varint(
@@ -150,7 +142,7 @@ _THRESHOLDS = np.array([1 << (7 * n) for n in range(1, 10)], dtype=np.uint64)
 
 
 def write_varints_before(data: Bytes, ends: Ints, values: Ints) -> Ints:
-    """Write every value in its shortest form so that it ends at its end: where each one starts."""
+    """Write every value in its shortest form to end at its end; return where each starts."""
     bits = ((values << 1) ^ (values >> 63)).view(np.uint64)
     if not bits.size:
         return ends

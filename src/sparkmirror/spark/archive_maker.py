@@ -1,7 +1,7 @@
 """Makes the archive of Spark's classes: runs Spark once, as the worker does, and lets it end.
 
 Runs on: the worker's machine, as `python -m sparkmirror.spark.archive_maker ARCHIVE`, started by
-`class_archive` with its output thrown away; at the lowest priority, and for some seconds only.
+`class_archive`, which discards its output; at the lowest priority, for a few seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOWEST_PRIORITY = 19
 
 
 def main(archive: Path) -> None:
-    """Make it, unless another process is at it."""
+    """Make it, unless another process is making it."""
     signal.alarm(_MOST_SECONDS)  # the kernel ends a run that hangs
     os.nice(_LOWEST_PRIORITY)
     make_once(archive, run_spark, wait=False)

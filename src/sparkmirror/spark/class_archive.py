@@ -1,9 +1,9 @@
 """Spark that starts sooner: its driver's classes, parsed once, in a file that later JVMs map.
 
 Java's class data sharing: it changes how classes are loaded, not how they run. The first start on
-a machine makes the file, in a process of its own, when it has been running for a while; nothing
-waits for it and nothing fails without it. A file is used only if it is whole and belongs to this
-very Java and these very jars, both of which its name tells.
+a machine makes the file, in a process of its own, after it has been running for a while; nothing
+waits for the file and nothing fails without it. A file is used only if it is whole and belongs to
+exactly this Java and these jars, both of which its name identifies.
 
 Runs on: worker, when Spark's session starts in local mode.
 """
@@ -31,16 +31,16 @@ from sparkmirror.spark import machine
 log = logging.getLogger(__name__)
 
 MAKER = "sparkmirror.spark.archive_maker"
-# The first start of a machine copies first, and a run that ends soon makes no archive at all.
+# The first start on a machine copies first, and a short run makes no archive at all.
 MAKE_AFTER_SECONDS = 30.0
-# A JVM beside ours for some seconds, and its file.
+# A second JVM for some seconds, and its file.
 NEEDED_MEMORY = 1 << 30
 NEEDED_DISK = 300 << 20
 # An update of Java or of Spark leaves an old one behind.
 MOST_KEPT = 3
-# What a JVM says on the console about an archive that it does not take.
+# Silences what a JVM prints on the console about an archive that it rejects.
 QUIET = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
-# Somebody has decided about class data sharing: their option counts alone.
+# The user has decided about class data sharing: only their option counts.
 DECIDED = re.compile(r"-Xshare:|SharedArchiveFile|ArchiveClassesAtExit")
 OPTIONS_VARIABLE = "SPARK_SUBMIT_OPTS"
 _CHUNK = 1 << 20
@@ -113,9 +113,9 @@ def spark_archive(folder: Path) -> Path:
 
 
 def archive_name(jars: Path) -> str:
-    """Another one for another Java and for other jars, be they installed anew at the same place.
+    """A name per Java and jars; jars reinstalled at the same place count as others.
 
-    The JVM refuses an archive whose jars have another date, and says so on the console.
+    The JVM rejects an archive whose jars have another date, and prints that on the console.
     """
     java = machine.java_program().resolve()
     home = java.parents[1]
@@ -128,14 +128,14 @@ def archive_name(jars: Path) -> str:
 
 
 def archive_options(archive: Path) -> str:
-    """Options of a JVM that maps the archive, as one text; none for a path that cannot be told."""
+    """Options of a JVM that maps the archive, as one text; none if its path cannot be quoted."""
     if re.search(r'["\\]', str(archive)):
         return ""
     return f'{QUIET} "-XX:SharedArchiveFile={archive}"'
 
 
 def is_whole(archive: Path) -> bool:
-    """Whether the file is there, as it was made: a JVM would map a damaged one all the same."""
+    """Whether the file is complete and undamaged: a JVM would map a damaged one all the same."""
     try:
         return _sum_path(archive).read_text("ascii") == _checksum(archive)
     except FileNotFoundError:
@@ -145,9 +145,9 @@ def is_whole(archive: Path) -> bool:
 
 
 def make_once(archive: Path, run: Callable[[Path], None], *, wait: bool = True) -> bool:
-    """`run` a JVM that writes the archive at its end; whoever else wants it waits, or leaves it.
+    """`run` a JVM that writes the archive at its end; other processes wait for it or do without.
 
-    Tells whether there is one now. Raises OSError, and what `run` raises.
+    Returns whether there is one now. Raises OSError, and what `run` raises.
     """
     if is_whole(archive):
         return True

@@ -1,7 +1,7 @@
 """What this machine offers: a Java, pyspark's folder, places to keep files, free disk.
 
 The only module of this package that reads the environment. Everything missing is a
-`MissingPart` whose one line says what to install or to set.
+`MissingPart` with one line that names what to install or to set.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def _find_java() -> Path:
 def _java_version(program: Path) -> int:
     # Prints `openjdk version "17.0.15" 2025-04-15` on stderr; Java 8 calls itself "1.8.0_402".
     try:
-        answer = subprocess.run(
+        result = subprocess.run(
             [program, "-version"], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingPart(f"{program} cannot be run ({error}): {_HOW_TO_JAVA}") from error
-    match = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
+    match = re.search(r'version "(?:1\.)?(\d+)', result.stderr)
     if match is None:
-        said = (answer.stderr or answer.stdout).strip().splitlines()[:1]
-        raise MissingPart(f"{program} is not a Java (it says {said}): {_HOW_TO_JAVA}")
+        output = (result.stderr or result.stdout).strip().splitlines()[:1]
+        raise MissingPart(f"{program} is not a Java (it prints {output}): {_HOW_TO_JAVA}")
     return int(match.group(1))
 
 
@@ -92,7 +92,7 @@ def _user_folder(variable: str, default: str) -> Path:
 
 
 def require_disk_space(folder: Path, needed_bytes: int, what_for: str) -> None:
-    """Refuse work that would fill the disk half way."""
+    """Reject work that would fill the disk half way."""
     free = shutil.disk_usage(_nearest_existing(folder)).free
     if free < needed_bytes:
         raise MissingPart(

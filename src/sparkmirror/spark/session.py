@@ -1,7 +1,7 @@
-"""Spark's session for the worker: the user's `spark.*` keys, and defaults for tasks that live on.
+"""Spark's session for the worker: the user's `spark.*` keys, and defaults for long-running tasks.
 
 Runs on: worker (the Spark driver). Everything that pyspark takes from the process around it
-(environment variables, signal handlers, the console) is put in order here.
+(environment variables, signal handlers, the console) is handled here.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ log = logging.getLogger(__name__)
 MASTER, LOCAL = "spark.master", "local"
 DYNAMIC = "spark.dynamicAllocation.enabled"
 PYTHON = "spark.pyspark.python"
-# Ours, among Spark's: the port on which tasks call their worker; 0 means any.
+# Ours, among Spark's: the port on which the worker listens for tasks; 0 means any.
 LINK_PORT = "spark.sparkmirror.link.port"
 JVM_OPTIONS = "spark.driver.extraJavaOptions"
-# In local mode a slot is a thread that waits: as many as tasks can ever be wanted.
+# In local mode a slot is a waiting thread: one for every possible task, and these to spare.
 SPARE_SLOTS = 4
 
 DEFAULTS = {
     "spark.app.name": "sparkmirror",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # A task that lives on looks slow to speculation, which would run it twice.
+    # A long-running task looks slow to speculation, which would run it twice.
     "spark.speculation": "false",
-    # Idle executors hold running tasks; Spark must not take them away.
+    # Executors that look idle hold running tasks; Spark must not remove them.
     DYNAMIC: "false",
     # The worker restarts what fails, with back-off, fresh positions and the reason in its status.
     # Spark itself runs a task again only when its machine is gone, which does not count.
@@ -86,7 +86,7 @@ CLUSTER_DEFAULTS = {
 }
 # The driver's JVM only keeps the books: a small heap, one collector thread, no optimising compiler.
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
-# Printed by every JVM of Spark at its start, and of no use.
+# Printed by every JVM of Spark at its start; useless to users.
 NOISE = "WARNING: Using incubator modules:"
 STACK_FRAME = "\tat "
 # Printed when the other side has a different secret, or none; Spark keeps trying for a minute.
@@ -95,13 +95,13 @@ REFUSED = "Exception while bootstrapping client"
 JVM_GONE = (Py4JError, OSError)
 MASTER_WORDS = re.compile(r"local(\[.+])?$|yarn$|spark://.|k8s://.")
 MASTER_SECONDS = 5.0
-# How Spark calls an application to which a standalone cluster has given no name.
+# How Spark's application ids begin if a standalone cluster has given none.
 NOT_ADMITTED = "spark-application-"
-# Every task asks whether Spark is alive; Spark is asked so often.
+# Every task asks whether Spark is alive; Spark itself is asked this often.
 ALIVE_SECONDS = 1.0
 
 
-# While a session ends, Spark complains of jobs that end with it; that is no news.
+# While a session ends, Spark logs errors of jobs that end with it; these are not shown.
 _is_ending = threading.Event()
 
 
@@ -147,7 +147,7 @@ class SparkEngine:
 
     @property
     def link_address(self) -> tuple[str, int]:
-        """Where tasks may call in: the address to listen on, and the port."""
+        """Where tasks connect: the address to listen on, and the port."""
         if self.is_local:
             return "127.0.0.1", self._link_port
         everywhere = "0.0.0.0"  # noqa: S104 - executors are on other machines, and must log in
@@ -184,22 +184,22 @@ class SparkEngine:
         raise MirrorError(f"Spark ({self.master}) has stopped: {why}; restart sparkmirror")
 
     def describe_end(self) -> str:
-        """Raise an error that explains a missing task if Spark has stopped."""
+        """Whether Spark's JVM still runs: explains a task that ended without a report."""
         code = None if self._jvm is None else self._jvm.poll()
         if code is None:
             return "Spark's JVM runs"
         return f"Spark's JVM has ended with exit code {code}"
 
-    def run_task(self, ticket: TaskToken, description: str) -> str:
+    def run_task(self, token: TaskToken, description: str) -> str:
         """Run one copy task to its end; raises what Spark raises. Blocks: one thread per task."""
-        self._context.setJobGroup(ticket.task, description, interruptOnCancel=False)
+        self._context.setJobGroup(token.task, description, interruptOnCancel=False)
         rows: Iterable[str] = (
-            self._context.parallelize([ticket], 1).mapPartitions(run_copy_task).collect()
+            self._context.parallelize([token], 1).mapPartitions(run_copy_task).collect()
         )
         return next(iter(rows), "ended")
 
     def cancel_task(self, task: str) -> None:
-        """Kill a task that does not end by itself, or that has not begun."""
+        """Kill a task that does not end by itself, or that has not started."""
         try:
             self._context.cancelJobGroup(task)
         except JVM_GONE as error:
@@ -252,7 +252,7 @@ def _set_environment(settings: Mapping[str, str], is_local: bool) -> None:
 
 @contextmanager
 def _own_signal_handlers() -> Iterator[None]:
-    """pyspark takes Ctrl-C for itself, to cancel all jobs; here it means: commit and stop."""
+    """pyspark would handle Ctrl-C by cancelling all jobs; here it means: commit and stop."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -323,9 +323,9 @@ def _start_jvm(conf: SparkConf) -> Any:
     this process, at the end of its standard input.
     """
     reader, writer = os.pipe()
-    said: list[str] = []
+    lines: list[str] = []
     relay = threading.Thread(
-        target=_relay, args=(os.fdopen(reader, "rb"), said), name="spark-stderr", daemon=True
+        target=_relay, args=(os.fdopen(reader, "rb"), lines), name="spark-stderr", daemon=True
     )
     relay.start()
     with os.fdopen(writer, "wb") as stderr:
@@ -336,7 +336,7 @@ def _start_jvm(conf: SparkConf) -> Any:
     # No other process holds the pipe's other end: the relay ends.
     relay.join(5.0)
     raise MissingPart(
-        f"start Spark's JVM: {'; '.join(said) or failure}; Spark needs Java 17 or newer, as "
+        f"start Spark's JVM: {'; '.join(lines) or failure}; Spark needs Java 17 or newer, as "
         "JAVA_HOME or on the PATH"
     ) from failure
 
@@ -347,14 +347,14 @@ def _shown(conf: SparkConf) -> SparkConf:
     return SparkConf(loadDefaults=False).setAll(public)
 
 
-def _relay(stream: IO[bytes], said: list[str]) -> None:
+def _relay(stream: IO[bytes], lines: list[str]) -> None:
     with stream:
         for line in stream:
             text = line.decode(errors="replace").rstrip()
             if text.startswith(STACK_FRAME):
                 log.debug("Spark: %s", text)
             elif text and not text.startswith(NOISE):
-                said.append(text)
+                lines.append(text)
                 log.log(
                     logging.DEBUG if _is_ending.is_set() else logging.WARNING, "Spark: %s", text
                 )
@@ -371,6 +371,6 @@ def _parse_port(text: str) -> int:
 
 
 def _quiet_log() -> str:
-    """Spark's own log: errors only. A later option of the user's own takes its place."""
+    """Spark's own log: errors only. A later option of the user replaces it."""
     path = Path(str(resources.files("sparkmirror.spark") / "log4j2.properties"))
     return f"-Dlog4j2.configurationFile={path.as_uri()}"

@@ -1,7 +1,7 @@
 """Spark's own traffic: authenticated and encrypted wherever executors are other processes.
 
-Runs on: worker. A Spark job carries the ticket by which its task calls in and is told passwords, so
-whoever can read Spark's traffic can ask for them too.
+Runs on: worker. A Spark job carries the token with which its task connects and gets passwords, so
+anyone who can read Spark's traffic can get them too.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ SECURE_DEFAULTS = {
 def secure_defaults(settings: Mapping[str, str]) -> dict[str, str]:
     """What is set on a cluster unless the user decides otherwise."""
     if settings.get(AUTHENTICATE, "true") != "true":
-        # Spark encrypts only for those whom it knows.
+        # Spark encrypts only authenticated connections.
         return {}
     uses_tls = settings.get(TLS) == "true"
     return {key: value for key, value in SECURE_DEFAULTS.items() if key != CRYPTO or not uses_tls}
 
 
 def check_security(settings: Mapping[str, str], master: str) -> None:
-    """Say what is not protected; called with the complete settings of a cluster."""
+    """Log what is not protected; called with the complete settings of a cluster."""
     if settings.get(AUTHENTICATE) != "true":
         log.warning(
-            "%s=%s: Spark's traffic with %s is neither authenticated nor encrypted; whoever can "
+            "%s=%s: Spark's traffic with %s is neither authenticated nor encrypted; anyone who can "
             "read it can get the passwords of the Kafka clusters",
             AUTHENTICATE,
             settings.get(AUTHENTICATE, "false"),
@@ -53,7 +53,7 @@ def check_security(settings: Mapping[str, str], master: str) -> None:
         )
     elif "true" not in (settings.get(CRYPTO), settings.get(TLS)):
         log.warning(
-            "%s=%s: Spark's traffic with %s is not encrypted; whoever can read it can get the "
+            "%s=%s: Spark's traffic with %s is not encrypted; anyone who can read it can get the "
             "passwords of the Kafka clusters",
             CRYPTO,
             settings.get(CRYPTO, "false"),
@@ -62,7 +62,7 @@ def check_security(settings: Mapping[str, str], master: str) -> None:
 
 
 def no_secret(master: str) -> ConfigError:
-    """The standalone cluster has a secret of its own, which nobody can guess."""
+    """The standalone cluster has a secret of its own, which cannot be guessed."""
     return ConfigError(
         SECRET,
         None,
@@ -77,7 +77,7 @@ def not_admitted(settings: Mapping[str, str], master: str) -> ConfigError:
     return ConfigError(
         AUTHENTICATE,
         settings.get(AUTHENTICATE, "false"),
-        f"{master} does not take us for one of its own",
+        f"{master} does not accept this program",
         f"give this program and the cluster's master and workers the same {AUTHENTICATE}, {SECRET} "
         f"and {CRYPTO}; the master's log has more",
     )
@@ -94,7 +94,7 @@ def redaction(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_for_command_line(key: str, value: str) -> bool:
-    """Whether a setting may be seen by everybody who lists the processes of the machine.
+    """Whether every user who lists the processes of the machine may see a setting.
 
     What the driver's JVM must know before it starts has no other way to it.
     """

@@ -1,4 +1,4 @@
-"""What a copy task is told over the control link: whom to read, whom to write, which partitions.
+"""What a copy task gets over the control link: both clusters, settings, partitions.
 
 Runs on: worker (writes it) and executor (reads it). Settings travel as the properties they came
 from, with placeholders resolved, and are parsed again on arrival: no secret is in a Spark job.
@@ -86,7 +86,7 @@ def start_message(
     offset_syncs_topic: str = "",
     offset_map_topic: str = "",
 ) -> LinkMessage:
-    """The worker's answer to a task's hello."""
+    """The worker's response to a task that has connected."""
     return {
         "type": "start",
         "provided": provided_in([*connector_props.values(), *worker_props.values()]),
@@ -103,7 +103,7 @@ def parse_start(message: LinkMessage) -> CopyTaskConfig:
     """The task's reading of it."""
     for value in message.get("provided", ()):
         remember_provided(value)
-    findings = Findings("the worker's orders")
+    findings = Findings("the worker's start message")
     worker_settings = Settings(message["worker"], findings)
     connector = parse_source(Settings(message["connector"], findings), worker_settings)
     worker = with_own_offsets(parse_worker(worker_settings, connector.target_alias), connector)

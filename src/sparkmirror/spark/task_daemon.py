@@ -3,7 +3,7 @@
 Runs on: the worker's machine, started by Spark's JVM as `spark.python.daemon.module`. All that a
 task imports is imported here, once: tasks share its memory, and 100 of them start in seconds.
 
-pyspark's own daemon imports pyspark out of a zip file, which is compiled anew at every start, and
+pyspark's own daemon imports pyspark out of a zip file, which is compiled again at every start, and
 nothing of ours, so that each task would import (and hold) it for itself.
 """
 

@@ -1,4 +1,4 @@
-"""Keeps one connector task running on Spark: starts it, talks to it, restarts it when it fails.
+"""Keeps one connector task running on Spark: starts it, sends it changes, restarts it on failure.
 
 Runs on: worker. One thread per task, which blocks in Spark; messages come on the link's thread.
 """
@@ -17,6 +17,7 @@ from typing import Any
 
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.retry import Backoff, RetryPolicy
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.lease import Lender
 from sparkmirror.spark.link.server import LinkServer, TaskConnection
@@ -24,13 +25,12 @@ from sparkmirror.spark.session import SparkEngine
 
 log = logging.getLogger(__name__)
 
-FIRST_BACKOFF_SECONDS = 1.0
-LONGEST_BACKOFF_SECONDS = 60.0
+RESTARTS = RetryPolicy(1.0, 60.0)
 # A task that ran this long was healthy: its next failure starts with the short wait again.
 HEALTHY_SECONDS = 60.0
-# How long a submitted task may lack a slot before the log says so; and with a slot, a call.
+# How long a submitted task may wait for a slot, and with one for its start, before a warning.
 SLOT_SECONDS = 10.0
-CALL_SECONDS = 60.0
+CONNECT_SECONDS = 60.0
 # What a cancelled job may take to end: Spark gives a Python worker two seconds.
 CANCEL_SECONDS = 5.0
 # For the end of a task that has not begun to copy.
@@ -51,8 +51,8 @@ class TaskState(enum.StrEnum):
 class TaskRunner:
     """One task of one connector.
 
-    `make_orders` is called on every (re)start, when the task has called in: it reads the stored
-    positions.
+    `make_start_message` is called on every (re)start, when the task has connected: it reads the
+    stored positions.
     """
 
     def __init__(
@@ -60,34 +60,35 @@ class TaskRunner:
         engine: SparkEngine,
         links: LinkServer,
         task: str,
-        make_orders: Callable[[], LinkMessage],
+        make_start_message: Callable[[], LinkMessage],
         on_missing: Callable[[list[str]], None],
         *,
         lease: Lender | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.task = task
-        # As its Spark job is named: one that was cancelled before it called in may call all the
-        # same, when the same task of the same connector has been started anew.
+        # The name of its Spark job: one that was cancelled before it connected may still connect
+        # when the same task of the same connector has been started again.
         self._job = f"{task}#{secrets.token_hex(4)}"
         self.state = TaskState.UNASSIGNED
         self.trace = ""
         self.restarts = 0
-        # Whether the last attempt failed, and none has called in since.
+        # Whether the last attempt failed, and none has connected since.
         self.has_failed = False
-        # How often it has called in.
+        # How often it has connected.
         self.attempts = 0
-        # What the task said last; its TOTALS include those of its earlier attempts.
+        # The last report of the task; its TOTALS include those of its earlier attempts.
         self.numbers: dict[str, Any] = {}
         self.changed = threading.Event()
         self._engine = engine
         self._links = links
-        self._make_orders = make_orders
+        self._make_start_message = make_start_message
         self._on_missing = on_missing
         self._lease = lease
         self._lock = threading.RLock()
         self._link: TaskConnection | None = None
-        # What was said while the orders of a new attempt were being made: they may lack it.
-        self._meanwhile: list[LinkMessage] | None = None
+        # What was sent while the start message of a new attempt was being made, which may lack it.
+        self._sent_while_starting: list[LinkMessage] | None = None
         self._totals: Counter[str] = Counter()
         self._topics: set[str] = set()
         self._restart_asked = threading.Event()
@@ -95,14 +96,16 @@ class TaskRunner:
         self._killed_after: float | None = None
         self._stopping = threading.Event()
         self._submitted: float | None = None
-        self._called_in: float | None = None
-        self._wait_said = False
+        self._connected = False
+        self._clock = clock
+        self._backoff = Backoff(RESTARTS, clock, healthy_seconds=HEALTHY_SECONDS)
+        self._wait_logged = False
         self._thread = threading.Thread(target=self._run, name=f"task {task}", daemon=True)
 
     @property
-    def has_called_in(self) -> bool:
-        """Whether its last attempt has got its orders, and so may have copied something."""
-        return self._called_in is not None
+    def has_connected(self) -> bool:
+        """Whether its last attempt has its start message, and so may have copied something."""
+        return self._connected
 
     @property
     def needs_files(self) -> bool:
@@ -113,8 +116,8 @@ class TaskRunner:
     def is_released(self) -> bool:
         """Whether nothing that its last attempt has sent can arrive any more.
 
-        Spark may give up an executor that it has lost, while that one still writes: until the end
-        of its last lease. On this machine a job that has ended writes no more.
+        Spark may give up an executor as lost while it still writes: until the end of its last
+        lease. On this machine a job that has ended writes no more.
         """
         if self._is_clean or (self._engine.is_local and not self._thread.is_alive()):
             return True
@@ -136,20 +139,20 @@ class TaskRunner:
         self._thread.start()
 
     def send(self, message: LinkMessage) -> None:
-        """Tell the running task; one that is not running gets it with its next orders."""
+        """Send to the running task; one that is not running gets it with its next start message."""
         with self._lock:
             link = self._link
-            if self._meanwhile is not None:
-                self._meanwhile.append(message)
+            if self._sent_while_starting is not None:
+                self._sent_while_starting.append(message)
         if link is None:
             return
         try:
             link.send(message)
         except KafkaError as error:
-            log.debug("[%s] not told, it is ending: %s", self.task, error)
+            log.debug("[%s] not sent, it is ending: %s", self.task, error)
 
     def stop(self) -> None:
-        """Ask the task to commit and end; one that has not called in has nothing to commit."""
+        """Ask the task to commit and end; one that has not connected has nothing to commit."""
         with self._lock:
             self._stopping.set()
             waits = self._link is None
@@ -159,29 +162,31 @@ class TaskRunner:
         self.send({"type": "stop"})
 
     def join(self, seconds: float) -> bool:
-        """Wait for the end, and kill the task if it does not come; tells whether it was clean."""
+        """Wait for the end, and kill the task if it does not come; return whether it was clean."""
         if self._has_copied():
             self._wait_for_end(seconds)
         else:
-            # Spark may take long to start a task or to give it up; there is nothing to store.
+            # Spark may take long to start or cancel a task; there is nothing to store.
             self._thread.join(min(seconds, IDLE_SECONDS))
         self._links.forget(self._job)
         self.state = TaskState.STOPPED
         if not self._is_clean:
-            log.warning(
-                "[%s] its last positions are not stored: %s", self.task, self._why_unclean()
-            )
+            log.warning("[%s] last positions not stored: %s", self.task, self._why_unclean())
         return self._is_clean
 
     def _has_copied(self) -> bool:
-        """Whether an attempt has got its orders and has not said that all is stored."""
+        """Whether an attempt has its start message and has not reported that all is stored."""
         with self._lock:
             return self._link is not None or not self._is_clean
 
     def _wait_for_end(self, seconds: float) -> None:
         self._thread.join(seconds)
         if self._thread.is_alive():
-            log.warning("[%s] does not end: killing it; its next start may copy twice", self.task)
+            log.warning(
+                "[%s] did not stop in time; killing it: records since its last stored position "
+                "are copied again",
+                self.task,
+            )
             self._killed_after = seconds
             self._engine.cancel_task(self._job)
             self._thread.join(CANCEL_SECONDS)
@@ -194,14 +199,14 @@ class TaskRunner:
             return (
                 f"it did not end within {self._killed_after:.0f} s{f'; {waits}' if waits else ''}"
             )
-        if "clean" in self.numbers:  # its last word
-            return waits or "the cluster that keeps them did not answer in time"
+        if "clean" in self.numbers:  # its last report
+            return waits or "the cluster that keeps them did not respond in time"
         if self.trace:
             return reason_of(self.trace)
-        return f"it ended without a last word; {self._engine.describe_end()}"
+        return f"it ended without a last report; {self._engine.describe_end()}"
 
     def restart(self) -> None:
-        """Begin a new attempt now: one that runs commits and ends, a pause after a failure ends."""
+        """Start a new attempt now: a running one commits and ends; a pause after a failure ends."""
         self._restart_asked.set()
         self.send({"type": "stop"})
 
@@ -212,48 +217,49 @@ class TaskRunner:
         return taken
 
     def check_slot(self, tasks_wanted: int) -> None:
-        """Say so when the task has been waiting for a Spark slot; called about once a second.
+        """Log that the task has been waiting for a Spark slot; called about once a second.
 
         Raises:
             MirrorError: Spark is gone, and no task will ever run again.
         """
         self._engine.check_alive()
-        if self.state is not TaskState.UNASSIGNED or self._submitted is None or self._wait_said:
+        if self.state is not TaskState.UNASSIGNED or self._submitted is None or self._wait_logged:
             return
-        waited = time.monotonic() - self._submitted
+        waited = self._clock() - self._submitted
         if waited < SLOT_SECONDS:
             return
         missing = tasks_wanted - self._engine.slots
-        if missing > 0 or waited > CALL_SECONDS:
-            self._wait_said = True
+        if missing > 0 or waited > CONNECT_SECONDS:
+            self._wait_logged = True
             log.warning("[%s] UNASSIGNED: %s", self.task, self._why_waiting(tasks_wanted, missing))
 
     # -- from the control link ---------------------------------------------------------------------
 
     def on_hello(self, link: TaskConnection) -> None:
-        """The task runs on some executor and wants its orders."""
+        """The task runs on some executor and waits for its start message."""
         with self._lock:
-            self._meanwhile = []
-        orders = self._make_orders()
+            self._sent_while_starting = []
+        start_message = self._make_start_message()
         with self._lock:
             if self._stopping.is_set():
                 # Its job is being cancelled, and another one may follow at once.
-                raise MirrorError("the task is not wanted any more")
+                raise MirrorError("the task is stopping")
             self._keep_totals()
             self._link = link
             self._is_clean = False
-            self._called_in = time.monotonic()
+            self._connected = True
+            self._backoff.succeeded()
             self.attempts += 1
             self.state, self.has_failed = TaskState.RUNNING, False
-            for message in (orders, *self._meanwhile):
+            for message in (start_message, *self._sent_while_starting):
                 link.send(message)
-            self._meanwhile = None
+            self._sent_while_starting = None
         if self.restarts:
             log.info("[%s] RUNNING again, after %d restarts", self.task, self.restarts)
         self.changed.set()
 
     def on_message(self, link: TaskConnection, message: LinkMessage) -> None:
-        """Numbers and log lines."""
+        """The task sent figures or a log line."""
         if link is not self._link:
             return
         if message.get("type") == "log":
@@ -277,40 +283,39 @@ class TaskRunner:
             if self.state is TaskState.RUNNING:
                 self.state = TaskState.UNASSIGNED
         if link.was_silent and not self._stopping.is_set():
-            log.warning("[%s] says nothing any more: killing it", self.task)
+            log.warning("[%s] sends nothing any more: killing it", self.task)
             self._engine.cancel_task(self._job)
 
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        backoff = FIRST_BACKOFF_SECONDS
         while not self._stopping.is_set():
             ended = self._attempt()
             if self._stopping.is_set():
                 break
-            if self._was_healthy():
-                backoff = FIRST_BACKOFF_SECONDS
             self.restarts += 1
-            backoff = self._pause(ended, backoff)
+            self._pause(ended)
         self.state = TaskState.STOPPED
 
-    def _pause(self, ended: str, backoff: float) -> float:
-        """Wait before the next attempt, unless one was asked for; how long the next pause is."""
+    def _pause(self, ended: str) -> None:
+        """Wait before the next attempt; a requested restart ends the wait and the back-off."""
+        with self._lock:
+            seconds = self._backoff.failed()
         if not self._restart_asked.is_set():
-            log.error("[%s] %s; starting it again in %.0f s", self.task, ended, backoff)
-        if not self._restart_asked.wait(backoff):
-            return min(backoff * 2, LONGEST_BACKOFF_SECONDS)
-        self._restart_asked.clear()
-        return FIRST_BACKOFF_SECONDS
+            log.error("[%s] %s; starting it again in %.0f s", self.task, ended, seconds)
+        if self._restart_asked.wait(seconds):
+            self._restart_asked.clear()
+            with self._lock:
+                self._backoff.reset()
 
     def _attempt(self) -> str:
         """One Spark job; how it ended."""
         self.state = TaskState.UNASSIGNED
-        self._submitted, self._called_in, self._wait_said = time.monotonic(), None, False
-        ticket = self._links.ticket(self._engine.driver_host, self._job)
+        self._submitted, self._connected, self._wait_logged = self._clock(), False, False
+        token = self._links.token(self._engine.driver_host, self._job)
         try:
-            ended = self._engine.run_task(ticket, describe_task(self.task))
-        # One of the places with a broad except: whatever ends a task becomes its state.
+            ended = self._engine.run_task(token, describe_task(self.task))
+        # One of the places with a broad except: any failure of a task becomes its state.
         except Exception as error:  # noqa: BLE001
             self.trace = mask(str(error))
             self.has_failed = True
@@ -319,12 +324,8 @@ class TaskRunner:
             return f"FAILED: {reason_of(self.trace)}"
         return f"ended by itself ({ended})"
 
-    def _was_healthy(self) -> bool:
-        began = self._called_in
-        return began is not None and time.monotonic() - began > HEALTHY_SECONDS
-
     def _keep_totals(self) -> None:
-        """An attempt has ended: the next one counts from its numbers on."""
+        """An attempt has ended: the next one continues from its figures."""
         self._totals = Counter({name: int(self.numbers.get(name, 0)) for name in TOTALS})
 
     def _why_waiting(self, tasks_wanted: int, missing: int) -> str:
@@ -334,11 +335,11 @@ class TaskRunner:
                 f"{spark} for {tasks_wanted} tasks, {missing} missing; add executors or cores, "
                 "or lower tasks.max"
             )
-        return f"{spark}, enough for all, but has not started the task; look at Spark's own page"
+        return f"{spark}, enough for all, but has not started the task; see Spark's own page"
 
 
 def describe_task(task: str) -> str:
-    """What Spark's page calls the job of a task: "Copy a->b (MirrorSourceConnector-0)"."""
+    """The name of a task's job on Spark's page: "Copy a->b (MirrorSourceConnector-0)"."""
     flow, _, name = task.partition("|")
     return f"Copy {flow} ({name})"
 
@@ -350,11 +351,11 @@ NOT_INSTALLED = "No module named 'sparkmirror'"
 
 
 def reason_of(trace: str) -> str:
-    """What a Spark trace is about, in one line: the Python error, else Spark's own words."""
+    """The reason in a Spark trace, as one line: the Python error, else Spark's own text."""
     java = JAVA_ERROR.search(trace)
     reason = _python_error(trace) or (java["error"] if java else trace).rpartition(LOST)[2]
     if NOT_INSTALLED in reason:
-        reason += " on the executors; docs/spark-clusters.md says how it gets there"
+        reason += " on the executors; docs/spark-clusters.md shows how to install it"
     return " ".join(reason.split()) or "no reason given"
 
 

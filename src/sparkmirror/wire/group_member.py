@@ -1,6 +1,6 @@
-"""A member of a classic group: the requests of one, and who answers them.
+"""A member of a classic group: its requests, and the coordinator that serves them.
 
-Runs on: worker, on the thread of whoever is the member. It keeps the member's identity; when to
+Runs on: worker, on the thread of the member's owner. It keeps the member's identity; when to
 join and what that means is decided above.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.permissions import Operation, group_permission
-from sparkmirror.wire.access import answer_error
+from sparkmirror.wire.access import response_error
 from sparkmirror.wire.client.blocking_client import BlockingClient, PendingRequest
 from sparkmirror.wire.protocol.api_versions import (
     HEARTBEAT,
@@ -39,14 +39,14 @@ from sparkmirror.wire.protocol.group_messages import (
     encode_sync,
 )
 
-# Those of a join that is under way are answered late, and what follows on a connection waits.
+# The response to a join comes late, and what follows on its connection waits.
 SIDE_CONNECTION = 1
 # Beyond the rebalance timeout, as Java's client waits.
 JOIN_EXTRA_SECONDS = 5.0
 
 
 class RejoinError(KafkaError):
-    """Join again, at once: the group has changed, or knows us by another id."""
+    """Join again, at once: the group has changed, or gave us another id."""
 
     retriable = True
 
@@ -73,14 +73,14 @@ class GroupSettings:
 class GroupMember:
     """Our place in a group. All methods raise KafkaError; RejoinError asks for a join."""
 
-    def __init__(self, calls: BlockingClient, alias: str, terms: GroupSettings) -> None:
+    def __init__(self, calls: BlockingClient, alias: str, settings: GroupSettings) -> None:
         self.member_id = ""
         self.generation = -1
         self._calls = calls
         self._alias = alias
-        self._terms = terms
+        self._settings = settings
         self._coordinator: int | None = None
-        self._patience_seconds = max(1.0, terms.session_seconds / 3)
+        self._patience_seconds = max(1.0, settings.session_seconds / 3)
 
     def move_to(self, calls: BlockingClient) -> None:
         """Use other connections from now on."""
@@ -88,46 +88,47 @@ class GroupMember:
         self._coordinator = None
 
     def begin_join(self, metadata: bytes) -> PendingRequest:
-        """Ask for a place in the next generation; answered when all others have asked too.
+        """Ask for a place in the next generation; the response comes when all others asked too.
 
         `metadata` is for the leader.
         """
-        terms = self._terms
-        protocol = (terms.protocol_type, terms.protocol, metadata)
+        settings = self._settings
+        protocol = (settings.protocol_type, settings.protocol, metadata)
         body = encode_join(
-            terms.group,
+            settings.group,
             self.member_id,
             protocol,
-            terms.session_timeout_ms,
-            terms.rebalance_timeout_ms,
+            settings.session_timeout_ms,
+            settings.rebalance_timeout_ms,
         )
-        seconds = terms.rebalance_seconds + JOIN_EXTRA_SECONDS
+        seconds = settings.rebalance_seconds + JOIN_EXTRA_SECONDS
         return self._send(JOIN_GROUP, body, seconds)
 
     def end_join(self, call: PendingRequest) -> Joined:
-        """Take the place that the answer gives us."""
+        """Take the place in the response."""
         joined = decode_join(self._result(call))
-        if joined.code == MEMBER_ID_REQUIRED:
+        if joined.code == MEMBER_ID_REQUIRED:  # the id comes first (KIP-394); then join with it
             self.member_id = joined.member
         self._check("join", joined.code)
         self.member_id, self.generation = joined.member, joined.generation
         return joined
 
     def begin_sync(self, assignments: Mapping[str, bytes]) -> PendingRequest:
-        """Send what everybody is told, if we lead; answered when the leader has sent it."""
-        body = encode_sync(self._terms.group, self.generation, self.member_id, assignments)
-        return self._send(SYNC_GROUP, body, self._terms.session_seconds + JOIN_EXTRA_SECONDS)
+        """Send the assignments, if we lead; the response comes when the leader has sent them."""
+        body = encode_sync(self._settings.group, self.generation, self.member_id, assignments)
+        return self._send(SYNC_GROUP, body, self._settings.session_seconds + JOIN_EXTRA_SECONDS)
 
     def end_sync(self, call: PendingRequest) -> bytes:
-        """What the leader tells us."""
+        """Our assignment, from the leader."""
         code, assignment = decode_sync(self._result(call))
         self._check("sync", code)
         return assignment
 
     def heartbeat_beside(self, call: PendingRequest) -> tuple[float, int] | None:
-        """While a join or sync is under way: when it was sent, and the error code of the answer.
+        """While a join or sync is under way: when it was sent, and the error code of the response.
 
-        None when the other is answered first. A coordinator that answers neither is given up.
+        None when the response to the other comes first. Without either, the coordinator is
+        given up.
         """
         beat = self._send_heartbeat(SIDE_CONNECTION)
         if not self._calls.wait(lambda: beat.is_over or call.is_over, self._patience_seconds):
@@ -138,15 +139,15 @@ class GroupMember:
         return beat.sent_at, decode_code(self._result(beat))
 
     def heartbeat(self) -> float:
-        """Tell that we are there; when that was sent."""
+        """Send a heartbeat; return when it was sent."""
         call = self._send_heartbeat(0)
         self._await("heartbeat", call, self._patience_seconds)
         self._check("heartbeat", decode_code(self._result(call)))
         return call.sent_at
 
     def leave(self) -> None:
-        """Leave, so that the others need not wait until they miss us."""
-        body = encode_leave(self._terms.group, self.member_id)
+        """Leave, so that the others need not wait for our session timeout."""
+        body = encode_leave(self._settings.group, self.member_id)
         call = self._send(LEAVE_GROUP, body, self._patience_seconds)
         self._await("leave", call, self._patience_seconds)
         self._check("leave", decode_code(self._result(call)))
@@ -154,7 +155,7 @@ class GroupMember:
     # -- inside ------------------------------------------------------------------------------------
 
     def _send_heartbeat(self, connection_index: int) -> PendingRequest:
-        body = encode_heartbeat(self._terms.group, self.generation, self.member_id)
+        body = encode_heartbeat(self._settings.group, self.generation, self.member_id)
         return self._send(HEARTBEAT, body, self._patience_seconds, connection_index)
 
     def _send(
@@ -163,14 +164,14 @@ class GroupMember:
         try:
             return self._calls.send(self._find(), api, [body], seconds, connection_index)
         except KafkaError:
-            # A frozen broker is not reached; by now another one may answer for the group.
+            # A frozen broker is not reached; by now the group may have another coordinator.
             self._coordinator = None
             raise
 
     def _find(self) -> int:
         if self._coordinator is None:
             self._coordinator = self._calls.find_coordinator(
-                self._terms.group, GROUP, self._patience_seconds
+                self._settings.group, GROUP, self._patience_seconds
             )
         return self._coordinator
 
@@ -200,8 +201,8 @@ class GroupMember:
             MEMBER_ID_REQUIRED,
         ):
             raise RejoinError(f"{self._name(what)}: {error_code(code).name}")
-        needed = group_permission(Operation.READ, self._terms.group)
-        raise answer_error(self._calls.config, self._name(what), code, needed)
+        needed = group_permission(Operation.READ, self._settings.group)
+        raise response_error(self._calls.config, self._name(what), code, needed)
 
     def _name(self, what: str) -> str:
-        return f"{what} group '{self._terms.group}' on '{self._alias}'"
+        return f"{what} group '{self._settings.group}' on '{self._alias}'"

@@ -1,7 +1,7 @@
-"""Who we are to a cluster, as far as its own settings of this client tell.
+"""Who we are to a cluster, as far as the settings of this client show.
 
-Runs on: executor and worker. Brokers do not tell a client which principal they take it for, so this
-is what they do unless they were set up to map names (`principal.builder.class`,
+Runs on: executor and worker. Brokers do not report the principal of a client, so this is what they
+use unless they were set up to map names (`principal.builder.class`,
 `ssl.principal.mapping.rules`, `sasl.kerberos.principal.to.local.rules`).
 """
 
@@ -19,13 +19,13 @@ from sparkmirror.wire.tls.tls_context import TlsSettings
 ANONYMOUS = "User:ANONYMOUS"
 JAAS = "sasl.jaas.config"
 MECHANISM = "sasl.mechanism"
-# Whoever shows no name of its own in the settings.
+# Clients that have no name in their settings.
 UNKNOWN = "User:<{}>"
 UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
 
 
 def principal_of(config: ClientConfig) -> str:
-    """`User:` and the name, or a word in angle brackets for a name that only the broker knows."""
+    """`User:` and the name, or a text in angle brackets for a name that only the broker knows."""
     protocol = str(config.security.get(SECURITY_PROTOCOL.name, SECURITY_PROTOCOL.default))
     if protocol.startswith("SASL_"):
         return _of_login(config)
@@ -54,14 +54,14 @@ def _login_module(config: ClientConfig) -> LoginModule | None:
         return None
     try:
         return parse_jaas(text.reveal() if isinstance(text, Secret) else str(text))
-    except BadValue:  # whoever logs in with it says so
+    except BadValue:  # the login reports it
         return None
 
 
 def _of_certificate(config: ClientConfig) -> str:
     try:
         own = TlsSettings(config.security, f"cluster '{config.alias}'").own_key()
-    except ConfigError:  # whoever connects with it says so
+    except ConfigError:  # connecting reports it
         own = None
     if own is None or not own.chain:
         return ANONYMOUS

@@ -1,7 +1,7 @@
 """Files that clients need to log in: key stores, keytabs, tokens, keys.
 
-Runs on: executor and worker. Whoever reads such a file reads it here, because an executor on
-another machine has none of them: the worker sends their bytes over the control link, and `provide`
+Runs on: executor and worker. Such files are only read here, because an executor on another
+machine has none of them: the worker sends their bytes over the control link, and `provide`
 lets them take the place of what is, or is not, on the executor's disk. They stay in memory until
 `forget_provided`, also for libraries that can read files only: those get the path of a descriptor
 (memfd_create), which goes with the process however that ends. Where a system has no such thing, a
@@ -47,7 +47,7 @@ def stamp(path: str) -> Hashable:
 
 
 def provide(path: str, data: bytes) -> None:
-    """From now on the file is `data`, whatever the disk says."""
+    """From now on the file is `data`, whatever is on disk."""
     with _lock:
         _provided[path] = data
 
@@ -65,7 +65,7 @@ def path_of(path: str) -> str:
 
 
 def forget_provided() -> None:
-    """The disk counts again, and nothing is left of what was provided: the task has ended."""
+    """The task has ended: forget what was provided, and read from disk again."""
     with _lock:
         _provided.clear()
         copies = list(_copies.values())

@@ -1,9 +1,9 @@
-"""How clients of one cluster prove who they are, and how they know whom they talk to.
+"""How clients of one cluster prove who they are, and how they verify the brokers.
 
 Runs on: executor and worker. `Security.of(config)` is made once per process and set of settings:
 it holds the TLS contexts and the login, so that certificates, tokens and tickets are read once and
 not per connection. Everything that opens a connection to a broker asks it: the event loop's
-`Cluster` and, with the same objects, kafka-python's admin client.
+`NetworkClient` and, with the same objects, kafka-python's admin client.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ class Security:
         return None if self._login is None else Authenticator(self._login, host)
 
     def hint(self, connection: Connection) -> str:
-        """What a broker may mean that hung up without a word."""
-        if connection.answers == 0 and not self.is_tls:
+        """Why a broker may have hung up without a response."""
+        if connection.responses == 0 and not self.is_tls:
             return "; perhaps it wants TLS: check security.protocol and the port"
-        if connection.answers == 1 and not self.is_sasl:
+        if connection.responses == 1 and not self.is_sasl:
             return "; perhaps it wants a login: check security.protocol and the port"
         return ""
 

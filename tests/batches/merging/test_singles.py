@@ -34,7 +34,7 @@ def tiny_steps() -> st.SearchStrategy[Step]:
         repeat=st.sampled_from((1, 16, 40, 150)),
         gap=st.sampled_from((0, 0, 0, 2)),
         producer_id=st.sampled_from(PRODUCERS),
-        holes=flag,  # of one record: empty batches
+        compacted=flag,  # of one record: empty batches
         append_time=flag,
         delete_horizon=flag,
         value_bytes=st.sampled_from((0, 20, 60, 130, 9000)),

@@ -28,7 +28,7 @@ class FakeCall(PendingRequest):
     value: object = None
 
     def settle(self, code: int, value: object = None) -> None:
-        self.code, self.value, self.answer = code, value, b""
+        self.code, self.value, self.response = code, value, b""
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from sparkmirror.connect.runtime.dedicated_topics import NOT_NEEDED, DedicatedTo
 from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
 from sparkmirror.errors import TransportError
 from sparkmirror.mirror.permissions import Operation, topic_permission
-from sparkmirror.wire.access import answer_error
+from sparkmirror.wire.access import response_error
 from sparkmirror.wire.protocol.error_codes import TOPIC_AUTHORIZATION_FAILED
 from tests.connect.fakes import FakeAdmin
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_created_is_told_once_and_hinders_nothing(
     name = "mm2-configs.target.internal"
     client = ClientConfig("source", ("s:1",))
     needed = topic_permission(Operation.CREATE, name)
-    denied = answer_error(client, f"create '{name}'", TOPIC_AUTHORIZATION_FAILED, needed)
+    denied = response_error(client, f"create '{name}'", TOPIC_AUTHORIZATION_FAILED, needed)
     admins["source"].refuses[name] = denied
     for _ in range(2):
         topics.create()

@@ -17,7 +17,7 @@ from sparkmirror.mirror.policy import (
     ReplicationPolicy,
 )
 from sparkmirror.types import FlowName
-from sparkmirror.wire.access import answer_error
+from sparkmirror.wire.access import response_error
 from sparkmirror.wire.admin.admin import AclRule, Admin
 from sparkmirror.wire.protocol.error_codes import broker_error
 from tests.connect.fakes import FakeAdmin
@@ -155,7 +155,7 @@ def test_a_cluster_that_does_not_tell_its_rules_says_what_to_allow(
     clusters: Clusters, side: str, right: str
 ) -> None:
     needed = cluster_permission(Operation[right])
-    denial = answer_error(ClientConfig("x", ("h:1",)), "describe ACLs on 'x'", 31, needed)
+    denial = response_error(ClientConfig("x", ("h:1",)), "describe ACLs on 'x'", 31, needed)
     getattr(clusters, side).acl_errors.append(denial)
     with pytest.raises(KafkaError) as raised:
         clusters.sync(allow("t", READ))

@@ -15,14 +15,14 @@ from sparkmirror.connect.storage.topic_admin import (
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import answer_error
+from sparkmirror.wire.access import response_error
 from sparkmirror.wire.admin.admin import Admin, ConfigChange, NewTopic, TopicSetting
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.protocol.error_codes import broker_error
 from tests.connect.fakes import FakeAdmin
 
 KEY = "heartbeats.topic.replication.factor"
-DENIED = answer_error(
+DENIED = response_error(
     ClientConfig("b", ("h:1",)),
     "create topic 'heartbeats' on 'b'",
     29,

@@ -63,7 +63,7 @@ LOGIN = {
     "sasl.mechanism": "PLAIN",
     "sasl.jaas.config": CLIENT_LOGINS["PLAIN"],
 }
-COPIES_AGAIN = "stopping before the positions were stored: the next start copies again"
+COPIES_AGAIN = "stopping before all positions were stored: the next start copies"
 EVERY_SECOND = (
     "refresh.groups",
     "sync.topic.configs",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,19 +10,8 @@ from sparkmirror.batches.records import Record, encode
 from sparkmirror.errors import DataLossError, RefusedError, TransportError
 from sparkmirror.spark.copy import copy_loop
 from sparkmirror.spark.copy.copy_loop import REST_SECONDS, WAITING_BYTES
-from tests.spark.copies import OFFSETS, T0, T1, Copy, assign
-from tests.wire.fake_broker import PRODUCE, Do, FakeCluster, once
-
-
-@pytest.fixture
-def copy(tmp_path: Path) -> Iterator[Copy]:
-    with FakeCluster() as source, FakeCluster() as target:
-        source.create_topic("t", partitions=2)
-        target.create_topic("a.t", partitions=2)
-        target.create_topic(OFFSETS, partitions=5)
-        copy = Copy(tmp_path, source, target)
-        yield copy
-        copy.close()
+from tests.spark.copies import T0, T1, Copy, assign
+from tests.wire.fake_broker import PRODUCE, Do, once
 
 
 def test_records_are_copied_and_their_positions_stored_at_the_end(copy: Copy) -> None:
@@ -62,7 +49,7 @@ def test_the_loop_rests_while_the_target_has_much_to_do(
         copy.source.write(T0, [value])
     copy.start({T0: None})
     assert copy.wait_for(50) == values
-    # All may have arrived with one request; then its answer is still to come, in the next turn.
+    # All may have arrived with one request; then its response is still to come, in the next turn.
     copy.run_until(lambda: bool(rests))
     assert set(rests) == {REST_SECONDS}
     copy.stop()
@@ -87,7 +74,7 @@ def test_positions_go_to_the_connectors_own_topic_if_it_has_one(copy: Copy) -> N
     assert copy.stored() == {}
 
 
-def test_a_copy_goes_on_at_its_position(copy: Copy) -> None:
+def test_a_copy_continues_at_its_position(copy: Copy) -> None:
     copy.source.write(T0, [b"0", b"1", b"2"])
     loop = copy.start({T0: 2})
     assert copy.wait_for(1) == [b"2"]
@@ -192,11 +179,11 @@ def test_a_target_that_takes_nothing_ends_the_task_after_the_delivery_timeout(co
     copy.target.intercept(PRODUCE, lambda _: Do(drop=True))
     timeouts = {"b.producer.delivery.timeout.ms": "300", "b.producer.request.timeout.ms": "300"}
     copy.start({T0: 0}, timeouts)
-    with pytest.raises(TransportError, match=r"taken nothing of a\.t-0 for 0\.3 s"):
+    with pytest.raises(TransportError, match=r"accepted nothing of a\.t-0 for 0\.3 s"):
         copy.run_until(lambda: False)
 
 
-def test_what_retention_took_is_counted_and_said(
+def test_what_retention_deleted_is_counted_and_logged(
     copy: Copy, caplog: pytest.LogCaptureFixture
 ) -> None:
     copy.source.write(T0, [b"0", b"1", b"2"])
@@ -217,7 +204,7 @@ def test_a_copy_by_duration_begins_with_the_first_record_that_is_young_enough(co
     reset = {"a.consumer.auto.offset.reset": "by_duration:PT6H"}
     loop = copy.start({T0: None, T1: None}, reset)
     assert copy.wait_for(2) == [b"5", b"1"]
-    # Stored at once: after a crash, what the clock says would be behind records not yet copied.
+    # Stored at once: after a crash, the clock would choose an offset behind records not yet copied.
     copy.run_until(lambda: {T0, T1} <= copy.stored().keys())
     assert copy.stored()[T1] == 0
     copy.source.write(T1, [b"new"])
@@ -232,7 +219,7 @@ def test_a_position_that_is_gone_ends_the_task_if_so_wanted(copy: Copy) -> None:
         loop.run()
 
 
-def test_a_topic_created_anew_is_copied_from_its_start(
+def test_a_recreated_topic_is_copied_from_its_start(
     copy: Copy, caplog: pytest.LogCaptureFixture
 ) -> None:
     copy.source.write(T0, [b"0", b"1"])
@@ -241,12 +228,12 @@ def test_a_topic_created_anew_is_copied_from_its_start(
     copy.source.create_topic("t", partitions=2)
     copy.source.write(T0, [b"new"])
     assert copy.wait_for(3) == [b"0", b"1", b"new"]
-    assert "was deleted and created anew" in caplog.text
+    assert "was deleted and recreated" in caplog.text
     copy.stop()
     assert copy.stored()[T0] == 0
 
 
-def test_a_target_topic_that_is_missing_is_told_and_waited_for(copy: Copy) -> None:
+def test_a_missing_target_topic_is_reported_and_awaited(copy: Copy) -> None:
     copy.target.delete_topic("a.t")
     copy.source.write(T0, [b"0"])
     loop = copy.start({T0: None})

@@ -1,4 +1,4 @@
-"""Where a copy goes on when its position is not in the log, and what a flow's settings mean."""
+"""Where a copy continues when its position is not in the log, and what a flow's settings mean."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TP = TopicPartition("t", 3)
         pytest.param(None, (0, 0), "earliest", 0, 0, id="new and empty"),
         pytest.param(None, (5, 9, 7), "by_duration:PT1H", 7, 0, id="new, by duration"),
         pytest.param(None, (5, 9), "by_duration:PT1H", 9, 0, id="new, all are older"),
-        pytest.param(None, (5, 9, 3), "by_duration:PT1H", 5, 0, id="new, deleted meanwhile"),
+        pytest.param(None, (5, 9, 3), "by_duration:PT1H", 5, 0, id="new, deleted since"),
         pytest.param(2, (5, 9, 7), "by_duration:PT1H", 7, 5, id="retention was faster, by time"),
         pytest.param(20, (5, 9, 7), "by_duration:PT1H", 7, 0, id="the log is shorter, by time"),
         pytest.param(2, (5, 9), "earliest", 5, 3, id="retention was faster"),
@@ -37,7 +37,7 @@ TP = TopicPartition("t", 3)
         pytest.param(5, (5, 9), "none", 5, 0, id="inside after all, none"),
     ],
 )
-def test_where_to_go_on(
+def test_where_to_continue(
     position: int | None, log: tuple[int, ...], reset: str, expected: int, lost: int
 ) -> None:
     choice = choose_offset(TP, position, Range(*log), reset)
@@ -47,7 +47,7 @@ def test_where_to_go_on(
 @pytest.mark.parametrize(
     ("position", "log"), [(None, (5, 9)), (2, (5, 9)), (20, (5, 9))], ids=["new", "below", "above"]
 )
-def test_none_forbids_to_choose(position: int | None, log: tuple[int, int]) -> None:
+def test_none_forbids_a_choice(position: int | None, log: tuple[int, int]) -> None:
     with pytest.raises(DataLossError, match=r"t-3.*auto\.offset\.reset=none"):
         choose_offset(TP, position, Range(*log), "none")
 
@@ -55,11 +55,11 @@ def test_none_forbids_to_choose(position: int | None, log: tuple[int, int]) -> N
 @pytest.mark.parametrize(
     ("position", "words"),
     [
-        pytest.param(2, ["t-3", "2 to 4", "3 offsets lost", "going on at 5"], id="lost"),
-        pytest.param(20, ["t-3", "20", "5 to 9", "going on at 5", "twice"], id="truncated"),
+        pytest.param(2, ["t-3", "2 to 4", "3 offsets lost", "continuing at 5"], id="lost"),
+        pytest.param(20, ["t-3", "20", "5 to 9", "continuing at 5", "twice"], id="truncated"),
     ],
 )
-def test_what_is_lost_or_doubled_is_said_exactly(position: int, words: list[str]) -> None:
+def test_what_is_lost_or_doubled_is_reported_exactly(position: int, words: list[str]) -> None:
     warning = choose_offset(TP, position, Range(5, 9), "earliest").warning
     assert [word for word in words if word not in warning] == []
 
@@ -72,7 +72,7 @@ def test_what_the_clock_chose_is_to_be_stored_at_once(reset: str, is_of_now: boo
 
 
 @pytest.mark.parametrize("position", [None, 7])
-def test_nothing_is_said_when_nothing_is_wrong(position: int | None) -> None:
+def test_nothing_is_reported_when_nothing_is_wrong(position: int | None) -> None:
     assert choose_offset(TP, position, Range(5, 9), "earliest").warning == ""
 
 

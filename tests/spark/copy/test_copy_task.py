@@ -1,4 +1,4 @@
-"""What a task lets out when it fails or warns: Spark and the worker's log show it to everybody."""
+"""What a task reveals when it fails or warns: Spark and the worker's log show it to all users."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ PLANTED = "planted-in-a-task-1"
 
 
 class Worker:
-    """Answers for the task `t` with these orders; keeps what the task says."""
+    """Sends the task `t` this start message; keeps what the task sends."""
 
-    def __init__(self, orders: LinkMessage) -> None:
-        self.said: queue.Queue[LinkMessage] = queue.Queue()
-        self._orders = orders
+    def __init__(self, start_message: LinkMessage) -> None:
+        self.received: queue.Queue[LinkMessage] = queue.Queue()
+        self._start_message = start_message
 
     def on_hello(self, link: TaskConnection) -> None:
-        link.send(self._orders)
+        link.send(self._start_message)
 
     def on_message(self, link: TaskConnection, message: LinkMessage) -> None:
-        self.said.put(message)
+        self.received.put(message)
 
     def on_gone(self, link: TaskConnection) -> None:
         """Nothing to do."""
@@ -64,7 +64,7 @@ def run(server: LinkServer, monkeypatch: pytest.MonkeyPatch, error: Exception) -
         raise error
 
     monkeypatch.setattr(copy_task, "CopyTask", fail)
-    copy_until_stopped(server.ticket("127.0.0.1", "t"))
+    copy_until_stopped(server.token("127.0.0.1", "t"))
 
 
 def test_an_error_with_a_secret_ends_the_task_without_it(
@@ -98,11 +98,11 @@ def test_a_warning_reaches_the_worker_without_the_secret(
 ) -> None:
     with pytest.raises(RefusedError):
         run(server, monkeypatch, RefusedError("the end"))
-    said = worker.said.get(timeout=WAIT_SECONDS)
-    assert said == {"type": "log", "level": logging.WARNING, "text": f"a warning with {HIDDEN}"}
+    received = worker.received.get(timeout=WAIT_SECONDS)
+    assert received == {"type": "log", "level": logging.WARNING, "text": f"a warning with {HIDDEN}"}
 
 
-def test_files_of_the_orders_are_there_while_the_task_is(
+def test_files_of_the_start_message_exist_as_long_as_the_task(
     server: LinkServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[bytes] = []
@@ -114,7 +114,7 @@ def test_files_of_the_orders_are_there_while_the_task_is(
     monkeypatch.setattr(copy_task, "parse_start", read_settings)
     data = base64.b64encode(b"a store").decode()
     server.expect("t", Worker({"type": "start", "files": {"/no/such.jks": data}}))
-    with pytest.raises(KeyError, match="worker"):  # these orders have no settings
-        copy_until_stopped(server.ticket("127.0.0.1", "t"))
+    with pytest.raises(KeyError, match="worker"):  # this start message has no settings
+        copy_until_stopped(server.token("127.0.0.1", "t"))
     assert found == [b"a store"]
     assert secret_files.stamp("/no/such.jks") is None

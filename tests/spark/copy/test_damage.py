@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,24 +13,16 @@ from sparkmirror.spark.copy import damage
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.fetch.fetcher import Records
 from sparkmirror.wire.net.buffer_pool import BufferPool
-from tests.spark.copies import OFFSETS, T0, T1, Copy
-from tests.wire.fake_broker import FakeCluster
+from tests.spark.copies import T0, T1, Copy
 
 SKIP = {"errors.tolerance": "all"}
 LENGTH_AT, LAST_DELTA_AT, RECORDS_AT = 8, 23, 61
 
 
-@pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Copy]:
+@pytest.fixture(autouse=True)
+def retry_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(damage, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(damage, "LOOK_SECONDS", 0.05)
-    with FakeCluster() as source, FakeCluster() as target:
-        source.create_topic("t", partitions=2)
-        target.create_topic("a.t", partitions=2)
-        target.create_topic(OFFSETS, partitions=5)
-        copy = Copy(tmp_path, source, target)
-        yield copy
-        copy.close()
 
 
 def write(copy: Copy, *values: bytes, tp: TopicPartition = T0) -> None:
@@ -69,7 +59,7 @@ def test_a_damaged_batch_stops_its_partition_only_and_until_it_is_repaired(
     text = wait_until_failed(copy)
     assert copy.copied(T0) == both(b"a", b"b")  # what comes before it is copied
     assert "fetch t-0 from 4 on 'a': read batch at offset 4: CRC is" in text
-    assert "this partition stands still at offset 4, the others continue" in text
+    assert "this partition waits at offset 4, the others continue" in text
     assert [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
         text
     ]
@@ -124,15 +114,13 @@ def test_damage_that_was_on_the_way_is_gone_when_the_batch_comes_again(copy: Cop
         pytest.param(LENGTH_AT, struct.pack(">i", -5), id="negative"),
     ],
 )
-def test_a_batch_of_which_nobody_knows_where_it_ends_is_not_skipped(
-    copy: Copy, at: int, data: bytes
-) -> None:
+def test_a_batch_whose_end_is_unknown_is_not_skipped(copy: Copy, at: int, data: bytes) -> None:
     write(copy, b"a", b"b", b"c")
     change(copy, 1, at, data)
     write(copy, b"other", tp=T1)
     copy.start({T0: 0, T1: 0}, SKIP)
     text = wait_until_failed(copy)
-    assert "stands still at offset 2" in text
+    assert "waits at offset 2" in text
     assert (copy.copied(T0), copy.copied(T1)) == (both(b"a"), both(b"other"))
     assert copy.copy.skipped_records == 0
 
@@ -172,7 +160,7 @@ def records(next_offset: int, end_offset: int) -> Records:
     ("plan", "next_offset", "end_offset"),
     [
         pytest.param(planned(100, (0, 49), (50, 99)), 0, 100, id="up to the end"),
-        pytest.param(planned(300, (90, 199), (200, 299)), 90, 100, id="appended meanwhile"),
+        pytest.param(planned(300, (90, 199), (200, 299)), 90, 100, id="appended since"),
         pytest.param(planned(201, (90, 199)), 90, 100, id="and a marker"),
         pytest.param(planned(900_000, (0, 9), (899_990, 899_999)), 0, 900_000, id="compacted"),
         pytest.param(planned(900_001, (899_999, 900_000)), 0, 900_000, id="compacted, appended"),

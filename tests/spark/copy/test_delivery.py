@@ -41,12 +41,12 @@ def test_a_partition_that_waits_too_long_ends_the_task() -> None:
     waits.timeout.note(T0, KafkaError("first"))
     waits.until(9.9)
     waits.timeout.note(T0, GONE)
-    expected = r"taken nothing of t-0 for 10 s \(delivery\.timeout\.ms\): its leader is gone"
+    expected = r"accepted nothing of t-0 for 10 s \(delivery\.timeout\.ms\): its leader is gone"
     with pytest.raises(TransportError, match=expected):
         waits.until(10.1)
 
 
-def test_a_partition_that_goes_on_has_its_whole_time_again() -> None:
+def test_a_partition_that_continues_has_its_whole_time_again() -> None:
     waits = Waits()
     waits.timeout.note(T0, GONE)
     waits.until(5.0)

@@ -63,7 +63,7 @@ def test_records_of_a_log_that_was_truncated_and_grew_again_are_copied_and_the_l
     assert (
         "t-0 on 'a' was truncated by an unclean leader election: source offsets 5 to 9, which were "
         "copied, are gone there; their records exist only on the target, within offsets 5 to 9 of "
-        "a.t-0. The copy goes on at source offset 5"
+        "a.t-0. Copying continues at source offset 5"
     ) in caplog.text
     copy.stop()
     assert copy.stored() == {T0: 14}
@@ -188,7 +188,7 @@ def test_what_retention_took_is_stored_at_once(
 
 
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
-def test_a_topic_recreated_while_nobody_copied_is_not_taken_for_the_old_one(
+def test_a_topic_recreated_while_nothing_was_copied_is_not_taken_for_the_old_one(
     copy: Copy, positions: KafkaOffsetBackingStore, reset: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_old(copy)
@@ -202,7 +202,7 @@ def test_a_topic_recreated_while_nobody_copied_is_not_taken_for_the_old_one(
     copy.copy.close()
     copy.start({}, {"a.consumer.auto.offset.reset": reset})
     copy.copy.assign([assign(T0, stored.next_offset)._replace(provenance=stored.provenance)])
-    copy.run_until(lambda: "was deleted and created anew" in caplog.text)
+    copy.run_until(lambda: "was deleted and recreated" in caplog.text)
     if reset == "earliest":
         assert copy.wait_for(30) == OLD + NEW + NEW
     else:
@@ -240,6 +240,6 @@ def test_a_partition_that_returns_before_anything_was_stored_is_not_copied_twice
     copy.wait_for(10)
     copy.source.write(T0, [b"on"])
     assert copy.wait_for(11) == [*OLD, b"on"]
-    assert "created anew" not in caplog.text
+    assert "recreated" not in caplog.text
     copy.stop()
     assert copy.stored() == {T0: 10}

@@ -1,4 +1,4 @@
-"""Why partitions wait: kept, replaced, said once and only when it lasts."""
+"""Why partitions wait: kept, replaced, logged once and only when it lasts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def test_the_newest_reason_of_the_oldest_wait(rig: Rig) -> None:
     assert (rig.problems[TP].text, rig.problems[TP].since) == ("second", 100.0)
 
 
-def test_only_what_lasts_is_said_and_only_once(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+def test_only_lasting_problems_are_logged_and_once(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
     rig.problems.note(TP, KafkaError("no leader"))
     rig.problems.log_lasting()
     assert caplog.text == ""
@@ -54,7 +56,7 @@ def test_only_what_lasts_is_said_and_only_once(rig: Rig, caplog: pytest.LogCaptu
     assert [record.getMessage() for record in caplog.records] == ["t-0 waits: no leader"]
 
 
-def test_of_many_a_few_are_said_and_the_others_counted(
+def test_of_many_a_few_are_logged_and_the_others_counted(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     for at in range(MOST_LINES + 3):
@@ -67,7 +69,7 @@ def test_of_many_a_few_are_said_and_the_others_counted(
     assert lines[-1] == "3 more partitions wait: t-5, t-6, t-7: no leader"
 
 
-def test_an_outage_that_reaches_partitions_one_by_one_is_not_said_one_by_one(
+def test_an_outage_that_reaches_partitions_one_by_one_is_not_logged_one_by_one(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     for at in range(100):
@@ -83,7 +85,9 @@ def test_an_outage_that_reaches_partitions_one_by_one_is_not_said_one_by_one(
     assert sum(more) == 100 - MOST_LINES
 
 
-def test_the_end_of_a_wait_is_said_once_for_all(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_end_of_waits_is_logged_once_for_all(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
     for at in range(3):
         rig.problems.note(TopicPartition("t", at), KafkaError("no leader"))
     rig.now += PASSING_SECONDS + 0.1
@@ -119,7 +123,7 @@ def test_what_comes_back_at_once_was_not_over(rig: Rig, caplog: pytest.LogCaptur
     assert caplog.messages == ["t-0 waits: no leader"]
 
 
-def test_what_is_over_and_comes_again_is_said_again(
+def test_what_is_over_and_returns_is_logged_again(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(2):
@@ -172,7 +176,7 @@ def test_silent_brokers_are_one_line_however_many_partitions_wait(
     assert end.startswith("12 partitions no longer wait, after up to 6 s: ")
 
 
-def test_both_clusters_can_be_silent_and_other_reasons_are_said_as_ever(
+def test_both_clusters_can_be_silent_and_other_reasons_are_logged_as_usual(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig.problems.note(TP, silent("h:1"))
@@ -187,7 +191,7 @@ def test_both_clusters_can_be_silent_and_other_reasons_are_said_as_ever(
     ]
 
 
-def test_the_next_silence_is_said_although_another_partition_waits_all_the_time(
+def test_the_next_silence_is_logged_although_another_partition_keeps_waiting(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     refused = TopicPartition("u", 0)
@@ -220,14 +224,14 @@ def test_a_topic_that_is_there_again_has_a_moment_to_get_its_leader(
 def test_problems_of_the_source_are_those_of_now(rig: Rig) -> None:
     rig.problems.note(OTHER, KafkaError("the target's"))
     rig.problems.note_source({TP}, None)
-    assert "nobody leads t-0" in rig.problems[TP].text
+    assert "t-0 has no leader" in rig.problems[TP].text
     rig.problems.note_source({TP}, KafkaError("cluster is down"))
-    assert "nobody leads t-0" in rig.problems[TP].text
+    assert "t-0 has no leader" in rig.problems[TP].text
     rig.problems.note_source(set(), None)
     assert set(rig.problems) == {OTHER}
 
 
-def test_a_topic_in_an_old_message_format_is_told_with_what_to_do(rig: Rig) -> None:
+def test_a_topic_in_an_old_message_format_is_reported_with_the_remedy(rig: Rig) -> None:
     error = broker_error("produce to a.t-0 on 'b'", UNSUPPORTED_FOR_MESSAGE_FORMAT)
     rig.problems.note(TP, error)
     assert rig.problems[TP].text.startswith(str(error))

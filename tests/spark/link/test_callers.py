@@ -1,4 +1,4 @@
-"""Who may call in over the control link, and what a caller learns who may not."""
+"""Who may connect over the control link, and what rejected callers learn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 import pytest
@@ -23,49 +23,33 @@ from sparkmirror.spark.link.frames import (
     receive_message,
 )
 from sparkmirror.spark.link.server import LinkServer
-from sparkmirror.spark.link.tls import call_over_tls
-from tests.spark.test_links import Peer, Task
-
-WAIT_SECONDS = 20.0
+from sparkmirror.spark.link.tls import connect_tls
+from tests.spark.link_ends import WAIT_SECONDS, Peer, Task
 
 
-@pytest.fixture
-def server() -> Iterator[LinkServer]:
-    server = LinkServer("127.0.0.1")
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def peer(server: LinkServer) -> Peer:
-    peer = Peer()
-    server.expect("t", peer)
-    return peer
-
-
-def test_a_caller_without_the_secret_is_turned_away(
+def test_a_caller_without_the_secret_is_rejected(
     server: LinkServer, peer: Peer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ticket = dataclasses.replace(server.ticket("127.0.0.1", "t"), secret="another secret")
+    token = dataclasses.replace(server.token("127.0.0.1", "t"), secret="another secret")
     with pytest.raises(KafkaError):
-        open_link(ticket)
-    wait_for(lambda: "was turned away" in caplog.text)
+        open_link(token)
+    wait_for(lambda: "was rejected" in caplog.text)
     assert peer.links.empty()
 
 
-def test_the_ticket_of_a_task_opens_no_link_of_another(server: LinkServer, peer: Peer) -> None:
+def test_the_token_of_a_task_opens_no_link_of_another(server: LinkServer, peer: Peer) -> None:
     other = Peer()
     server.expect("other", other)
-    ticket = server.ticket("127.0.0.1", "t")
-    assert ticket.secret != server.ticket("127.0.0.1", "other").secret
+    token = server.token("127.0.0.1", "t")
+    assert token.secret != server.token("127.0.0.1", "other").secret
     with pytest.raises(KafkaError):
-        open_link(dataclasses.replace(ticket, task="other"))
+        open_link(dataclasses.replace(token, task="other"))
     assert other.links.empty()
-    open_link(ticket).close()
+    open_link(token).close()
     assert peer.links.get(timeout=WAIT_SECONDS)
 
 
-def test_callers_that_prove_nothing_are_few_and_keep_nobody_out(
+def test_unauthenticated_callers_are_limited_and_lock_out_no_task(
     server: LinkServer, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(link_callers, "SPARE_CALLERS", 8)
@@ -101,9 +85,9 @@ def test_the_address_with_most_callers_gives_way(
     made = [callers.add(near, host) for (near, _), host in zip(pairs, hosts, strict=True)]
     assert [caller.host for caller in callers._all] == ["good", "bad", "bad"]
     for at in range(30):
-        callers.complain(f"bad:{at}", "it says nothing")
+        callers.log_rejected(f"bad:{at}", "it sends nothing")
     assert len(caplog.messages) == 21
-    assert "further callers" in caplog.messages[-1]
+    assert "further rejected callers" in caplog.messages[-1]
     for caller in made:
         caller.close()
     for pair in pairs:
@@ -118,25 +102,25 @@ def wait_for(done: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_a_caller_without_tls_is_turned_away(
+def test_a_caller_without_tls_is_rejected(
     server: LinkServer, peer: Peer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with socket.create_connection(("127.0.0.1", server.port), WAIT_SECONDS) as sock:
         sock.sendall(encode_message({"task": "t", "proof": "", "challenge": ""}))
         with suppress(ConnectionResetError):
             assert b"challenge" not in sock.recv(1000)
-    wait_for(lambda: "was turned away: control link: a caller without TLS" in caplog.text)
+    wait_for(lambda: "was rejected: control link: a caller without TLS" in caplog.text)
     assert peer.links.empty()
 
 
-def test_a_caller_who_says_nothing_is_turned_away_in_time(
+def test_a_silent_caller_is_rejected_in_time(
     server: LinkServer, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Byte by byte does not help him."""
     monkeypatch.setattr(link_server, "HELLO_SECONDS", 3.0)
     began = time.monotonic()
     raw = socket.create_connection(("127.0.0.1", server.port), WAIT_SECONDS)
-    with call_over_tls(raw, server.ticket("", "").fingerprint) as sock:
+    with connect_tls(raw, server.token("", "").fingerprint) as sock:
         assert "challenge" in receive_message(sock)
         with pytest.raises((ConnectionError, ssl.SSLError)):
             send_slowly(sock, encode_message({"task": "t" * 10_000}))
@@ -154,6 +138,6 @@ def test_a_caller_cannot_send_much_before_he_has_proved_anything(
     server: LinkServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     raw = socket.create_connection(("127.0.0.1", server.port), WAIT_SECONDS)
-    with call_over_tls(raw, server.ticket("", "").fingerprint) as sock:
+    with connect_tls(raw, server.token("", "").fingerprint) as sock:
         sock.sendall(LENGTH.pack(LARGEST_HELLO + 1))
         wait_for(lambda: f"a message of {LARGEST_HELLO + 1} bytes" in caplog.text)

@@ -1,4 +1,4 @@
-"""Files on their way to tasks: in the orders, and again when they change."""
+"""Files on their way to tasks: in the start message, and again when they change."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def travelled(message: dict[str, object]) -> dict[str, object]:
     return decode_message(encode_message(message)[4:])
 
 
-def test_orders_have_every_file_that_is_there(store: Path) -> None:
-    orders = travelled(SecretFileSender([CLIENT, CLIENT]).all())
+def test_the_start_message_has_every_file_that_exists(store: Path) -> None:
+    start_message = travelled(SecretFileSender([CLIENT, CLIENT]).all())
     store.unlink()
-    provide_files(orders)
+    provide_files(start_message)
     assert secret_files.read_file(str(store)) == b"\x00\xff first"
-    assert list(json.loads(json.dumps(orders))[FILES]) == [str(store)]
+    assert list(json.loads(json.dumps(start_message))[FILES]) == [str(store)]
 
 
 def test_nothing_is_sent_while_nothing_changes(store: Path) -> None:
@@ -111,6 +111,6 @@ def refuse(path: str) -> bytes:
     raise PermissionError(path)
 
 
-def test_orders_without_files_change_nothing() -> None:
+def test_a_start_message_without_files_changes_nothing() -> None:
     provide_files({"type": "start"})
     assert secret_files.stamp("/nowhere") is None

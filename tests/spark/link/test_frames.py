@@ -13,11 +13,11 @@ from sparkmirror.errors import AuthenticationError, KafkaError, RemoteProtocolEr
 from sparkmirror.spark.link.frames import (
     LARGEST_MESSAGE,
     LinkMessage,
+    authenticate_task,
+    authenticate_to_worker,
     check_length,
     decode_message,
     encode_message,
-    greet_task,
-    greet_worker,
     new_secret,
     receive_message,
     send_message,
@@ -121,25 +121,25 @@ def test_the_end_of_the_stream(pair: tuple[socket.socket, socket.socket], start:
 
 def test_both_know_the_secret(pair: tuple[socket.socket, socket.socket]) -> None:
     worker, task = pair
-    side = Side(lambda: greet_task(worker, lambda _: SECRET))
-    greet_worker(task, SECRET, "a->b|c-0")
+    side = Side(lambda: authenticate_task(worker, lambda _: SECRET))
+    authenticate_to_worker(task, SECRET, "a->b|c-0")
     assert side.join().result == "a->b|c-0"
 
 
-def test_a_task_with_another_secret_is_turned_away(
+def test_a_task_with_another_secret_is_rejected(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
     worker, task = pair
 
     def greet() -> object:
         try:
-            return greet_task(worker, lambda _: SECRET)
+            return authenticate_task(worker, lambda _: SECRET)
         finally:
             worker.close()
 
     side = Side(greet)
     with pytest.raises(TransportError):
-        greet_worker(task, "another", "t")
+        authenticate_to_worker(task, "another", "t")
     assert isinstance(side.join().error, AuthenticationError)
 
 
@@ -155,12 +155,12 @@ def test_a_worker_with_another_secret_gets_no_task(
 
     side = Side(pretend)
     with pytest.raises(AuthenticationError, match="the worker does not know the secret"):
-        greet_worker(task, SECRET, "t")
+        authenticate_to_worker(task, SECRET, "t")
     side.join()
 
 
 def record_hello(pair: tuple[socket.socket, socket.socket]) -> LinkMessage:
-    """What a real task says in a real handshake, as an eavesdropper hears it."""
+    """What a real task sends in a real handshake, as an eavesdropper sees it."""
     worker, task = pair
     heard: list[LinkMessage] = []
 
@@ -171,24 +171,24 @@ def record_hello(pair: tuple[socket.socket, socket.socket]) -> LinkMessage:
 
     side = Side(relay)
     with pytest.raises(TransportError):
-        greet_worker(task, SECRET, "t")
+        authenticate_to_worker(task, SECRET, "t")
     side.join()
     return heard[0]
 
 
-def test_a_hello_played_back_is_turned_away(
+def test_a_replayed_hello_is_rejected(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
     hello = record_hello(pair)
     worker, thief = socket.socketpair()
     with worker, thief:
-        side = Side(lambda: greet_task(worker, lambda _: SECRET))
+        side = Side(lambda: authenticate_task(worker, lambda _: SECRET))
         assert "challenge" in receive_message(thief)
         send_message(thief, hello)
         assert isinstance(side.join().error, AuthenticationError)
 
 
-def test_a_proof_made_for_another_task_is_turned_away(
+def test_a_proof_made_for_another_task_is_rejected(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
     worker, task = pair
@@ -196,7 +196,7 @@ def test_a_proof_made_for_another_task_is_turned_away(
     def greet_as_other() -> None:
         relay_worker, relay_task = socket.socketpair()
         with relay_worker, relay_task:
-            inner = Side(lambda: greet_worker(relay_task, SECRET, "mine"))
+            inner = Side(lambda: authenticate_to_worker(relay_task, SECRET, "mine"))
             send_message(relay_worker, receive_message(task))
             send_message(task, receive_message(relay_worker) | {"task": "yours"})
             relay_worker.close()
@@ -204,16 +204,16 @@ def test_a_proof_made_for_another_task_is_turned_away(
 
     side = Side(greet_as_other)
     with pytest.raises(AuthenticationError):
-        greet_task(worker, lambda _: SECRET)
+        authenticate_task(worker, lambda _: SECRET)
     side.join()
 
 
-def test_a_workers_own_answer_cannot_be_played_back_to_it(
+def test_a_workers_own_proof_cannot_be_replayed_to_it(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
-    """A caller without the secret uses one handshake to answer the challenge of another."""
+    """A caller without the secret uses one handshake to solve the challenge of another."""
     worker, thief = pair
-    first = Side(lambda: greet_task(worker, lambda _: SECRET))
+    first = Side(lambda: authenticate_task(worker, lambda _: SECRET))
     challenge = receive_message(thief)["challenge"]
     send_message(thief, {"task": "worker", "proof": challenge, "challenge": challenge})
     assert isinstance(first.join().error, AuthenticationError)
@@ -227,11 +227,11 @@ def test_a_workers_own_answer_cannot_be_played_back_to_it(
         pytest.param({"task": ["t"], "proof": {"a": 1}, "challenge": 3}, id="other types"),
     ],
 )
-def test_a_senseless_hello_is_turned_away(
+def test_a_senseless_hello_is_rejected(
     pair: tuple[socket.socket, socket.socket], hello: LinkMessage
 ) -> None:
     worker, task = pair
-    side = Side(lambda: greet_task(worker, lambda _: SECRET))
+    side = Side(lambda: authenticate_task(worker, lambda _: SECRET))
     receive_message(task)
     send_message(task, hello)
     assert isinstance(side.join().error, AuthenticationError)
@@ -246,11 +246,11 @@ def test_a_proof_that_is_not_ascii(pair: tuple[socket.socket, socket.socket]) ->
     worker, task = pair
     hello = {"task": "t", "proof": "\u00e9", "challenge": "c"}
 
-    def answer() -> None:
+    def response() -> None:
         receive_message(task)
         send_message(task, hello)
 
-    send = Side(answer)
+    send = Side(response)
     with pytest.raises(AuthenticationError):
-        greet_task(worker, lambda _: SECRET)
+        authenticate_task(worker, lambda _: SECRET)
     send.join()

@@ -10,16 +10,16 @@ from typing import NamedTuple
 import pytest
 
 from sparkmirror.errors import LeaseError
-from sparkmirror.spark.link.lease import LEASE, Lease, answer_renewal
+from sparkmirror.spark.link.lease import LEASE, Lease, renewal_response
 from sparkmirror.spark.link.server import ON_ITS_WAY_SECONDS, LinkServer
 from sparkmirror.wire.net.event_loop import EventLoop
 from tests.spark.copies import OFFSETS, T0, Copy
-from tests.spark.test_links import Peer, Task
+from tests.spark.link_ends import Peer, Task
 from tests.wire.fake_broker import FakeCluster
 
 
 class Clock:
-    """Stands still until told."""
+    """Stands still until the test moves it."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -38,24 +38,24 @@ def lease(clock: Clock) -> Lease:
     return Lease(clock)
 
 
-def test_nothing_may_be_written_before_the_first_answer(lease: Lease) -> None:
-    with pytest.raises(LeaseError, match="does not know that it leads"):
+def test_nothing_may_be_written_before_the_first_response(lease: Lease) -> None:
+    with pytest.raises(LeaseError, match="no valid lease from the worker"):
         lease.check()
 
 
 def test_a_worker_without_others_lends_for_ever(lease: Lease, clock: Clock) -> None:
-    lease.renew(answer_renewal(lease.question(), None))
+    lease.renew(renewal_response(lease.question(), None))
     clock.now += 1e9
     lease.check()
     assert not lease.is_ending
 
 
-def test_the_end_counts_from_the_question_not_from_the_answer(lease: Lease, clock: Clock) -> None:
-    lease.renew(answer_renewal(lease.question(), 9.0))
+def test_the_end_counts_from_the_request_not_from_the_response(lease: Lease, clock: Clock) -> None:
+    lease.renew(renewal_response(lease.question(), 9.0))
     question = lease.question()
-    clock.now += 60  # frozen, with the answer in a buffer
+    clock.now += 60  # frozen, with the response in a buffer
     assert lease.is_over
-    lease.renew(answer_renewal(question, 9.0))
+    lease.renew(renewal_response(question, 9.0))
     assert lease.is_over
 
 
@@ -76,26 +76,26 @@ def test_the_end_counts_from_the_question_not_from_the_answer(lease: Lease, cloc
 def test_a_task_ends_a_little_before_its_lease(
     lease: Lease, clock: Clock, seconds: float, passed: float, expected: tuple[bool, bool]
 ) -> None:
-    lease.renew(answer_renewal(lease.question(), seconds))
+    lease.renew(renewal_response(lease.question(), seconds))
     clock.now += passed
     assert (lease.is_ending, lease.is_over) == expected
 
 
 def test_a_worker_that_lost_the_lead_takes_the_lease_back(lease: Lease) -> None:
-    lease.renew(answer_renewal(lease.question(), 9.0))
-    lease.renew(answer_renewal(lease.question(), 0.0))
+    lease.renew(renewal_response(lease.question(), 9.0))
+    lease.renew(renewal_response(lease.question(), 0.0))
     with pytest.raises(LeaseError):
         lease.check()
 
 
-def test_the_worker_answers_over_the_link_and_keeps_other_messages() -> None:
+def test_the_worker_responds_over_the_link_and_keeps_other_messages() -> None:
     peer, server = Peer(), LinkServer("127.0.0.1", lend=lambda: lambda: 7.5)
     server.expect("t", peer)
     task = Task(server)
-    task.link.wait_for_orders()
+    task.link.wait_for_start()
     peer.links.get(timeout=10).send({"type": "assign"})
-    answer = task.link.ask({"type": "renew", "at": 12.5}, LEASE)
-    assert answer == {"type": LEASE, "at": 12.5, "seconds": 7.5}
+    response = task.link.ask({"type": "renew", "at": 12.5}, LEASE)
+    assert response == {"type": LEASE, "at": 12.5, "seconds": 7.5}
     task.link.attach(task.loop, task.messages.append, task.lost.append)
     task.run_until(lambda: bool(task.messages))
     assert task.messages == [{"type": "assign"}]
@@ -109,13 +109,13 @@ def test_the_server_remembers_until_when_a_task_may_write(clock: Clock) -> None:
     server = LinkServer("127.0.0.1", lend=lambda: lambda: lent[0], clock=clock)
     server.expect("t", peer)
     task = Task(server)
-    task.link.wait_for_orders()
+    task.link.wait_for_start()
     peer.links.get(timeout=10).send({"type": "assign"})
     assert server.released_at("t") == -math.inf
     task.link.ask({"type": "renew", "at": 12.5}, LEASE)
     end = clock.now + 7.5 + ON_ITS_WAY_SECONDS
     assert server.released_at("t") == end
-    # A shorter lease does not take back the longer one: its answer may be lost.
+    # A shorter lease does not take back the longer one: its response may be lost.
     lent[0], clock.now = 0.5, clock.now + 1
     task.link.ask({"type": "renew", "at": 13.5}, LEASE)
     lent[0] = 0.0
@@ -139,7 +139,7 @@ def test_a_task_that_was_lent_time_for_ever_is_never_released_by_its_lease(clock
     peer, server = Peer(), LinkServer("127.0.0.1", clock=clock)
     server.expect("t", peer)
     task = Task(server)
-    task.link.wait_for_orders()
+    task.link.wait_for_start()
     peer.links.get(timeout=10).send({"type": "assign"})
     task.link.ask({"type": "renew", "at": 12.5}, LEASE)
     task.close()
@@ -167,16 +167,22 @@ def clusters() -> Iterator[Target]:
         yield Target(source, target, own)
 
 
-def test_not_a_byte_leaves_when_the_lease_is_over(
-    tmp_path: Path, clusters: Target, lease: Lease, clock: Clock
-) -> None:
-    lease.renew(answer_renewal(lease.question(), 9.0))
+def start_copy(folder: Path, clusters: Target, lease: Lease) -> tuple[Copy, EventLoop]:
+    """A copy with a lease of 9 s, and its first record on the target."""
+    lease.renew(renewal_response(lease.question(), 9.0))
     loop = EventLoop()
     loop.before_write = lease.check
-    copy = Copy(tmp_path, clusters.source, clusters.target, loop)
+    copy = Copy(folder, clusters.source, clusters.target, loop)
     copy.start({T0: 0})
     clusters.source.write(T0, [b"one"])
     copy.wait_for(1)
+    return copy, loop
+
+
+def test_not_a_byte_leaves_when_the_lease_is_over(
+    tmp_path: Path, clusters: Target, lease: Lease, clock: Clock
+) -> None:
+    copy, loop = start_copy(tmp_path, clusters, lease)
     clock.now += 60
     clusters.source.write(T0, [b"two"])
     written = len(clusters.target.requests)
@@ -192,13 +198,7 @@ def test_not_a_byte_leaves_when_the_lease_is_over(
 def test_a_copy_that_held_still_continues_when_the_worker_leads_after_all(
     tmp_path: Path, clusters: Target, lease: Lease, clock: Clock
 ) -> None:
-    lease.renew(answer_renewal(lease.question(), 9.0))
-    loop = EventLoop()
-    loop.before_write = lease.check
-    copy = Copy(tmp_path, clusters.source, clusters.target, loop)
-    copy.start({T0: 0})
-    clusters.source.write(T0, [b"one"])
-    copy.wait_for(1)
+    copy, loop = start_copy(tmp_path, clusters, lease)
     # There is nothing to store before the acknowledgement has come.
     copy.run_until(lambda: copy.copy.metrics.records == 1)
     clock.now += 7
@@ -211,8 +211,8 @@ def test_a_copy_that_held_still_continues_when_the_worker_leads_after_all(
     written, turns = len(clusters.target.requests), Turns(loop, 20)
     copy.run_until(turns.are_over)
     assert len(clusters.target.requests) == written
-    lease.renew(answer_renewal(lease.question(), 9.0))
-    copy.copy.go_on()
+    lease.renew(renewal_response(lease.question(), 9.0))
+    copy.copy.resume()
     assert copy.wait_for(3) == [b"one", b"two", b"three"]
     copy.stop()
     copy.close()
@@ -235,12 +235,10 @@ class Turns:
         return self._left == 0
 
 
-def test_a_worker_that_answers_nothing_is_told_from_one_in_doubt(
-    lease: Lease, clock: Clock
-) -> None:
+def test_a_silent_worker_differs_from_one_in_doubt(lease: Lease, clock: Clock) -> None:
     for _ in range(5):
         clock.now += 50
-        lease.renew(answer_renewal(lease.question(), 0.0))
+        lease.renew(renewal_response(lease.question(), 0.0))
         assert (lease.is_over, lease.is_silent) == (True, False)
     clock.now += 61
     assert lease.is_silent

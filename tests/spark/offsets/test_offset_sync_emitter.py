@@ -50,7 +50,7 @@ def exact_map(cluster: FakeCluster, tp: TopicPartition) -> OffsetMap:
     return found
 
 
-def test_syncs_go_to_the_source_unless_told_otherwise(copy: Copy) -> None:
+def test_syncs_go_to_the_source_by_default(copy: Copy) -> None:
     copy.source.write(T0, [b"0", b"1"])
     copy.start({T0: None}, offset_syncs_topic=ON_SOURCE)
     copy.wait_for(2)
@@ -115,7 +115,7 @@ def test_the_map_knows_every_record_after_a_restart_too(copy: Copy) -> None:
 def test_a_crash_before_the_first_flush_lets_no_group_go_ahead(
     copy: Copy, position: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was copied untold counts until the second copy has caught up with it."""
+    """What was copied without a sync counts until the second copy has caught up with it."""
     monkeypatch.setattr("sparkmirror.spark.offsets.offset_sync_emitter.MAP_SECONDS", 600.0)
     for number in range(10):
         copy.source.write(T0, [b"%d" % number])
@@ -136,8 +136,8 @@ def test_a_crash_before_the_first_flush_lets_no_group_go_ahead(
     loop = copy.start({T0: position}, settings, offset_map_topic=MAP)
     copy.run_until(lambda: is_stuck)
     assert 15 <= len(copy.copied(T0)) < 20
-    loop._translations.commit()
-    copy.run_until(lambda: loop._translations.idle)
+    loop._emitter.commit()
+    copy.run_until(lambda: loop._emitter.idle)
     found = exact_map(copy.target, T0)
     assert all((found.translate(offset) or 0) <= offset for offset in range(11))
 

@@ -1,4 +1,4 @@
-"""Positions: what is committed, when, and the bytes that say so."""
+"""Positions: what is committed, when, and its bytes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_one_commit_at_a_time(positions: Positions) -> None:
     assert positions.is_committed
 
 
-def test_a_partition_of_the_offsets_topic_that_does_not_answer_delays_no_other(
+def test_a_silent_partition_of_the_offsets_topic_delays_no_other(
     positions: Positions,
 ) -> None:
     for at in range(40):
@@ -111,11 +111,11 @@ def test_a_partition_that_is_forgotten_while_its_commit_is_under_way(
     positions.forget(A0)
     positions.stored(under_way)
     assert positions.is_committed
-    positions.acked(A0, 1)  # it came back: its position is written anew
+    positions.acked(A0, 1)  # it came back: its position is written again
     assert not positions.is_committed_of(A0)
 
 
-def test_a_topic_created_anew_leaves_a_tombstone(positions: Positions) -> None:
+def test_a_recreated_topic_leaves_a_tombstone(positions: Positions) -> None:
     positions.acked(A0, 41)
     commit(positions)
     positions.restarted(A0)
@@ -147,7 +147,7 @@ def _restart(positions: Positions, tp: TopicPartition) -> list[tuple[object, obj
     return list(rows)
 
 
-def test_a_position_says_which_log_it_is_of_beside_the_bytes_of_mirror_maker() -> None:
+def test_a_position_names_its_log_beside_the_bytes_of_mirror_maker() -> None:
     known = Provenance(bytes(range(16)), ((3, 0), (5, 40)), 77)
     positions = Positions("c", "A", "offsets", 1, lambda tp, last: known)
     positions.moved(A0, 41)

@@ -31,9 +31,9 @@ class CopyElsewhere(Copy):
             **flow.connector_props["MirrorSourceConnector"],
             "producer.override.bootstrap.servers": ",".join(self.records.bootstrap_servers),
         }
-        orders = start_message(props, flow.worker_props, 5, [assign(T0, None)])
+        message = start_message(props, flow.worker_props, 5, [assign(T0, None)])
         self._loop = EventLoop()
-        self._copy = CopyLoop(parse_start(orders), self._loop)
+        self._copy = CopyLoop(parse_start(message), self._loop)
         return self._copy
 
     def close(self) -> None:
@@ -51,14 +51,14 @@ def copy(tmp_path: Path) -> Iterator[CopyElsewhere]:
         copy.close()
 
 
-def test_the_last_positions_are_stored_also_behind_a_commit_that_is_under_way(
+def test_the_last_positions_are_stored_also_behind_a_commit_in_flight(
     copy: CopyElsewhere,
 ) -> None:
-    arrived, go_on = threading.Event(), threading.Event()
+    arrived, may_respond = threading.Event(), threading.Event()
 
     def hold(request: Request) -> None:
         arrived.set()
-        assert go_on.wait(20)
+        assert may_respond.wait(20)
 
     copy.target.intercept(PRODUCE, hold)
     loop = copy.start_elsewhere()
@@ -68,7 +68,7 @@ def test_the_last_positions_are_stored_also_behind_a_commit_that_is_under_way(
     copy.run_until(arrived.is_set)
     copy.source.write(T0, [b"1"])
     copy.run_until(lambda: loop.metrics.records == 2)
-    go_on.set()
+    may_respond.set()
     copy.stop()
     assert copy.stored() == {T0: 1}
     assert loop.is_clean

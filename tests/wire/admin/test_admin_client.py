@@ -1,4 +1,4 @@
-"""What kafka-python's admin client is told of our settings."""
+"""Our settings as kafka-python's admin client gets them."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def test_every_setting_has_its_place() -> None:
     }
 
 
-@pytest.mark.parametrize(("given", "told"), [(-1, 2**31 - 1), (0, 1000), (5000, 5000)])
-def test_idle_times_that_kafka_python_does_not_know(given: int, told: int) -> None:
-    assert options(connections_max_idle_ms=given)["connections_max_idle_ms"] == told
+@pytest.mark.parametrize(("given", "passed"), [(-1, 2**31 - 1), (0, 1000), (5000, 5000)])
+def test_idle_times_that_kafka_python_does_not_know(given: int, passed: int) -> None:
+    assert options(connections_max_idle_ms=given)["connections_max_idle_ms"] == passed
 
 
 def test_buffers_are_the_systems_unless_set() -> None:

@@ -27,21 +27,21 @@ class Questions(BrokerRoutedAdmin):
         self._owners = {}
         self.found: list[list[str]] = []
         self.asked: list[tuple[int, list[str]]] = []
-        self.answers: dict[str, list[str | KafkaError]] = {}
+        self.responses: dict[str, list[str | KafkaError]] = {}
 
     def ask(self, *keys: str) -> dict[str, str | KafkaError]:
-        return self._settle(keys, self._find, self._answer)
+        return self._ask_until_settled(keys, self._find, self._response)
 
     def _find(self, keys: Sequence[str]) -> dict[str, int | KafkaError]:
         self.found.append(list(keys))
         lost = broker_error("find", GROUP_AUTHORIZATION_FAILED)
         return {key: lost if key == "secret" else int(key[1:]) for key in keys}
 
-    def _answer(self, node: int, keys: Sequence[str]) -> dict[str, str | KafkaError]:
+    def _response(self, node: int, keys: Sequence[str]) -> dict[str, str | KafkaError]:
         self.asked.append((node, list(keys)))
         if node == 9:
             raise TransportError("broker 9 is gone")
-        scripted = {key: self.answers.get(key, ["yes"]) for key in keys}
+        scripted = {key: self.responses.get(key, ["yes"]) for key in keys}
         return {key: left.pop(0) for key, left in scripted.items() if left}
 
 
@@ -63,7 +63,7 @@ def test_requests_have_an_upper_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_owners_are_remembered_until_they_fail() -> None:
     questions = Questions()
-    questions.answers = {"g2": ["yes", broker_error("ask", GROUP_AUTHORIZATION_FAILED), "yes"]}
+    questions.responses = {"g2": ["yes", broker_error("ask", GROUP_AUTHORIZATION_FAILED), "yes"]}
     for _ in range(3):
         questions.ask("g1", "g2")
     assert questions.found == [["g1", "g2"], ["g2"]]
@@ -71,34 +71,34 @@ def test_owners_are_remembered_until_they_fail() -> None:
 
 def test_an_error_that_passes_is_asked_again_alone() -> None:
     questions = Questions()
-    questions.answers = {"g2": [broker_error("ask", NOT_COORDINATOR), "late"]}
+    questions.responses = {"g2": [broker_error("ask", NOT_COORDINATOR), "late"]}
     assert questions.ask("g1", "g2") == {"g1": "yes", "g2": "late"}
     assert questions.asked == [(1, ["g1"]), (2, ["g2"]), (2, ["g2"])]
 
 
 @pytest.mark.parametrize("code", [UNKNOWN_TOPIC, GROUP_AUTHORIZATION_FAILED])
-def test_an_error_that_stays_is_one_keys_answer(code: int) -> None:
+def test_a_lasting_error_is_the_result_of_its_key_alone(code: int) -> None:
     questions = Questions()
     error = broker_error("ask", code)
-    questions.answers = {"g2": [error]}
+    questions.responses = {"g2": [error]}
     assert questions.ask("g1", "g2") == {"g1": "yes", "g2": error}
 
 
 def test_a_key_without_owner_fails_alone() -> None:
-    answers = Questions().ask("secret", "g1")
-    assert answers["g1"] == "yes"
-    assert str(answers["secret"]) == "find: GROUP_AUTHORIZATION_FAILED"
+    responses = Questions().ask("secret", "g1")
+    assert responses["g1"] == "yes"
+    assert str(responses["secret"]) == "find: GROUP_AUTHORIZATION_FAILED"
 
 
 def test_a_broker_that_is_gone_fails_its_own_keys_only() -> None:
-    answers = Questions(timeout_ms=20).ask("g1", "g9")
-    assert answers["g1"] == "yes"
-    assert isinstance(answers["g9"], TransportError)
+    responses = Questions(timeout_ms=20).ask("g1", "g9")
+    assert responses["g1"] == "yes"
+    assert isinstance(responses["g9"], TransportError)
 
 
 def test_what_a_broker_leaves_out_is_an_error() -> None:
     questions = Questions(timeout_ms=20)
-    questions.answers = {"g1": []}
-    answer = questions.ask("g1")["g1"]
-    assert isinstance(answer, RemoteProtocolError)
-    assert not isinstance(answer, BrokerError)
+    questions.responses = {"g1": []}
+    response = questions.ask("g1")["g1"]
+    assert isinstance(response, RemoteProtocolError)
+    assert not isinstance(response, BrokerError)

@@ -65,7 +65,7 @@ def test_offsets_that_are_written_are_read_back(admin: GroupAdmin, topic: str) -
 
 
 def test_a_group_that_is_not_there_is_dead_and_has_no_offsets(admin: GroupAdmin) -> None:
-    group = unique_name("nobody")
+    group = unique_name("unknown")
     assert admin.describe_groups([group]) == {group: DescribedGroup("Dead")}
     assert admin.committed_offsets([group]) == {group: {}}
     assert group not in [listing.group_id for listing in admin.list_groups()]
@@ -128,8 +128,8 @@ def test_many_groups_are_written_each_with_its_outcome(
 
 def test_a_stop_ends_writing_between_two_groups(admin: GroupAdmin, topic: str) -> None:
     wanted = {unique_name("stopped"): {TopicPartition(topic, 0): (1, "")} for _ in range(3)}
-    answers = iter([False, False, True])
-    outcomes = admin.alter_many(wanted, lambda: next(answers))
+    responses = iter([False, False, True])
+    outcomes = admin.alter_many(wanted, lambda: next(responses))
     assert list(outcomes) == list(wanted)[:2]
     assert admin.alter_many({}) == {}
 
@@ -150,7 +150,7 @@ def test_many_groups(
     groups = [commit(admin, topic, 1) for _ in range(50)]
     if old:
         monkeypatch.setattr(GroupAdmin, "_version", lambda *_: 1)
-    unknown = unique_name("nobody")
+    unknown = unique_name("unknown")
     asked: list[str] = []
     send = admin._send
 

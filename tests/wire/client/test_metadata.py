@@ -68,7 +68,7 @@ def test_only_what_is_missing_is_asked_for_again(rig: Rig) -> None:
     assert rig.metadata.topic_errors == {}
 
 
-def test_all_topics_are_asked_for_when_somebody_says_that_leaders_have_moved(rig: Rig) -> None:
+def test_all_topics_are_requested_when_leaders_may_have_moved(rig: Rig) -> None:
     learn(rig, "t", "u")
     rig.metadata.track(["later"])
     rig.run_until(
@@ -95,7 +95,7 @@ def test_thousands_who_miss_a_topic_make_one_request(brokers: FakeCluster) -> No
         assert asked_topics(rig)[before:] == [["u"]]
 
 
-def test_metadata_answers_without_brokers_are_not_believed(rig: Rig) -> None:
+def test_metadata_responses_without_brokers_are_not_believed(rig: Rig) -> None:
     empty = bytes.fromhex("00000000 01 00 ffffffff 01 00")
     rig.brokers.intercept(METADATA, once(Do(garbage=b"\0" + empty)))
     learn(rig, "t")

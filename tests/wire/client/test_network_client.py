@@ -45,7 +45,7 @@ def test_one_address_of_several_is_enough(brokers: FakeCluster) -> None:
     loop.close()
 
 
-def test_an_unreachable_cluster_is_told_with_its_name_and_address(
+def test_an_unreachable_cluster_is_reported_with_its_name_and_address(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig.brokers.stop_node(1)
@@ -91,7 +91,9 @@ def test_nothing_happens_after_close(rig: Rig) -> None:
     assert len(rig.brokers.requests) == seen
 
 
-def test_an_advertised_address_that_was_never_reached_is_told_as_such(brokers: FakeCluster) -> None:
+def test_an_advertised_address_that_was_never_reached_is_marked(
+    brokers: FakeCluster,
+) -> None:
     brokers.advertise(2, "kafka2.invalid", 9092)
     with Rig(brokers) as rig:
         rig.metadata.track(["u"])
@@ -102,4 +104,4 @@ def test_an_advertised_address_that_was_never_reached_is_told_as_such(brokers: F
         "cluster 'fake', broker kafka2.invalid:9092: connect to kafka2.invalid:9092: the name does "
         "not resolve ("
     )
-    assert text.endswith("correct the address that it tells (advertised.listeners)")
+    assert text.endswith("correct its advertised.listeners")

@@ -1,4 +1,4 @@
-"""What is told of clusters that cannot be reached, or only in part."""
+"""The errors of clusters that cannot be reached, or only in part."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_no_advertised_address_can_be_reached(closed_port: int) -> None:
             check_reachable(config)
     text = str(caught.value)
     assert text.startswith(
-        f"cluster 'fake': {config.bootstrap_servers[0]} answers, but the advertised addresses "
+        f"cluster 'fake': {config.bootstrap_servers[0]} responds, but the advertised addresses "
         f"{NOWHERE}:9092 of broker 1 (the name does not resolve ("
     )
     assert text.endswith(

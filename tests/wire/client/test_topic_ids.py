@@ -46,7 +46,7 @@ def test_many_responses_at_once_are_not_enough() -> None:
 
 @pytest.mark.parametrize("truth", [OLD, NEW])
 def test_nothing_changes_while_responses_alternate(truth: bytes) -> None:
-    """And in the end what all brokers say counts, whoever was the first to say it."""
+    """And in the end what all brokers report counts, whichever reported it first."""
     ids, rng = TopicIds(), random.Random(7)
     learn(ids, 0.0, OLD)
     changes = 0

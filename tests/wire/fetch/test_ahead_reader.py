@@ -102,7 +102,7 @@ def test_a_short_line_is_read_by_the_session_alone(monkeypatch: pytest.MonkeyPat
 
 
 def test_responses_that_come_early_are_kept(rig: FetcherRig) -> None:
-    """One request is held back until others were answered."""
+    """One request is held back until others have their responses."""
     write(rig.brokers)
     held, others = threading.Event(), threading.Event()
 
@@ -166,7 +166,7 @@ def test_a_log_that_lost_records_is_read_from_where_it_differs(rig: FetcherRig) 
     rig.fetcher.add(TP, 0)
     stop_midway(rig)
     rig.brokers.elect_unclean(TP, whole(rig.brokers, 60), [b"other"] * 30, node=2)
-    go_on(rig)
+    allow_more(rig)
     rig.run_until(lambda: bool(rig.truncated), lambda: rig.fetched()[-3:])
     position, kept = rig.truncated[0]
     rig.wait_for([*VALUES[:position], *[b"other"] * 30])
@@ -181,7 +181,7 @@ def stop_midway(rig: FetcherRig) -> None:
     assert len(rig.fetched()) < len(VALUES) - 50
 
 
-def go_on(rig: FetcherRig) -> None:
+def allow_more(rig: FetcherRig) -> None:
     rig.allowed = True
     rig.fetcher.send_ready()
 
@@ -191,14 +191,14 @@ def whole(brokers: FakeCluster, offset: int) -> int:
     return next(each.end_offset for each in brokers.log("t").batches if each.end_offset > offset)
 
 
-def test_nothing_is_handed_on_while_the_consumer_says_no(rig: FetcherRig) -> None:
+def test_nothing_is_handed_on_while_the_consumer_is_busy(rig: FetcherRig) -> None:
     write(rig.brokers)
     rig.fetcher.add(TP, 0)
     stop_midway(rig)
     before = len(rig.fetched())
     rig.run_for(0.3)
     assert len(rig.fetched()) == before
-    go_on(rig)
+    allow_more(rig)
     rig.wait_for(VALUES)
 
 
@@ -229,19 +229,19 @@ def test_a_topic_created_again_is_read_from_its_start(rig: FetcherRig) -> None:
     stop_midway(rig)
     rig.brokers.create_topic("t", partitions=2)
     rig.brokers.write(TP, [b"new"])
-    go_on(rig)
+    allow_more(rig)
     rig.run_until(lambda: b"new" in rig.fetched(), lambda: rig.fetched()[-3:])
     assert rig.recreated
     before = rig.fetched()[:-1]
     assert before == VALUES[: len(before)]
 
 
-def test_retention_that_overtakes_us_is_told(rig: FetcherRig) -> None:
+def test_retention_that_overtakes_us_is_reported(rig: FetcherRig) -> None:
     write(rig.brokers)
     rig.fetcher.add(TP, 0)
     stop_midway(rig)
     rig.brokers.log("t").delete_before(whole(rig.brokers, 1180))
-    go_on(rig)
+    allow_more(rig)
     rig.run_until(lambda: VALUES[-1] in rig.fetched(), lambda: rig.fetched()[-3:])
     assert len(rig.out_of_range) == 1
     position, start, _ = rig.out_of_range[0]
@@ -318,5 +318,5 @@ def test_batches_larger_than_a_request_asks_for_are_counted_with_their_size(
     rig.allowed = False
     rig.run_for(0.5)
     assert 0 < rig.pool.used_bytes <= 6 << 16
-    go_on(rig)
+    allow_more(rig)
     rig.wait_for(large)

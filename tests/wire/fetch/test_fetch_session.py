@@ -1,4 +1,4 @@
-"""What the fetcher has to tell a broker: the same as if it compared everything each time."""
+"""What the fetcher has to send to a broker: the same as if it compared everything each time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.fetch.fetch_session import (
-    ANSWERS_BYTES,
+    RESPONSES_BYTES,
     FetchPartition,
     FetchSession,
     SentOffset,
@@ -25,7 +25,7 @@ steps = st.lists(
 
 
 @given(steps)
-def test_the_broker_is_to_forget_what_it_was_told_and_is_not_wanted(
+def test_the_broker_forgets_what_was_sent_and_is_not_wanted(
     path: list[tuple[str, TopicPartition]],
 ) -> None:
     session = FetchSession(1)
@@ -47,18 +47,18 @@ def test_the_broker_is_to_forget_what_it_was_told_and_is_not_wanted(
         assert session.topic_names() == {tp.topic: tp.topic for tp in session.wanted}
 
 
-def test_what_was_told_before_a_partition_was_added_again_further_back_is_out_of_date() -> None:
+def test_what_was_sent_before_a_partition_was_added_further_back_is_out_of_date() -> None:
     session, partition = FetchSession(1), FetchPartition(PLACES[0], 7)
     session.join(partition)
-    told = SentOffset(7, partition.stay)
-    assert told.is_of(partition)
+    sent = SentOffset(7, partition.stay)
+    assert sent.is_of(partition)
     partition.next_offset = 9
-    assert told.is_of(partition)
+    assert sent.is_of(partition)
     session.leave(partition)
     again = FetchPartition(PLACES[0], 3)
     session.join(again)
-    assert again.stay == told.stay
-    assert not told.is_of(again)
+    assert again.stay == sent.stay
+    assert not sent.is_of(again)
 
 
 def test_topics_are_called_by_id_once_they_are_asked_for_by_id() -> None:
@@ -72,4 +72,4 @@ def test_brokers_share_what_may_come_at_once() -> None:
     for session, tp in zip(sessions, PLACES[:2], strict=False):
         session.join(FetchPartition(tp, 0))
     assert shared_limits(LIMITS, sessions[:1]) is LIMITS
-    assert shared_limits(LIMITS, sessions) == LIMITS._replace(max_bytes=ANSWERS_BYTES // 2)
+    assert shared_limits(LIMITS, sessions) == LIMITS._replace(max_bytes=RESPONSES_BYTES // 2)

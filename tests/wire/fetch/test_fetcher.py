@@ -103,7 +103,7 @@ def test_a_session_names_only_what_has_changed(rig: FetcherRig) -> None:
     assert OTHER.partition not in named
 
 
-def test_a_broker_without_sessions_is_told_everything_each_time(rig: FetcherRig) -> None:
+def test_a_broker_without_sessions_gets_everything_each_time(rig: FetcherRig) -> None:
     with FakeCluster(sessions=False) as brokers, FetcherRig(brokers) as other:
         brokers.create_topic("t")
         begin(other)
@@ -128,7 +128,7 @@ def test_an_old_broker_is_asked_by_name() -> None:
         pytest.param(71, id="INVALID_FETCH_SESSION_EPOCH"),
     ],
 )
-def test_a_session_that_failed_is_opened_anew(rig: FetcherRig, code: int) -> None:
+def test_a_session_that_failed_is_opened_again(rig: FetcherRig, code: int) -> None:
     begin(rig)
     fail_once(rig, FETCH, Do(code=code))
     rig.brokers.write(TP, [b"2"])
@@ -138,7 +138,7 @@ def test_a_session_that_failed_is_opened_anew(rig: FetcherRig, code: int) -> Non
     assert len(opened) == 2
 
 
-def test_a_session_that_the_broker_forgot_is_opened_anew(rig: FetcherRig) -> None:
+def test_a_session_that_the_broker_forgot_is_opened_again(rig: FetcherRig) -> None:
     begin(rig)
     rig.brokers.forget_sessions()
     rig.brokers.write(TP, [b"2"])
@@ -146,7 +146,7 @@ def test_a_session_that_the_broker_forgot_is_opened_anew(rig: FetcherRig) -> Non
 
 
 @pytest.mark.parametrize("failure", [Do(drop=True), Do(apply=True, drop=True)], ids=str)
-def test_a_connection_that_broke_is_opened_anew(rig: FetcherRig, failure: Do) -> None:
+def test_a_connection_that_broke_is_opened_again(rig: FetcherRig, failure: Do) -> None:
     begin(rig)
     fail_once(rig, FETCH, failure)
     rig.brokers.write(TP, [b"2"])
@@ -163,14 +163,14 @@ def test_a_broker_that_was_down_is_read_on(rig: FetcherRig) -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"\0", b"\x7f" * 60], ids=["cut", "nonsense"])
-def test_an_answer_that_cannot_be_read_is_asked_for_again(rig: FetcherRig, garbage: bytes) -> None:
+def test_an_unreadable_response_is_requested_again(rig: FetcherRig, garbage: bytes) -> None:
     begin(rig)
     fail_once(rig, FETCH, Do(garbage=garbage))
     rig.brokers.write(TP, [b"2"])
     rig.wait_for([b"0", b"1", b"2"])
 
 
-def test_a_position_below_the_log_is_told_with_the_logs_range(rig: FetcherRig) -> None:
+def test_a_position_below_the_log_is_reported_with_the_logs_range(rig: FetcherRig) -> None:
     rig.brokers.write(TP, [b"0", b"1"])
     rig.brokers.write(TP, [b"2"])
     rig.brokers.log("t").delete_before(2)
@@ -179,7 +179,7 @@ def test_a_position_below_the_log_is_told_with_the_logs_range(rig: FetcherRig) -
     assert rig.out_of_range == [(1, 2, 3)]
 
 
-def test_a_position_above_the_log_is_told_with_the_logs_range(rig: FetcherRig) -> None:
+def test_a_position_above_the_log_is_reported_with_the_logs_range(rig: FetcherRig) -> None:
     rig.brokers.write(TP, [b"0"])
     rig.fetcher.add(TP, 2)
     rig.wait_for([b"0"])
@@ -214,7 +214,7 @@ def test_a_leader_that_died_is_left_for_the_new_one(rig: FetcherRig) -> None:
         pytest.param(100, id="UNKNOWN_TOPIC_ID"),
     ],
 )
-def test_an_error_that_passes_is_told_and_tried_again(rig: FetcherRig, code: int) -> None:
+def test_an_error_that_passes_is_reported_and_retried(rig: FetcherRig, code: int) -> None:
     begin(rig)
     fail_once(rig, FETCH, Do(code=code))
     rig.brokers.write(TP, [b"2"])
@@ -260,7 +260,7 @@ def test_metadata_that_cannot_be_read_is_asked_for_again(rig: FetcherRig, garbag
     assert len(rig.brokers.sent(METADATA)) >= 2
 
 
-def test_a_topic_created_anew_is_told_and_read_from_where_the_consumer_says(
+def test_a_recreated_topic_is_reported_and_read_from_the_consumers_choice(
     rig: FetcherRig,
 ) -> None:
     begin(rig)
@@ -318,7 +318,7 @@ def test_a_preferred_replica_that_died_is_left_for_the_leader(brokers: FakeClust
 # -- what the consumer asks -----------------------------------------------------------------------
 
 
-def test_nothing_is_fetched_while_the_consumer_says_no(brokers: FakeCluster) -> None:
+def test_nothing_is_fetched_while_the_consumer_is_busy(brokers: FakeCluster) -> None:
     # A wait so long that the request on its way cannot end without a record.
     with FetcherRig(brokers, LIMITS._replace(max_wait_ms=10_000)) as rig:
         begin(rig)
@@ -390,7 +390,7 @@ def test_an_idle_partition_costs_one_request_per_wait(rig: FetcherRig) -> None:
     assert len(rig.brokers.sent(FETCH)) - sent <= most
 
 
-def test_buffers_that_nobody_keeps_go_back(rig: FetcherRig) -> None:
+def test_buffers_without_users_go_back(rig: FetcherRig) -> None:
     begin(rig)
     rig.fetcher.stopped = True
     rig.run_for(0.2)

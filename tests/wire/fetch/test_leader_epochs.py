@@ -80,7 +80,7 @@ def test_what_is_common_is_found_whatever_was_elected() -> None:
 
 
 def _read_on(read: list[int], log: list[int], history: EpochHistory) -> list[int]:
-    """What a fetch tells, step by step, and then the records."""
+    """What a fetch returns, step by step, and then the records."""
     position = len(read)
     while history.last >= 0:
         epoch, end = _epoch_end(log, history.last)

@@ -41,7 +41,7 @@ def test_a_failure_that_passes_is_asked_again(action: Do) -> None:
         assert fetch_ranges(client_config(brokers), [T0], WAIT_SECONDS) == {T0: Range(0, 3)}
 
 
-def test_a_topic_that_is_not_there_is_told_when_time_is_up_and_does_not_hide_others() -> None:
+def test_a_missing_topic_is_reported_when_time_is_up_and_does_not_hide_others() -> None:
     with FakeCluster() as brokers:
         brokers.create_topic("t")
         found = fetch_ranges(client_config(brokers), [T0, U0], 0.5)
@@ -53,7 +53,7 @@ def test_a_topic_that_is_not_there_is_told_when_time_is_up_and_does_not_hide_oth
         )
 
 
-def test_a_broker_that_always_hangs_up_is_told_when_time_is_up() -> None:
+def test_a_broker_that_always_hangs_up_is_reported_when_time_is_up() -> None:
     with FakeCluster() as brokers:
         brokers.create_topic("t")
         brokers.intercept(LIST_OFFSETS, lambda _: Do(drop=True))
@@ -61,7 +61,7 @@ def test_a_broker_that_always_hangs_up_is_told_when_time_is_up() -> None:
         assert isinstance(error, TransportError)
 
 
-def test_a_topic_that_may_not_be_described_is_told_at_once() -> None:
+def test_a_topic_that_may_not_be_described_is_reported_at_once() -> None:
     with FakeCluster() as brokers:
         brokers.create_topic("t")
         brokers.intercept(METADATA, lambda _: Do(code=DENIED))

@@ -11,7 +11,7 @@ TRIP = 0.16
 
 def feed(pace: PollPace, count: int, *, took: float = TRIP, trip: float = TRIP, size: int) -> None:
     for at in range(count):
-        pace.answered(took, trip, size, is_news=True, now=at / 1000)
+        pace.note_response(took, trip, size, is_news=True, now=at / 1000)
 
 
 def test_a_steady_trickle_is_polled_every_few_milliseconds() -> None:
@@ -31,7 +31,7 @@ def test_one_poll_is_enough_after_a_silence() -> None:
     pace = PollPace()
     feed(pace, 10, size=1000)
     for at in range(200):
-        pace.answered(TRIP, TRIP, 50, is_news=False, now=0.01 + at / 100)
+        pace.note_response(TRIP, TRIP, 50, is_news=False, now=0.01 + at / 100)
     assert pace.polls(TRIP, 2.01) == 1
 
 
@@ -53,5 +53,5 @@ def test_a_line_that_is_full_is_polled_less_often() -> None:
     pace = PollPace()
     feed(pace, 100, size=1000)
     for at in range(100):
-        pace.answered(1.0, TRIP, 1000, is_news=True, now=0.1 + at / 1000)
+        pace.note_response(1.0, TRIP, 1000, is_news=True, now=0.1 + at / 1000)
     assert pace.polls(TRIP, 0.2) == 1

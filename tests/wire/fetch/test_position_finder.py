@@ -42,7 +42,7 @@ def read_partition() -> FetchPartition:
     return FetchPartition(TP, 5, epochs=EpochHistory([(3, 0)]))
 
 
-def test_a_response_about_epochs_says_nothing_of_a_topic_that_was_recreated() -> None:
+def test_a_response_about_epochs_is_not_about_a_recreated_topic() -> None:
     consumer, found = Decisions(), list[FetchPartition]()
     finder, partition = make_finder(consumer, found), read_partition()
     assert finder.ask_if_needed(partition, LEADER)

@@ -31,7 +31,7 @@ def batch(base: int, count: int, size: int, magic: int = 2) -> bytes:
 
 
 def make_log(dice: random.Random, batches: int) -> list[Batch]:
-    """Batches of any size, with holes between them as compaction leaves them."""
+    """Batches of any size, with gaps between them as compaction leaves them."""
     log, base = [], dice.randrange(3)
     for _ in range(batches):
         count = dice.choice((1, 2, 10, 10, 10, 100))
@@ -119,7 +119,7 @@ def test_uniform_batches_are_asked_for_at_their_borders() -> None:
 
 def test_what_lies_between_two_responses_is_asked_for_before_the_first_is_handed_on() -> None:
     pool, log = BufferPool(1 << 20), uniform_log(50, 10, 1000)
-    ahead = ReadAhead(0, ResponseContent(0, 20, 1, 1000, 1000))  # guesses twice as far as is right
+    ahead = ReadAhead(0, ResponseContent(0, 20, 1, 1000, 1000))  # guesses twice as far as it should
     first, second = ahead.next_ask(500, 4000), ahead.next_ask(500, 4000)
     assert first is not None
     assert second is not None

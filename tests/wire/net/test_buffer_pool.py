@@ -21,7 +21,7 @@ def test_sizes_are_powers_of_two(wanted: int, given: int) -> None:
     assert pool.used_bytes == given
 
 
-def test_a_buffer_is_used_again_for_an_answer_of_its_size() -> None:
+def test_a_buffer_is_used_again_for_a_response_of_its_size() -> None:
     pool = BufferPool(1 << 20)
     buffer = pool.take(100)
     memory = buffer.memory
@@ -94,5 +94,5 @@ def test_more_than_there_is_breaks_the_connection_not_the_task(
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     monkeypatch.setattr("sparkmirror.wire.net.buffer_pool.mmap.mmap", refuse)
-    with pytest.raises(TransportError, match="no memory for an answer of 2147483648 bytes"):
+    with pytest.raises(TransportError, match="no memory for a response of 2147483648 bytes"):
         BufferPool(0).take((1 << 31) - 1)

@@ -31,14 +31,14 @@ class Sent(NamedTuple):
 
 
 class Rig:
-    """A connection, its peer, and everything that was told."""
+    """A connection, its peer, and everything that was reported."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.loop = EventLoop(lambda: self.now)
         self.pool = BufferPool(1 << 20)
-        self.told: list[str] = []
-        self.answers: list[bytes] = []
+        self.events: list[str] = []
+        self.responses: list[bytes] = []
         self.buffers: list[PooledBuffer | None] = []
         self.failures: list[KafkaError] = []
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -48,8 +48,8 @@ class Rig:
                 PlainStream(host, port, -1, -1),
                 "me",
                 self.pool,
-                on_open=lambda: self.told.append("open"),
-                on_closed=lambda error: self.told.append(f"closed: {error}"),
+                on_open=lambda: self.events.append("open"),
+                on_closed=lambda error: self.events.append(f"closed: {error}"),
             )
             self.peer, _ = listener.accept()
         self.peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -62,7 +62,7 @@ class Rig:
 
     def open(self) -> None:
         """Finish the connect."""
-        self.run_until(lambda: "open" in self.told)
+        self.run_until(lambda: "open" in self.events)
 
     def run_until(self, done: Callable[[], bool]) -> None:
         """The loop's clock stands still, so turns are counted."""
@@ -70,16 +70,16 @@ class Rig:
             if done():
                 return
             self.loop.run_once(0.01)
-        pytest.fail(f"told {self.told}, {len(self.answers)} answers, {self.failures}")
+        pytest.fail(f"{self.events}, {len(self.responses)} responses, {self.failures}")
 
     def request(self, body: bytes = b"", *, keep: bool = False, timeout: float = 10.0) -> None:
-        """Send one request whose answer is noted."""
+        """Send one request whose response is noted."""
 
-        def answered(view: memoryview, buffer: PooledBuffer | None) -> None:
-            self.answers.append(bytes(view))
+        def on_response(view: memoryview, buffer: PooledBuffer | None) -> None:
+            self.responses.append(bytes(view))
             self.buffers.append(buffer)
 
-        self.connection.send(API, [body], answered, self.failures.append, timeout, keep=keep)
+        self.connection.send(API, [body], on_response, self.failures.append, timeout, keep=keep)
 
     def read_request(self) -> Sent:
         """The next request that the peer has received."""
@@ -169,44 +169,44 @@ def test_a_large_request_leaves_piece_by_piece(rig: Rig) -> None:
     assert received.endswith(b"next")
 
 
-# -- answers --------------------------------------------------------------------------------------
+# -- responses ------------------------------------------------------------------------------------
 
 
-def test_answers_in_single_bytes(rig: Rig) -> None:
+def test_responses_in_single_bytes(rig: Rig) -> None:
     rig.open()
     rig.request()
     rig.request()
     for byte in frame(1, b"first") + frame(2, b"second"):
         rig.peer.send(bytes([byte]))
         rig.loop.run_once(0.01)
-    rig.run_until(lambda: len(rig.answers) == 2)
-    assert rig.answers == [b"first", b"second"]
+    rig.run_until(lambda: len(rig.responses) == 2)
+    assert rig.responses == [b"first", b"second"]
     assert rig.connection.in_flight == 0
 
 
-def test_kept_answers_in_single_bytes(rig: Rig) -> None:
+def test_kept_responses_in_single_bytes(rig: Rig) -> None:
     rig.open()
     rig.request(keep=True)
     rig.request(keep=True)
     for byte in frame(1, b"first") + frame(2, b"second"):
         rig.peer.send(bytes([byte]))
         rig.loop.run_once(0.01)
-    rig.run_until(lambda: len(rig.answers) == 2)
-    assert rig.answers == [b"first", b"second"]
+    rig.run_until(lambda: len(rig.responses) == 2)
+    assert rig.responses == [b"first", b"second"]
 
 
-def test_several_answers_in_one_read(rig: Rig) -> None:
+def test_several_responses_in_one_read(rig: Rig) -> None:
     rig.open()
     for _ in range(5):
         rig.request()
     rig.peer.sendall(b"".join(frame(at, b"%d" % at) for at in range(1, 6)))
-    rig.run_until(lambda: len(rig.answers) == 5)
-    assert rig.answers == [b"1", b"2", b"3", b"4", b"5"]
+    rig.run_until(lambda: len(rig.responses) == 5)
+    assert rig.responses == [b"1", b"2", b"3", b"4", b"5"]
 
 
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("size", [SCRATCH_BYTES - 9, SCRATCH_BYTES, SCRATCH_BYTES + 1, 3 << 20])
-def test_large_answers_between_small_ones(rig: Rig, size: int, keep: bool) -> None:
+def test_large_responses_between_small_ones(rig: Rig, size: int, keep: bool) -> None:
     rig.open()
     large = (bytes(range(251)) * (size // 251 + 1))[:size]
     rig.request()
@@ -216,14 +216,14 @@ def test_large_answers_between_small_ones(rig: Rig, size: int, keep: bool) -> No
     rig.peer.setblocking(False)
     at = 0
 
-    def sent_and_answered() -> bool:
+    def sent_and_received() -> bool:
         nonlocal at
         with contextlib.suppress(BlockingIOError):
             at += rig.peer.send(data[at : at + 100_000])
-        return len(rig.answers) == 3
+        return len(rig.responses) == 3
 
-    rig.run_until(sent_and_answered)
-    assert rig.answers == [b"small", large, b"last"]
+    rig.run_until(sent_and_received)
+    assert rig.responses == [b"small", large, b"last"]
     assert [buffer is not None for buffer in rig.buffers] == [False, keep, False]
     if keep:
         assert rig.pool.used_bytes >= size
@@ -233,7 +233,7 @@ def test_large_answers_between_small_ones(rig: Rig, size: int, keep: bool) -> No
     assert rig.pool.used_bytes == 0
 
 
-def test_a_kept_answer_survives_the_next_one(rig: Rig) -> None:
+def test_a_kept_response_survives_the_next_one(rig: Rig) -> None:
     rig.open()
     views: list[memoryview] = []
     for _ in range(2):
@@ -245,15 +245,15 @@ def test_a_kept_answer_survives_the_next_one(rig: Rig) -> None:
     assert [bytes(view) for view in views] == [b"first", b"second"]
 
 
-def test_an_answer_without_a_body(rig: Rig) -> None:
+def test_a_response_without_a_body(rig: Rig) -> None:
     rig.open()
     rig.request()
     rig.peer.sendall(frame(1, b""))
-    rig.run_until(lambda: bool(rig.answers))
-    assert rig.answers == [b""]
+    rig.run_until(lambda: bool(rig.responses))
+    assert rig.responses == [b""]
 
 
-def test_a_request_made_while_an_answer_is_taken(rig: Rig) -> None:
+def test_a_request_made_while_a_response_is_taken(rig: Rig) -> None:
     rig.open()
     rig.connection.send(API, [b"1"], lambda *_: rig.request(b"2"), rig.failures.append, 1.0)
     rig.read_request()
@@ -269,14 +269,14 @@ def test_a_request_made_while_an_answer_is_taken(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        pytest.param(frame(2, b"x"), "answered a request nobody sent", id="wrong correlation"),
+        pytest.param(frame(2, b"x"), "sent a response to no request", id="wrong correlation"),
         pytest.param(
             frame(1, b"x") + frame(2, b"y") + frame(3, b"z"),
-            "answered a request nobody sent",
+            "sent a response to no request",
             id="one too many",
         ),
-        pytest.param(struct.pack(">ii", 3, 1), "sent an answer of 3 bytes", id="too short"),
-        pytest.param(struct.pack(">ii", -1, 1), "sent an answer of -1 bytes", id="negative"),
+        pytest.param(struct.pack(">ii", 3, 1), "sent a response of 3 bytes", id="too short"),
+        pytest.param(struct.pack(">ii", -1, 1), "sent a response of -1 bytes", id="negative"),
     ],
 )
 def test_nonsense_ends_the_connection(rig: Rig, data: bytes, message: str) -> None:
@@ -285,16 +285,14 @@ def test_nonsense_ends_the_connection(rig: Rig, data: bytes, message: str) -> No
     rig.request()
     rig.peer.sendall(data)
     rig.run_until(lambda: rig.connection.closed)
-    assert message in rig.told[-1]
-    assert len(rig.answers) + len(rig.failures) == 2
+    assert message in rig.events[-1]
+    assert len(rig.responses) + len(rig.failures) == 2
     assert all(isinstance(error, RemoteProtocolError) for error in rig.failures)
 
 
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("start", [b"", frame(1, bytes(1 << 20))[:1000]], ids=["idle", "midway"])
-def test_everyone_who_waits_is_told_when_the_peer_hangs_up(
-    rig: Rig, start: bytes, keep: bool
-) -> None:
+def test_all_requests_fail_when_the_peer_hangs_up(rig: Rig, start: bytes, keep: bool) -> None:
     rig.open()
     for _ in range(3):
         rig.request(keep=keep)
@@ -305,12 +303,12 @@ def test_everyone_who_waits_is_told_when_the_peer_hangs_up(
     rig.run_until(lambda: rig.connection.closed)
     assert len(rig.failures) == 3
     assert all(isinstance(error, TransportError) for error in rig.failures)
-    assert [text for text in rig.told if text.startswith("closed")] == [rig.told[-1]]
+    assert [text for text in rig.events if text.startswith("closed")] == [rig.events[-1]]
     assert rig.pool.used_bytes == 0
-    assert rig.answers == []
+    assert rig.responses == []
 
 
-def test_a_reader_that_finds_an_answer_senseless_ends_the_connection(rig: Rig) -> None:
+def test_a_reader_that_finds_a_response_senseless_ends_the_connection(rig: Rig) -> None:
     rig.open()
 
     def refuse(view: memoryview, _: PooledBuffer | None) -> None:
@@ -320,7 +318,7 @@ def test_a_reader_that_finds_an_answer_senseless_ends_the_connection(rig: Rig) -
     rig.request()
     rig.peer.sendall(frame(1, b"what"))
     rig.run_until(lambda: rig.connection.closed)
-    assert "cannot read b'what'" in rig.told[-1]
+    assert "cannot read b'what'" in rig.events[-1]
     assert len(rig.failures) == 2
 
 
@@ -337,7 +335,7 @@ def test_a_request_that_waits_too_long_ends_the_connection(rig: Rig) -> None:
     assert "no response" in str(error)
 
 
-def test_nothing_is_overdue_when_nobody_waits(rig: Rig) -> None:
+def test_nothing_is_overdue_without_requests(rig: Rig) -> None:
     rig.open()
     rig.connection.fail_if_overdue(1e9)
     assert not rig.connection.closed
@@ -348,7 +346,7 @@ def test_it_ends_once(rig: Rig) -> None:
     rig.request()
     rig.connection.fail(TransportError("first"))
     rig.connection.fail(TransportError("second"))
-    assert rig.told == ["open", "closed: first"]
+    assert rig.events == ["open", "closed: first"]
     assert [str(error) for error in rig.failures] == ["first"]
 
 
@@ -360,17 +358,17 @@ def test_a_request_on_a_closed_connection_fails_at_once(rig: Rig) -> None:
     assert rig.connection.in_flight == 0
 
 
-def test_nobody_listens() -> None:
+def test_a_port_that_is_closed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     loop = EventLoop()
-    told: list[KafkaError] = []
+    events: list[KafkaError] = []
     try:
         stream = PlainStream("127.0.0.1", port, -1, -1)
     except TransportError as error:
-        told.append(error)
+        events.append(error)
     else:
-        Connection(loop, stream, "me", BufferPool(0), on_open=lambda: None, on_closed=told.append)
-    loop.run_until(lambda: bool(told), WAIT_SECONDS)
+        Connection(loop, stream, "me", BufferPool(0), on_open=lambda: None, on_closed=events.append)
+    loop.run_until(lambda: bool(events), WAIT_SECONDS)
     loop.close()
-    assert "ECONNREFUSED" in str(told[0])
+    assert "ECONNREFUSED" in str(events[0])

@@ -22,7 +22,7 @@ class FakeClock:
 
 
 class End:
-    """One end of a socket pair; notes its events and does what the test says."""
+    """One end of a socket pair; notes its events and does what the test scripts."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -138,7 +138,7 @@ def test_the_loop_waits_no_longer_than_the_next_timer() -> None:
 
 
 @pytest.mark.parametrize("happens", [True, False])
-def test_run_until_tells_which_came_first(happens: bool) -> None:
+def test_run_until_returns_which_came_first(happens: bool) -> None:
     loop = EventLoop()
     calls: list[int] = []
     loop.call_later(0.01 if happens else 60.0, lambda: calls.append(1))

@@ -1,4 +1,4 @@
-"""Connections that nobody uses are closed after connections.max.idle.ms, and no others."""
+"""Unused connections are closed after connections.max.idle.ms, and no others."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.wire.rigs import Rig
 
 
 class FakeConnection:
-    """Requests and answers that the test counts."""
+    """Requests and responses that the test counts."""
 
     def __init__(self) -> None:
         self.in_flight = 0
-        self.answers = 1
+        self.responses = 1
         self.errors: list[KafkaError] = []
 
     def fail(self, error: KafkaError) -> None:
@@ -48,15 +48,15 @@ def test_a_connection_is_closed_after_its_idle_time() -> None:
     assert "unused for 10 s (connections.max.idle.ms)" in str(looks.connection.errors[0])
 
 
-def test_an_answer_begins_the_time_again() -> None:
+def test_a_response_starts_the_idle_time_again() -> None:
     looks = Looks(10_000)
     looks.at(0.0)
-    looks.connection.answers += 1
+    looks.connection.responses += 1
     assert [looks.at(now) for now in (9.0, 11.0, 19.0)] == [False] * 3
     assert looks.at(19.5)
 
 
-def test_a_connection_that_waits_for_an_answer_is_in_use() -> None:
+def test_a_connection_that_waits_for_a_response_is_in_use() -> None:
     looks = Looks(10_000)
     looks.at(0.0)
     looks.connection.in_flight = 1

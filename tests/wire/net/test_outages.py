@@ -1,4 +1,4 @@
-"""A cluster of which no broker responds is told once, and once when that is over."""
+"""A cluster of which no broker responds is logged once, and once when that is over."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_all_brokers_that_are_silent_are_one_line_and_so_is_the_end(
 ) -> None:
     now = Now()
     assert not now.report(ONE)
-    assert caplog.messages == []  # whoever noticed may say it of this broker
+    assert caplog.messages == []  # the caller may log this broker
     now.at += 2
     assert now.report(TWO)
     assert now.report(ONE)
@@ -66,7 +66,7 @@ def test_a_refused_connection_is_no_silence() -> None:
     assert not outages.is_lasting(CONFIG)
 
 
-def test_where_somebody_else_tells_it_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_quiet_process_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     now = Now()
     now.outages.is_quiet = True
     assert now.report(ONE)
@@ -123,6 +123,6 @@ def test_a_frozen_cluster_and_its_return(
         rig.run_until(is_silent, lambda: caplog.messages)
         released.set()
         rig.run_until(lambda: not is_silent(), lambda: "still silent")
-    told = [line for line in caplog.messages if "has not responded since" in line]
-    assert len(told) == 1
+    lines = [line for line in caplog.messages if "has not responded since" in line]
+    assert len(lines) == 1
     assert "responds again" in caplog.messages[-1]

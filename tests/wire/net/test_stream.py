@@ -60,9 +60,9 @@ def test_nothing_to_read_is_zero_bytes(stream: PlainStream, peer: socket.socket)
 
 
 def test_bytes_both_ways(stream: PlainStream, peer: socket.socket) -> None:
-    peer.sendall(b"answer")
+    peer.sendall(b"response")
     wait(stream)
-    assert receive(stream, 100) == b"answer"
+    assert receive(stream, 100) == b"response"
     sent = stream.send([b"one ", bytearray(b"two "), memoryview(b"three")])
     assert sent == 13
     assert peer.recv(100) == b"one two three"
@@ -109,7 +109,7 @@ def test_wake_at_waits_for_that_many_bytes(stream: PlainStream, peer: socket.soc
     assert len(receive(stream, 2000)) == 1000
 
 
-def test_nobody_listens(listener: socket.socket) -> None:
+def test_a_port_that_is_closed(listener: socket.socket) -> None:
     host, port = listener.getsockname()
     listener.close()
     with pytest.raises(TransportError, match=rf"connect to 127\.0\.0\.1:{port}: ECONNREFUSED"):

@@ -37,7 +37,7 @@ def rig(brokers: FakeCluster) -> Iterator[ProducerRig]:
 
 
 def hold(brokers: FakeCluster, api: int) -> threading.Event:
-    """Requests of this kind are not answered until the event is set."""
+    """Requests of this kind get no response until the event is set."""
     released = threading.Event()
 
     def wait(_: Request) -> None:
@@ -55,7 +55,7 @@ def producer_ids(brokers: FakeCluster) -> list[int]:
     ]
 
 
-def test_batches_arrive_in_order_and_are_told_with_their_offsets(rig: ProducerRig) -> None:
+def test_batches_arrive_in_order_and_are_reported_with_their_offsets(rig: ProducerRig) -> None:
     batches = numbered(20)
     rig.append(*batches)
     rig.finish()

@@ -74,11 +74,11 @@ def test_every_record_arrives_once_and_in_order(
             if dice.random() < 0.3:
                 rig.loop.run_once(0.002)
         rig.finish()
-        told: dict[TopicPartition, list[bytes]] = {tp: [] for tp in PARTITIONS}
-        for tp, values_told, _ in rig.acked:
-            told[tp] += values_told
+        stored: dict[TopicPartition, list[bytes]] = {tp: [] for tp in PARTITIONS}
+        for tp, stored_values, _ in rig.acked:
+            stored[tp] += stored_values
         assert {tp: brokers.log(*tp).values() for tp in PARTITIONS} == expected
-        assert told == expected
+        assert stored == expected
         assert bool(rig.joins) is is_far
         assert len(brokers.sent(INIT_PRODUCER_ID)) == 1
         producer = rig.producer

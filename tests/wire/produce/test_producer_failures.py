@@ -55,7 +55,7 @@ def establish(rig: ProducerRig) -> list[list[bytes]]:
 
 
 def check(rig: ProducerRig, batches: list[list[bytes]]) -> None:
-    """Everything is there once and in order, and was told in that order."""
+    """Everything is there once and in order, and was reported in that order."""
     assert rig.brokers.log("t").values() == flat(batches)
     assert rig.acked_values == flat(batches)
 
@@ -104,7 +104,7 @@ def test_a_failure_of_the_very_first_batch(rig: ProducerRig, failure: Do) -> Non
         pytest.param(bytes(40), id="without the partition"),
     ],
 )
-def test_an_answer_that_cannot_be_read(rig: ProducerRig, garbage: bytes) -> None:
+def test_a_response_that_cannot_be_read(rig: ProducerRig, garbage: bytes) -> None:
     first = establish(rig)
     rig.brokers.intercept(PRODUCE, once(Do(garbage=garbage)))
     batches = numbered(3, start=1)
@@ -142,7 +142,7 @@ def test_a_leader_that_moves_between_batches(rig: ProducerRig) -> None:
 
 
 def test_a_leader_that_moves_with_batches_under_way(rig: ProducerRig) -> None:
-    """What goes to the new leader waits until the old one has answered."""
+    """What goes to the new leader waits until the old one has responded."""
     released = threading.Event()
 
     def hold(request: Request) -> None:
@@ -261,7 +261,7 @@ def test_another_partition_keeps_its_producer_id(rig: ProducerRig) -> None:
     assert len(rig.brokers.log("t").producers) == 2
 
 
-def test_a_partition_that_comes_back_goes_on_with_its_numbers(rig: ProducerRig) -> None:
+def test_a_partition_that_comes_back_continues_with_its_numbers(rig: ProducerRig) -> None:
     """To begin again at 0 would be to repeat what the broker has: it would store nothing."""
     first = establish(rig)
     rig.producer.remove(TP)
@@ -271,7 +271,7 @@ def test_a_partition_that_comes_back_goes_on_with_its_numbers(rig: ProducerRig) 
     check(rig, first + again)
 
 
-def test_a_partition_that_fails_twice_is_told_to_be_stuck_and_told_again_when_it_goes_on(
+def test_a_partition_that_fails_twice_is_reported_blocked_and_again_when_it_continues(
     rig: ProducerRig,
 ) -> None:
     establish(rig)

@@ -38,7 +38,7 @@ def establish(rig: ProducerRig, *tps: TopicPartition) -> None:
 
 
 def be_quiet(rig: ProducerRig, seconds: float) -> None:
-    """The clock goes on, and nothing happens."""
+    """The clock advances, and nothing happens."""
     clock = rig.loop.clock
     rig.loop.clock = lambda: clock() + seconds
 

@@ -1,4 +1,4 @@
-"""Which version is chosen, and what is said of brokers that have none in common with us."""
+"""Which version is chosen, and the error for brokers that have none in common with us."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_a_code_that_the_table_lacks_is_final() -> None:
         (999, None, "fetch t-0: ERROR_999", False),
     ],
 )
-def test_errors_say_what_was_asked_and_why_it_failed(
+def test_errors_name_the_request_and_the_reason(
     code: int, detail: str | None, text: str, retriable: bool
 ) -> None:
     error = broker_error("fetch t-0", code, detail)

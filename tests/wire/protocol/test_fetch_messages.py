@@ -1,4 +1,4 @@
-"""Fetch: what kafka-python reads in our requests, and what we read in its answers."""
+"""Fetch: what kafka-python reads in our requests, and what we read in its responses."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_request_with_many_partitions_and_a_long_name() -> None:
     assert [row.fetch_offset for row in topic.partitions] == list(range(300))
 
 
-# -- answers --------------------------------------------------------------------------------------
+# -- responses ------------------------------------------------------------------------------------
 
 
 def row(partition: int, records: bytes | None = b"", **fields: Any) -> Any:
@@ -147,7 +147,7 @@ def row(partition: int, records: bytes | None = b"", **fields: Any) -> Any:
     return Row(partition_index=partition, records=records, **(known | fields))
 
 
-def answer(version: int, topics: dict[str, list[Any]], code: int = 0, tags: bytes = b"") -> bytes:
+def response(version: int, topics: dict[str, list[Any]], code: int = 0, tags: bytes = b"") -> bytes:
     rows = [
         Topic(topic=name, topic_id=uuid.UUID(bytes=IDS[name]), partitions=found)
         for name, found in topics.items()
@@ -158,12 +158,12 @@ def answer(version: int, topics: dict[str, list[Any]], code: int = 0, tags: byte
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_answer_with_several_topics(version: int) -> None:
+def test_response_with_several_topics(version: int) -> None:
     aborted = [
         Row.AbortedTransaction(producer_id=4, first_offset=2),
         Row.AbortedTransaction(producer_id=5, first_offset=3),
     ]
-    data = answer(
+    data = response(
         version,
         {
             "a": [row(0, b"first"), row(1, None, error_code=6)],
@@ -185,8 +185,8 @@ def test_answer_with_several_topics(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_answer_that_names_a_preferred_replica(version: int) -> None:
-    data = answer(version, {"a": [row(0, b"", preferred_read_replica=3)]})
+def test_response_that_names_a_preferred_replica(version: int) -> None:
+    data = response(version, {"a": [row(0, b"", preferred_read_replica=3)]})
     (found,) = fetch.decode_fetch(memoryview(data), version).rows
     assert found.preferred_replica == (3 if version >= fetch.WITH_RACK else -1)
     assert len(found.records) == 0
@@ -201,7 +201,7 @@ def test_request_names_the_epoch_that_was_read_last() -> None:
 
 
 @pytest.mark.parametrize("end", [(3, 1 << 40), (-1, -1), None])
-def test_answer_of_a_log_that_differs(end: tuple[int, int] | None) -> None:
+def test_response_of_a_log_that_differs(end: tuple[int, int] | None) -> None:
     row = Row(
         partition_index=0,
         error_code=0,
@@ -215,13 +215,13 @@ def test_answer_of_a_log_that_differs(end: tuple[int, int] | None) -> None:
         records=b"",
     )
     topic = Topic(topic="a", partitions=[row, row])
-    answer = FetchResponse(throttle_time_ms=0, error_code=0, session_id=1, responses=[topic])
-    data = b"\0" + bytes(answer.encode(version=fetch.BY_NAME))
+    response = FetchResponse(throttle_time_ms=0, error_code=0, session_id=1, responses=[topic])
+    data = b"\0" + bytes(response.encode(version=fetch.BY_NAME))
     found = fetch.decode_fetch(memoryview(data), fetch.BY_NAME)
     assert [each.diverging for each in found.rows] == [end if end and end[0] >= 0 else None] * 2
 
 
-def test_answer_with_tagged_fields_everywhere() -> None:
+def test_response_with_tagged_fields_everywhere() -> None:
     tagged = row(
         0,
         b"records",
@@ -230,14 +230,14 @@ def test_answer_with_tagged_fields_everywhere() -> None:
         snapshot_id=Row.SnapshotId(end_offset=5, epoch=6),
         aborted_transactions=[Row.AbortedTransaction(producer_id=4, first_offset=2)],
     )
-    data = answer(13, {"a": [tagged, row(1, b"more")]}, tags=b"\1\0\3abc")
+    data = response(13, {"a": [tagged, row(1, b"more")]}, tags=b"\1\0\3abc")
     rows = fetch.decode_fetch(memoryview(data), 13).rows
     assert [bytes(each.records) for each in rows] == [b"records", b"more"]
 
 
-def test_answer_with_tags_in_an_aborted_transaction() -> None:
+def test_response_with_tags_in_an_aborted_transaction() -> None:
     aborted = [Row.AbortedTransaction(producer_id=4, first_offset=2)]
-    data = answer(13, {"a": [row(0, b"r", aborted_transactions=aborted)]})
+    data = response(13, {"a": [row(0, b"r", aborted_transactions=aborted)]})
     at = data.index((4).to_bytes(8, "big")) + 16
     assert data[at] == 0
     tagged = data[:at] + b"\1\0\2zz" + data[at + 1 :]
@@ -248,13 +248,13 @@ def test_answer_with_tags_in_an_aborted_transaction() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("code", [70, 71, 106])
-def test_answer_of_a_failed_session(code: int, version: int) -> None:
-    found = fetch.decode_fetch(memoryview(answer(version, {}, code=code)), version)
+def test_response_of_a_failed_session(code: int, version: int) -> None:
+    found = fetch.decode_fetch(memoryview(response(version, {}, code=code)), version)
     assert found == fetch.FetchResponse(code, 77, [])
 
 
-def test_records_lie_in_the_answers_own_bytes() -> None:
-    data = bytearray(answer(13, {"a": [row(0, b"records")]}))
+def test_records_lie_in_the_responses_own_bytes() -> None:
+    data = bytearray(response(13, {"a": [row(0, b"records")]}))
     (found,) = fetch.decode_fetch(memoryview(data), 13).rows
     data[data.index(b"records")] = ord("R")
     assert bytes(found.records) == b"Records"
@@ -272,19 +272,19 @@ WHOLE_TOPICS = {
         )
     ],
 }
-WHOLE = answer(13, WHOLE_TOPICS)
-CLASSIC = answer(11, WHOLE_TOPICS)
+WHOLE = response(13, WHOLE_TOPICS)
+CLASSIC = response(11, WHOLE_TOPICS)
 
 
 @pytest.mark.parametrize("size", range(len(WHOLE) - 1))
-def test_an_answer_that_is_cut_is_the_brokers_fault(size: int) -> None:
-    with pytest.raises(RemoteProtocolError, match="a fetch answer that cannot be read"):
+def test_a_response_that_is_cut_is_the_brokers_fault(size: int) -> None:
+    with pytest.raises(RemoteProtocolError, match="a fetch response that cannot be read"):
         fetch.decode_fetch(memoryview(WHOLE[:size]), 13)
 
 
 @pytest.mark.parametrize("size", range(len(CLASSIC)))
-def test_an_old_brokers_answer_that_is_cut_is_its_fault(size: int) -> None:
-    with pytest.raises(RemoteProtocolError, match="a fetch answer that cannot be read"):
+def test_an_old_brokers_response_that_is_cut_is_its_fault(size: int) -> None:
+    with pytest.raises(RemoteProtocolError, match="a fetch response that cannot be read"):
         fetch.decode_fetch(memoryview(CLASSIC[:size]), 11)
 
 

@@ -90,7 +90,7 @@ def test_a_join_brings_one_protocol() -> None:
     assert found["protocols"] == [{"name": "ours", "metadata": "me"}]
 
 
-def test_a_sync_brings_what_everybody_is_told() -> None:
+def test_a_sync_carries_the_assignments_of_all() -> None:
     found = decode(
         SyncGroupRequest, api_versions.SYNC_GROUP, ours.encode_sync("g", 1, "m", {"n": b"!"})
     )
@@ -115,19 +115,19 @@ def test_produce_in_a_transaction() -> None:
     ]
 
 
-# -- answers ---------------------------------------------------------------------------------------
+# -- responses -------------------------------------------------------------------------------------
 
 
 def encode(kind: Any, api: Api, **fields: Any) -> memoryview:
     """The same in every version that we speak."""
     versions = range(api.oldest, api.newest + 1)
     found = {bytes(kind(throttle_time_ms=0, version=at, **fields).encode()) for at in versions}
-    (answer,) = found
-    return memoryview(answer)
+    (response,) = found
+    return memoryview(response)
 
 
 def test_a_coordinator() -> None:
-    answer = encode(
+    response = encode(
         FindCoordinatorResponse,
         api_versions.FIND_COORDINATOR,
         error_code=0,
@@ -136,12 +136,12 @@ def test_a_coordinator() -> None:
         host="h",
         port=9,
     )
-    assert ours.decode_find_coordinator(answer) == ours.Coordinator(0, 4, "h", 9)
+    assert ours.decode_find_coordinator(response) == ours.Coordinator(0, 4, "h", 9)
 
 
-def test_members_are_told_to_the_leader() -> None:
+def test_the_leader_gets_the_members() -> None:
     row = JoinGroupResponse.JoinGroupResponseMember
-    answer = encode(
+    response = encode(
         JoinGroupResponse,
         api_versions.JOIN_GROUP,
         error_code=0,
@@ -151,12 +151,12 @@ def test_members_are_told_to_the_leader() -> None:
         member_id="m",
         members=[row(member_id="m", metadata=b"me")],
     )
-    assert ours.decode_join(answer) == ours.Joined(0, 3, "m", "m", {"m": b"me"})
+    assert ours.decode_join(response) == ours.Joined(0, 3, "m", "m", {"m": b"me"})
 
 
 def test_an_assignment() -> None:
-    answer = encode(SyncGroupResponse, api_versions.SYNC_GROUP, error_code=0, assignment=b"all")
-    assert ours.decode_sync(answer) == (0, b"all")
+    response = encode(SyncGroupResponse, api_versions.SYNC_GROUP, error_code=0, assignment=b"all")
+    assert ours.decode_sync(response) == (0, b"all")
 
 
 @pytest.mark.parametrize(

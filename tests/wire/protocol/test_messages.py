@@ -1,4 +1,4 @@
-"""Small requests and answers: golden bytes, and kafka-python's reading of ours and the reverse."""
+"""Small requests and responses: golden bytes, and kafka-python reads ours and the reverse."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_strings(value: str | None, expected: bytes) -> None:
 
 
 def test_api_versions_golden() -> None:
-    answer = bytes.fromhex("0000 00000002 0001 0004 000d 0003 0000 000c")
-    assert messages.decode_api_versions(memoryview(answer)) == {1: (4, 13), 3: (0, 12)}
+    response = bytes.fromhex("0000 00000002 0001 0004 000d 0003 0000 000c")
+    assert messages.decode_api_versions(memoryview(response)) == {1: (4, 13), 3: (0, 12)}
 
 
 def test_api_versions_by_kafka_python() -> None:
@@ -48,8 +48,8 @@ def test_api_versions_by_kafka_python() -> None:
         ApiVersionsResponse.ApiVersion(api_key=key, min_version=low, max_version=high)
         for key, low, high in ((0, 3, 12), (1, 4, 18), (3, 0, 13))
     ]
-    answer = ApiVersionsResponse(error_code=0, api_keys=rows).encode(version=0)
-    found = messages.decode_api_versions(memoryview(answer))
+    response = ApiVersionsResponse(error_code=0, api_keys=rows).encode(version=0)
+    found = messages.decode_api_versions(memoryview(response))
     assert found == {0: (3, 12), 1: (4, 18), 3: (0, 13)}
 
 
@@ -74,7 +74,7 @@ def metadata(version: int, *topics: Any) -> memoryview:
         MetadataResponse.MetadataResponseBroker(node_id=node, host=host, port=port, rack=None)
         for node, host, port in ((1, "one", 9092), (2, "two", 9093))
     ]
-    answer = MetadataResponse(
+    response = MetadataResponse(
         throttle_time_ms=0,
         brokers=brokers,
         cluster_id="c",
@@ -82,7 +82,7 @@ def metadata(version: int, *topics: Any) -> memoryview:
         topics=list(topics),
     )
     tags = b"\0" if version >= 9 else b""
-    return memoryview(tags + bytes(answer.encode(version=version)))
+    return memoryview(tags + bytes(response.encode(version=version)))
 
 
 def topic(name: str, topic_id: int, *leaders: tuple[int, int], code: int = 0) -> Any:
@@ -109,16 +109,16 @@ def topic(name: str, topic_id: int, *leaders: tuple[int, int], code: int = 0) ->
 
 
 @pytest.mark.parametrize("version", [7, 9, 10, 12])
-def test_metadata_answer(version: int) -> None:
-    answer = metadata(version, topic("a", 5, (1, 3), (-1, 4)), topic("gone", 0, code=3))
-    view = messages.decode_metadata(answer, version)
+def test_metadata_response(version: int) -> None:
+    response = metadata(version, topic("a", 5, (1, 3), (-1, 4)), topic("gone", 0, code=3))
+    view = messages.decode_metadata(response, version)
     assert view.nodes == {1: ("one", 9092), 2: ("two", 9093)}
     assert view.leaders == {A0: (1, 3)}
     assert view.errors == {"gone": 3}
     assert view.topic_ids == ({"a": uuid.UUID(int=5).bytes} if version >= 10 else {})
 
 
-def test_metadata_answer_of_the_oldest_version_has_no_epochs() -> None:
+def test_metadata_response_of_the_oldest_version_has_no_epochs() -> None:
     view = messages.decode_metadata(metadata(4, topic("a", 0, (2, 0))), 4)
     assert view.leaders == {A0: (2, -1)}
 
@@ -148,7 +148,7 @@ def test_list_offsets_as_kafka_python_reads_it(read_committed: bool) -> None:
     assert request.replica_id == -1
 
 
-def test_list_offsets_answer() -> None:
+def test_list_offsets_response() -> None:
     kind = ListOffsetsResponse.ListOffsetsTopicResponse
     rows = {A0: (0, 12), A1: (6, -1), B7: (0, 1 << 40)}
     topics = [
@@ -168,8 +168,8 @@ def test_list_offsets_answer() -> None:
         )
         for name in ("a", "bb")
     ]
-    answer = ListOffsetsResponse(throttle_time_ms=3, topics=topics).encode(version=4)
-    assert messages.decode_list_offsets(memoryview(answer)) == rows
+    response = ListOffsetsResponse(throttle_time_ms=3, topics=topics).encode(version=4)
+    assert messages.decode_list_offsets(memoryview(response)) == rows
 
 
 # -- producer ids ---------------------------------------------------------------------------------
@@ -182,12 +182,12 @@ def test_init_producer_id_golden() -> None:
 
 
 @pytest.mark.parametrize("expected", [(0, 4711, 0), (14, -1, -1), (0, 1 << 40, 7)])
-def test_init_producer_id_answer(expected: tuple[int, int, int]) -> None:
+def test_init_producer_id_response(expected: tuple[int, int, int]) -> None:
     code, producer_id, epoch = expected
-    answer = InitProducerIdResponse(
+    response = InitProducerIdResponse(
         throttle_time_ms=5, error_code=code, producer_id=producer_id, producer_epoch=epoch
     ).encode(version=1)
-    assert messages.decode_init_producer_id(memoryview(answer)) == expected
+    assert messages.decode_init_producer_id(memoryview(response)) == expected
 
 
 # -- nonsense -------------------------------------------------------------------------------------
@@ -196,8 +196,8 @@ DECODERS: list[Callable[[memoryview], object]] = [
     messages.decode_api_versions,
     messages.decode_list_offsets,
     messages.decode_init_producer_id,
-    lambda answer: messages.decode_metadata(answer, 4),
-    lambda answer: messages.decode_metadata(answer, 12),
+    lambda response: messages.decode_metadata(response, 4),
+    lambda response: messages.decode_metadata(response, 12),
 ]
 NAMES = ["api versions", "list offsets", "producer id", "metadata 4", "metadata 12"]
 

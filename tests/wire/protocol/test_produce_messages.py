@@ -1,4 +1,4 @@
-"""Produce: what kafka-python reads in our requests, and what we read in its answers."""
+"""Produce: what kafka-python reads in our requests, and what we read in its responses."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def test_batches_are_not_copied() -> None:
         assert all(any(piece is view for piece in pieces) for view in views[:count])
 
 
-# -- answers --------------------------------------------------------------------------------------
+# -- responses ------------------------------------------------------------------------------------
 
 
-def answer(*rows: tuple[TopicPartition, dict[str, Any]], version: int = 8) -> memoryview:
+def response(*rows: tuple[TopicPartition, dict[str, Any]], version: int = 8) -> memoryview:
     known = {
         "error_code": 0,
         "base_offset": 0,
@@ -118,15 +118,15 @@ RECORD_ERRORS = [
         ),
     ],
 )
-def test_answer_of_one_partition(fields: dict[str, Any], expected: Produced) -> None:
-    assert decode_produce(answer((B7, fields)), 8) == {B7: expected}
+def test_response_of_one_partition(fields: dict[str, Any], expected: Produced) -> None:
+    assert decode_produce(response((B7, fields)), 8) == {B7: expected}
     code, offset, _ = expected
-    assert decode_produce(answer((B7, fields), version=7), 7) == {B7: (code, offset, None)}
+    assert decode_produce(response((B7, fields), version=7), 7) == {B7: (code, offset, None)}
 
 
-def test_answer_of_several_partitions() -> None:
+def test_response_of_several_partitions() -> None:
     found = decode_produce(
-        answer(
+        response(
             (A0, {"base_offset": 5}),
             (A1, {"error_code": 32, "record_errors": RECORD_ERRORS}),
             (B7, {"base_offset": 6}),
@@ -140,7 +140,7 @@ def test_answer_of_several_partitions() -> None:
     }
 
 
-def test_answer_golden() -> None:
+def test_response_golden() -> None:
     data = bytes.fromhex(
         "00000001 0001 61 00000001"
         "00000001 0000 0000000000000007 ffffffffffffffff 0000000000000000 00000000 ffff"
@@ -152,13 +152,13 @@ def test_answer_golden() -> None:
 # -- nonsense -------------------------------------------------------------------------------------
 
 WHOLE = bytes(
-    answer((A0, {"base_offset": 5}), (B7, {"error_code": 32, "record_errors": RECORD_ERRORS}))
+    response((A0, {"base_offset": 5}), (B7, {"error_code": 32, "record_errors": RECORD_ERRORS}))
 )
 
 
 @pytest.mark.parametrize("size", range(len(WHOLE) - 4 - 2))  # behind the rows: words, throttle
-def test_an_answer_that_is_cut_is_the_brokers_fault(size: int) -> None:
-    with pytest.raises(RemoteProtocolError, match="a produce answer that cannot be read"):
+def test_a_response_that_is_cut_is_the_brokers_fault(size: int) -> None:
+    with pytest.raises(RemoteProtocolError, match="a produce response that cannot be read"):
         decode_produce(memoryview(WHOLE[:size]), 8)
 
 

@@ -121,11 +121,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("security", "told"), REFUSED.values(), ids=REFUSED)
-def test_refused(brokers: FakeCluster, security: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize(("security", "reason"), REFUSED.values(), ids=REFUSED)
+def test_refused(brokers: FakeCluster, security: dict[str, Any], reason: str) -> None:
     config = client_config(brokers, security=security)
     began = time.monotonic()
-    with pytest.raises(AuthenticationError, match=told) as caught:
+    with pytest.raises(AuthenticationError, match=reason) as caught:
         check_reachable(config)
     assert time.monotonic() - began < 15.0
     text = str(caught.value)
@@ -134,17 +134,17 @@ def test_refused(brokers: FakeCluster, security: dict[str, Any], told: str) -> N
     assert "SECRET" not in text
 
 
-def test_a_refused_login_is_tried_again_less_often_and_told_once(
+def test_a_rejected_login_is_retried_less_often_and_logged_once(
     brokers: FakeCluster, door: Door, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Rig(brokers, security=BOB) as rig:
         rig.metadata.track(["t"])
         rig.run_for(1.5)
         assert isinstance(rig.cluster.last_error, AuthenticationError)
-        door.judge = lambda _: b""  # somebody has added bob
+        door.judge = lambda _: b""  # an administrator has added bob
         rig.run_until(lambda: rig.metadata.leaders != {}, lambda: rig.cluster.last_error)
-    told = [record for record in caplog.records if "who are you?" in record.message]
-    assert 1 <= len(told) <= 2  # one for each broker
+    lines = [record for record in caplog.records if "who are you?" in record.message]
+    assert 1 <= len(lines) <= 2  # one for each broker
 
 
 def test_credentials_that_cannot_be_had(brokers: FakeCluster, tmp_path: Path) -> None:
@@ -200,8 +200,8 @@ def test_msk_iam() -> None:
 def test_msk_iam_with_another_secret() -> None:
     with FakeCluster(door=Door("AWS_MSK_IAM", Msk({"AKMIRROR": "hush/+"}).judge)) as brokers:
         config = client_config(brokers, security=msk_login("wrong"))
-        told = "AWS_MSK_IAM login as 'AKMIRROR': Access denied; check that this identity may do"
-        with pytest.raises(AuthenticationError, match=told):
+        reason = "AWS_MSK_IAM login as 'AKMIRROR': Access denied; check that this identity may do"
+        with pytest.raises(AuthenticationError, match=reason):
             check_reachable(config)
 
 

@@ -36,16 +36,16 @@ class Aws:
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
-            """Answers in the name of AWS."""
+            """Responds in the name of AWS."""
 
             def do_GET(self) -> None:
-                owner.answer(self, "GET")
+                owner.respond(self, "GET")
 
             def do_PUT(self) -> None:
-                owner.answer(self, "PUT")
+                owner.respond(self, "PUT")
 
             def do_POST(self) -> None:
-                owner.answer(self, "POST")
+                owner.respond(self, "POST")
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 """Tests print nothing."""
@@ -53,16 +53,16 @@ class Aws:
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.http.server_port}"
 
-    def answer(self, request: BaseHTTPRequestHandler, method: str) -> None:
+    def respond(self, request: BaseHTTPRequestHandler, method: str) -> None:
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
         body = request.rfile.read(int(request.headers.get("Content-Length") or 0)).decode()
-        status, text = self.say(method, request.path, dict(urllib.parse.parse_qsl(body)))
+        status, text = self.result_of(method, request.path, dict(urllib.parse.parse_qsl(body)))
         request.send_response(status)
         request.send_header("Content-Length", str(len(text)))
         request.end_headers()
         request.wfile.write(text.encode())
 
-    def say(self, method: str, path: str, form: dict[str, str]) -> tuple[int, str]:
+    def result_of(self, method: str, path: str, form: dict[str, str]) -> tuple[int, str]:
         iso = {"Expiration": "2099-01-01T00:00:00Z"}
         row: dict[str, Any] = {
             "AccessKeyId": "AK-" + path.rpartition("/")[2],
@@ -185,9 +185,9 @@ def test_roles_of_options(tmp_path: Path, aws: Aws) -> None:
     (form,) = aws.forms
     assert form["Action"] == "AssumeRole"
     assert (form["RoleSessionName"], form["ExternalId"]) == ("me", "x1")
-    told = aws.headers[0]["authorization"]
-    assert told.startswith("AWS4-HMAC-SHA256 Credential=AKB/")
-    assert "/eu-west-1/sts/aws4_request" in told
+    authorization = aws.headers[0]["authorization"]
+    assert authorization.startswith("AWS4-HMAC-SHA256 Credential=AKB/")
+    assert "/eu-west-1/sts/aws4_request" in authorization
     aws.refuse = True
     with pytest.raises(AuthenticationError, match=r"403 \(AccessDenied\)") as caught:
         AwsCredentials(options).fetch()
@@ -289,7 +289,7 @@ def test_a_program_that_prints_keys(tmp_path: Path) -> None:
     assert mask("with printed/secret") == "with [hidden]"
 
 
-def test_what_a_failing_program_says_is_not_repeated(tmp_path: Path) -> None:
+def test_the_output_of_a_failing_program_is_not_repeated(tmp_path: Path) -> None:
     script = tmp_path / "keys.sh"
     script.write_text("echo se/cret-of-a-program >&2; exit 1\n")
     write_profiles(tmp_path, "", f"[default]\ncredential_process = /bin/sh {script}\n")
@@ -302,16 +302,16 @@ def test_a_program_that_hangs_is_waited_for_once_and_not_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(aws_module, "FETCH_SECONDS", 0.5)
-    goes_on = tmp_path / "goes-on"
+    may_end = tmp_path / "may-end"
     script = tmp_path / "keys.sh"
-    script.write_text(f"echo >> {tmp_path}/runs; until test -e {goes_on}; do sleep 0.05; done\n")
+    script.write_text(f"echo >> {tmp_path}/runs; until test -e {may_end}; do sleep 0.05; done\n")
     write_profiles(tmp_path, "", f"[default]\ncredential_process = /bin/sh {script}\n")
     found = chain(tmp_path, {})
     for _ in range(2):
         with pytest.raises(AuthenticationError, match=r"none after 0\.5 s"):
             found.fetch()
     assert (tmp_path / "runs").read_text() == "\n"
-    goes_on.touch()
+    may_end.touch()
     running = found._running
     assert running is not None
     assert running.exception(10) is not None

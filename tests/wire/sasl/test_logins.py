@@ -255,6 +255,6 @@ def test_a_machine_without_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
         gss_library.library.cache_clear()
 
 
-def test_settings_that_do_not_fit_are_told_with_the_cluster() -> None:
+def test_settings_that_do_not_fit_are_reported_with_the_cluster() -> None:
     with pytest.raises(ConfigError, match=r"cluster 'x': sasl.jaas.config"):
         login("PLAIN", f"{OAUTH};")

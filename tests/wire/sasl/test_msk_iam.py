@@ -76,9 +76,9 @@ def test_the_message_for_a_broker(freeze: Callable[[str], None]) -> None:
     }
     assert len(signature) == 64
     mechanism = MskIam(BROKER, keys, "eu-central-1")
-    assert mechanism.answer(b'{"version":"2020_10_22","request-id":"1"}') is None
+    assert mechanism.respond(b'{"version":"2020_10_22","request-id":"1"}') is None
     with pytest.raises(AuthenticationError):
-        mechanism.answer(b"")
+        mechanism.respond(b"")
 
 
 def test_the_same_as_a_token(freeze: Callable[[str], None]) -> None:

@@ -24,20 +24,20 @@ class Item:
 
 
 class Source:
-    """Numbers its items; fails when it is told to."""
+    """Numbers its items; fails on demand."""
 
     def __init__(self, life: float = 1000.0) -> None:
         self.now = 10_000.0
         self.life = life
         self.fetched = 0
         self.failing = False
-        self.may_go_on = threading.Event()
-        self.may_go_on.set()
+        self.may_finish = threading.Event()
+        self.may_finish.set()
 
     def fetch(self) -> Item:
-        self.may_go_on.wait(WAIT_SECONDS)
+        self.may_finish.wait(WAIT_SECONDS)
         if self.failing:
-            raise TransportError("nobody there")
+            raise TransportError("connection refused")
         self.fetched += 1
         return Item(self.fetched, self.now, self.now + self.life)
 
@@ -77,11 +77,11 @@ def test_it_is_fetched_once_and_again_in_time() -> None:
 
 def test_all_who_wait_get_the_same() -> None:
     source = Source()
-    source.may_go_on.clear()
+    source.may_finish.clear()
     renewing = source.renewing()
     waiting = [renewing.get() for _ in range(5)]
     assert not any(future.done() for future in waiting)
-    source.may_go_on.set()
+    source.may_finish.set()
     assert {future.result(WAIT_SECONDS).number for future in waiting} == {1}
 
 
@@ -93,10 +93,10 @@ def test_the_last_one_is_used_while_it_lives(caplog: pytest.LogCaptureFixture) -
     source.now += 900
     assert renewing.get().result(WAIT_SECONDS).number == 1
     assert renewing.get().result(WAIT_SECONDS).number == 1
-    told = [text for text in caplog.messages if "nobody there" in text]
-    assert told == ["nobody there; the last credential is used for another 100 s"]
+    warnings = [text for text in caplog.messages if "connection refused" in text]
+    assert warnings == ["connection refused; the last credential is used for another 100 s"]
     source.now += 200
-    with pytest.raises(TransportError, match="nobody there"):
+    with pytest.raises(TransportError, match="connection refused"):
         renewing.get().result(WAIT_SECONDS)
     source.failing = False
     assert renewing.get().result(WAIT_SECONDS).number == 2

@@ -24,12 +24,12 @@ def exchange(user: str = "user", password: str = "pencil", *, token: bool = Fals
 def test_example_of_rfc_7677() -> None:
     scram = exchange()
     assert scram.start() == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
-    final = scram.answer(SERVER_FIRST)
+    final = scram.respond(SERVER_FIRST)
     assert final == (
         b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,"
         b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
     )
-    assert scram.answer(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=") is None
+    assert scram.respond(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=") is None
 
 
 def test_sha_512_against_a_server_of_our_own() -> None:
@@ -37,7 +37,7 @@ def test_sha_512_against_a_server_of_our_own() -> None:
     scram = Scram(ScramLogin("SCRAM-SHA-512", "alice", "p\u00e4ss"), "abc")
     first = scram.start().decode()
     server_first = f"r=abcdef,s={base64.b64encode(b'salt').decode()},i=8192"
-    final = (scram.answer(server_first.encode()) or b"").decode()
+    final = (scram.respond(server_first.encode()) or b"").decode()
     without_proof, _, proof = final.rpartition(",p=")
     message = f"{first[3:]},{server_first},{without_proof}".encode()
     salted = hashlib.pbkdf2_hmac("sha512", "p\u00e4ss".encode(), b"salt", 8192)
@@ -47,7 +47,7 @@ def test_sha_512_against_a_server_of_our_own() -> None:
     assert recovered == client_key
     server_key = hmac.digest(salted, b"Server Key", "sha512")
     verifier = base64.b64encode(hmac.digest(server_key, message, "sha512"))
-    assert scram.answer(b"v=" + verifier) is None
+    assert scram.respond(b"v=" + verifier) is None
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_user_names_are_escaped(user: str, sent: bytes) -> None:
     assert exchange(user).start() == b"n,,n=" + sent + b",r=" + NONCE.encode()
 
 
-def test_delegation_tokens_say_so() -> None:
+def test_delegation_tokens_are_marked() -> None:
     assert exchange(token=True).start().endswith(b",tokenauth=true")
 
 
@@ -75,12 +75,12 @@ BAD_FIRST = {
 }
 
 
-@pytest.mark.parametrize("answer", BAD_FIRST.values(), ids=BAD_FIRST)
-def test_an_offer_that_makes_no_sense_is_refused(answer: bytes) -> None:
+@pytest.mark.parametrize("response", BAD_FIRST.values(), ids=BAD_FIRST)
+def test_an_offer_that_makes_no_sense_is_refused(response: bytes) -> None:
     scram = exchange()
     scram.start()
     with pytest.raises(AuthenticationError, match="SCRAM-SHA-256"):
-        scram.answer(answer)
+        scram.respond(response)
 
 
 BAD_FINAL = {
@@ -92,13 +92,13 @@ BAD_FINAL = {
 }
 
 
-@pytest.mark.parametrize(("answer", "told"), BAD_FINAL.values(), ids=BAD_FINAL)
-def test_a_broker_that_does_not_prove_itself_is_refused(answer: bytes, told: str) -> None:
+@pytest.mark.parametrize(("response", "reason"), BAD_FINAL.values(), ids=BAD_FINAL)
+def test_a_broker_that_does_not_prove_itself_is_refused(response: bytes, reason: str) -> None:
     scram = exchange()
     scram.start()
-    scram.answer(SERVER_FIRST)
-    with pytest.raises(AuthenticationError, match=told):
-        scram.answer(answer)
+    scram.respond(SERVER_FIRST)
+    with pytest.raises(AuthenticationError, match=reason):
+        scram.respond(response)
 
 
 def test_the_slow_part_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:

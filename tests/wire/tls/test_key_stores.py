@@ -30,7 +30,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture(scope="module")
 def trust_jks(certificates: Certificates) -> bytes:
-    """As `keytool` of every Java still writes it when told so."""
+    """As `keytool` of every Java still writes it on demand."""
     data = certificates.trust_jks.read_bytes()
     assert data.startswith(jks.MAGIC)
     return data
@@ -73,7 +73,7 @@ def test_pkcs12_as_java_8_encrypted_it(certificates: Certificates) -> None:
     assert read_trusted(old.read_bytes(), "PKCS12", PASSWORD) == (certificates.ca.der,)
 
 
-def test_certificate_in_the_place_of_a_store_is_told(certificates: Certificates) -> None:
+def test_certificate_in_the_place_of_a_store_is_reported(certificates: Certificates) -> None:
     with pytest.raises(BadStore, match="is a certificate, not a store") as raised:
         read_trusted(certificates.ca.der, "JKS", PASSWORD)
     assert raised.value.about == "location"
@@ -161,14 +161,14 @@ def test_certificates_survive_the_way_to_pem_and_back(certificates: Certificates
 
 
 @pytest.mark.parametrize(
-    ("data", "kind", "about", "said"),
+    ("data", "kind", "about", "reason"),
     [
         pytest.param(b"", "JKS", "location", "neither a JKS nor a PKCS12 store", id="empty"),
         pytest.param(b"PK\3\4", "JKS", "location", "neither a JKS nor a PKCS12", id="archive"),
         pytest.param(b"\xce" * 40, "JCEKS", "type", "only JKS, PKCS12, PEM", id="unknown type"),
         pytest.param(b"\xce" * 40, "JKS", "location", "JCEKS store", id="other Java format"),
-        pytest.param(b"-----BEGIN CERT", "JKS", "type", "the file is PEM", id="PEM, says JKS"),
-        pytest.param(jks.MAGIC, "PEM", "type", "the file is not PEM", id="JKS, says PEM"),
+        pytest.param(b"-----BEGIN CERT", "JKS", "type", "the file is PEM", id="PEM, type JKS"),
+        pytest.param(jks.MAGIC, "PEM", "type", "the file is not PEM", id="JKS, type PEM"),
         pytest.param(b"\x30\x03abc", "PKCS12", "password", "the password is wrong", id="DER"),
         pytest.param(b"-----BEGIN X-----", "PEM", "location", "no certificate", id="PEM of none"),
         pytest.param(
@@ -180,14 +180,14 @@ def test_certificates_survive_the_way_to_pem_and_back(certificates: Certificates
         ),
     ],
 )
-def test_what_is_no_store_is_told(data: bytes, kind: str, about: str, said: str) -> None:
-    with pytest.raises(BadStore, match=said) as raised:
+def test_what_is_no_store_is_reported(data: bytes, kind: str, about: str, reason: str) -> None:
+    with pytest.raises(BadStore, match=reason) as raised:
         read_trusted(data, kind, PASSWORD)
     assert raised.value.about == about
 
 
 @pytest.mark.parametrize("kind", ["jks", "pkcs12", "key jks"])
-def test_wrong_password_is_told_without_it(
+def test_wrong_password_is_reported_without_it(
     certificates: Certificates, trust_jks: bytes, key_jks: bytes, kind: str
 ) -> None:
     data = {"jks": trust_jks, "key jks": key_jks}.get(kind, certificates.trust_pkcs12.read_bytes())
@@ -198,7 +198,7 @@ def test_wrong_password_is_told_without_it(
 
 
 @pytest.mark.parametrize("form", ["jks", "pem"])
-def test_wrong_password_of_the_key_is_told(
+def test_wrong_password_of_the_key_is_reported(
     certificates: Certificates, key_jks: bytes, form: str
 ) -> None:
     pem = certificates.pem("client", "key-password").read_bytes()
@@ -208,7 +208,7 @@ def test_wrong_password_of_the_key_is_told(
     assert raised.value.about == "key password"
 
 
-def test_missing_passwords_are_told(certificates: Certificates, key_jks: bytes) -> None:
+def test_missing_passwords_are_reported(certificates: Certificates, key_jks: bytes) -> None:
     pem = certificates.pem("client", "key-password").read_bytes()
     with pytest.raises(BadStore, match="encrypted, and no password"):
         read_own_key(pem, "PEM", None, None)
@@ -219,7 +219,7 @@ def test_missing_passwords_are_told(certificates: Certificates, key_jks: bytes) 
 
 
 @pytest.mark.parametrize("form", ["jks", "pkcs12", "pem"])
-def test_trust_store_in_the_place_of_a_key_store_is_told(
+def test_trust_store_in_the_place_of_a_key_store_is_reported(
     certificates: Certificates, trust_jks: bytes, form: str
 ) -> None:
     data, kind = {
@@ -235,7 +235,7 @@ def test_trust_store_in_the_place_of_a_key_store_is_told(
 
 
 def store(*entries: bytes, version: int = 2, count: int | None = None) -> bytes:
-    """A JKS file of these entries, with a right digest."""
+    """A JKS file of these entries, with a correct digest."""
     head = jks.MAGIC + struct.pack(">II", version, len(entries) if count is None else count)
     body = head + b"".join(entries)
     salted = PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite" + body
@@ -256,7 +256,7 @@ def test_both_versions_of_jks_are_read(version: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "reason"),
     [
         pytest.param(store(version=3), "version is 3", id="version"),
         pytest.param(store(b"\0\0\0\7\0\0" + bytes(8)), "has the tag 7", id="tag"),
@@ -270,8 +270,8 @@ def test_both_versions_of_jks_are_read(version: int) -> None:
         ),
     ],
 )
-def test_damaged_jks_is_told(data: bytes, said: str) -> None:
-    with pytest.raises(BadStore, match=said):
+def test_damaged_jks_is_reported(data: bytes, reason: str) -> None:
+    with pytest.raises(BadStore, match=reason):
         read_trusted(data, "JKS", PASSWORD)
 
 

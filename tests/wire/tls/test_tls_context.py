@@ -18,30 +18,16 @@ from sparkmirror.wire import secret_files
 from sparkmirror.wire.security import Security
 from sparkmirror.wire.tls.tls_context import (
     ContextSource,
-    TlsSettings,
     make_client_context,
     make_server_context,
 )
 from tests.certificates import PASSWORD, Certificates
-
-SUITE_12, SUITE_13 = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"
-V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
+from tests.wire.tls_settings import SUITE_13, names_of, settings
 
 
 @pytest.fixture
 def certificates(tmp_path: Path) -> Certificates:
     return Certificates(tmp_path)
-
-
-def settings(**values: Any) -> TlsSettings:
-    """ssl.x.y is written ssl_x_y."""
-    named = {name.replace("_", "."): value for name, value in values.items()}
-    return TlsSettings(named, "cluster 'a'")
-
-
-def names_of(context: ssl.SSLContext) -> set[str]:
-    authorities: list[dict[str, Any]] = context.get_ca_certs()
-    return {dict(part[0] for part in ca["subject"])["commonName"] for ca in authorities}
 
 
 # -- stores --------------------------------------------------------------------------------------
@@ -77,7 +63,7 @@ def test_machines_own_authorities_count_without_a_trust_store(
     assert names_of(make_client_context(settings()).ssl) >= {"Test CA"}
 
 
-def test_machine_without_authorities_is_told(
+def test_machine_without_authorities_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "none").mkdir()
@@ -116,18 +102,18 @@ def trusting(certificates: Certificates) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "reason"),
     [
         pytest.param(
             {"ssl_truststore_location": "FOLDER/none.jks"},
             "cluster 'a': ssl.truststore.location=FOLDER/none.jks: the file cannot be read: No "
-            "such file or directory; check the path and who may read it",
+            "such file or directory; check the path and its permissions",
             id="missing file",
         ),
         pytest.param(
             {"ssl_truststore_location": "FOLDER"},
             "cluster 'a': ssl.truststore.location=FOLDER: the file cannot be read: Is a directory; "
-            "check the path and who may read it",
+            "check the path and its permissions",
             id="folder",
         ),
         pytest.param(
@@ -190,8 +176,8 @@ def trusting(certificates: Certificates) -> dict[str, Any]:
         ),
     ],
 )
-def test_bad_settings_are_told_with_key_and_file(
-    certificates: Certificates, values: dict[str, Any], said: str
+def test_bad_settings_are_reported_with_key_and_file(
+    certificates: Certificates, values: dict[str, Any], reason: str
 ) -> None:
     folder = str(certificates.folder)
     certificates.pkcs12("ca")
@@ -206,11 +192,11 @@ def test_bad_settings_are_told_with_key_and_file(
     assert certificates.ca_pem.exists()
     with pytest.raises(ConfigError) as raised:
         make_client_context(settings(**defaults, **place))
-    assert str(raised.value) == said.replace("FOLDER", folder)
+    assert str(raised.value) == reason.replace("FOLDER", folder)
     assert "x1y" not in str(raised.value)
 
 
-def test_expired_certificate_of_our_own_is_told_and_used(
+def test_expired_certificate_of_our_own_is_logged_and_used(
     certificates: Certificates, caplog: pytest.LogCaptureFixture
 ) -> None:
     own = {"ssl_keystore_location": str(certificates.pem("expired")), "ssl_keystore_type": "PEM"}
@@ -237,7 +223,7 @@ def test_expired_certificate_of_our_own_is_told_and_used(
         ("required", ssl.CERT_REQUIRED),
     ],
 )
-def test_listener_asks_for_certificates_as_told(
+def test_listener_asks_for_certificates_as_configured(
     certificates: Certificates, client_auth: str, mode: ssl.VerifyMode
 ) -> None:
     own = {"ssl_keystore_location": str(certificates.pem("broker")), "ssl_keystore_type": "PEM"}
@@ -273,7 +259,7 @@ def test_changed_file_is_read_again(
     assert "cluster 'a': certificates were read again" in caplog.text
 
 
-def test_file_that_became_unusable_is_told_once_and_the_old_one_stays(
+def test_file_that_became_unusable_is_logged_once_and_the_old_one_stays(
     certificates: Certificates, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = ContextSource(settings(**trusting(certificates)))
@@ -282,7 +268,7 @@ def test_file_that_became_unusable_is_told_once_and_the_old_one_stays(
     with caplog.at_level(logging.WARNING):
         assert source.current() is before
         assert source.current() is before
-    assert caplog.text.count("the certificates read before are used on") == 1
+    assert caplog.text.count("the certificates read before stay in use") == 1
     certificates.write("ca.pem", certificates.other_ca.pem)
     assert names_of(source.current().ssl) == {"Somebody else's CA"}
 

@@ -43,13 +43,13 @@ def trust(certificates: Certificates) -> dict[str, Any]:
 
 
 class Line:
-    """One connection over TLS, and what it tells."""
+    """One connection over TLS, and what it reports."""
 
     def __init__(self, port: int, settings: Mapping[str, Any], host: str = "127.0.0.1") -> None:
         self.loop = EventLoop()
         self.opened = False
         self.errors: list[KafkaError] = []
-        self.answers: list[bytes] = []
+        self.responses: list[bytes] = []
         context = make_client_context(TlsSettings(settings, "cluster 'a'"))
         self.connection = Connection(
             self.loop,
@@ -71,20 +71,20 @@ class Line:
         self.opened = True
 
     def ask(self, *body: bytes | memoryview, keep: bool = False) -> None:
-        """Send a request; its answer comes to `answers`."""
+        """Send a request; its response comes to `responses`."""
 
-        def on_answer(answer: memoryview, buffer: PooledBuffer | None) -> None:
-            self.answers.append(bytes(answer))
+        def on_response(response: memoryview, buffer: PooledBuffer | None) -> None:
+            self.responses.append(bytes(response))
             if buffer is not None:
                 buffer.release()
 
-        self.connection.send((0, 0), body, on_answer, self.errors.append, 60.0, keep=keep)
+        self.connection.send((0, 0), body, on_response, self.errors.append, 60.0, keep=keep)
 
     def run_until(self, done: Callable[[], bool]) -> None:
-        assert self.loop.run_until(done, WAIT_SECONDS), (self.opened, self.errors, self.answers)
+        assert self.loop.run_until(done, WAIT_SECONDS), (self.opened, self.errors, self.responses)
 
 
-def answer(correlation: int, body: bytes) -> bytes:
+def response(correlation: int, body: bytes) -> bytes:
     return struct.pack(">ii", len(body) + 4, correlation) + body
 
 
@@ -97,11 +97,11 @@ def read_request(tls: ssl.SSLSocket) -> bytes:
 
 
 @pytest.mark.parametrize("keep", [False, True], ids=["small", "kept"])
-def test_answers_of_one_record_are_all_delivered(certificates: Certificates, keep: bool) -> None:
+def test_responses_of_one_record_are_all_delivered(certificates: Certificates, keep: bool) -> None:
     def script(tls: ssl.SSLSocket) -> None:
         for _ in range(3):
             read_request(tls)
-        tls.sendall(answer(1, b"one") + answer(2, b"two" * 30_000) + answer(3, b"three"))
+        tls.sendall(response(1, b"one") + response(2, b"two" * 30_000) + response(3, b"three"))
         tls.recv(1)
 
     with (
@@ -110,12 +110,12 @@ def test_answers_of_one_record_are_all_delivered(certificates: Certificates, kee
     ):
         for _ in range(3):
             line.ask(b"?", keep=keep)
-        line.run_until(lambda: len(line.answers) == 3)
-        assert line.answers == [b"one", b"two" * 30_000, b"three"]
+        line.run_until(lambda: len(line.responses) == 3)
+        assert line.responses == [b"one", b"two" * 30_000, b"three"]
 
 
 @pytest.mark.parametrize("piece_bytes", [977, 30_011, 1 << 20], ids=["cut", "halves", "whole"])
-def test_large_answers_come_however_records_are_cut(
+def test_large_responses_come_however_records_are_cut(
     certificates: Certificates, piece_bytes: int
 ) -> None:
     content = random.Random(1).randbytes(3 << 20)
@@ -123,7 +123,7 @@ def test_large_answers_come_however_records_are_cut(
     def script(tls: ssl.SSLSocket) -> None:
         for correlation in (1, 2):
             read_request(tls)
-            whole = answer(correlation, content) if correlation == 1 else answer(2, b"end")
+            whole = response(correlation, content) if correlation == 1 else response(2, b"end")
             for at in range(0, len(whole), 50_000):
                 tls.sendall(whole[at : at + 50_000])
         tls.recv(1)
@@ -135,8 +135,8 @@ def test_large_answers_come_however_records_are_cut(
     ):
         line.ask(b"?", keep=True)
         line.ask(b"?", keep=True)
-        line.run_until(lambda: len(line.answers) == 2)
-        assert line.answers == [content, b"end"]
+        line.run_until(lambda: len(line.responses) == 2)
+        assert line.responses == [content, b"end"]
 
 
 def test_requests_arrive_whole_at_a_peer_that_is_slow(certificates: Certificates) -> None:
@@ -151,7 +151,7 @@ def test_requests_arrive_whole_at_a_peer_that_is_slow(certificates: Certificates
         time.sleep(0.3)  # until the client's buffers are full
         for correlation in range(1, len(bodies) + 1):
             received.append(read_request(tls))
-            tls.sendall(answer(correlation, b""))
+            tls.sendall(response(correlation, b""))
             time.sleep(0.002)
         tls.recv(1)
 
@@ -164,11 +164,11 @@ def test_requests_arrive_whole_at_a_peer_that_is_slow(certificates: Certificates
             # Between two requests the first may wait for room, in the middle of a record.
             line.ask(*(memoryview(piece) for piece in body))
             line.loop.run_once(0.0)
-        line.run_until(lambda: len(line.answers) == len(bodies))
+        line.run_until(lambda: len(line.responses) == len(bodies))
     assert received == [b"".join(body) for body in bodies]
 
 
-def test_end_of_the_stream_is_told(certificates: Certificates) -> None:
+def test_end_of_the_stream_is_reported(certificates: Certificates) -> None:
     def script(tls: ssl.SSLSocket) -> None:
         read_request(tls)
 
@@ -185,11 +185,11 @@ def test_end_of_the_stream_is_told(certificates: Certificates) -> None:
 
 
 def refusal(port: int, settings: Mapping[str, Any], host: str = "127.0.0.1") -> KafkaError:
-    """Why no answer can be had."""
+    """Why no response can be had."""
     with Line(port, settings, host) as line:
         line.ask(b"?")
-        line.run_until(lambda: bool(line.errors) or bool(line.answers))
-        assert line.answers == []
+        line.run_until(lambda: bool(line.errors) or bool(line.responses))
+        assert line.responses == []
         return line.errors[0]
 
 
@@ -199,7 +199,7 @@ def test_client_certificate_is_shown(certificates: Certificates) -> None:
     def script(tls: ssl.SSLSocket) -> None:
         read_request(tls)
         names.append(tls.getpeercert())
-        tls.sendall(answer(1, b"welcome"))
+        tls.sendall(response(1, b"welcome"))
         tls.recv(1)
 
     context = server_context(certificates, certificates.broker, trusts=certificates.ca)
@@ -207,12 +207,12 @@ def test_client_certificate_is_shown(certificates: Certificates) -> None:
     settings = {**trust(certificates), **own, "ssl.keystore.password": PASSWORD}
     with TlsPeer(context, script) as peer, Line(peer.port, settings) as line:
         line.ask(b"?")
-        line.run_until(lambda: bool(line.answers))
+        line.run_until(lambda: bool(line.responses))
     assert names[0]["subject"] == ((("commonName", "client"),),)
 
 
 @pytest.mark.parametrize(
-    ("shown", "said"),
+    ("shown", "reason"),
     [
         pytest.param("expired", "certificate has expired; renew it", id="expired"),
         pytest.param("wrong_name", "for another host name", id="host name"),
@@ -220,7 +220,7 @@ def test_client_certificate_is_shown(certificates: Certificates) -> None:
         pytest.param("early", "not valid yet; check this machine's clock", id="clock"),
     ],
 )
-def test_certificates_that_we_refuse(certificates: Certificates, shown: str, said: str) -> None:
+def test_certificates_that_we_refuse(certificates: Certificates, shown: str, reason: str) -> None:
     issued = {
         "expired": certificates.expired,
         "wrong_name": certificates.wrong_name,
@@ -231,7 +231,7 @@ def test_certificates_that_we_refuse(certificates: Certificates, shown: str, sai
         error = refusal(peer.port, trust(certificates))
     assert isinstance(error, AuthenticationError)
     assert str(error).startswith("TLS handshake: ")
-    assert said in str(error)
+    assert reason in str(error)
     assert "\n" not in str(error)
 
 
@@ -241,14 +241,14 @@ def _wait(tls: ssl.SSLSocket) -> None:
 
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "reason"),
     [
         pytest.param(None, " wants a client certificate; ", id="none"),
         pytest.param("stranger", "does not accept our client certificate", id="unknown"),
     ],
 )
 def test_client_certificates_that_the_broker_refuses(
-    certificates: Certificates, version: str, key: str | None, said: str
+    certificates: Certificates, version: str, key: str | None, reason: str
 ) -> None:
     context = server_context(certificates, certificates.broker, trusts=certificates.ca)
     settings = {**trust(certificates), "ssl.protocol": version}
@@ -257,7 +257,7 @@ def test_client_certificates_that_the_broker_refuses(
         settings |= {**own, "ssl.keystore.password": PASSWORD}
     with TlsPeer(context, _wait) as peer:
         error = refusal(peer.port, settings)
-    assert said in str(error)
+    assert reason in str(error)
     assert "ssl.keystore.location" in str(error)
 
 
@@ -270,7 +270,7 @@ def test_host_name_may_be_left_unchecked(certificates: Certificates) -> None:
         line.run_until(lambda: line.opened)
 
 
-def test_no_common_version_is_told(certificates: Certificates) -> None:
+def test_no_common_version_is_reported(certificates: Certificates) -> None:
     context = server_context(certificates, certificates.broker)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     with TlsPeer(context) as peer:
@@ -328,7 +328,7 @@ def weak(certificates: Certificates) -> ssl.SSLContext:
     return context
 
 
-def test_weak_certificate_is_told_and_can_be_allowed(
+def test_weak_certificate_is_reported_and_can_be_allowed(
     certificates: Certificates, weak: ssl.SSLContext
 ) -> None:
     place = {"ssl.truststore.location": str(certificates.folder / "weak-ca.pem")}
@@ -351,7 +351,7 @@ def test_suite_of_tls13_that_is_not_in_the_list_is_refused(certificates: Certifi
 @pytest.mark.parametrize(
     "greeting", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["hangs up", "talks"]
 )
-def test_peer_without_tls_is_told(certificates: Certificates, greeting: bytes) -> None:
+def test_peer_without_tls_is_reported(certificates: Certificates, greeting: bytes) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         Line(listener.getsockname()[1], trust(certificates)) as line,
@@ -364,7 +364,7 @@ def test_peer_without_tls_is_told(certificates: Certificates, greeting: bytes) -
         assert "does not speak TLS; check the port" in str(line.errors[0])
 
 
-def test_peer_that_says_nothing_is_no_hang_and_no_busy_loop(certificates: Certificates) -> None:
+def test_silent_peer_is_no_hang_and_no_busy_loop(certificates: Certificates) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         Line(listener.getsockname()[1], trust(certificates)) as line,

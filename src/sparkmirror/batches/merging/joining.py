@@ -1,8 +1,9 @@
-"""Batches that wait for a far target become one: five may be under way, however large they are.
+"""Batches that wait for a far target become one: five may be in flight, however large they are.
 
-A broker takes one batch of a partition per request and remembers five, so what a partition can have
-under way is five times the size of its batches. `join` puts planned batches together (those that
-`forward.plan` gave); records keep timestamps, keys, values and headers, and get new offset deltas.
+A broker takes one batch of a partition per request and remembers five (KAFKA-5494), so what a
+partition can have in flight is five times the size of its batches. `join` puts planned batches
+together (those that `forward.plan` gave); records keep timestamps, keys, values and headers, and
+get new offset deltas.
 Runs on: executor. Pure.
 """
 
@@ -20,7 +21,7 @@ from sparkmirror.batches.outgoing import ForwardRules, OutgoingBatch
 from sparkmirror.batches.varints import Ints
 from sparkmirror.errors import BatchError
 
-# Below Kafka's default max.message.bytes of 1048588: a far target would take a round trip to refuse
+# Below Kafka's default max.message.bytes of 1048588: a far target would take a round trip to reject
 # what is larger.
 JOIN_INTO_BYTES = 1_000_000
 # Each record costs 0.6 us or more, in which the task does nothing else.
@@ -34,12 +35,12 @@ _TOO_SLOW = (Codec.GZIP,)
 
 
 def codec_of(batch: OutgoingBatch) -> Codec:
-    """Tell how a planned batch is compressed."""
+    """Return the codec of a planned batch."""
     return Codec.of(batch.view[ATTRIBUTES_AT + 1] & CODEC_MASK)
 
 
 def count_joinable(batches: Sequence[OutgoingBatch], rules: ForwardRules) -> int:
-    """Tell how many from the first on fit in one batch, in the order of the source."""
+    """Count how many, from the first on, fit in one batch in the order of the source."""
     codec = codec_of(batches[0])
     if codec in _TOO_SLOW:
         return 1
@@ -59,7 +60,7 @@ def join(batches: Sequence[OutgoingBatch], rules: ForwardRules) -> OutgoingBatch
     """Make one batch of planned ones that `count_joinable` has counted, or of the first of them.
 
     Raises:
-        BatchError: one of them does not hold what its header says.
+        BatchError: the content of one does not fit its header.
     """
     first = batches[0]
     codec = codec_of(first)

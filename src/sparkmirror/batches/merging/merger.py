@@ -5,7 +5,7 @@ tails of all records behind new fronts. What is written is in shortest form, as 
 Uncompressed batches of one record by the thousand have a faster way (singles).
 
     record   | length, attributes, timestamp delta, offset delta | key, value, headers |
-             | front: written anew                               | tail: taken as it is|
+             | front: rewritten                                  | tail: unchanged     |
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def group(pieces: Sequence[MergePiece], rules: ForwardRules) -> Iterator[list[Op
 
 
 def _open(piece: MergePiece, largest: int) -> tuple[OpenPiece, int]:
-    """Decompress a piece; gives also how much room it takes in a batch.
+    """Decompress a piece; also return how much room it takes in a batch.
 
-    A kilobyte can become many megabytes: no more comes out than would fit.
+    A kilobyte can become many megabytes: decompression stops at what would fit.
     """
     codec = Codec.of(piece.header.codec_id)
     try:
@@ -85,7 +85,7 @@ def _open(piece: MergePiece, largest: int) -> tuple[OpenPiece, int]:
 
 
 def room_for_records(rules: ForwardRules) -> int:
-    """Tell how many bytes of records a merged batch may have."""
+    """Return how many bytes of records a merged batch may have."""
     largest = rules.max_batch_bytes or rules.merge_into_bytes
     return min(rules.merge_into_bytes, largest) - HEADER_BYTES
 
@@ -148,7 +148,7 @@ def _open_rows(pieces: Sequence[OpenPiece], headers: Sequence[Header], rules: Fo
 
 
 def _columns(piece: MergePiece, rules: ForwardRules) -> tuple[int, int, int, int, int]:
-    """Give what all records of a piece share; the scale 0 makes all timestamps the append time."""
+    """Return what all records of a piece share; scale 0 makes every timestamp the append time."""
     header = piece.header
     retime = header.has_append_time and rules.keep_append_time
     base_time = header.max_timestamp if retime else header.base_timestamp

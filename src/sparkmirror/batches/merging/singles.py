@@ -1,7 +1,7 @@
 """Uncompressed batches of one record by the thousand, as a producer without linger leaves them.
 
 numpy reads all headers at once, and each record gets its new front written before its tail, in
-the receive buffer, where the header that nobody needs any more leaves room. No Python object is
+the receive buffer, where the header, no longer needed, leaves room. No Python object is
 made for a batch: it costs some 0.1 us, less than one call of a function.
 
     before   | header 61 | length 0 0-ts 0-delta | key, value, headers |
@@ -126,7 +126,7 @@ def _stretches(usable: Flags) -> list[slice[int, int, None]]:
 
 
 def find_damaged(records: memoryview, run: SingleRun) -> int | None:
-    """Compare all CRCs of a run: index of the first that is wrong."""
+    """Compare all CRCs of a run; return the index of the first that is wrong."""
     ends = _ends(run.starts, run.headers)
     if are_whole(records, run.starts, int(ends[-1]), run.headers):
         return None
@@ -175,7 +175,7 @@ def _run_rows(records: memoryview, run: SingleRun, wanted: Flags, rules: Forward
 def _usual_tails(records: memoryview, fronts: Ints, ends: Ints) -> Ints | None:
     """Find where all tails begin, if every front is as producers write it: deltas of 0.
 
-    Then the size of a batch says what the first eight bytes of its record must be.
+    Then the size of a batch determines the first eight bytes of its record.
     """
     if not fronts.size or int(fronts[-1]) + _WORD_BYTES > len(records):
         return None
@@ -213,9 +213,9 @@ def _parts(rows: Rows, room: int) -> Iterator[slice[int, int, None]]:
 
 
 def _write_fronts(rows: Rows) -> Ints:
-    """Write the new front of every record right before its tail, over a header.
+    """Write the new front of every record directly before its tail, over a header.
 
-    Gives where each record starts.
+    Returns where each record starts.
     """
     times = rows.timestamps - rows.timestamps[0]
     if int(times.max()) < _FAR_TIME and int(times.min()) > -_FAR_TIME:

@@ -153,7 +153,7 @@ class FlowGroup:
     def finish(self, deadline: float) -> None:
         """Wait for the flows; those that have only begun to start have nothing to store."""
         limit = max(0.1, deadline - time.monotonic())
-        has_tasks = any(task.has_called_in for task in self.tasks)
+        has_tasks = any(task.has_connected for task in self.tasks)
         if self._thread.is_alive():
             self._thread.join(limit if has_tasks else min(limit, STARTING_SECONDS))
         if self._thread.is_alive() and has_tasks:

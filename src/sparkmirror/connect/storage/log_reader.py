@@ -24,7 +24,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import DeniedError, KafkaError, TransportError
 from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import answer_error
+from sparkmirror.wire.access import response_error
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.fetcher import Fetcher, Records, Taken
 from sparkmirror.wire.fetch.leader_epochs import EpochRows
@@ -117,7 +117,7 @@ class LogReader:
                 self._fetcher.remove(tp)
         if code and not error_code(code).retriable:
             needed = topic_permission(Operation.READ, self.topic)
-            raise answer_error(self._cluster.config, self._what, code, needed)
+            raise response_error(self._cluster.config, self._what, code, needed)
         if self._gave_up:
             raise TransportError(f"{self._what}: given up")
         if not in_time:

@@ -1,4 +1,4 @@
-"""Which partitions a task copies: assigned, revoked, and assigned again before they had left.
+"""Which partitions a task copies: assigned, revoked, and assigned again while still finishing.
 
 Runs on: executor, on the copy loop's thread.
 """
@@ -32,16 +32,16 @@ class AssignedPartitions:
         self.leaving: set[TopicPartition] = set()
 
     def add(self, partition: CopyPartition) -> None:
-        """One more."""
+        """Add one."""
         self.by_source[partition.source] = self.by_target[partition.target] = partition
 
     def remove(self, partition: CopyPartition) -> None:
-        """One less."""
+        """Remove one."""
         del self.by_source[partition.source], self.by_target[partition.target]
 
 
 class PartitionAssigner:
-    """Adds and removes partitions as the worker says; the others do not notice."""
+    """Adds and removes partitions on request of the worker, without disturbing the others."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class PartitionAssigner:
         *,
         positions: Positions,
         committer: OffsetCommitter,
-        translations: OffsetSyncEmitter,
+        emitter: OffsetSyncEmitter,
         log_changes: LogChanges,
         marks: SessionMarks,
         problems: PartitionProblems,
@@ -65,11 +65,11 @@ class PartitionAssigner:
         self._target = target
         self._positions = positions
         self._committer = committer
-        self._translations = translations
+        self._emitter = emitter
         self._log_changes = log_changes
         self._marks = marks
         self._problems = problems
-        # Those that are to come back once they have left, and all that ever left.
+        # Those to assign again once they have finished, and all that ever finished.
         self._reassigned: dict[TopicPartition, AssignedPartition] = {}
         self._left: set[TopicPartition] = set()
 
@@ -82,7 +82,7 @@ class PartitionAssigner:
                 self._begin(row)
 
     def revoke(self, partitions: Iterable[TopicPartition]) -> None:
-        """Stop copying these; what is under way is finished and committed first."""
+        """Stop copying these; what is in flight is finished and committed first."""
         going = set(partitions)
         for tp in going:
             self._reassigned.pop(tp, None)
@@ -91,7 +91,7 @@ class PartitionAssigner:
         self._partitions.leaving |= going
 
     def finish_revoked(self) -> None:
-        """Let go of those of which everything is stored and committed."""
+        """Release those of which everything is stored and committed."""
         by_source, pending = self._partitions.by_source, self._producer.accumulator.pending
         leaving = [by_source[tp] for tp in self._partitions.leaving]
         arrived = [partition for partition in leaving if not pending(partition.target)]
@@ -105,18 +105,18 @@ class PartitionAssigner:
             self._partitions.remove(partition)
             self._problems.pop(tp, None)
             self._positions.forget(tp)
-            self._translations.forget(tp)
+            self._emitter.forget(tp)
         self._producer.remove(*(partition.target for partition in gone))
         for partition in gone:
             self._begin_again(partition)
 
     def _begin(self, row: AssignedPartition) -> None:
         if row.source in self._left and row.next_offset is None:
-            self._log_changes.begin_anew(row.source)
+            self._log_changes.start_over(row.source)
         partition = CopyPartition(row.source, row.target, forward_rules(self._config))
         self._partitions.add(partition)
         if row.next_offset:
-            partition.copied_to = partition.told_to = row.next_offset
+            partition.copied_to = partition.reported_to = row.next_offset
         self._target.track([row.target.topic])
         topic_id, epochs, partition.target_offset = row.provenance
         partition.fetched = self._fetcher.add(row.source, row.next_offset, epochs, topic_id)
@@ -124,7 +124,7 @@ class PartitionAssigner:
             self._marks.begin(partition, row.next_offset)
 
     def _begin_again(self, partition: CopyPartition) -> None:
-        """Assigned again before it had left: continue behind what was finished in between.
+        """Assigned again while still finishing: continue after what was copied in between.
 
         The worker may have found no position, because none was stored before. If it found none
         because the topic is another one, the fetcher sees that by the topic's id (KIP-516).

@@ -27,9 +27,9 @@ from sparkmirror.spark.copy.damage import Damages, check_progress
 from sparkmirror.spark.copy.delivery import DeliveryTimeout
 from sparkmirror.spark.copy.joiner import Joiner
 from sparkmirror.spark.copy.log_changes import LogChanges
-from sparkmirror.spark.copy.partition_problems import Missing, PartitionProblems
+from sparkmirror.spark.copy.partition_problems import MissingTargets, PartitionProblems
 from sparkmirror.spark.copy.positions_writer import PositionsWriter
-from sparkmirror.spark.copy.refusals import TOO_LARGE, Refusals
+from sparkmirror.spark.copy.rejections import TOO_LARGE, Rejections
 from sparkmirror.spark.copy.session_marks import SessionMarks
 from sparkmirror.spark.offsets.offset_committer import OffsetCommitter
 from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
@@ -48,9 +48,9 @@ from sparkmirror.wire.produce.record_accumulator import ProducerBatch, Replaceme
 log = logging.getLogger(__name__)
 
 # Bytes that may wait for a near target before fetching pauses. Small enough to stay in the
-# processor's cache, large enough to keep five requests under way.
+# processor's cache, large enough to keep five requests in flight.
 WAITING_BYTES = 8 << 20
-# While the target has so much to do, answers are let to gather for so long: a turn of the loop for
+# While the target has so much to do, responses may gather for this long: a turn of the loop for
 # each costs more, because what the kernel copies in between drives our own data out of the cache.
 BUSY_BYTES = 3 << 20
 REST_SECONDS = 0.002
@@ -61,7 +61,7 @@ NEW_SECONDS = 3.0  # a partition just created is not known at once; then it is m
 
 
 class CopyLoop:
-    """Copies its partitions until it is told to stop."""
+    """Copies its partitions until `stop`."""
 
     def __init__(self, settings: CopyTaskConfig, loop: EventLoop) -> None:
         connector, worker = settings.connector, settings.worker
@@ -97,20 +97,20 @@ class CopyLoop:
         if not connector.producer.client.is_same_cluster(worker.producer.client):
             writer = PositionsWriter(loop, pool, worker.producer, self.problems)
         self._positions_writer = writer
-        self._translations = OffsetSyncEmitter(settings, loop, pool, self._target)
+        self._emitter = OffsetSyncEmitter(settings, loop, pool, self._target)
         self._committer = OffsetCommitter(
             loop,
             self._producer,
             writer.producer if writer else self._producer,
             self._positions,
-            self._translations,
+            self._emitter,
             interval_ms=worker.offset_flush_interval_ms,
             timeout_ms=worker.offset_flush_timeout_ms,
         )
         self._log_changes = LogChanges(
-            connector, self._positions, self._translations, self._committer.commit
+            connector, self._positions, self._emitter, self._committer.commit
         )
-        self._marks = SessionMarks(self._target, self._fetcher, self._translations)
+        self._marks = SessionMarks(self._target, self._fetcher, self._emitter)
         self._assigner = PartitionAssigner(
             connector,
             partitions,
@@ -119,7 +119,7 @@ class CopyLoop:
             self._target.metadata,
             positions=self._positions,
             committer=self._committer,
-            translations=self._translations,
+            emitter=self._emitter,
             log_changes=self._log_changes,
             marks=self._marks,
             problems=self.problems,
@@ -129,12 +129,12 @@ class CopyLoop:
         self._fetch_held = False
         self._holding = False
         self._delivery = DeliveryTimeout(loop, connector.producer.delivery_timeout_ms)
-        self._refusals = Refusals(connector.errors_tolerance)
+        self._rejections = Rejections(connector.errors_tolerance)
         self._damages = Damages(loop, connector, self._fetcher, self.problems)
-        self.missing = Missing(loop.clock)
+        self.missing = MissingTargets(loop.clock)
         self.assign(settings.assigned)
 
-    # -- orders ------------------------------------------------------------------------------------
+    # -- from the worker ---------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Fetch nothing more; `run` ends when everything is stored and committed."""
@@ -142,12 +142,12 @@ class CopyLoop:
         self._fetcher.stopped = True
 
     def hold(self, *, may_store: bool) -> None:
-        """Fetch nothing more until `go_on`; store what was copied, as long as that is allowed."""
+        """Fetch nothing more until `resume`; store what was copied, as long as that is allowed."""
         self._holding = True
         if may_store:
             self._committer.commit()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Undo `hold`: the next turn fetches."""
         self._holding = False
 
@@ -178,7 +178,7 @@ class CopyLoop:
 
     def close(self) -> None:
         """Close all connections."""
-        self._translations.close()
+        self._emitter.close()
         self._source.close()
         self._target.close()
         if self._positions_writer is not None:
@@ -197,7 +197,7 @@ class CopyLoop:
     @property
     def skipped_records(self) -> int:
         """Records that were left out, because errors.tolerance=all."""
-        return self._refusals.skipped_records + self._damages.skipped_records
+        return self._rejections.skipped_records + self._damages.skipped_records
 
     # -- from the fetcher --------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class CopyLoop:
         return self._grant(waiting < most and not self._holding)
 
     def _grant(self, allowed: bool) -> bool:
-        """Remember what was not granted: the next turn that can grants it."""
+        """Remember what was not granted; `turn` grants it as soon as possible."""
         self._fetch_held = self._fetch_held or not allowed
         return allowed
 
@@ -240,11 +240,11 @@ class CopyLoop:
         return Taken(planned.next_offset, planned.leader_epoch)
 
     def on_round(self) -> None:
-        """An answer was taken in: let the batches go."""
+        """A response was processed: send its batches."""
         self._producer.send_ready()
 
     def on_out_of_range(self, tp: TopicPartition, position: int | None, found: Range) -> int:
-        """Decide where to go on."""
+        """Decide where to continue."""
         partition = self._partitions.by_source[tp]
         chosen = self._log_changes.choose(partition, position, found)
         self._marks.begin(partition, chosen)
@@ -273,21 +273,21 @@ class CopyLoop:
             if batch.offset >= 0:
                 partition.target_offset = batch.offset + stored.count - 1
             self._positions.acked(partition.source, stored.last_offset)
-            self._translations.acked(partition.source, stored, batch.offset)
+            self._emitter.acked(partition.source, stored, batch.offset)
         if self.problems and not partition.damaged:
             self.problems.pop(partition.source, None)
 
     def on_rejected(
         self, tp: TopicPartition, batch: ProducerBatch[OutgoingBatch], error: BrokerError
     ) -> Replacement:
-        """Too large: split, and remember. Bad records: skip or fail, as errors.tolerance says."""
+        """Too large: split, and remember. Bad records: skip or fail, by errors.tolerance."""
         if error.code in TOO_LARGE and batch.payload.count > 1:
             self.metrics.slow[Reason.TOO_LARGE] += 1
-        return self._refusals.replace(self._partitions.by_target[tp], batch, error)
+        return self._rejections.replace(self._partitions.by_target[tp], batch, error)
 
     def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
-        """A target partition waits, or goes on."""
-        partition = self._partitions.by_target.get(tp)  # none: positions are stored there
+        """A target partition waits, or continues."""
+        partition = self._partitions.by_target.get(tp)  # None: of the offsets topic
         if partition is not None:
             self._delivery.note(tp, error)
         source = tp if partition is None else partition.source
@@ -297,9 +297,8 @@ class CopyLoop:
             return
         self._fetcher.pause(source)
         self.problems.note(source, error, is_of_positions=partition is None)
-        is_missing = (
-            type(error) is BrokerError and tp not in self._target.metadata.leaders
-        )  # nor hidden
+        # A denied topic may exist, so a DeniedError does not count.
+        is_missing = type(error) is BrokerError and tp not in self._target.metadata.leaders
         if is_missing and self.problems.seconds(source) > NEW_SECONDS:
             self.missing.note(tp.topic)
 

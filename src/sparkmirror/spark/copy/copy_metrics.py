@@ -60,7 +60,7 @@ class CopyMetrics:
         """Target topics that got records since the last call."""
         active = set()
         for partition in self._partitions.by_source.values():
-            if partition.copied_to not in (None, partition.told_to):
-                partition.told_to = partition.copied_to
+            if partition.copied_to not in (None, partition.reported_to):
+                partition.reported_to = partition.copied_to
                 active.add(partition.target.topic)
         return sorted(active)

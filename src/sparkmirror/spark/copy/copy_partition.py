@@ -1,4 +1,4 @@
-"""One partition being copied: its state, its rules, and where to go on when its position is gone.
+"""One partition being copied: its state, its rules, where to continue when its position is gone.
 
 Runs on: executor. Pure.
 """
@@ -32,34 +32,34 @@ class CopyPartition:
     target: TopicPartition
     rules: ForwardRules
     pending_records: int = 0
-    # How many of them are of a topic that was deleted since: they make no position.
+    # How many of them are of a topic that was deleted since: they yield no position.
     outdated_records: int = 0
     copied_to: int | None = None
-    # What `copied_to` was when the worker was told last which topics are written.
-    told_to: int | None = None
+    # What `copied_to` was when the task last reported to the worker which topics are written.
+    reported_to: int | None = None
     # Attempts to read a damaged batch; 0: none is known.
     damaged: int = 0
     # Where the target has the last record of the position, if that is known.
     target_offset: int | None = None
-    # Whether the offset map was told, or is being told, where this copy begins.
+    # Whether the start of this copy is in the offset map, or on its way there.
     is_marked: bool = False
     # What the fetcher knows of the source's log.
     fetched: FetchPartition | None = None
 
     def provenance(self, last_offset: int) -> Provenance:
-        """What is stored with a position, beside it."""
+        """What is stored beside a position: which log it is of."""
         if self.fetched is None:
             return Provenance()
         rows = self.fetched.epochs.before(last_offset + 1)
         return Provenance(self.fetched.topic_id, rows, self.target_offset)
 
     def disown_pending(self) -> None:
-        """What is under way comes from a log that is not there any more."""
+        """What is in flight comes from a log that no longer exists."""
         self.outdated_records = self.pending_records
         self.copied_to = self.target_offset = None
 
     def limit_batches(self, most_bytes: int) -> None:
-        """The target takes no batch larger than this: split and merge accordingly from now on."""
+        """The target accepts no batch larger than this: split and merge accordingly from now on."""
         rules = self.rules
         self.rules = replace(
             rules,
@@ -85,7 +85,7 @@ class CopyPartition:
         return made
 
     def settle(self, batch: OutgoingBatch) -> bool:
-        """The batch is stored or skipped; tells whether its offsets are of the topic as it is."""
+        """The batch is stored or skipped; returns whether its offsets are of the current topic."""
         self.pending_records -= batch.count
         if self.outdated_records:
             self.outdated_records -= batch.count
@@ -119,32 +119,32 @@ def fetch_limits(consumer: ConsumerConfig) -> Limits:
 
 
 class Choice(NamedTuple):
-    """Where to go on, and what that means."""
+    """Where to continue, and what that means."""
 
     next_offset: int
     lost_records: int = 0
     warning: str = ""
-    # Chosen by the clock: another time it would be another one.
+    # Chosen by the clock: another moment gives another offset.
     is_of_now: bool = False
 
 
 def choose_offset(tp: TopicPartition, position: int | None, log: Range, reset: str) -> Choice:
-    """Where to go on in a log of this range.
+    """Where to continue in a log of this range.
 
-        position None    nothing was ever copied: as auto.offset.reset says
-        position < start retention was faster than we: what is in between is lost
+        position None    nothing was ever copied: auto.offset.reset decides
+        position < start retention overtook the copy: what is in between is lost
         position > end   the log is shorter than what was copied: truncated, or another topic
-        in between       the broker that refused it was behind: nothing is wrong
+        in between       the broker that rejected it was behind: nothing is wrong
 
     Raises:
-        DataLossError: auto.offset.reset=none, which forbids to choose.
+        DataLossError: auto.offset.reset=none, which forbids a choice.
     """
     start, end, _ = log
     chosen, is_of_now = _reset(log, reset), reset not in ("earliest", "none")
     if position is None:
         if reset == "none":
             raise DataLossError(
-                f"{tp} has no stored position and auto.offset.reset=none forbids to choose one; "
+                f"{tp} has no stored position and auto.offset.reset=none forbids choosing one; "
                 "set it to earliest or latest"
             )
         return Choice(chosen, is_of_now=is_of_now)
@@ -153,7 +153,7 @@ def choose_offset(tp: TopicPartition, position: int | None, log: Range, reset: s
     what = f"{tp}: position {position} is outside the log ({start} to {end}): "
     if reset == "none":
         raise DataLossError(
-            what + "auto.offset.reset=none forbids to go on; set it to earliest or latest, "
+            what + "auto.offset.reset=none forbids continuing; set it to earliest or latest, "
             "or reset the connector's offsets"
         )
     if position < start:
@@ -165,19 +165,19 @@ def choose_offset(tp: TopicPartition, position: int | None, log: Range, reset: s
             chosen,
             lost,
             f"{what}offsets {position} to {chosen - 1} {why} ({lost} offsets lost); "
-            f"going on at {chosen}",
+            f"continuing at {chosen}",
             is_of_now=is_of_now,
         )
     return Choice(
         chosen,
         0,
-        f"{what}the source was truncated or created anew; going on at {chosen} "
-        f"(auto.offset.reset={reset}), so the target may hold records twice",
+        f"{what}the source was truncated or recreated; continuing at {chosen} "
+        f"(auto.offset.reset={reset}), so the target may hold some records twice",
     )
 
 
 def _reset(log: Range, reset: str) -> int:
-    """Where auto.offset.reset begins; by_duration (KIP-1106) at the end if all are older."""
+    """Where auto.offset.reset starts; by_duration (KIP-1106): the end if all records are older."""
     if reset == "latest":
         return log.end
     if reset.startswith(BY_DURATION):

@@ -1,8 +1,8 @@
-"""A connector task as a Spark task: calls its worker, gets its orders, copies until told to stop.
+"""A connector task as a Spark task: connects to its worker, gets settings and positions, copies.
 
 Runs on: executor, in a Python worker process of Spark. The Spark job carries only `TaskToken`;
 positions and settings come over the control link, so a task that Spark runs again after its
-executor died starts where the offsets topic says, not where the job once began.
+executor died starts at the position in the offsets topic, not where the job once began.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 NUMBERS_SECONDS = 1.0
 LEASE_SECONDS = 0.25
-NO_WORD = "no word from the worker"
+NO_RESPONSE = "no response from the worker"
 MOST_PROBLEMS = 10
 
 
@@ -52,24 +52,24 @@ class LinkLog(logging.Handler):
         self._link.send({"type": "log", "level": record.levelno, "text": text})
 
 
-def run_copy_task(tickets: Iterator[TaskToken]) -> Iterator[str]:
-    """What Spark calls, with the one ticket of the job; yields how it ended."""
+def run_copy_task(tokens: Iterator[TaskToken]) -> Iterator[str]:
+    """What Spark calls, with the one token of the job; yields how it ended."""
     # Ctrl-C in a terminal reaches every process of the group, SIGTERM of some supervisors every
-    # process of the service: the worker tells us when to stop.
+    # process of the service: only the worker decides when a task stops.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # Batches make no reference cycles: looking for them often is wasted time.
     gc.set_threshold(100_000, 50, 50)
-    # What is silent is told with the partitions that wait for it (problems).
+    # Silent brokers are reported with the partitions that wait for them (problems).
     OUTAGES.is_quiet = True
     keep_freed_memory()
-    for ticket in tickets:
-        yield copy_until_stopped(ticket)
+    for token in tokens:
+        yield copy_until_stopped(token)
 
 
-def copy_until_stopped(ticket: TaskToken) -> str:
+def copy_until_stopped(token: TaskToken) -> str:
     """One attempt of one task."""
-    link = LinkClient(open_link(ticket))
+    link = LinkClient(open_link(token))
     handler = LinkLog(link)
     logger = logging.getLogger("sparkmirror")
     logger.addHandler(handler)
@@ -84,7 +84,7 @@ def copy_until_stopped(ticket: TaskToken) -> str:
     finally:
         logger.removeHandler(handler)
         link.close()
-        # Spark keeps this process for other tasks, which may be of others.
+        # Spark keeps this process for other tasks, perhaps of other users.
         secret_files.forget_provided()
 
 
@@ -95,12 +95,12 @@ class CopyTask:
         self._link = link
         self._loop = EventLoop()
         self._lease = Lease()
-        orders = link.wait_for_orders()
-        provide_files(orders)
+        start_message = link.wait_for_start()
+        provide_files(start_message)
         self._lease.renew(link.ask(self._lease.question(), LEASE))
         self._lease.check()
         self._loop.before_write = self._lease.check
-        self._copy = CopyLoop(parse_start(orders), self._loop)
+        self._copy = CopyLoop(parse_start(start_message), self._loop)
         self._ended = "stopped"
         self._holding = False
         link.attach(self._loop, self._on_message, self._on_lost)
@@ -108,7 +108,7 @@ class CopyTask:
         self._watch_lease()
 
     def run(self) -> str:
-        """Copy; tells why it ended."""
+        """Copy; returns why it ended."""
         try:
             self._copy.run()
             self._link.send(self._numbers() | {"clean": self._copy.is_clean})
@@ -132,30 +132,30 @@ class CopyTask:
             log.warning("the worker sent a message of unknown type %r", kind)
 
     def _on_lost(self, error: KafkaError) -> None:
-        """Nobody watches any more, and another attempt may be starting: commit and end."""
+        """The worker may be starting another attempt: commit and end."""
         log.warning("%s", error)
         self._ended = "link lost"
         self._copy.stop()
 
     def _watch_lease(self) -> None:
-        """While the worker cannot say that it leads, another one may copy: hold still."""
+        """Pause while the lease is not renewed: another worker may be copying."""
         if self._lease.is_silent:
             self._lease.check()
-            log.warning("the worker does not answer: storing positions and ending")
-            self._ended = NO_WORD
+            log.warning("the worker does not respond: storing positions and stopping")
+            self._ended = NO_RESPONSE
             self._copy.stop()
         elif self._lease.is_ending:
             self._hold()
         elif self._holding:
             self._holding = False
-            log.warning("the worker leads: copying again")
-            self._copy.go_on()
+            log.warning("lease renewed by the worker: copying again")
+            self._copy.resume()
         self._loop.call_later(LEASE_SECONDS, self._watch_lease)
 
     def _hold(self) -> None:
         if not self._holding:
             self._holding = True
-            log.warning("the worker does not say that it still leads: holding still until it does")
+            log.warning("no lease renewal from the worker: not copying until it comes")
         self._copy.hold(may_store=not self._lease.is_over)
 
     def _report(self) -> None:

@@ -1,8 +1,8 @@
 """Batches whose bytes are damaged on the source: what is copied, what waits, what is skipped.
 
-Runs on: executor. Bytes damaged on the way are right when they are fetched again. Bytes damaged on
-the leader's disk are not, until another replica leads: only their partition waits, and looks again
-and again. With errors.tolerance=all they are skipped, and named.
+Runs on: executor. Bytes damaged on the way are intact when they are fetched again. Bytes damaged on
+the leader's disk are not, until another replica leads: only their partition waits, and retries.
+With errors.tolerance=all they are skipped and logged.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from sparkmirror.wire.net.event_loop import EventLoop
 
 log = logging.getLogger(__name__)
 
-# A damaged batch is fetched again this often before it is taken for damaged on the source's disk.
+# After so many fetches a damaged batch counts as damaged on the source's disk.
 RETRIES = 5
 RETRY_SECONDS = 1.0
-# After that, to find out whether somebody has repaired it or another replica leads.
+# After that, in case the disk was repaired or another replica leads.
 LOOK_SECONDS = 15.0
 
 # Of the batch format since Kafka 0.11. Where the next batch has it, the length before it is right.
@@ -34,7 +34,7 @@ MAGIC = 2
 # Batches that are not copied (markers, aborted transactions) leave gaps too, far smaller ones.
 MOST_GAP = 100_000
 SKIPPING = "set errors.tolerance=all to skip and count what is damaged"
-NOT_SKIPPED = "restore the segment (nothing says where the damage ends, so it is not skipped)"
+NOT_SKIPPED = "restore the segment (the end of the damage is unknown, so it is not skipped)"
 
 SlowCounts = MutableMapping[Reason, int]
 
@@ -74,7 +74,7 @@ def find_damaged(records: Records, rules: ForwardRules) -> DamagedBatch | None:
 
 
 def check_progress(planned: Plan, records: Records) -> None:
-    """Refuse a response without a whole batch, and offsets that the log cannot have.
+    """Reject a response without a whole batch, and offsets that the log cannot have.
 
     A batch's base offset is outside its CRC. Wrong by one bit, it would send us far ahead.
 
@@ -127,7 +127,7 @@ class Damages:
     def stand(self, partition: CopyPartition, next_offset: int, error: BatchError) -> int:
         """Fetch from `next_offset` again, a little later; after some attempts, much later.
 
-        Also for what another plan has changed on the way to its finding: the bytes come anew.
+        Also because planning may have changed bytes before it failed: they are fetched again.
         """
         partition.damaged += 1
         text = self._text(partition, next_offset, error)
@@ -141,7 +141,7 @@ class Damages:
         return next_offset
 
     def plan(self, partition: CopyPartition, records: Records, slow: SlowCounts) -> Plan:
-        """Plan what comes before the damaged batch; at that batch, stand still or skip it.
+        """Plan what comes before the damaged batch; then wait at that batch or skip it.
 
         Raises:
             BatchError: the whole cannot be planned, although each batch can.
@@ -192,16 +192,16 @@ class Damages:
         if partition.damaged <= RETRIES:
             return what
         return (
-            f"{what}; FAILED, also after {RETRIES} more attempts: this partition stands still at "
+            f"{what}; FAILED, also after {RETRIES} more attempts: this partition waits at "
             f"offset {next_offset}, the others continue. Let a replica lead whose copy is whole, "
             f"{NOT_SKIPPED if self._skips else SKIPPING}, or move the connector's offset past it"
         )
 
 
 def _offset_after(records: Records, found: DamagedBatch) -> int | None:
-    """The first offset behind a damaged batch; None where nothing says which it is.
+    """The first offset behind a damaged batch; None where it is unknown.
 
-    The next batch says it. Behind the last one, only the damaged batch itself does.
+    The next batch gives it. Behind the last one, only the damaged batch itself does.
     """
     view = records.view
     if found.end is None:

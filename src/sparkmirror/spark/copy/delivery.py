@@ -1,7 +1,8 @@
-"""delivery.timeout.ms: how long a target partition may take nothing before the copy task fails.
+"""delivery.timeout.ms: how long a target partition may accept nothing before the copy task fails.
 
-Runs on: executor, on the copy loop's thread. The worker starts a failed task again, and its status
-says why. Kafka Connect's own default is to wait for ever, and so is the default here.
+Runs on: executor, on the copy loop's thread. The worker restarts a failed task, and its status
+shows why. The key is the producer's own (KIP-91); Connect's default is to wait for ever, and so is
+the default here.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class DeliveryTimeout:
         self._waiting: dict[TopicPartition, tuple[float, KafkaError]] = {}
 
     def note(self, tp: TopicPartition, error: KafkaError | None) -> None:
-        """The partition waits for this reason, or (None) goes on."""
+        """The partition waits for this reason, or (None) continues."""
         if self._is_off:
             return
         if error is None:
@@ -36,11 +37,11 @@ class DeliveryTimeout:
             self._loop.call_later(self._seconds, lambda: self._check(tp, since))
 
     def _check(self, tp: TopicPartition, since: float) -> None:
-        """Fail the task if the partition has waited all the time."""
+        """Fail the task if the partition has waited the whole time."""
         waiting = self._waiting.get(tp)
         if waiting is None or waiting[0] != since:
             return
         raise TransportError(
-            f"the target has taken nothing of {tp} for {self._seconds:g} s "
+            f"the target has accepted nothing of {tp} for {self._seconds:g} s "
             f"(delivery.timeout.ms): {waiting[1]}"
         )

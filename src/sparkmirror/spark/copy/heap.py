@@ -15,12 +15,12 @@ _MMAP_THRESHOLD = -3
 
 # Freed memory at the end of the heap that is kept.
 KEPT_BYTES = 32 << 20
-# Larger pieces have mappings of their own, which go when they are freed: receive buffers.
+# Larger pieces have mappings of their own, which are unmapped when they are freed: receive buffers.
 LARGEST_BYTES = 4 << 20
 
 
 def keep_freed_memory() -> bool:
-    """Whether the C library could be told; others than glibc may have no such setting."""
+    """Whether the C library accepted the settings; others than glibc may not have them."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False

@@ -1,9 +1,9 @@
-"""Puts batches together that wait for a far target, as long as that takes no more than its share.
+"""Joins batches that wait for a far target, while that takes no more than its share of time.
 
-Runs on: executor. The producer asks when a partition has as many batches under way as may be and
-its broker is far: what waits then goes in fewer, larger batches. For small records, and for
-compressed ones even more, that may take longer than the line would: so joining gets a third of the
-time at most, and what comes beyond goes as it is.
+Runs on: executor. The producer asks when a partition has as many batches in flight as allowed and
+its broker is far: what waits then leaves in fewer, larger batches. For small records, and even
+more for compressed ones, joining may take longer than sending: so it gets at most a third of the
+time, and the rest is sent unjoined.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Joiner:
     def __call__(
         self, tp: TopicPartition, waiting: Sequence[ProducerBatch[Any]]
     ) -> tuple[int, ProducerBatch[OutgoingBatch]] | None:
-        """One batch for so many of the first that wait; None: they go as they are."""
+        """One batch for so many of the first that wait; None: send them unjoined."""
         partition = self._partitions.get(tp)
-        # Records of a log that is gone are counted apart: they must not share a batch with others.
+        # Records of a log that is gone count separately: they must not share a batch with others.
         if partition is None or partition.outdated_records or not self._take_time():
             return None
         batches = _current_batches(waiting)
@@ -74,8 +74,8 @@ class Joiner:
         try:
             joined = join(batches, rules)
         except BatchError as error:
-            # Its CRC is right, so somebody produced it like that, and the target may take it.
-            log.debug("batches go as they are: %s", error)
+            # Its CRC is right, so a client produced it like that, and the target may accept it.
+            log.debug("batches are sent unjoined: %s", error)
             return None
         if joined.size > (rules.max_batch_bytes or joined.size):
             return None

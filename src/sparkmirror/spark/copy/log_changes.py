@@ -22,24 +22,24 @@ log = logging.getLogger(__name__)
 
 
 class LogChanges:
-    """Truncated, deleted by retention, created anew: of all partitions of one task."""
+    """Truncated, deleted by retention, recreated: for all partitions of one task."""
 
     def __init__(
         self,
         config: SourceConfig,
         positions: Positions,
-        translations: OffsetSyncEmitter,
+        emitter: OffsetSyncEmitter,
         commit: Callable[[], None],
     ) -> None:
         self._alias = config.source_alias
         self._reset = config.consumer.auto_offset_reset
         self._positions = positions
-        self._translations = translations
+        self._emitter = emitter
         self._commit = commit
         self.lost_records = 0
 
     def choose(self, partition: CopyPartition, position: int | None, log_range: Range) -> int:
-        """Where to go on in a log of this range; what is lost is counted and logged.
+        """Where to continue in a log of this range; what is lost is counted and logged.
 
         Raises:
             DataLossError: auto.offset.reset=none.
@@ -72,31 +72,31 @@ class LogChanges:
         )
         if self._reset == "none":
             raise DataLossError(
-                f"{text}. auto.offset.reset=none forbids to go on; set it to earliest or latest "
-                f"to copy on from offset {next_offset}, or reset the connector's offsets"
+                f"{text}. auto.offset.reset=none forbids continuing; set it to earliest or latest "
+                f"to continue at offset {next_offset}, or reset the connector's offsets"
             )
-        log.warning("%s. The copy goes on at source offset %d", text, next_offset)
+        log.warning("%s. Copying continues at source offset %d", text, next_offset)
         self._store(partition, next_offset)
 
     def recreate(self, partition: CopyPartition) -> None:
         """The source topic is another one under the same name."""
         partition.disown_pending()
-        self.begin_anew(partition.source)
+        self.start_over(partition.source)
         self._commit()
 
-    def begin_anew(self, tp: TopicPartition) -> None:
+    def start_over(self, tp: TopicPartition) -> None:
         """What is known of `tp` is about another topic."""
         log.warning(
-            "%s on '%s' was deleted and created anew: the copy starts again by auto.offset.reset; "
+            "%s on '%s' was deleted and recreated: copying starts over by auto.offset.reset; "
             "the target keeps the old records too",
             tp,
             self._alias,
         )
         self._positions.restarted(tp)
-        self._translations.restarted(tp)
+        self._emitter.restarted(tp)
 
     def _store(self, partition: CopyPartition, next_offset: int) -> None:
-        """What is under way is of the log as it was: its acknowledgements make no position."""
+        """What is in flight is of the old log: its acknowledgements yield no position."""
         partition.disown_pending()
         self._positions.moved(partition.source, next_offset - 1)
         self._commit()

@@ -23,19 +23,19 @@ log = logging.getLogger(__name__)
 # A topic just created or a leader just moved is an error for a moment: not worth a line in the log.
 PASSING_SECONDS = 3.0
 # A broker that is gone lets thousands of partitions wait: so many lines of their own, until all
-# that was said is over; and a line for the others every so many seconds.
+# that was logged is over; and one line for the others every so many seconds.
 MOST_LINES = 5
 MORE_SECONDS = 10.0
-# The worker is told of a missing topic this often.
+# A missing topic is reported to the worker this often.
 MISSING_SECONDS = 5.0
 
 
-# What happens while a right is missing for a topic on either side, or for the offsets topic.
+# What happens while a permission is missing for a topic on either side, or for the offsets topic.
 COPIED = consequence_without(Feature.COPY, ResourceKind.COPIED, READ)
 REMOTE = consequence_without(Feature.COPY, ResourceKind.REMOTE, WRITE)
 OFFSETS = consequence_without(Feature.COPY, ResourceKind.OFFSETS, WRITE)
 OLD_FORMAT = (
-    "the topic is in a message format before 0.11, which knows no idempotent writes; it is not "
+    "the topic is in a message format before 0.11, which has no idempotent writes; it is not "
     "copied until its setting message.format.version is deleted on the target, the others are"
 )
 
@@ -54,14 +54,14 @@ class Problem:
     since: float
     is_of_source: bool = False
     is_of_connection: bool = False
-    # What the broker says now, and since when.
+    # The error code of now, and since when.
     code: int | None = None
     code_since: float = 0.0
     silence: SilentError | None = None
 
     @property
     def worth_a_line_since(self) -> float:
-        """A topic that was deleted and is there again has no leader for a moment, as a new one."""
+        """A recreated topic has no leader for a moment, just as a new one."""
         return self.code_since if self.code == LEADER_NOT_AVAILABLE else self.since
 
 
@@ -71,12 +71,12 @@ class PartitionProblems(dict[TopicPartition, Problem]):
     def __init__(self, clock: Callable[[], float]) -> None:
         super().__init__()
         self._clock = clock
-        # What the log says waits, since when; and of these, what is over since when.
-        self._said: dict[TopicPartition, float] = {}
+        # Logged problems, by when they began; those of them that are over, by when they ended.
+        self._logged: dict[TopicPartition, float] = {}
         self._over: dict[TopicPartition, float] = {}
         self._lines = 0
         self._next_line = 0.0
-        # Whether of the source (True) or the target the log says that brokers are silent.
+        # The clusters whose silent brokers were logged: source (True), target (False).
         self._silent: set[bool] = set()
 
     def note(
@@ -106,7 +106,7 @@ class PartitionProblems(dict[TopicPartition, Problem]):
         """Exactly the `troubled` cannot be fetched, with or without an error of their own."""
         for tp in troubled - self.keys():
             self.note(
-                tp, error or KafkaError(f"nobody leads {tp} on the source"), is_of_source=True
+                tp, error or KafkaError(f"{tp} has no leader on the source"), is_of_source=True
             )
         over = [tp for tp, row in self.items() if row.is_of_source and tp not in troubled]
         for tp in over:
@@ -114,32 +114,32 @@ class PartitionProblems(dict[TopicPartition, Problem]):
 
     def log_lasting(self) -> None:
         """Log what has lasted, once, and when it is over; of many that wait, a few."""
-        if not self and not self._said:
+        if not self and not self._logged:
             return
-        self._say_over()
+        self._log_over()
         lasting = self._clock() - PASSING_SECONDS
         new = {
             tp: problem
             for tp, problem in self.items()
-            if problem.worth_a_line_since < lasting and tp not in self._said
+            if problem.worth_a_line_since < lasting and tp not in self._logged
         }
-        new = self._say_silent(new)
+        new = self._log_silent(new)
         alone = dict(list(new.items())[: max(0, MOST_LINES - self._lines)])
         for tp, problem in alone.items():
             log.warning("%s waits: %s", tp, problem.text)
         self._lines += len(alone)
-        self._mark_said(alone)
+        self._mark_logged(alone)
         more = {tp: problem for tp, problem in new.items() if tp not in alone}
         if more and self._clock() >= self._next_line:
             why = next(iter(more.values())).text
             log.warning("%d more partitions wait: %s: %s", len(more), _names(more), why)
             self._next_line = self._clock() + MORE_SECONDS
-            self._mark_said(more)
+            self._mark_logged(more)
 
-    def _say_silent(
+    def _log_silent(
         self, problems: Mapping[TopicPartition, Problem]
     ) -> dict[TopicPartition, Problem]:
-        """One line for each side with silent brokers, however many wait; what is left to say."""
+        """Log one line per cluster with silent brokers; return the problems of other kinds."""
         silent = {tp: each for tp, each in problems.items() if each.silence is not None}
         for is_source in {each.is_of_source for each in silent.values()} - self._silent:
             rows = [each for each in silent.values() if each.is_of_source is is_source]
@@ -150,21 +150,21 @@ class PartitionProblems(dict[TopicPartition, Problem]):
             for tp, each in problems.items()
             if each.is_of_connection and each.is_of_source in self._silent
         }
-        self._mark_said(joining)
+        self._mark_logged(joining)
         return {tp: each for tp, each in problems.items() if tp not in joining}
 
-    def _mark_said(self, problems: Mapping[TopicPartition, Problem]) -> None:
-        self._said |= {tp: problem.since for tp, problem in problems.items()}
+    def _mark_logged(self, problems: Mapping[TopicPartition, Problem]) -> None:
+        self._logged |= {tp: problem.since for tp, problem in problems.items()}
 
-    def _say_over(self) -> None:
-        """What comes back within moments was not over."""
+    def _log_over(self) -> None:
+        """Log what is over; a problem that returns within moments was not."""
         now = self._clock()
-        self._over = {tp: self._over.get(tp, now) for tp in self._said if tp not in self}
+        self._over = {tp: self._over.get(tp, now) for tp in self._logged if tp not in self}
         if not self._over or now - max(self._over.values()) < PASSING_SECONDS:
             return
-        longest = max(at - self._said[tp] for tp, at in self._over.items())
-        left = len(self._said) - len(self._over)
-        # A warning, like the line that it takes back: the worker gets no others from its tasks.
+        longest = max(at - self._logged[tp] for tp, at in self._over.items())
+        left = len(self._logged) - len(self._over)
+        # A warning, like the line that it revokes: tasks send nothing below that to the worker.
         log.warning(
             "%d partitions no longer wait, after up to %.0f s: %s; %s",
             len(self._over),
@@ -173,19 +173,19 @@ class PartitionProblems(dict[TopicPartition, Problem]):
             f"{left} still wait" if left else "none waits",
         )
         for tp in self._over:
-            del self._said[tp]
+            del self._logged[tp]
         self._over = {}
         self._lines = min(self._lines, left)
-        # Partitions that wait for another reason must not keep the next silence from being told.
+        # Partitions that wait for another reason must not keep the next silence from being logged.
         self._silent &= {
             each.is_of_source
             for tp, each in self.items()
-            if tp in self._said and each.is_of_connection
+            if tp in self._logged and each.is_of_connection
         }
 
 
-class Missing:
-    """Target topics that are not there, and of which the worker is to be told now."""
+class MissingTargets:
+    """Target topics that are missing, to be reported to the worker."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -193,14 +193,14 @@ class Missing:
         self.topics: set[str] = set()
 
     def note(self, topic: str) -> None:
-        """It is missing; called again and again while it is."""
+        """It is missing; called repeatedly while it is."""
         now = self._clock()
         if now >= self._not_before.get(topic, 0.0):
             self._not_before[topic] = now + MISSING_SECONDS
             self.topics.add(topic)
 
     def take(self) -> list[str]:
-        """What the worker is told."""
+        """What to report to the worker now."""
         topics, self.topics = self.topics, set()
         return sorted(topics)
 

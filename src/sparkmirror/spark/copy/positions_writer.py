@@ -37,7 +37,7 @@ class PositionsWriter:
         self._cluster.close()
 
     def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
-        """The copy continues; the status and the log say that positions wait."""
+        """Copying continues; status and log show that positions wait."""
         if error is None:
             self._problems.pop(tp, None)
         else:

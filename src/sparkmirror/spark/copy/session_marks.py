@@ -2,16 +2,16 @@
 
 Runs on: executor, on the copy loop's thread.
 
-A task that crashes before its first flush of the map has copied records of which no chunk tells.
+A task that crashes before its first flush of the map has copied records that are in no chunk.
 The next task copies them again, behind the first copy:
 
     target   | 0 1 2 3 4 5 6 7 | 0 1 2
-    map                          (0, 8, 3)      where does a group at 5 go on?
+    map                          (0, 8, 3)      where does a group at 5 continue?
 
-Without a word of the first copy the answer would be "at 11", ahead of records 5 to 7 if the source
-is lost now. The mark of the first task, (0, 0) without records, tells that there may be some. So a
-partition is fetched when its mark is stored; or after a while without, because a topic that cannot
-be written must not stop the copy.
+Without a trace of the first copy the map would yield 11, ahead of records 5 to 7 if the source is
+lost now. The mark of the first task, (0, 0) without records, shows that there may be some. So a
+partition is fetched once its mark is stored; or without it after a while, because a topic that
+cannot be written must not stop the copy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sparkmirror.wire.fetch.fetcher import Fetcher
 from sparkmirror.wire.fetch.offset_fetcher import OffsetFetcher, Range
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
-# A mark that is not stored by then is done without.
+# After this long the copy starts without its mark.
 MARK_SECONDS = 2.0
 
 
@@ -41,14 +41,12 @@ class _Held:
 
 
 class SessionMarks:
-    """Holds partitions of one task until the map tells where they begin."""
+    """Holds partitions of one task until the map has their start."""
 
-    def __init__(
-        self, target: NetworkClient, fetcher: Fetcher, translations: OffsetSyncEmitter
-    ) -> None:
+    def __init__(self, target: NetworkClient, fetcher: Fetcher, emitter: OffsetSyncEmitter) -> None:
         self._target = target
         self._fetcher = fetcher
-        self._translations = translations
+        self._emitter = emitter
         self._ranges = OffsetFetcher(target, False, self._range_known)
         self._held: dict[TopicPartition, _Held] = {}
         # Marks that became known in this turn of the loop.
@@ -57,7 +55,7 @@ class SessionMarks:
 
     def begin(self, partition: CopyPartition, next_offset: int) -> None:
         """The copy of `partition` is about to begin here; once in its life."""
-        if partition.is_marked or not self._translations.has_map:
+        if partition.is_marked or not self._emitter.has_map:
             return
         partition.is_marked = True
         held = self._held[partition.target] = _Held(partition, next_offset)
@@ -65,7 +63,7 @@ class SessionMarks:
         self._target.loop.call_later(MARK_SECONDS, lambda: self._release(held))
         self._ask(held)
 
-    # -- what the cluster tells ------------------------------------------------------------------
+    # -- from the cluster ------------------------------------------------------------------------
 
     def on_connected(self, node: int) -> None:
         """A connection is ready."""
@@ -106,12 +104,12 @@ class SessionMarks:
         self._due.append((held, end_offset))
 
     def _write(self) -> None:
-        """All of them together; but none that did without, and may have copied something."""
+        """All of them together, except those that started without and may have copied something."""
         due, self._due = self._due, []
         waiting = [(held, end) for held, end in due if self._is_held(held)]
         marks = {held.partition.source: (held.next_offset, end) for held, end in waiting}
         if marks:
-            self._translations.begin(marks, lambda: self._release(*(held for held, _ in waiting)))
+            self._emitter.begin(marks, lambda: self._release(*(held for held, _ in waiting)))
 
     def _is_held(self, held: _Held) -> bool:
         return self._held.get(held.partition.target) is held

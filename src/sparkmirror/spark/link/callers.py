@@ -1,8 +1,8 @@
-"""Callers of the control link that have proved nothing yet: so many at once, and no more.
+"""Limits the callers of the control link that have not authenticated yet.
 
 Runs on: worker. Each of them costs a thread and a descriptor for up to HELLO_SECONDS. When there
-are too many, the oldest of the address that has most is dropped: tasks prove who they are within
-milliseconds, and those on other machines are not kept out by one that calls all the time.
+are too many, the oldest one of the address with the most is dropped: tasks authenticate within
+milliseconds, and one address that connects all the time does not lock out the others.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from collections.abc import Callable
 
 log = logging.getLogger(__name__)
 
-# Beside two for every task that may call in: all of them may start at once, some of them twice.
+# Besides two for every task that may connect: all may start at once, some of them twice.
 SPARE_CALLERS = 64
-# Of lines that say who was turned away: somebody who only wants to fill the log does not.
+# Log lines about rejected callers: callers cannot fill the log with them.
 _LINES_PER_MINUTE = 20
 
 
 class Caller:
-    """One connection while it proves itself; `close` when it has, or has not."""
+    """One connection while it authenticates; `close` when it has, or has not."""
 
     def __init__(self, callers: Callers, host: str, sock: socket.socket) -> None:
         self._callers = callers
@@ -42,13 +42,13 @@ class Caller:
             self._handle.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """It is one of these no more."""
+        """Stop counting it."""
         self._callers.remove(self)
         self._handle.close()
 
 
 class Callers:
-    """All of them; `expected` tells how many tasks may call in. For any thread."""
+    """All of them; `expected` returns how many tasks may connect. For any thread."""
 
     def __init__(
         self, expected: Callable[[], int], clock: Callable[[], float] = time.monotonic
@@ -63,7 +63,7 @@ class Callers:
         return len(self._all)
 
     def add(self, sock: socket.socket, host: str) -> Caller:
-        """A new one; another may have to go."""
+        """Add a new one; another may be dropped for it."""
         caller = Caller(self, host, sock)
         with self._lock:
             self._all[caller] = None
@@ -79,17 +79,17 @@ class Callers:
         with self._lock:
             self._all.pop(caller, None)
 
-    def complain(self, address: str, why: object) -> None:
-        """Say who was turned away, as often as somebody can read."""
+    def log_rejected(self, address: str, why: object) -> None:
+        """Log who was rejected, no more often than people can read."""
         with self._lock:
             since, count = self._minute
             if self._clock() - since > 60:
                 since, count = self._clock(), 0
             self._minute = (since, count + 1)
         if count < _LINES_PER_MINUTE:
-            log.warning("control link: %s was turned away: %s", address, why)
+            log.warning("control link: %s was rejected: %s", address, why)
         elif count == _LINES_PER_MINUTE:
-            log.warning("control link: further callers are turned away without a word for a minute")
+            log.warning("control link: further rejected callers are not logged for a minute")
 
     def _victim(self) -> Caller:
         [(most, _)] = Counter(caller.host for caller in self._all).most_common(1)

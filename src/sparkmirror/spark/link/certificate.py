@@ -53,7 +53,7 @@ def make_identity() -> LinkIdentity:
 def _context(pem: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    # Sessions are never resumed, and a ticket that nobody reads would make a close a reset.
+    # Sessions are never resumed, and an unread session ticket would turn a close into a reset.
     context.num_tickets = 0
     # Python's ssl takes keys from files only. The folder is ours alone, and gone in a moment.
     with tempfile.TemporaryDirectory(prefix="sparkmirror-link-") as folder:

@@ -1,6 +1,6 @@
 """The task's end of the control link.
 
-Runs on: executor. Blocking until the orders have come, then part of the copy loop.
+Runs on: executor. Blocking until the start message has come, then part of the copy loop.
 """
 
 from __future__ import annotations
@@ -15,56 +15,68 @@ from functools import partial
 from typing import Any
 
 from sparkmirror.errors import KafkaError, TransportError
+from sparkmirror.retry import RetryPolicy, retry_until
 from sparkmirror.spark.link.frames import (
     LENGTH,
     REFUSED,
     LinkMessage,
+    authenticate_to_worker,
     check_length,
     decode_message,
     encode_message,
-    greet_worker,
     receive_message,
     send_message,
 )
 from sparkmirror.spark.link.task_token import TaskToken
-from sparkmirror.spark.link.tls import RECORD_BYTES, call_over_tls
+from sparkmirror.spark.link.tls import RECORD_BYTES, connect_tls
 from sparkmirror.wire.net.event_loop import READ, WRITE, EventLoop
 
 CONNECT_SECONDS = 10.0
-# The worker reads the positions of all partitions before it answers.
-ORDERS_SECONDS = 120.0
-# We report every second: when nothing of it was acknowledged for so long, the network between is
-# cut, and the worker may have given our partitions to another attempt.
+# A worker that is just starting, or has no descriptor left, listens again within moments.
+CONNECT_AGAIN = RetryPolicy.every(0.2)
+# The worker reads the positions of all partitions before it responds.
+START_SECONDS = 120.0
+# We report every second: when none of it was acknowledged this long, the network is cut, and the
+# worker may have given our partitions to another attempt.
 UNHEARD_MS = 15_000
 READ_BYTES = 1 << 16
 
 
-def open_link(ticket: TaskToken) -> ssl.SSLSocket:
-    """Call the worker, and let both prove who they are; the orders come next."""
-    sock = call_over_tls(_call(ticket.host, ticket.port), ticket.fingerprint)
+def open_link(token: TaskToken) -> ssl.SSLSocket:
+    """Connect to the worker and authenticate both sides; the start message comes next."""
+    sock = connect_tls(_connect(token.host, token.port), token.fingerprint)
     try:
-        greet_worker(sock, ticket.secret, ticket.task)
+        authenticate_to_worker(sock, token.secret, token.task)
     except KafkaError:
         sock.close()
         raise
     return sock
 
 
-def _call(host: str, port: int) -> socket.socket:
-    deadline = time.monotonic() + CONNECT_SECONDS
-    while True:
-        try:
-            sock = socket.create_connection((host, port), timeout=CONNECT_SECONDS)
-            break
-        except OSError as error:
-            if time.monotonic() > deadline:
-                text = f"control link to the worker at {host}:{port}: {error}"
-                raise TransportError(text) from error
-            time.sleep(0.2)
+def _connect(host: str, port: int) -> socket.socket:
+    sock = retry_until(
+        lambda: _try_connect(host, port),
+        CONNECT_AGAIN,
+        CONNECT_SECONDS,
+        is_retriable=lambda error: error.retriable,
+        pause=_sleep,
+    )
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD_MS)
     return sock
+
+
+def _try_connect(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_connection((host, port), timeout=CONNECT_SECONDS)
+    except OSError as error:
+        raise TransportError(f"control link to the worker at {host}:{port}: {error}") from error
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
 
 
 class LinkClient:
@@ -82,24 +94,24 @@ class LinkClient:
         self._outbox = bytearray()
         self._on_message: Callable[[LinkMessage], None] = lambda _: None
         self._on_lost: Callable[[KafkaError], None] = lambda _: None
-        # Said by the worker while it was asked something.
+        # Messages that came while `ask` waited for its response.
         self._early: list[LinkMessage] = []
         self.lost = False
 
-    def wait_for_orders(self) -> LinkMessage:
-        """Block until the worker tells what to do; it may be reading positions first."""
-        self._socket.settimeout(ORDERS_SECONDS)
-        orders = receive_message(self._socket)
-        if orders.get("type") == REFUSED:
-            raise KafkaError(f"no orders from the worker: {orders['reason']}")
-        return orders
+    def wait_for_start(self) -> LinkMessage:
+        """Block until the start message comes; the worker may read positions first."""
+        self._socket.settimeout(START_SECONDS)
+        start_message = receive_message(self._socket)
+        if start_message.get("type") == REFUSED:
+            raise KafkaError(f"no start message from the worker: {start_message['reason']}")
+        return start_message
 
     def ask(self, question: LinkMessage, kind: str) -> LinkMessage:
-        """Block until the worker answers with such a message; others wait for `attach`."""
+        """Block until the worker responds with such a message; others wait for `attach`."""
         self.send(question)
-        while (said := receive_message(self._socket)).get("type") != kind:
-            self._early.append(said)
-        return said
+        while (reply := receive_message(self._socket)).get("type") != kind:
+            self._early.append(reply)
+        return reply
 
     def attach(
         self,
@@ -111,7 +123,7 @@ class LinkClient:
         self._socket.setblocking(False)
         self._loop, self._on_message, self._on_lost = loop, on_message, on_lost
         loop.watch(self, READ)
-        # TLS may have taken in more than was asked for: the socket does not tell of that.
+        # TLS may have read more than was asked for: the socket does not show that.
         loop.call_later(0.0, lambda: self.on_ready(READ))
         for message in self._early:
             loop.call_later(0.0, partial(on_message, message))
@@ -152,7 +164,7 @@ class LinkClient:
             try:
                 self._socket.sendall(self._outbox)
             except OSError:
-                self._outbox.clear()  # nobody is left to read it
+                self._outbox.clear()  # the worker is gone
         self._socket.close()
 
     def _take_of_others(self) -> None:

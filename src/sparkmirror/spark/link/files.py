@@ -20,12 +20,12 @@ from sparkmirror.wire.security import Security
 
 log = logging.getLogger(__name__)
 
-# The type of the message that brings files to a running task, and their name in the orders.
+# The type of the message that brings files to a running task, and their key in the start message.
 FILES = "files"
 
 
 def clients_of_tasks(connector: SourceConfig, worker: WorkerConfig) -> tuple[ClientConfig, ...]:
-    """Whom a copy task connects to."""
+    """The clients of a copy task."""
     return (
         connector.consumer.client,
         connector.producer.client,
@@ -43,7 +43,7 @@ class SecretFileSender:
         self._stamps: dict[str, Hashable] = {}
 
     def all(self) -> LinkMessage:
-        """What orders have: every file there is."""
+        """Every file there is, for the start message."""
         paths = self._paths()
         with self._lock:
             for path in paths:
@@ -51,7 +51,7 @@ class SecretFileSender:
         return {FILES: self._encode(paths)}
 
     def take_changed(self) -> LinkMessage | None:
-        """The message for running tasks; None when nothing has changed since the last look."""
+        """The message for running tasks; None when nothing has changed since the last call."""
         with self._lock:
             stamps = {path: secret_files.stamp(path) for path in self._paths()}
             changed = [path for path in stamps if self._stamps.get(path) != stamps[path]]
@@ -69,7 +69,7 @@ class SecretFileSender:
             try:
                 files[path] = base64.b64encode(secret_files.read_file(path)).decode()
             except OSError as error:
-                # One being replaced comes with the next look; one that is missed fails the login.
+                # One being replaced comes with the next call; a missing one fails the login.
                 log.debug("%s is not sent: %s", path, error)
         return files
 

@@ -1,12 +1,12 @@
-"""The control link's frames and its handshake: who may speak, and in which shape.
+"""The control link's frames and its handshake: who may connect, and the shape of messages.
 
 Runs on: worker and executor. A frame is a length and a JSON object, and all of them go over TLS.
 Before the first message both sides prove that they know the task's secret, by a keyed hash of the
 other's random challenge:
 
     worker -> task   challenge
-    task -> worker   task id, answer to it, own challenge
-    worker -> task   answer to that
+    task -> worker   task id, proof, own challenge
+    worker -> task   proof
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ LinkMessage = dict[str, Any]
 LENGTH = struct.Struct(">I")
 # Start messages name every partition of a task: 10,000 partitions are some 500 KB.
 LARGEST_MESSAGE = 64 << 20
-# Of those who have not proved anything yet.
+# Of callers that have not authenticated yet.
 LARGEST_HELLO = 64 << 10
 CHALLENGE_BYTES = 32
-# The type of the worker's answer to a task that it has no orders for, with the reason.
+# The type of the worker's response to a task that it has no start message for, with the reason.
 REFUSED = "refused"
 
 
@@ -68,25 +68,25 @@ def check_length(size: int, largest: int = LARGEST_MESSAGE) -> int:
     return size
 
 
-def send_message(line: ByteChannel, message: Mapping[str, Any]) -> None:
+def send_message(channel: ByteChannel, message: Mapping[str, Any]) -> None:
     """Send one frame, blocking."""
     try:
-        line.sendall(encode_message(message))
+        channel.sendall(encode_message(message))
     except OSError as error:
         raise TransportError(f"control link: {error}") from error
 
 
-def receive_message(line: ByteChannel, largest: int = LARGEST_MESSAGE) -> LinkMessage:
+def receive_message(channel: ByteChannel, largest: int = LARGEST_MESSAGE) -> LinkMessage:
     """Receive one frame, blocking; TransportError at the end of the stream."""
-    (size,) = LENGTH.unpack(_receive_exactly(line, LENGTH.size))
-    return decode_message(_receive_exactly(line, check_length(size, largest)))
+    (size,) = LENGTH.unpack(_receive_exactly(channel, LENGTH.size))
+    return decode_message(_receive_exactly(channel, check_length(size, largest)))
 
 
-def _receive_exactly(line: ByteChannel, size: int) -> bytes:
+def _receive_exactly(channel: ByteChannel, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
         try:
-            piece = line.recv(size - len(data))
+            piece = channel.recv(size - len(data))
         except OSError as error:
             raise TransportError(f"control link: {error}") from error
         if not piece:
@@ -101,12 +101,12 @@ def new_secret() -> str:
 
 
 def task_secret(secret: str, task: str) -> str:
-    """The secret of one task: it opens no link of another one."""
+    """The secret of one task: no other task's link accepts it."""
     return hmac.new(secret.encode(), _bytes(f"secret of {task}"), hashlib.sha256).hexdigest()
 
 
 def _proof(secret: str, role: str, challenge: str) -> str:
-    # The role is part of it, so that an answer cannot be played back to its maker.
+    # The role is part of it, so that a proof cannot be replayed to its maker.
     return hmac.new(secret.encode(), _bytes(f"{role}:{challenge}"), hashlib.sha256).hexdigest()
 
 
@@ -120,26 +120,26 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-def greet_task(line: ByteChannel, secret_of: Callable[[str], str]) -> str:
+def authenticate_task(channel: ByteChannel, secret_of: Callable[[str], str]) -> str:
     """The worker's side of the handshake; returns the task id, whose secret the caller knows."""
     challenge = secrets.token_hex(CHALLENGE_BYTES)
-    send_message(line, {"challenge": challenge})
-    hello = receive_message(line, LARGEST_HELLO)
+    send_message(channel, {"challenge": challenge})
+    hello = receive_message(channel, LARGEST_HELLO)
     task = str(hello.get("task", ""))
     secret = secret_of(task)
     expected = _proof(secret, f"task {task}", challenge)
     if not _same(hello.get("proof"), expected):
         raise AuthenticationError("control link: a caller that does not know the secret")
-    send_message(line, {"proof": _proof(secret, "worker", str(hello.get("challenge", "")))})
+    send_message(channel, {"proof": _proof(secret, "worker", str(hello.get("challenge", "")))})
     return task
 
 
-def greet_worker(line: ByteChannel, secret: str, task: str) -> None:
+def authenticate_to_worker(channel: ByteChannel, secret: str, task: str) -> None:
     """The task's side of the handshake."""
-    theirs = str(receive_message(line, LARGEST_HELLO).get("challenge", ""))
+    theirs = str(receive_message(channel, LARGEST_HELLO).get("challenge", ""))
     challenge = secrets.token_hex(CHALLENGE_BYTES)
     proof = _proof(secret, f"task {task}", theirs)
-    send_message(line, {"task": task, "proof": proof, "challenge": challenge})
-    answer = receive_message(line, LARGEST_HELLO)
-    if not _same(answer.get("proof"), _proof(secret, "worker", challenge)):
+    send_message(channel, {"task": task, "proof": proof, "challenge": challenge})
+    response = receive_message(channel, LARGEST_HELLO)
+    if not _same(response.get("proof"), _proof(secret, "worker", challenge)):
         raise AuthenticationError("control link: the worker does not know the secret")

@@ -1,7 +1,7 @@
 """Until when a task may write: a worker lends its tasks the time during which they are its own.
 
 Runs on: executor and worker. A worker that is frozen, or cut off from its cluster, loses its place
-in the group, and another one copies the same partitions. Its tasks must hold still by then, and one
+in the group, and another one copies the same partitions. Its tasks must pause by then, and one
 that was frozen too must not send another byte when it wakes up. A task that is lent time again
 continues: the worker lends only to tasks of its own membership (`connect/group/group_place`), in
 which no other worker could run them.
@@ -11,8 +11,8 @@ which no other worker could run them.
     until at + seconds   <------  lease, at, seconds (None: there are no others, for ever;
                                   0: the worker does not know, or knows that the task is not)
 
-The end is counted from the moment of the question, by the task's own clock: an answer that lay in a
-buffer while the task was frozen gives it no time.
+The end is counted from the moment of the request, by the task's own clock: a response that lay in a
+buffer while the task was frozen does not extend it.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from sparkmirror.spark.link.frames import LinkMessage
 
 RENEW = "renew"
 LEASE = "lease"
-# A task whose lease was not renewed until so short before its end stores its positions and holds
-# still: this share of the longest lease it ever had, but not more than these seconds.
+# A task whose lease was not renewed until this short before its end stores its positions and
+# pauses: this share of the longest lease it ever had, but not more than these seconds.
 SPARE_SHARE = 0.3
 MOST_SPARE_SECONDS = 3.0
-# A worker that answers no question for so long hangs: its tasks end.
+# A worker that does not respond for this long hangs: its tasks end.
 SILENCE_SECONDS = 60.0
 
 Lender = Callable[[], float | None]
 
 
 def boot_clock() -> float:
-    """Seconds that go on while the machine sleeps: the brokers' clocks do."""
+    """Seconds that also count while the machine sleeps, as on the brokers' clocks."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Lease:
-    """The task's end. Before the first answer nothing may be written."""
+    """The task's end of it. Before the first response nothing may be written."""
 
     def __init__(self, clock: Callable[[], float] = boot_clock) -> None:
         self._clock = clock
@@ -51,17 +51,17 @@ class Lease:
         self._heard_at = clock()
 
     def question(self) -> LinkMessage:
-        """What the worker is asked."""
+        """The message that asks for a renewal."""
         return {"type": RENEW, "at": self._clock()}
 
-    def renew(self, answer: LinkMessage) -> None:
-        """Take the worker's answer."""
+    def renew(self, response: LinkMessage) -> None:
+        """Take the worker's response."""
         self._heard_at = self._clock()
-        seconds = answer["seconds"]
+        seconds = response["seconds"]
         if seconds is None:
             self._end = math.inf
             return
-        self._end = float(answer["at"]) + seconds
+        self._end = float(response["at"]) + seconds
         self._spare = max(self._spare, min(MOST_SPARE_SECONDS, SPARE_SHARE * seconds))
 
     @property
@@ -71,31 +71,31 @@ class Lease:
 
     @property
     def is_silent(self) -> bool:
-        """True when the worker has not answered for long."""
+        """True when the worker has not responded for long."""
         return self._clock() - self._heard_at > SILENCE_SECONDS
 
     @property
     def is_over(self) -> bool:
-        """True when somebody else may be copying."""
+        """True when another worker may be copying."""
         return self._clock() >= self._end
 
     def check(self) -> None:
-        """Raise LeaseError when nothing may be written any more; called before every write."""
+        """Raise LeaseError when nothing may be written; called before every write."""
         if self.is_over:
-            raise LeaseError("the worker does not know that it leads: nothing is written")
+            raise LeaseError("no valid lease from the worker: nothing is written")
 
 
 def for_ever() -> float | None:
-    """What a worker without others lends."""
+    """The lease of a worker that has no group."""
     return None
 
 
 def is_over(lease: Lender) -> bool:
-    """Whether somebody else may be doing what this worker does."""
+    """Whether another worker may be doing what this one does."""
     seconds = lease()
     return seconds is not None and seconds <= 0
 
 
-def answer_renewal(question: LinkMessage, seconds: float | None) -> LinkMessage:
-    """The worker's answer; `seconds` is how long it leads for sure, None for ever."""
+def renewal_response(question: LinkMessage, seconds: float | None) -> LinkMessage:
+    """The worker's response; `seconds` is how long the task is its own for sure, None: for ever."""
     return {"type": LEASE, "at": question["at"], "seconds": seconds}

@@ -1,4 +1,4 @@
-"""The worker's end of the control links: tasks call in, say hello, and get their orders.
+"""The worker's end of the control links: tasks connect, authenticate, and get their start message.
 
 Runs on: worker. One thread accepts, one thread per connected task reads. A task id has at most one
 live link: a newer attempt of the same task cuts off the older one, which then commits and ends.
@@ -20,40 +20,41 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sparkmirror.errors import KafkaError, MirrorError, TransportError
+from sparkmirror.retry import Backoff, RetryPolicy
 from sparkmirror.spark.link.callers import Caller, Callers
 from sparkmirror.spark.link.certificate import make_identity
 from sparkmirror.spark.link.frames import (
     REFUSED,
     LinkMessage,
-    greet_task,
+    authenticate_task,
     new_secret,
     receive_message,
     send_message,
     task_secret,
 )
-from sparkmirror.spark.link.lease import RENEW, Lender, answer_renewal, boot_clock, for_ever
+from sparkmirror.spark.link.lease import RENEW, Lender, boot_clock, for_ever, renewal_response
 from sparkmirror.spark.link.task_token import TaskToken
-from sparkmirror.spark.link.tls import TlsSocket, answer_over_tls
+from sparkmirror.spark.link.tls import TlsSocket, accept_tls
 
 log = logging.getLogger(__name__)
 
 HELLO_SECONDS = 10.0
-# Tasks report every second. One that has not for so long hangs, or its machine is gone.
+# Tasks report every second. One that has not for this long hangs, or its machine is gone.
 SILENCE_SECONDS = 30.0
-# Accepting fails when the process has no descriptors left: others may be closed meanwhile.
-ACCEPT_PAUSE_SECONDS = 1.0
+# Accepting fails when the process has no descriptors left: others may be closed soon.
+ACCEPT_AGAIN = RetryPolicy.every(1.0)
 # What a task has sent until the end of its lease may still be on its way to a broker.
 ON_ITS_WAY_SECONDS = 1.0
 
 
 class TaskPeer(Protocol):
-    """Who answers for one task id; called on the link's reader thread."""
+    """The worker's object for one task id; called on the link's reader thread."""
 
     def on_hello(self, link: TaskConnection) -> None:
-        """The task runs and waits for its orders."""
+        """The task runs and waits for its start message."""
 
     def on_message(self, link: TaskConnection, message: LinkMessage) -> None:
-        """The task says something."""
+        """The task sent a message."""
 
     def on_gone(self, link: TaskConnection) -> None:
         """The link is closed, by whichever side."""
@@ -62,21 +63,21 @@ class TaskPeer(Protocol):
 class TaskConnection:
     """One connected task."""
 
-    def __init__(self, line: TlsSocket, peer: str) -> None:
-        self._line = line
+    def __init__(self, channel: TlsSocket, peer: str) -> None:
+        self._channel = channel
         self._lock = threading.Lock()
         self.peer = peer
         self.was_silent = False
 
     def send(self, message: LinkMessage) -> None:
-        """Say something to the task; TransportError when it is gone."""
+        """Send to the task; TransportError when it is gone."""
         with self._lock:
-            send_message(self._line, message)
+            send_message(self._channel, message)
 
     def receive(self) -> LinkMessage:
-        """Wait for what the task says next; TransportError when it is gone or silent."""
+        """Wait for the next message; TransportError when the task is gone or silent."""
         try:
-            return receive_message(self._line)
+            return receive_message(self._channel)
         except TransportError as error:
             self.was_silent = isinstance(error.__cause__, TimeoutError)
             raise
@@ -84,10 +85,10 @@ class TaskConnection:
     def close(self) -> None:
         """Cut it off; its reader thread notices."""
         try:
-            self._line.hang_up()
+            self._channel.hang_up()
         except OSError:
             log.debug("control link to %s was closed already", self.peer)
-        self._line.close()
+        self._channel.close()
 
 
 class LinkServer:
@@ -100,7 +101,7 @@ class LinkServer:
         lend: Callable[[], Lender] = lambda: for_ever,
         clock: Callable[[], float] = boot_clock,
     ) -> None:
-        """`lend` gives each task what tells how many seconds it may go on writing.
+        """`lend` makes the lease of each task: how many more seconds it may write.
 
         `clock` is that of `released_at`.
         """
@@ -113,27 +114,27 @@ class LinkServer:
         self._lock = threading.Lock()
         self._peers: dict[str, TaskPeer] = {}
         self._leases: dict[str, Lender] = {}
-        # When the last lease of each task ends; also of tasks that may not call in any more.
+        # When the last lease of each task ends; also of tasks that may not connect any more.
         self._lease_ends: dict[str, float] = {}
         self._links: dict[str, TaskConnection] = {}
         self._callers = Callers(lambda: len(self._peers))
         self._closed = False
         threading.Thread(target=self._accept, name="control-link", daemon=True).start()
 
-    def ticket(self, host: str, task: str) -> TaskToken:
+    def token(self, host: str, task: str) -> TaskToken:
         """With it, `task` finds this worker, which executors reach as `host`."""
         secret = self._secret_of(task)
         return TaskToken(host, self.port, secret, self._identity.fingerprint, task)
 
     def expect(self, task: str, peer: TaskPeer, lease: Lender | None = None) -> None:
-        """From now on `task` may call in; `lease` takes the place of the server's."""
+        """From now on `task` may connect; `lease` replaces the server's."""
         with self._lock:
             self._drop_ended_leases()
             self._peers[task] = peer
             self._leases[task] = lease or self._lend()
 
     def forget(self, task: str) -> None:
-        """`task` may not call in any more; its link is cut."""
+        """`task` may not connect any more; its link is cut."""
         with self._lock:
             self._peers.pop(task, None)
             self._leases.pop(task, None)
@@ -144,13 +145,13 @@ class LinkServer:
     def released_at(self, task: str) -> float:
         """When nothing that `task` has sent can arrive any more, by `clock`; -inf if none could.
 
-        It counts from the end of its last lease. Only after `forget` there comes no other lease.
+        It counts from the end of its last lease. It is final only after `forget`.
         """
         with self._lock:
             return self._lease_ends.get(task, -math.inf) + ON_ITS_WAY_SECONDS
 
     def has_released(self, task: str) -> bool:
-        """Whether it is that time. Who is lent time for ever has no successor elsewhere."""
+        """Whether that time has come. A task with an unlimited lease has no successor elsewhere."""
         end = self.released_at(task)
         return end == math.inf or self._clock() >= end
 
@@ -164,15 +165,17 @@ class LinkServer:
             self.forget(task)
 
     def _accept(self) -> None:
+        backoff = Backoff(ACCEPT_AGAIN)
         while not self._closed:
             try:
                 sock, address = self._listener.accept()
                 caller = self._callers.add(sock, address[0])
             except OSError as error:
                 if not self._closed:
-                    log.error("control link: no task can call in: %s", error)  # noqa: TRY400
-                    time.sleep(ACCEPT_PAUSE_SECONDS)
+                    log.error("control link: no task can connect: %s", error)  # noqa: TRY400
+                    time.sleep(backoff.failed())
                 continue
+            backoff.succeeded()
             peer = f"{address[0]}:{address[1]}"
             threading.Thread(
                 target=self._serve,
@@ -184,29 +187,29 @@ class LinkServer:
     def _serve(self, sock: socket.socket, address: str, caller: Caller) -> None:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            line, task = self._greet(sock)
+            channel, task = self._authenticate(sock)
         except (KafkaError, OSError) as error:
             sock.close()
-            self._callers.complain(address, error)
+            self._callers.log_rejected(address, error)
             return
         finally:
             caller.close()
-        line.deadline, line.seconds = None, SILENCE_SECONDS
-        link = TaskConnection(line, address)
+        channel.deadline, channel.seconds = None, SILENCE_SECONDS
+        link = TaskConnection(channel, address)
         peer = self._admit(task, link)
         if peer is None:
-            self._callers.complain(address, f"it asked for task {task}, which nobody runs")
+            self._callers.log_rejected(address, f"this worker does not run task {task}")
             link.close()
             return
-        self._listen(task, link, peer)
+        self._serve_messages(task, link, peer)
 
-    def _greet(self, sock: socket.socket) -> tuple[TlsSocket, str]:
-        """Find out who calls; nobody has for ever."""
-        line = answer_over_tls(sock, self._identity.context, HELLO_SECONDS)
+    def _authenticate(self, sock: socket.socket) -> tuple[TlsSocket, str]:
+        """Find out who connects, within a time limit."""
+        channel = accept_tls(sock, self._identity.context, HELLO_SECONDS)
         try:
-            return line, greet_task(line, self._secret_of)
+            return channel, authenticate_task(channel, self._secret_of)
         except KafkaError:
-            line.close()
+            channel.close()
             raise
 
     def _secret_of(self, task: str) -> str:
@@ -219,15 +222,15 @@ class LinkServer:
             if peer is not None:
                 self._links[task] = link
         if peer is not None and older is not None:
-            log.warning("task %s runs anew on %s; the older attempt is cut off", task, link.peer)
+            log.warning("task %s runs again on %s; the older attempt is cut off", task, link.peer)
             older.close()
         return peer
 
-    def _listen(self, task: str, link: TaskConnection, peer: TaskPeer) -> None:
+    def _serve_messages(self, task: str, link: TaskConnection, peer: TaskPeer) -> None:
         try:
-            if self._greeted(task, link, peer):
+            if self._has_started(task, link, peer):
                 while True:
-                    self._hear(task, link, peer, link.receive())
+                    self._take(task, link, peer, link.receive())
         except KafkaError as error:
             log.debug("control link of task %s ended: %s", task, error)
         finally:
@@ -237,16 +240,16 @@ class LinkServer:
             link.close()
             peer.on_gone(link)
 
-    def _hear(self, task: str, link: TaskConnection, peer: TaskPeer, message: LinkMessage) -> None:
+    def _take(self, task: str, link: TaskConnection, peer: TaskPeer, message: LinkMessage) -> None:
         if message.get("type") == RENEW:
-            link.send(answer_renewal(message, self._lend_to(task)))
+            link.send(renewal_response(message, self._lend_to(task)))
         else:
             peer.on_message(link, message)
 
     def _lend_to(self, task: str) -> float | None:
         """How many seconds it may write; the end is remembered before the task can know of it.
 
-        The task counts from its question, which it has asked before now.
+        The task counts from its request, which it sent before now.
         """
         with self._lock:
             seconds = self._leases.get(task, lambda: 0.0)()
@@ -260,12 +263,12 @@ class LinkServer:
         self._lease_ends = {task: end for task, end in self._lease_ends.items() if end > limit}
 
     @staticmethod
-    def _greeted(task: str, link: TaskConnection, peer: TaskPeer) -> bool:
-        """Let the task have its orders; when there are none, it hears why and fails with that."""
+    def _has_started(task: str, link: TaskConnection, peer: TaskPeer) -> bool:
+        """Send the start message; without one, the task gets the reason and fails with it."""
         try:
             peer.on_hello(link)
         except MirrorError as error:
-            log.warning("[%s] gets no orders: %s", task, error)
+            log.warning("[%s] has no start message: %s", task, error)
             link.send({"type": REFUSED, "reason": str(error)})
             return False
         return True

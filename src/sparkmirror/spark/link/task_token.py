@@ -1,4 +1,4 @@
-"""What a Spark job carries: nothing but how its task finds and recognises the worker.
+"""What a Spark job carries: only how its task finds and recognises the worker.
 
 Runs on: worker (writes it) and executor (reads it).
 """
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 class TaskToken:
     """Where the worker listens, how both prove who they are, and who the task is.
 
-    `fingerprint` is that of the worker's certificate; `secret` is that of
-    this task alone, and another one at every start of a worker.
+    `fingerprint` is that of the worker's certificate; `secret` is this task's alone, and new at
+    every start of a worker.
     """
 
     host: str
@@ -23,4 +23,4 @@ class TaskToken:
     task: str
 
     def __repr__(self) -> str:
-        return f"Ticket({self.host}:{self.port}, task {self.task})"
+        return f"TaskToken({self.host}:{self.port}, task {self.task})"

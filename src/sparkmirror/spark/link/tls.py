@@ -1,4 +1,4 @@
-"""TLS of the control link: orders hold passwords and key stores, so nobody may listen.
+"""TLS of the control link: start messages hold passwords and key stores.
 
 Runs on: worker and executor. A task knows its worker by the fingerprint that came with the Spark
 job, so there is nothing to set up and nothing that expires.
@@ -16,15 +16,15 @@ import time
 
 from sparkmirror.errors import AuthenticationError, TransportError
 
-# Of one TLS record: a write that has to be repeated is repeated with no less than this.
+# Of one TLS record: OpenSSL wants a failed write repeated with no less than this.
 RECORD_BYTES = 16384
 
 
-def call_over_tls(sock: socket.socket, fingerprint: str) -> ssl.SSLSocket:
-    """The task's side: encrypt, and hang up unless it is the worker that made the ticket."""
+def connect_tls(sock: socket.socket, fingerprint: str) -> ssl.SSLSocket:
+    """The task's side: encrypt, and hang up unless it is the worker that made the token."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    # Nobody has signed the certificate: the ticket says which one it must be.
+    # The certificate is not signed by an authority: the token has its fingerprint.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
@@ -36,14 +36,14 @@ def call_over_tls(sock: socket.socket, fingerprint: str) -> ssl.SSLSocket:
     if not hmac.compare_digest(shown, fingerprint):
         secured.close()
         raise AuthenticationError(
-            "control link: whoever answers has another certificate than the task's worker; "
-            "somebody is in between, or has taken its port"
+            "control link: the other side has another certificate than the task's worker; "
+            "another process is in between, or uses its port now"
         )
     return secured
 
 
-def answer_over_tls(sock: socket.socket, context: ssl.SSLContext, seconds: float) -> TlsSocket:
-    """The worker's side: encrypt within `seconds`; who calls is to be found out yet."""
+def accept_tls(sock: socket.socket, context: ssl.SSLContext, seconds: float) -> TlsSocket:
+    """The worker's side: encrypt within `seconds`; the caller has not authenticated yet."""
     deadline = time.monotonic() + seconds
     sock.settimeout(seconds)
     try:
@@ -56,7 +56,7 @@ def answer_over_tls(sock: socket.socket, context: ssl.SSLContext, seconds: float
 class TlsSocket:
     """A TLS connection that one thread reads while others write.
 
-    OpenSSL lets one thread at a time use a connection, so nobody waits while he has the lock.
+    OpenSSL lets one thread at a time use a connection, so no thread waits while it holds the lock.
     `seconds` is how long a read or a write may make no progress; at `deadline`, if there is one,
     everything ends.
     """
@@ -95,12 +95,12 @@ class TlsSocket:
             self._wait(wanted)
 
     def hang_up(self) -> None:
-        """Let whoever reads or writes come to an end; OSError if that has happened."""
+        """End the reads and writes of other threads; OSError if they have ended already."""
         with self._lock:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Give the socket back."""
+        """Close the socket."""
         with self._lock:
             self._socket.close()
 

@@ -21,25 +21,25 @@ log = logging.getLogger(__name__)
 
 TopicRecord = tuple[bytes, bytes]
 OnWritten = Callable[[], None]
-MEANWHILE = "offsets of what is copied meanwhile are translated less well"
+MEANWHILE = "offsets of records copied until then are translated less exactly"
 
 
 class InternalTopicWriter:
     """One cluster's internal topics, all of which have one partition.
 
-    What the cluster refuses is logged and given up: these records help others to translate
+    What the cluster rejects is logged and given up: these records help others to translate
     offsets, and are no reason to stop copying.
     """
 
     def __init__(
         self, cluster: NetworkClient, config: ProducerConfig, without: Mapping[str, str]
     ) -> None:
-        """`without` says of each topic what happens as long as it may not be written."""
+        """`without`: for each topic, what happens as long as it cannot be written."""
         self._without = without
         self._producer = KafkaProducer(
             cluster, self, acks=-1, request_timeout_ms=config.request_timeout_ms
         )
-        self._refused: set[str] = set()
+        self._rejected: set[str] = set()
 
     @property
     def idle(self) -> bool:
@@ -58,25 +58,25 @@ class InternalTopicWriter:
 
     def on_stored(self, tp: TopicPartition, batch: ProducerBatch[OnWritten]) -> None:
         """Report it to the caller of `write`."""
-        self._refused.discard(tp.topic)
+        self._rejected.discard(tp.topic)
         batch.payload()
 
     def on_rejected(
         self, tp: TopicPartition, batch: ProducerBatch[OnWritten], error: BrokerError
     ) -> Replacement:
-        """Given up; logged once until the topic takes something again."""
-        self._say(tp.topic, error)
+        """Given up; logged once until the topic accepts something again."""
+        self._log_failure(tp.topic, error)
         batch.payload()
         return []
 
     def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
-        """It waits: the copy does not. A cluster that is gone is reported by the copy itself."""
+        """It waits; the copy does not. The copy itself reports a cluster that is gone."""
         if isinstance(error, DeniedError):
-            self._say(tp.topic, error)
+            self._log_failure(tp.topic, error)
         elif error is not None:
             log.debug("'%s' waits: %s", tp.topic, error)
 
-    def _say(self, topic: str, error: KafkaError) -> None:
-        if topic not in self._refused:
-            self._refused.add(topic)
+    def _log_failure(self, topic: str, error: KafkaError) -> None:
+        if topic not in self._rejected:
+            self._rejected.add(topic)
             log.warning("%s", describe_error(error, MEANWHILE, if_denied=self._without[topic]))

@@ -38,7 +38,7 @@ class OffsetCommitter:
         records: KafkaProducer,
         producer: KafkaProducer,
         positions: Positions,
-        translations: OffsetSyncEmitter,
+        emitter: OffsetSyncEmitter,
         *,
         interval_ms: int,
         timeout_ms: int,
@@ -47,34 +47,37 @@ class OffsetCommitter:
         self._records = records
         self._producer = producer
         self._positions = positions
-        self._translations = translations
+        self._emitter = emitter
         self._interval = interval_ms / 1000
         self._timeout = timeout_ms / 1000
         self._stopped = False
         self._loop.call_later(self._interval, self._again)
 
     def commit(self) -> None:
-        """Send the positions that have changed, and what tells where their records went."""
-        self._translations.commit()
+        """Send the positions that have changed, and where their records went."""
+        self._emitter.commit()
         self._send()
         if self._positions.has_decided:
             self._loop.call_later(DECIDED_SECONDS, self._send_decided)
 
     def drain(self, seconds: float) -> None:
-        """Let what is under way arrive, then commit; no longer than `seconds` in all."""
+        """Wait for what is in flight, then commit; no longer than `seconds` in all."""
         self._stopped = True
         deadline = self._loop.clock() + seconds
         if not self._loop.run_until(lambda: self._records.idle, seconds * 0.7):
             log.warning(
-                "stopping with %d bytes unanswered", self._records.accumulator.waiting_bytes
+                "stopping with %d bytes not acknowledged", self._records.accumulator.waiting_bytes
             )
         self.commit()
         left = min(self._timeout, max(1.0, deadline - self._loop.clock()))
         if not self._loop.run_until(self._store_rest, left):
-            log.warning("stopping before the positions were stored: the next start copies again")
+            log.warning(
+                "stopping before all positions were stored: the next start copies those records "
+                "again"
+            )
         # Where positions were waited for to the end, syncs were under way as long.
         left = min(SYNCS_SECONDS, max(0.1, deadline - self._loop.clock()))
-        if not self._loop.run_until(lambda: self._translations.idle, left):
+        if not self._loop.run_until(lambda: self._emitter.idle, left):
             log.warning("stopping before all offset syncs were stored")
 
     def commit_failing(self) -> None:
@@ -104,7 +107,7 @@ class OffsetCommitter:
         records once more.
 
         Raises:
-            RefusedError: the offsets topic will never take them.
+            RefusedError: the offsets topic will never accept them.
         """
         if isinstance(error, DeniedError):
             return None

@@ -1,4 +1,4 @@
-"""Tells where copied records went: offset syncs in MirrorMaker 2's format, and the exact map.
+"""Records where copied records went: offset syncs in MirrorMaker 2's format, and the exact map.
 
 Runs on: executor, on the copy loop's thread. The rules are in mirror/: offset_sync_writer decides
 which syncs are due, offset_map_writer codes the map. Written on acknowledgements and commits;
@@ -23,14 +23,14 @@ from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.event_loop import EventLoop
 
-# Acknowledgements are looked at together so often: a busy task has thousands of them a second, and
-# most continue the one before. Measured, a sync for each would nearly double the CPU of the copy.
+# Acknowledgements are processed together this often: a busy task has thousands a second, and most
+# continue the one before. Measured, a sync for each would nearly double the CPU of the copy.
 NOTE_SECONDS = 0.1
-# Syncs that may be unanswered; MirrorMaker 2 has ten, each in a request of its own.
+# Syncs that may be in flight; MirrorMaker 2 has ten, each in a request of its own.
 MOST_SYNCS = 1000
 # Chunks are small; a batch of them must stay below every broker's max.message.bytes.
 MAP_BATCH_BYTES = 256 << 10
-# How soon the map tells of a record; later where it has so many holes that it is large.
+# How soon a record is in the map; later where so many gaps make the map large.
 MAP_SECONDS = 1.0
 MAP_BYTES_PER_SECOND = 256 << 10
 # Of at most 300 bytes each: a batch stays below MAP_BATCH_BYTES.
@@ -40,7 +40,7 @@ Marks = Mapping[TopicPartition, tuple[int, int]]
 """By source partition: the offset that is read next, and the end of the target's log."""
 
 
-class Span:
+class CopiedRange:
     """Records that follow each other on both sides."""
 
     __slots__ = ("count", "downstream", "upstream")
@@ -51,10 +51,10 @@ class Span:
         self.count = count
 
 
-class Sender(Protocol):
-    """One of the two ways to tell."""
+class OffsetSink(Protocol):
+    """One of the two: offset syncs, or the map."""
 
-    def note(self, tp: TopicPartition, span: Span) -> None:
+    def note(self, tp: TopicPartition, copied: CopiedRange) -> None:
         """The target has these records of the source's `tp`."""
 
     def send(self) -> None:
@@ -70,8 +70,8 @@ class Sender(Protocol):
         """The partition is no longer ours."""
 
 
-class SyncSender:
-    """Offset syncs: which are due, and how many are unanswered."""
+class SyncSink:
+    """Offset syncs: which are due, and how many are in flight."""
 
     def __init__(self, writer: InternalTopicWriter, topic: str, offset_lag_max: int) -> None:
         self._writer = writer
@@ -79,10 +79,10 @@ class SyncSender:
         self._due = OffsetSyncWriter(offset_lag_max, MOST_SYNCS)
         self._ready: list[OffsetSync] = []
 
-    def note(self, tp: TopicPartition, span: Span) -> None:
+    def note(self, tp: TopicPartition, copied: CopiedRange) -> None:
         """The target has these records; `send` follows."""
-        last = span.upstream + span.count - 1
-        self._ready += self._due.acked_batch(tp, span.upstream, last, span.downstream, None)
+        last = copied.upstream + copied.count - 1
+        self._ready += self._due.acked_batch(tp, copied.upstream, last, copied.downstream, None)
 
     def commit(self) -> None:
         """Positions are being committed: what was put off is due."""
@@ -94,7 +94,7 @@ class SyncSender:
         if self._ready:
             rows = [(sync.encode_key(), sync.encode_value()) for sync in self._ready]
             self._ready = []
-            self._writer.write(self._topic, rows, lambda: self._answered(len(rows)))
+            self._writer.write(self._topic, rows, lambda: self._on_stored(len(rows)))
 
     def restarted(self, tp: TopicPartition) -> None:
         """Another topic has the name of `tp`'s."""
@@ -104,12 +104,12 @@ class SyncSender:
         """The partition is no longer ours."""
         self._due.forget(tp)
 
-    def _answered(self, count: int) -> None:
+    def _on_stored(self, count: int) -> None:
         self._ready += self._due.answered(count)
         self.send()
 
 
-class MapSender:
+class OffsetMapSink:
     """The exact offset map: one writer per partition, flushed about once a second."""
 
     def __init__(self, loop: EventLoop, writer: InternalTopicWriter, topic: str) -> None:
@@ -122,21 +122,21 @@ class MapSender:
         self._changed: set[TopicPartition] = set()
         self._under_way = 0
 
-    def note(self, tp: TopicPartition, span: Span) -> None:
+    def note(self, tp: TopicPartition, copied: CopiedRange) -> None:
         """The target has these records."""
         chunks = self._maps.get(tp)
         if chunks is None:
             chunks = self._maps[tp] = OffsetMapWriter(ChunkStart.SESSION)
-        chunks.append(span.upstream, None, span.count, span.downstream)
+        chunks.append(copied.upstream, None, copied.count, copied.downstream)
         self._changed.add(tp)
         if not self._is_scheduled:
             self._is_scheduled = True
             self._loop.call_later(self._wait_seconds, self._flush_due)
 
     def begin(self, marks: Marks, on_done: Callable[[], None]) -> None:
-        """Write where partitions begin, of which nothing was noted; `on_done`: stored or given up.
+        """Write where partitions begin; `on_done` is called when that is stored or given up.
 
-        Batches are answered in order, so the last one answers for all.
+        Batches are acknowledged in order, so the last one stands for all.
         """
         rows: list[TopicRecord] = []
         for tp, (upstream, downstream) in marks.items():
@@ -209,20 +209,20 @@ class MapSender:
 
 
 class OffsetSyncEmitter:
-    """Both, each if it is wanted."""
+    """Both, each if the settings ask for it."""
 
     def __init__(
         self, settings: CopyTaskConfig, loop: EventLoop, pool: BufferPool, target: NetworkClient
     ) -> None:
         config = settings.connector
         self._loop = loop
-        # What was acknowledged since the last look, by partition.
-        self._spans: dict[TopicPartition, list[Span]] = {}
+        # What was acknowledged since the last call, by partition.
+        self._ranges: dict[TopicPartition, list[CopiedRange]] = {}
         self._is_scheduled = False
         self._own: list[NetworkClient] = []
         self._writers: list[InternalTopicWriter] = []
-        self._senders: list[Sender] = []
-        self._map: MapSender | None = None
+        self._sinks: list[OffsetSink] = []
+        self._map: OffsetMapSink | None = None
         without = {
             settings.offset_map_topic: consequence_without(
                 Feature.COPY, ResourceKind.OFFSET_MAP, WRITE
@@ -233,16 +233,16 @@ class OffsetSyncEmitter:
         }
         on_target = InternalTopicWriter(target, config.producer, without)
         if settings.offset_map_topic:
-            self._map = MapSender(loop, on_target, settings.offset_map_topic)
-            self._senders.append(self._map)
+            self._map = OffsetMapSink(loop, on_target, settings.offset_map_topic)
+            self._sinks.append(self._map)
         if settings.offset_syncs_topic:
             writer = on_target
             if config.offset_syncs_location == "source":
                 # A connection of its own: behind a long poll of the fetcher's it would wait.
                 self._own = [NetworkClient(loop, config.offset_syncs_producer.client, pool)]
                 writer = InternalTopicWriter(self._own[0], config.offset_syncs_producer, without)
-            syncs = SyncSender(writer, settings.offset_syncs_topic, config.offset_lag_max)
-            self._senders.append(syncs)
+            syncs = SyncSink(writer, settings.offset_syncs_topic, config.offset_lag_max)
+            self._sinks.append(syncs)
             self._writers.append(writer)
         self._writers.append(on_target)
 
@@ -264,15 +264,15 @@ class OffsetSyncEmitter:
     def acked(self, tp: TopicPartition, batch: OutgoingBatch, offset: int) -> None:
         """The target has a batch of the source's `tp`, at `offset`; -1: it forgot where.
 
-        Runs for every batch, so it only puts together what belongs together.
+        Runs for every batch, so it only joins adjacent ranges.
         """
-        if offset < 0 or not self._senders:
+        if offset < 0 or not self._sinks:
             return
-        spans = self._spans.get(tp)
-        if spans is None:
-            spans = self._spans[tp] = []
+        ranges = self._ranges.get(tp)
+        if ranges is None:
+            ranges = self._ranges[tp] = []
         for upstream, count in batch.runs or ((batch.first_offset, batch.count),):
-            last = spans[-1] if spans else None
+            last = ranges[-1] if ranges else None
             if (
                 last is not None
                 and upstream == last.upstream + last.count
@@ -280,7 +280,7 @@ class OffsetSyncEmitter:
             ):
                 last.count += count
             else:
-                spans.append(Span(upstream, offset, count))
+                ranges.append(CopiedRange(upstream, offset, count))
             offset += count
         if not self._is_scheduled:
             self._is_scheduled = True
@@ -289,32 +289,32 @@ class OffsetSyncEmitter:
     def commit(self) -> None:
         """Positions are being committed."""
         self._note_all()
-        for sender in self._senders:
-            sender.commit()
+        for sink in self._sinks:
+            sink.commit()
 
     def restarted(self, tp: TopicPartition) -> None:
         """Another topic has the name of `tp`'s."""
         self._note_all()
-        for sender in self._senders:
-            sender.restarted(tp)
+        for sink in self._sinks:
+            sink.restarted(tp)
 
     def forget(self, tp: TopicPartition) -> None:
         """The partition is no longer ours; `commit` came before."""
         self._note_all()
-        for sender in self._senders:
-            sender.forget(tp)
+        for sink in self._sinks:
+            sink.forget(tp)
 
     def _note_due(self) -> None:
         self._is_scheduled = False
         self._note_all()
 
     def _note_all(self) -> None:
-        noted, self._spans = self._spans, {}
-        for sender in self._senders:
-            for tp, spans in noted.items():
-                for span in spans:
-                    sender.note(tp, span)
-            sender.send()
+        noted, self._ranges = self._ranges, {}
+        for sink in self._sinks:
+            for tp, ranges in noted.items():
+                for copied in ranges:
+                    sink.note(tp, copied)
+            sink.send()
 
     def close(self) -> None:
         """Close what is not the copy's own."""

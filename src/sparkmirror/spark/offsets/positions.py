@@ -1,7 +1,7 @@
-"""How far each partition was copied, and the records that say so in Connect's offsets topic.
+"""How far each partition was copied, and the records in Connect's offsets topic that hold it.
 
-Runs on: executor. Pure bookkeeping: the copy loop sends what `take_commit` gives and tells when it
-is stored.
+Runs on: executor. Pure bookkeeping: the copy loop sends what `take_commit` returns and reports when
+it is stored.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ class Positions:
         partitions: int,
         provenance: Callable[[TopicPartition, int], Provenance] = lambda *_: Provenance(),
     ) -> None:
-        """`provenance` says of a partition and its last offset which log they are of."""
+        """`provenance` returns which log a partition and its last offset are of."""
         self._connector = connector
         self._cluster = cluster
         self._topic = offsets_topic
         self._partitions = partitions
-        # None: whatever is stored holds no more.
+        # None: what is stored is no longer valid.
         self._acked: dict[TopicPartition, int | None] = {}
         self._committed: dict[TopicPartition, int | None] = {}
         self._keys: dict[TopicPartition, bytes] = {}
         self._provenance = provenance
         # Positions that were decided, not reached: stored even if they look like the last one.
         self._decided: set[TopicPartition] = set()
-        # Partitions of the offsets topic that have not answered the last commit. Each goes on by
-        # itself: one that nobody leads must not keep the others' positions from being stored.
+        # Partitions of the offsets topic that have not acknowledged the last commit. Each is
+        # separate: one without a leader must not keep the others' positions from being stored.
         self._under_way: set[int] = set()
 
     def acked(self, tp: TopicPartition, last_offset: int) -> None:
@@ -56,7 +56,7 @@ class Positions:
         self._acked[tp] = last_offset
 
     def moved(self, tp: TopicPartition, last_offset: int) -> None:
-        """The copy goes on after `last_offset`, wherever it was before; -1: at offset 0."""
+        """The copy continues after `last_offset`, wherever it was before; -1: at offset 0."""
         self._acked[tp] = last_offset
         self._decided.add(tp)
 
@@ -88,7 +88,7 @@ class Positions:
 
     @property
     def is_committed(self) -> bool:
-        """True when the offsets topic says all we know."""
+        """True when the offsets topic holds all positions."""
         return not (self._under_way or self._decided) and self._acked == self._committed
 
     def is_committed_of(self, tp: TopicPartition) -> bool:

@@ -55,7 +55,7 @@ from sparkmirror.tools.check.required_permissions import (
     wanted_by_worker,
 )
 from sparkmirror.wire.access import grant_command
-from sparkmirror.wire.admin.permission_probe import NotToldError
+from sparkmirror.wire.admin.permission_probe import NotReportedError
 
 # Brokers from this release on do not ask writers for a permission on the cluster.
 CONTENT_VERSION = (2, 8)
@@ -252,7 +252,7 @@ def _judge(
     # everyone as long as no ACL is about them (allow.everyone.if.no.acl.found).
     grants = tuple(grant_command(row.client, permission) for permission in denied[:MOST_GRANTS])
     is_untold = state is CheckResult.UNKNOWN and all(
-        isinstance(each, NotToldError) for each in errors
+        isinstance(each, NotReportedError) for each in errors
     )
     return PermissionReport(
         flow,

@@ -1,7 +1,7 @@
 """Access rules of topics, through kafka-python: described and created, each with its own outcome.
 
-Runs on: worker. kafka-python's own methods do not say which rule failed, and fail at codes that
-they do not know; its requests do neither.
+Runs on: worker. kafka-python's own methods do not show which rule failed, and fail at codes that
+they do not know; its requests have neither problem.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class AclAdmin(AdminClient):
     ) -> list[AclRule] | None:
         """All rules about topics, with any kind of pattern; None: there is no authorizer.
 
-        `operation` is the right on the cluster that an error asks for: whoever will create rules
-        needs ALTER, which includes DESCRIBE.
+        `operation` is the permission on the cluster that an error names: creating rules needs
+        ALTER, which includes DESCRIBE.
 
         Raises:
-            BrokerError: the cluster does not tell its rules.
+            BrokerError: the cluster does not show its rules.
         """
         request = DescribeAclsRequest(
             resource_type_filter=TOPIC,
@@ -43,19 +43,20 @@ class AclAdmin(AdminClient):
             host_filter=None,
             operation=ANY,
             permission_type=ANY,
+            # Version 0 has no pattern types (KIP-290), and would hide prefixed rules.
             min_version=1,
         )
-        answer = self._send("describe ACLs", request)
-        if answer.error_code == SECURITY_DISABLED:
+        response = self._send("describe ACLs", request)
+        if response.error_code == SECURITY_DISABLED:
             return None
-        if answer.error_code:
+        if response.error_code:
             raise self._error(
                 "describe ACLs",
-                answer.error_code,
+                response.error_code,
                 cluster_permission(operation),
-                detail=answer.error_message,
+                detail=response.error_message,
             )
-        return [rule for resource in answer.resources for rule in _rules(resource)]
+        return [rule for resource in response.resources for rule in _rules(resource)]
 
     def create_acls(self, rules: Iterable[AclRule]) -> dict[AclRule, BrokerError | None]:
         """Create the rules; each one's error. Creating one that is there is no error."""

@@ -1,6 +1,6 @@
 """Administration of one cluster, through kafka-python: topics, their settings, their ACLs.
 
-Runs on: worker, on whichever thread asks; every call blocks for at most the admin timeout.
+Runs on: worker, on any thread; every call blocks for at most the admin timeout.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class Admin(ConfigAdmin, AclAdmin):
         return fetch_ranges(self._config, partitions, seconds)
 
     def find_topics(self, names: Iterable[str]) -> dict[str, BrokerError | None]:
-        """Of each topic whether it is there: None, or the reason why it is not to be seen.
+        """For each topic None if it exists, or the reason why it cannot be seen.
 
-        Unlike `list_topics` this tells of topics that may not be described.
+        Unlike `list_topics` this reports topics that we may not describe.
         """
         found: dict[str, BrokerError | None] = {}
         for part in in_parts(list(names)):
@@ -110,12 +110,12 @@ class Admin(ConfigAdmin, AclAdmin):
         outcome: dict[str, BrokerError | None] = {}
         for part in in_parts(list(wanted), lambda name: wanted[name]["num_partitions"]):
             with self._during("create topics"):
-                answer = self._client.create_topics(
+                response = self._client.create_topics(
                     {name: wanted[name] for name in part},
                     timeout_ms=self._timeout_ms,
                     raise_errors=False,
                 )
-            for row in answer["topics"]:
+            for row in response["topics"]:
                 what = f"create topic '{row['name']}'"
                 needed = topic_permission(Operation.CREATE, row["name"])
                 outcome[row["name"]] = self._outcome(what, row, "TOPIC_ALREADY_EXISTS", needed)
@@ -128,12 +128,12 @@ class Admin(ConfigAdmin, AclAdmin):
         outcome: dict[str, BrokerError | None] = {}
         for part in in_parts(list(counts), counts.__getitem__):
             with self._during("create partitions"):
-                answer = self._client.create_partitions(
+                response = self._client.create_partitions(
                     {name: counts[name] for name in part},
                     timeout_ms=self._timeout_ms,
                     raise_errors=False,
                 )
-            for row in answer.to_dict()["results"]:
+            for row in response.to_dict()["results"]:
                 what = f"grow topic '{row['name']}'"
                 needed = topic_permission(Operation.ALTER, row["name"])
                 outcome[row["name"]] = self._outcome(what, row, "INVALID_PARTITIONS", needed)
@@ -166,10 +166,10 @@ def open_admins(
     timeout_ms: int,
     opened: list[AnyAdmin],
 ) -> None:
-    """Connect to all these clusters; what could be opened is in `opened`, also after an error.
+    """Connect to all these clusters; those that opened are in `opened`, also after an error.
 
     Raises:
-        KafkaError: says of every cluster that cannot be reached, why.
+        KafkaError: for every cluster that cannot be reached, the reason.
     """
     errors = []
     for client in clients:

@@ -1,6 +1,6 @@
 """The connection behind every admin request: one cluster, through kafka-python.
 
-Runs on: worker, on whichever thread asks; every call blocks for at most the admin timeout.
+Runs on: worker, on any thread; every call blocks for at most the admin timeout.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafka.protocol.metadata import MetadataRequest
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError, TransportError
 from sparkmirror.mirror.permissions import Permission
-from sparkmirror.wire.access import answer_error
+from sparkmirror.wire.access import response_error
 from sparkmirror.wire.client.reachability import (
     AdvertisedError,
     ask_for_brokers,
@@ -31,16 +31,16 @@ from sparkmirror.wire.client.reachability import (
 from sparkmirror.wire.net.stream import SOCKET_OPTIONS
 from sparkmirror.wire.security import Security
 
-# kafka-python logs every reconnect; what matters of it comes back as an error here.
+# kafka-python logs every reconnect; failures that matter are returned as errors here.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
-# Of topics or rules in one request, so that no answer grows beyond some megabytes.
+# Of topics or rules in one request, so that no response grows beyond some megabytes.
 MOST_PARTS = 500
-# Of partitions that one request makes: controllers refuse more than 10,000 (KAFKA-17870), and have
+# Of partitions that one request makes: controllers reject more than 10,000 (KAFKA-17870), and have
 # request.timeout.ms for it.
 MOST_PARTITIONS = 2000
 
-# What kafka-python says when a connection breaks, for whichever reason.
+# The text of kafka-python when a connection breaks, for any reason.
 UNCLEAR = (
     kafka.errors.KafkaConnectionError,
     kafka.errors.KafkaTimeoutError,
@@ -51,12 +51,12 @@ UNCLEAR = (
 T = TypeVar("T")
 # Later versions leave this to DescribeCluster (KIP-700).
 LAST_METADATA_WITH_PERMISSIONS = 10
-# kafka-python has no word for never, which is 25 days here; with 0 it would look all the time.
+# kafka-python has no value for never, which is 25 days here; with 0 it would check all the time.
 LEAST_IDLE_MS, LONGEST_IDLE_MS = 1000, 2**31 - 1
 
 
 class _AdminClient(KafkaAdminClient):  # type: ignore[misc]
-    """kafka-python's admin client, with two settings that its connections know and it does not."""
+    """kafka-python's admin client, with two settings that its connections have and it lacks."""
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = {
         **KafkaAdminClient.DEFAULT_CONFIG,
@@ -66,7 +66,7 @@ class _AdminClient(KafkaAdminClient):  # type: ignore[misc]
 
 
 def client_options(config: ClientConfig, timeout_ms: int) -> dict[str, Any]:
-    """What kafka-python calls the settings of `config`."""
+    """The settings of `config` under kafka-python's names."""
     idle_ms, most_ms = config.connections_max_idle_ms, config.socket_connection_setup_timeout_max_ms
     return {
         "bootstrap_servers": list(config.bootstrap_servers),
@@ -98,7 +98,7 @@ def _socket_options(config: ClientConfig) -> list[tuple[int, int, int]]:
 def _silent(config: ClientConfig, timeout_ms: int) -> TransportError:
     return TransportError(
         f"cluster '{config.alias}' cannot be reached ({', '.join(config.bootstrap_servers)}: "
-        f"somebody listens, but does not answer as a Kafka broker within {timeout_ms / 1000:g} s); "
+        f"the port is open, but no Kafka broker responds within {timeout_ms / 1000:g} s); "
         f"check {config.servers_key} and {config.key('security.protocol')}"
     )
 
@@ -106,7 +106,7 @@ def _silent(config: ClientConfig, timeout_ms: int) -> TransportError:
 class ClusterView(NamedTuple):
     """A cluster as its brokers describe it.
 
-    `operations` are the codes of what we may do with the cluster (KIP-430); None: not told.
+    `operations` are the codes of what we may do with the cluster (KIP-430); None: unknown.
     """
 
     cluster_id: str
@@ -120,7 +120,7 @@ class AdminClient:
     def __init__(self, config: ClientConfig, timeout_ms: int) -> None:
         self._config = config
         self._alias = config.alias
-        # default.api.timeout.ms bounds every call of an admin client, with all its retries.
+        # default.api.timeout.ms bounds every call of an admin client, with its retries (KIP-533).
         self._timeout_ms = min(timeout_ms, config.default_api_timeout_ms)
         check_reachable(config)
         try:
@@ -130,7 +130,7 @@ class AdminClient:
 
     @property
     def release(self) -> tuple[int, ...]:
-        """The release that the brokers are of, as the requests that they know tell: (4, 1)."""
+        """The release of the brokers, inferred from the requests they speak: (4, 1)."""
         with self._during("ask for the version"):
             return tuple(self._manager.broker_version)
 
@@ -140,7 +140,7 @@ class AdminClient:
         return self._alias
 
     def cluster_id(self) -> str:
-        """The id that the cluster gave itself when it was made."""
+        """The id of the cluster, generated when it was created."""
         return self._describe_cluster().cluster_id
 
     def broker_count(self) -> int:
@@ -154,11 +154,11 @@ class AdminClient:
     def _describe_cluster(self) -> ClusterView:
         """kafka-python's own method fails at brokers of 2.8 to 3.6, which lack fields it expects.
 
-        Brokers before 2.8 know only Metadata, whose versions before 11 tell the same.
+        Brokers before 2.8 know only Metadata, whose versions before 11 return the same.
         """
         what = "describe the cluster"
         if not self._speaks(DescribeClusterRequest):
-            answer = self._send(
+            response = self._send(
                 what,
                 MetadataRequest(
                     topics=[],
@@ -167,16 +167,16 @@ class AdminClient:
                     max_version=LAST_METADATA_WITH_PERMISSIONS,
                 ),
             )
-            brokers = tuple(row.node_id for row in answer.brokers)
+            brokers = tuple(row.node_id for row in response.brokers)
         else:
             request = DescribeClusterRequest(include_cluster_authorized_operations=True)
-            answer = self._send(what, request)
-            if answer.error_code:
-                raise self._error(what, answer.error_code, detail=answer.error_message)
-            brokers = tuple(row.broker_id for row in answer.brokers)
-        told = answer.authorized_operations
-        operations = None if told is None else frozenset(told)
-        return ClusterView(str(answer.cluster_id or ""), brokers, operations)
+            response = self._send(what, request)
+            if response.error_code:
+                raise self._error(what, response.error_code, detail=response.error_message)
+            brokers = tuple(row.broker_id for row in response.brokers)
+        allowed = response.authorized_operations
+        operations = None if allowed is None else frozenset(allowed)
+        return ClusterView(str(response.cluster_id or ""), brokers, operations)
 
     def _speaks(self, request: Any) -> bool:
         """Whether the brokers know this request, in a version that kafka-python knows too."""
@@ -188,7 +188,7 @@ class AdminClient:
         return True
 
     def _send(self, what: str, request: Any, node_id: int | None = None) -> Any:
-        """Send a request that kafka-python's own methods would answer less fully."""
+        """Send a request for which kafka-python's own methods return less."""
 
         async def send() -> Any:
             return await self._manager.send(request, node_id=node_id)
@@ -203,8 +203,8 @@ class AdminClient:
     def _error(
         self, what: str, code: int, *needed: Permission, detail: str | None = None
     ) -> BrokerError:
-        """The error of a request that needs these rights."""
-        return answer_error(
+        """The error of a request that needs these permissions."""
+        return response_error(
             self._config, f"{what} on '{self._alias}'", code, *needed, detail=detail
         )
 
@@ -215,20 +215,20 @@ class AdminClient:
         except kafka.errors.KafkaError as error:
             text = f"{what} on '{self._alias}': {type(error).__name__}: {error}"
             if isinstance(error, UNCLEAR):
-                self._say_why(text)
+                self._raise_cause(text)
             if getattr(error, "retriable", False):
                 raise TransportError(text) from error
             raise KafkaError(text) from error
 
-    def _say_why(self, text: str) -> None:
-        """Raise why the connection broke, if that can be found out: kafka-python does not know.
+    def _raise_cause(self, text: str) -> None:
+        """Raise why the connection broke, if it can be found out: kafka-python does not know.
 
         Raises:
             AuthenticationError, TransportError: it is TLS, the login, or an address.
         """
-        answered = ask_for_brokers(self._config)
-        if problems := find_unreachable(answered.brokers, connect_seconds(self._config)):
-            why = describe_unreachable(self._config, answered, problems)
+        found = ask_for_brokers(self._config)
+        if problems := find_unreachable(found.brokers, connect_seconds(self._config)):
+            why = describe_unreachable(self._config, found, problems)
             raise AdvertisedError(f"{text}: {why}")
 
 

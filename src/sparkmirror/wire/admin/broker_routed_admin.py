@@ -1,7 +1,7 @@
-"""Asks a cluster about many things at once, each of the broker that answers for it.
+"""Asks a cluster about many groups or partitions at once, each at its own broker.
 
-Runs on: worker, on whichever thread asks, one thread at a time. Everything that decides how admin
-requests about groups and partitions are routed and asked again lives here.
+Runs on: worker, on any thread, one at a time. Everything that decides how admin requests about
+groups and partitions are routed and retried lives here.
 """
 
 from __future__ import annotations
@@ -27,59 +27,59 @@ Find = Callable[[Sequence[K]], Mapping[K, int | KafkaError]]
 AskBroker = Callable[[int, Sequence[K]], Mapping[K, T | KafkaError]]
 
 
-def may_pass(answer: object) -> bool:
-    """Whether asking again may help: not for a topic that is not there, callers will know why."""
-    if isinstance(answer, BrokerError) and answer.code == UNKNOWN_TOPIC_OR_PARTITION:
+def may_pass(result: object) -> bool:
+    """Whether a retry may help; not for a topic that does not exist: callers handle that."""
+    if isinstance(result, BrokerError) and result.code == UNKNOWN_TOPIC_OR_PARTITION:
         return False
-    return isinstance(answer, KafkaError) and answer.retriable
+    return isinstance(result, KafkaError) and result.retriable
 
 
 class BrokerRoutedAdmin(Admin):
     """Admin requests whose parts go to different brokers and fail one by one.
 
-    `_owners` remembers who answers for a group (its coordinator) or a partition (its leader).
+    `_owners` remembers the broker of a group (its coordinator) or a partition (its leader).
     """
 
     def __init__(self, config: ClientConfig, timeout_ms: int) -> None:
         super().__init__(config, timeout_ms)
         self._owners: dict[Hashable, int] = {}
 
-    def _settle(
+    def _ask_until_settled(
         self, keys: Iterable[K], find: Find[K], ask: AskBroker[K, T], seconds: float | None = None
     ) -> dict[K, T | KafkaError]:
-        """Ask for every key, and again while its error may pass, until the admin timeout."""
+        """Ask for every key, again while its error is retriable, until the admin timeout."""
         most = self._timeout_ms / 1000 if seconds is None else seconds
         deadline = time.monotonic() + most
         left = list(dict.fromkeys(keys))
-        answers: dict[K, T | KafkaError] = {}
+        results: dict[K, T | KafkaError] = {}
         backoff = Backoff(RetryPolicies.of(self._config).requests)
         while left:
-            answers |= self._round(left, find, ask)
-            left = [key for key in left if may_pass(answers[key])]
+            results |= self._round(left, find, ask)
+            left = [key for key in left if may_pass(results[key])]
             wait = backoff.failed()
             if not left or time.monotonic() + wait > deadline:
                 break
             time.sleep(wait)
-        return answers
+        return results
 
     def _round(
         self, keys: Sequence[K], find: Find[K], ask: AskBroker[K, T]
     ) -> dict[K, T | KafkaError]:
-        answers: dict[K, T | KafkaError] = {}
-        answers |= self._find_owners([key for key in keys if key not in self._owners], find)
-        found = [key for key in keys if key not in answers]
+        results: dict[K, T | KafkaError] = {}
+        results |= self._find_owners([key for key in keys if key not in self._owners], find)
+        found = [key for key in keys if key not in results]
         for owner, chunk in self._chunks(found):
             try:
-                answers |= ask(owner, chunk)
+                results |= ask(owner, chunk)
             except KafkaError as error:
-                answers |= dict.fromkeys(chunk, error)
-        silence = RemoteProtocolError(f"a broker of '{self._alias}' left things out of its answer")
-        answers = {key: answers.get(key, silence) for key in keys}
-        self._forget(key for key, answer in answers.items() if isinstance(answer, KafkaError))
-        return answers
+                results |= dict.fromkeys(chunk, error)
+        silence = RemoteProtocolError(f"a broker of '{self._alias}' left keys out of its response")
+        results = {key: results.get(key, silence) for key in keys}
+        self._forget(key for key, result in results.items() if isinstance(result, KafkaError))
+        return results
 
     def _forget(self, keys: Iterable[Hashable]) -> None:
-        """Whoever answered with an error may not be the one to ask any more."""
+        """A broker that returned an error may no longer be the right one."""
         for key in keys:
             self._owners.pop(key, None)
 

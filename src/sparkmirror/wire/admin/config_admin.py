@@ -41,7 +41,7 @@ class ConfigAdmin(AdminClient):
     def describe_topic_configs(
         self, topics: Iterable[str]
     ) -> dict[str, list[TopicSetting] | BrokerError]:
-        """All settings of each topic, or why they are not told."""
+        """All settings of each topic, or why they are not readable."""
         found: dict[str, list[TopicSetting] | BrokerError] = {}
         for part in in_parts(list(topics)):
             request = DescribeConfigsRequest(
@@ -77,8 +77,8 @@ class ConfigAdmin(AdminClient):
     ) -> Any:
         """The same for brokers before 2.3 (KIP-339), which replace all settings of a topic at once.
 
-        So what is not to change is read first, and written again. A change that somebody else
-        makes in between is lost: MirrorMaker 2 up to 3.9 takes the same chance.
+        So the settings that stay are read first, and written again. A change that another client
+        makes in between is lost: MirrorMaker 2 up to 3.9 takes the same risk.
         """
         resources = []
         for topic, found in self.describe_topic_configs(changes).items():

@@ -1,8 +1,8 @@
 """Consumer groups of one cluster, through kafka-python: states, committed offsets, log ranges.
 
-Runs on: worker, on whichever thread asks, one thread at a time; every call blocks for little more
-than the admin timeout. Thousands of groups go into one request per coordinator. Each group, and
-each partition, has an error of its own.
+Runs on: worker, on any thread, one at a time; every call blocks for little more than the admin
+timeout. Thousands of groups go into one request per coordinator. Each group, and each partition,
+has an error of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ FOLLOWED_TYPES = frozenset({"classic", "consumer"})
 FOLLOWED_PROTOCOLS = frozenset({"consumer", ""})
 GROUP_KEY = 0
 START, END = -2, -1
-# First versions that: find many coordinators, fetch for many groups, tell a group's type.
+# First versions that: find many coordinators (KIP-699), fetch for many groups (KIP-709), return a
+# group's type (KIP-848).
 FIND_MANY = 4
 FETCH_MANY = 8
 TELL_TYPE = 5
@@ -42,7 +43,7 @@ MOST_CONNECTIONS = 4
 
 
 class ListedGroup(NamedTuple):
-    """A group as ListGroups answers it. Old brokers tell neither state nor type: then empty."""
+    """A group as ListGroups returns it. Old brokers return neither state nor type: then empty."""
 
     group_id: str
     protocol_type: str
@@ -51,14 +52,14 @@ class ListedGroup(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group's state in the broker's word, `Dead` when there is no such group, or the error."""
+    """A group's state in the broker's term, `Dead` when there is no such group, or the error."""
 
     state: str
     error: KafkaError | None = None
 
 
 class GroupOffset(NamedTuple):
-    """What a group committed for a partition; -1 when somebody took its offset away."""
+    """What a group committed for a partition; -1 when its offset was deleted."""
 
     next_offset: int
     metadata: str = ""
@@ -76,37 +77,39 @@ class GroupAdmin(BrokerRoutedAdmin):
         """All consumer groups, in whatever state; not share, streams or Connect groups.
 
         Raises:
-            KafkaError: a broker does not answer, so that groups would be missing.
+            KafkaError: a broker does not respond, so that groups would be missing.
         """
         key = ("all groups",)
-        answer = self._settle([key], lambda _: {key: 0}, lambda _, __: {key: self._listings()})
-        listings = answer[key]
+        response = self._ask_until_settled(
+            [key], lambda _: {key: 0}, lambda _, __: {key: self._listings()}
+        )
+        listings = response[key]
         if isinstance(listings, KafkaError):
             raise listings
         return [listing for listing in listings if _is_consumer_group(listing)]
 
     def describe_groups(self, group_ids: Iterable[str]) -> dict[str, DescribedGroup]:
         """The state of each group, of either group protocol."""
-        answers = self._settle(group_ids, self._find_coordinators, self._describe)
+        responses = self._ask_until_settled(group_ids, self._find_coordinators, self._describe)
         return {
-            group: DescribedGroup("", answer)
-            if isinstance(answer, KafkaError)
-            else DescribedGroup(answer)
-            for group, answer in answers.items()
+            group: DescribedGroup("", response)
+            if isinstance(response, KafkaError)
+            else DescribedGroup(response)
+            for group, response in responses.items()
         }
 
     def committed_offsets(
         self, group_ids: Iterable[str]
     ) -> dict[str, dict[TopicPartition, GroupOffset] | KafkaError]:
         """All that each group committed; nothing for a group that is not there."""
-        return self._settle(group_ids, self._find_coordinators, self._fetch_offsets)
+        return self._ask_until_settled(group_ids, self._find_coordinators, self._fetch_offsets)
 
     def alter_many(
         self, wanted: Mapping[str, GroupOffsets], is_stopping: Callable[[], bool] = lambda: False
     ) -> dict[str, dict[TopicPartition, KafkaError | None]]:
         """As `alter_offsets`, of many groups, over several connections at a time.
 
-        Groups that are left out of the answer were not tried, because `is_stopping` said so.
+        Groups missing from the result were not tried, because `is_stopping` returned True.
         """
         if not wanted:
             return {}
@@ -128,7 +131,7 @@ class GroupAdmin(BrokerRoutedAdmin):
 
     @contextmanager
     def _connections(self, groups: int) -> Iterator[list[GroupAdmin]]:
-        """This connection and, for many groups, some more for the time being."""
+        """This connection and, for many groups, some temporary ones."""
         connections = [self]
         try:
             for _ in range(1, min(groups // GROUPS_PER_CONNECTION, MOST_CONNECTIONS)):
@@ -145,7 +148,7 @@ class GroupAdmin(BrokerRoutedAdmin):
     ) -> dict[TopicPartition, KafkaError | None]:
         """Commit (offset, metadata) for a group without members; each partition's error.
 
-        UNKNOWN_MEMBER_ID says that the group has members: the broker took nothing.
+        UNKNOWN_MEMBER_ID means that the group has members: the broker stored nothing.
         """
         if not offsets:
             return {}
@@ -153,7 +156,7 @@ class GroupAdmin(BrokerRoutedAdmin):
         def commit(node: int, _: Sequence[str]) -> dict[str, _Outcomes | KafkaError]:
             return {group_id: self._commit(node, group_id, offsets)}
 
-        outcome = self._settle([group_id], self._find_coordinators, commit)[group_id]
+        outcome = self._ask_until_settled([group_id], self._find_coordinators, commit)[group_id]
         return dict.fromkeys(offsets, outcome) if isinstance(outcome, KafkaError) else outcome
 
     def start_offsets(
@@ -203,14 +206,14 @@ class GroupAdmin(BrokerRoutedAdmin):
         return list(found.values())
 
     def _listings_of(self, broker: int) -> list[ListedGroup]:
-        answer = self._send(f"list groups of broker {broker}", ListGroupsRequest(), broker)
-        if answer.error_code:
-            raise self._error(f"list groups of broker {broker}", answer.error_code)
+        response = self._send(f"list groups of broker {broker}", ListGroupsRequest(), broker)
+        if response.error_code:
+            raise self._error(f"list groups of broker {broker}", response.error_code)
         return [
             ListedGroup(
                 row.group_id, row.protocol_type, row.group_state or "", row.group_type or ""
             )
-            for row in answer.groups
+            for row in response.groups
         ]
 
     def _describe(self, node: int, groups: Sequence[str]) -> dict[str, str | KafkaError]:
@@ -276,9 +279,9 @@ class GroupAdmin(BrokerRoutedAdmin):
         self, node: int, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]
     ) -> _Outcomes | KafkaError:
         what = f"commit offsets of group '{group}'"
-        answer = self._send(what, _commit_request(group, offsets), node)
+        response = self._send(what, _commit_request(group, offsets), node)
         outcomes: _Outcomes = {}
-        for topic in answer.topics:
+        for topic in response.topics:
             for each in topic.partitions:
                 tp = TopicPartition(topic.name, each.partition_index)
                 code = each.error_code
@@ -298,14 +301,14 @@ class GroupAdmin(BrokerRoutedAdmin):
         def ask(
             node: int, chunk: Sequence[TopicPartition]
         ) -> dict[TopicPartition, int | KafkaError]:
-            answer = self._send("list offsets", _offsets_request(chunk, which), node)
+            response = self._send("list offsets", _offsets_request(chunk, which), node)
             return {
                 TopicPartition(topic.name, each.partition_index): self._log_offset(topic.name, each)
-                for topic in answer.topics
+                for topic in response.topics
                 for each in topic.partitions
             }
 
-        return self._settle(partitions, self._find_leaders, ask, seconds)
+        return self._ask_until_settled(partitions, self._find_leaders, ask, seconds)
 
     def _log_offset(self, topic: str, row: Any) -> int | KafkaError:
         if row.error_code:
@@ -338,7 +341,7 @@ class GroupAdmin(BrokerRoutedAdmin):
 
 
 def _is_consumer_group(listing: ListedGroup) -> bool:
-    # Brokers before KIP-848 tell no type: all their groups are classic.
+    # Brokers before KIP-848 return no type: all their groups are classic.
     group_type = listing.type.lower() or "classic"
     return group_type in FOLLOWED_TYPES and listing.protocol_type in FOLLOWED_PROTOCOLS
 
@@ -351,7 +354,7 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicParti
 
 
 def _commit_request(group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> Any:
-    """As a consumer that is no member of the group: generation -1."""
+    """As a consumer that is no member of the group: generation -1 (KIP-396)."""
     topic_row = OffsetCommitRequest.OffsetCommitRequestTopic
     row = topic_row.OffsetCommitRequestPartition
     topics = [
@@ -376,6 +379,7 @@ def _commit_request(group: str, offsets: Mapping[TopicPartition, tuple[int, str]
         group_instance_id=None,
         retention_time_ms=-1,
         topics=topics,
+        # Later versions are for members of groups of the new protocol (KIP-848).
         max_version=8,
     )
 

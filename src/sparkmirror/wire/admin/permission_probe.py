@@ -1,11 +1,11 @@
-"""Finds out which rights we have on a cluster, and changes nothing there.
+"""Finds out which permissions we have on a cluster, and changes nothing there.
 
 Runs on: wherever `sparkmirror check` is called. For topics that exist and for the cluster itself,
-brokers tell what we may do (KIP-430). For everything else a request is sent that needs the right
-and cannot succeed: brokers check rights first, so its error tells.
+brokers report what we may do (KIP-430). For everything else a request is sent that needs the
+permission and cannot succeed: brokers check permissions first, so its error shows the result.
 
     topic    CREATE, ALTER, ALTER_CONFIGS   the real request, to be validated only
-             READ, WRITE                    fetch; produce nothing, which is always refused
+             READ, WRITE                    fetch; produce nothing, which is always rejected
     group    READ                           heartbeat of a member that does not exist
     txn id   WRITE                          end of a transaction of a producer that does not exist
 """
@@ -49,40 +49,44 @@ NEWEST_PRODUCE = 12
 NEWEST_END_TXN = 3
 WAIT_MS = 1000
 # Brokers before this release hang up when they are sent a batch without bytes.
-REFUSES_NOTHING = (2, 7)
-TELLS = (2, 3)
-NOT_TOLD = "these brokers do not tell what we may do (KIP-430 came with 2.3)"
-NOT_TOLD_OF_NEW = "brokers before 2.7 do not tell whether we may write to a topic that is not there"
-NOBODY = "sparkmirror-check"
+REJECTS_EMPTY = (2, 7)
+REPORTS_OPERATIONS = (2, 3)
+NOT_REPORTED = "these brokers do not report permissions (KIP-430, from 2.3)"
+NOT_REPORTED_FOR_NEW = (
+    "brokers before 2.7 do not report whether we may write to a topic that does not exist"
+)
+NO_MEMBER = "sparkmirror-check"
 SOME_CONFIG = ("retention.ms", 0, "604800000")
 
 Codes = Mapping[str, int]
-Answers = dict[Permission, bool | KafkaError]
+PermissionResults = dict[Permission, bool | KafkaError]
 
 
-class NotToldError(KafkaError):
-    """Brokers of this release cannot be asked about a right without using it."""
+class NotReportedError(KafkaError):
+    """Brokers of this release report a permission only when it is used."""
 
 
 class PermissionProbe(GroupAdmin):
     """An admin connection that asks what it may do."""
 
-    def ask(self, rights: Iterable[Permission]) -> Answers:
-        """Whether we have each of these rights, or why that cannot be found out."""
-        answers: Answers = {}
+    def ask(self, permissions: Iterable[Permission]) -> PermissionResults:
+        """Whether we have each of these permissions, or why that cannot be found out."""
+        results: PermissionResults = {}
         by_kind: dict[tuple[Resource, Operation], list[str]] = {}
-        for right in dict.fromkeys(rights):
-            by_kind.setdefault((right.resource, right.operation), []).append(right.name)
+        for permission in dict.fromkeys(permissions):
+            by_kind.setdefault((permission.resource, permission.operation), []).append(
+                permission.name
+            )
         for (resource, operation), names in by_kind.items():
-            for name, answer in self._ask_kind(resource, operation, names).items():
-                answers[Permission(resource, name, operation)] = answer
-        return answers
+            for name, result in self._ask_kind(resource, operation, names).items():
+                results[Permission(resource, name, operation)] = result
+        return results
 
     def existing(self, topics: Iterable[str]) -> set[str]:
         """Those that exist and are shown to us."""
         return {name for name, error in self.find_topics(topics).items() if error is None}
 
-    # -- kinds of rights ---------------------------------------------------------------------------
+    # -- kinds of permissions ----------------------------------------------------------------------
 
     def _ask_kind(
         self, resource: Resource, operation: Operation, names: Sequence[str]
@@ -101,14 +105,14 @@ class PermissionProbe(GroupAdmin):
             return dict.fromkeys(names, error)
 
     def _ask_topics(self, operation: Operation, names: Sequence[str]) -> dict[str, bool]:
-        """CREATE may come from the cluster, so that what is told of a topic does not suffice."""
-        told = {} if operation is Operation.CREATE else self._told_of_topics(names)
-        answers = {name: BITS[operation] in bits for name, bits in told.items()}
-        left = [name for name in names if name not in answers]
+        """CREATE may be granted on the cluster, so the bits of a topic do not suffice."""
+        granted = {} if operation is Operation.CREATE else self._granted_on_topics(names)
+        results = {name: BITS[operation] in bits for name, bits in granted.items()}
+        left = [name for name in names if name not in results]
         for part in in_parts(left):
             codes = self._tries[operation](part)
-            answers |= {name: codes.get(name, 0) not in DENIALS for name in part}
-        return answers
+            results |= {name: codes.get(name, 0) not in DENIALS for name in part}
+        return results
 
     @property
     def _tries(self) -> Mapping[Operation, Callable[[Sequence[str]], Codes]]:
@@ -122,9 +126,9 @@ class PermissionProbe(GroupAdmin):
             Operation.DESCRIBE_CONFIGS: self._try_describe_configs,
         }
 
-    def _told_of_topics(self, names: Sequence[str]) -> dict[str, set[int]]:
-        """What brokers tell of topics that exist; old ones tell nothing."""
-        told: dict[str, set[int]] = {}
+    def _granted_on_topics(self, names: Sequence[str]) -> dict[str, set[int]]:
+        """The bits that brokers report of topics that exist; old ones report none."""
+        granted: dict[str, set[int]] = {}
         for part in in_parts(names):
             rows = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in part]
             request = MetadataRequest(
@@ -132,19 +136,19 @@ class PermissionProbe(GroupAdmin):
                 allow_auto_topic_creation=False,
                 include_topic_authorized_operations=True,
             )
-            for row in self._send("ask for rights on topics", request).topics:
+            for row in self._send("ask for permissions on topics", request).topics:
                 if not row.error_code and row.authorized_operations is not None:
-                    told[row.name] = set(row.authorized_operations)
-        return told
+                    granted[row.name] = set(row.authorized_operations)
+        return granted
 
     def _probe_cluster(self, operation: Operation) -> bool:
         if operation is Operation.IDEMPOTENT_WRITE:
             request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=WAIT_MS)
             return self._send("ask for a producer id", request).error_code not in DENIALS
-        told = self._describe_cluster().operations
-        if told is None:
-            raise NotToldError(f"'{self._alias}': {NOT_TOLD}")
-        return BITS[operation] in told
+        granted = self._describe_cluster().operations
+        if granted is None:
+            raise NotReportedError(f"'{self._alias}': {NOT_REPORTED}")
+        return BITS[operation] in granted
 
     def _probe_group(self, operation: Operation, group: str) -> bool:
         if operation is Operation.DESCRIBE:
@@ -152,7 +156,7 @@ class PermissionProbe(GroupAdmin):
             rows = self._send(f"describe group '{group}'", request).groups
             return all(row.error_code not in DENIALS for row in rows)
         request = HeartbeatRequest(
-            group_id=group, generation_id=-1, member_id=NOBODY, group_instance_id=None
+            group_id=group, generation_id=-1, member_id=NO_MEMBER, group_instance_id=None
         )
         code = self._send(f"heartbeat in group '{group}'", request).error_code
         return code not in DENIALS
@@ -178,21 +182,21 @@ class PermissionProbe(GroupAdmin):
 
     def _try_create(self, names: Sequence[str]) -> Codes:
         wanted = {name: {"num_partitions": 1, "replication_factor": 1} for name in names}
-        with self._during("ask for the right to create topics"):
-            answer = self._client.create_topics(
+        with self._during("ask for the permission to create topics"):
+            result = self._client.create_topics(
                 wanted, timeout_ms=self._timeout_ms, validate_only=True, raise_errors=False
             )
-        return {row["name"]: row["error_code"] for row in answer["topics"]}
+        return {row["name"]: row["error_code"] for row in result["topics"]}
 
     def _try_grow(self, names: Sequence[str]) -> Codes:
-        with self._during("ask for the right to add partitions"):
-            answer = self._client.create_partitions(
+        with self._during("ask for the permission to add partitions"):
+            result = self._client.create_partitions(
                 dict.fromkeys(names, 1),
                 timeout_ms=self._timeout_ms,
                 validate_only=True,
                 raise_errors=False,
             )
-        return {row["name"]: row["error_code"] for row in answer.to_dict()["results"]}
+        return {row["name"]: row["error_code"] for row in result.to_dict()["results"]}
 
     def _try_alter_configs(self, names: Sequence[str]) -> Codes:
         request: Any = IncrementalAlterConfigsRequest(
@@ -203,7 +207,7 @@ class PermissionProbe(GroupAdmin):
             request = AlterConfigsRequest(
                 resources=[(TOPIC, name, [name_and_value]) for name in names], validate_only=True
             )
-        rows = self._send("ask for the right to alter topic configs", request).responses
+        rows = self._send("ask for the permission to alter topic configs", request).responses
         return {row.resource_name: row.error_code for row in rows}
 
     def _try_fetch(self, names: Sequence[str]) -> Codes:
@@ -218,13 +222,13 @@ class PermissionProbe(GroupAdmin):
             topics=[topic_row(topic=name, partitions=[partition]) for name in names],
             max_version=NEWEST_FETCH,
         )
-        rows = self._send("ask for the right to fetch", request).responses
+        rows = self._send("ask for the permission to fetch", request).responses
         return {row.topic: _first_code(row.partitions) for row in rows}
 
     def _try_produce(self, names: Sequence[str]) -> Codes:
-        if self.release < REFUSES_NOTHING:
-            why = NOT_TOLD if self.release < TELLS else NOT_TOLD_OF_NEW
-            raise NotToldError(f"'{self._alias}': {why}")
+        if self.release < REJECTS_EMPTY:
+            why = NOT_REPORTED if self.release < REPORTS_OPERATIONS else NOT_REPORTED_FOR_NEW
+            raise NotReportedError(f"'{self._alias}': {why}")
         topic_row = ProduceRequest.TopicProduceData
         nothing = topic_row.PartitionProduceData(index=0, records=b"")
         request = ProduceRequest(
@@ -234,7 +238,7 @@ class PermissionProbe(GroupAdmin):
             topic_data=[topic_row(name=name, partition_data=[nothing]) for name in names],
             max_version=NEWEST_PRODUCE,
         )
-        rows = self._send("ask for the right to produce", request).responses
+        rows = self._send("ask for the permission to produce", request).responses
         return {row.name: _first_code(row.partition_responses) for row in rows}
 
 

@@ -1,6 +1,6 @@
-"""Requests that somebody waits for: blocking calls over the event loop's connections.
+"""Requests that a thread waits for: blocking calls over the event loop's connections.
 
-Runs on: worker, one thread at a time. Group members and fenced writers use it.
+Runs on: worker, one thread at a time. Group members and transactional writers use it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sparkmirror.batches.header import Buffer
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.mirror.permissions import Operation, group_permission, transaction_permission
-from sparkmirror.wire.access import answer_error
+from sparkmirror.wire.access import response_error
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.buffer_pool import BufferPool
 from sparkmirror.wire.net.connection import Connection
@@ -22,31 +22,31 @@ from sparkmirror.wire.protocol.group_messages import (
     encode_find_coordinator,
 )
 
-# How soon a call that is given up ends.
+# How soon a cancelled call ends.
 SLICE_SECONDS = 0.1
-# A broker that is alive accepts sooner; the answer itself may take longer.
+# A broker that is alive accepts sooner; the response itself may take longer.
 CONNECT_SECONDS = 5.0
 
 
 class PendingRequest:
-    """One request under way. `sent_at` is the time before its first byte left."""
+    """One request in flight. `sent_at` is the time before its first byte left."""
 
     def __init__(self, sent_at: float, version: int = 0) -> None:
         self.sent_at = sent_at
         self.version = version
-        self.answer: bytes | None = None
+        self.response: bytes | None = None
         self.error: KafkaError | None = None
 
     @property
     def is_over(self) -> bool:
-        return self.answer is not None or self.error is not None
+        return self.response is not None or self.error is not None
 
     def result(self) -> memoryview:
-        """The answer; raises the KafkaError if there is none."""
+        """The response; raises the KafkaError if there is none."""
         if self.error is not None:
             raise self.error
-        assert self.answer is not None
-        return memoryview(self.answer)
+        assert self.response is not None
+        return memoryview(self.response)
 
 
 class BlockingClient:
@@ -72,7 +72,7 @@ class BlockingClient:
         self.loop.close()
 
     def wait(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Let the connections work until `done`; tells whether it is."""
+        """Let the connections work until `done`; return whether it is."""
         deadline = self.clock() + seconds
         while not done():
             left = deadline - self.clock()
@@ -89,7 +89,7 @@ class BlockingClient:
         seconds: float,
         connection_index: int = 0,
     ) -> PendingRequest:
-        """Send to `node`, or to any broker; waits for a connection, not for the answer.
+        """Send to `node`, or to any broker; waits for a connection, not for the response.
 
         The body must be the same in all versions of `api` that we speak.
 
@@ -101,13 +101,13 @@ class BlockingClient:
         key, version = connection.choose(api)
         call = PendingRequest(self.clock(), version)
 
-        def on_answer(answer: memoryview, _: object) -> None:
-            call.answer = bytes(answer)
+        def on_response(response: memoryview, _: object) -> None:
+            call.response = bytes(response)
 
         def on_failure(error: KafkaError) -> None:
             call.error = error
 
-        connection.send((key, version), body, on_answer, on_failure, seconds)
+        connection.send((key, version), body, on_response, on_failure, seconds)
         return call
 
     def ask(
@@ -118,7 +118,7 @@ class BlockingClient:
         body: Sequence[Buffer],
         seconds: float,
     ) -> memoryview:
-        """Send and wait for the answer; TransportError if none comes in time."""
+        """Send and wait for the response; TransportError if none comes in time."""
         return self.call(what, node, api, body, seconds).result()
 
     def call(
@@ -129,35 +129,35 @@ class BlockingClient:
         body: Sequence[Buffer],
         seconds: float,
     ) -> PendingRequest:
-        """The same, for callers that need the version to read the answer."""
+        """The same, for callers that need the version to read the response."""
         call = self.send(node, api, body, seconds)
         if not self.wait(lambda: call.is_over, seconds):
             raise self.too_late(what, seconds)
         return call
 
     def find_coordinator(self, key: str, kind: int, seconds: float) -> int:
-        """The broker that answers for a group or a transactional id.
+        """The coordinator of a group or a transactional id.
 
         Raises:
-            TransportError: no broker tells it within `seconds`.
+            TransportError: no broker returns it within `seconds`.
             BrokerError: it has none now, or may not be known to us.
         """
         what = f"find the coordinator of '{key}' on '{self._alias}'"
         body = [encode_find_coordinator(key, kind)]
         found = decode_find_coordinator(self.ask(what, None, FIND_COORDINATOR, body, seconds))
         if found.code:
-            # To find is to DESCRIBE, which is part of what whoever asks will need next.
+            # Finding needs DESCRIBE, which is part of what the caller will need next.
             needed = (
                 group_permission(Operation.READ, key),
                 transaction_permission(Operation.WRITE, key),
             )
-            raise answer_error(self.config, what, found.code, *needed)
+            raise response_error(self.config, what, found.code, *needed)
         self.cluster.metadata.learn_address(found.node, found.host, found.port)
         return found.node
 
     def too_late(self, what: str, seconds: float) -> TransportError:
-        """The error that says so, and what is known of the reason."""
-        why = self.cluster.last_error or "no answer"
+        """The error of a call that ran out of time, with the reason if it is known."""
+        why = self.cluster.last_error or "no response"
         return TransportError(f"{what}: not done in {seconds:g} s: {why}")
 
     def _connect(self, node: int | None, connection_index: int, seconds: float) -> Connection:

@@ -23,25 +23,29 @@ class BrokerConnection:
     # Of the last connection that got so far.
     versions: ApiVersions = field(default_factory=ApiVersions)
     _failures_before: int = 0
-    _answers_of_login: int = 0
+    _responses_at_login: int = 0
 
     @property
     def has_served(self) -> bool:
-        """Whether the broker has answered a request on this connection after the login."""
+        """Whether the broker has responded on this connection after the login."""
         connection = self.connection
-        return self.ready and connection is not None and connection.answers > self._answers_of_login
+        return (
+            self.ready
+            and connection is not None
+            and connection.responses > self._responses_at_login
+        )
 
     def open(self, connection: Connection) -> None:
         """The login is over, and requests may leave."""
         self.ready = True
         self._failures_before, self.failures = self.failures, 0
-        self._answers_of_login = connection.answers
+        self._responses_at_login = connection.responses
 
     def close(self) -> Connection | None:
         """Forget the connection, and return it.
 
-        A broker that lets us in and hangs up at the first request has not been reached: otherwise
-        we would come back at once, for ever.
+        A broker that accepts us and hangs up at the first request has not been reached: otherwise
+        we would reconnect at once, for ever.
         """
         connection = self.connection
         if self.ready and not self.has_served:
@@ -53,5 +57,5 @@ class BrokerConnection:
 def check_open(connection: Connection, address: str, seconds: float) -> None:
     """The time for a handshake is over."""
     if not connection.is_open:
-        text = f"connect to {address}: no answer in time"
+        text = f"connect to {address}: no response in time"
         connection.fail(SilentError(text, seconds, address))

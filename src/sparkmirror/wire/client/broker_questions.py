@@ -16,7 +16,7 @@ Question = TypeVar("Question")
 
 
 class BrokerQuestions(ABC, Generic[Question]):
-    """One kind of question. The subclass sends a request for all that one broker is asked."""
+    """One kind of question. The subclass sends one request for all questions to one broker."""
 
     def __init__(self, cluster: NetworkClient) -> None:
         self._cluster = cluster
@@ -48,7 +48,7 @@ class BrokerQuestions(ABC, Generic[Question]):
     def _turn(self) -> None:
         self._scheduled = False
         self.send_ready()
-        # A broker that cannot be reached may have lost its leadership: let the owner look again.
+        # A broker that cannot be reached may have lost its leadership: its callers look again.
         if any(self._asked.values()):
             self._cluster.loop.call_later(1.0, self._fail_unreachable)
 

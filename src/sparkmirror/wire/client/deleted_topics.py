@@ -1,10 +1,10 @@
-"""When to believe a broker that says it does not know a topic, and that the topic was deleted.
+"""When a broker's "unknown topic" means that the topic was deleted.
 
 Runs on: executor and worker, on the event loop's thread. A broker that has just been restarted
-answers before its controller has told it which topics there are, with ZooKeeper for seconds: to it
+responds before it has the list of topics from its controller, with ZooKeeper for seconds: to it
 every topic is unknown. A broker that knew a topic, on the same connection, and does not any more,
-was told that the topic is deleted. On brokers before 2.8 topics have no ids, and this is the only
-sign that a topic of the same name, later, is another one.
+has learned that the topic is deleted. On brokers before 2.8 topics have no ids, and this is the
+only sign that a topic of the same name, later, is another one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class DeletedTopics:
     """What the brokers of one cluster know, connection by connection."""
 
     def __init__(self) -> None:
-        # How often each topic came back after it was deleted.
+        # How often each topic was recreated after a deletion.
         self.returns: Counter[str] = Counter()
         self._known: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
         self._deleted: set[str] = set()
@@ -34,18 +34,20 @@ class DeletedTopics:
     def learn(
         self, connection: Connection, view: MetadataView, known: Iterable[str], now: float
     ) -> set[str]:
-        """Take a response; returns those of the `known` topics about which it is to be ignored."""
-        told = self._known.setdefault(connection, set())
+        """Take a response; return the `known` topics for which it must be ignored."""
+        known_here = self._known.setdefault(connection, set())
         there = {tp.topic for tp in view.leaders}
         self.returns.update(there & self._deleted)
         self._deleted -= there
         for topic in there & self._doubted.keys():
             del self._doubted[topic]
         gone = {t for t, code in view.errors.items() if code == UNKNOWN_TOPIC_OR_PARTITION}
-        self._deleted |= gone & told
-        doubtful = {topic for topic in gone.intersection(known) - told if self._doubt(topic, now)}
-        told |= there
-        told -= gone
+        self._deleted |= gone & known_here
+        doubtful = {
+            topic for topic in gone.intersection(known) - known_here if self._doubt(topic, now)
+        }
+        known_here |= there
+        known_here -= gone
         return doubtful
 
     def _doubt(self, topic: str, now: float) -> bool:

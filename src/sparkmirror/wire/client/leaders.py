@@ -1,4 +1,4 @@
-"""Who leads each partition, and who wants to hear of changes.
+"""Who leads each partition, and who is notified of changes.
 
 Runs on: executor and worker, on the event loop's thread.
 """
@@ -19,7 +19,7 @@ class Leader(NamedTuple):
 
 
 class MetadataListener(Protocol):
-    """Hears of changes; called on the loop's thread."""
+    """Is notified of changes, on the loop's thread."""
 
     def on_connected(self, node: int) -> None:
         """A connection to `node` is ready for requests."""

@@ -1,8 +1,8 @@
 """Leaders, topic ids and addresses of brokers, and when to ask the cluster for them again.
 
-Runs on: executor and worker, on the event loop's thread. Asked about when it is old
+Runs on: executor and worker, on the event loop's thread. Requested when it is old
 (metadata.max.age.ms), or when a response shows that it is wrong: at once the first time, then less
-and less often (KIP-580). Listeners hear of each response.
+and less often (KIP-580). Listeners are notified of each response.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sparkmirror.wire.net.outages import BrokerAddress
 from sparkmirror.wire.protocol import messages
 from sparkmirror.wire.protocol.api_versions import METADATA
 
-# A broker that does not answer a metadata request by then may be frozen: another one is asked.
+# A broker that has not responded by then may be frozen: another one is asked.
 PATIENCE_SECONDS = 5.0
 BOOTSTRAP = -1  # first id of the addresses in bootstrap.servers: -1, -2, ...
 
 
 class Metadata:
-    """What the last responses of one cluster said of the topics that are tracked."""
+    """The tracked topics of one cluster, as in its last responses."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Metadata:
         retries: RetryPolicy,
         find_connection: Callable[[], Connection | None],
     ) -> None:
-        """`find_connection` gives any connection that is ready, or opens one."""
+        """`find_connection` returns any connection that is ready, or opens one."""
         self._loop = loop
         self._config = config
         self._retries = retries
@@ -47,7 +47,7 @@ class Metadata:
         self.topic_ids = TopicIds()
         self.deleted_topics = DeletedTopics()
         self.topic_errors: dict[str, int] = {}
-        # What the answer that listeners hear of is about; None: everything.
+        # The topics that listeners are notified about; None: all.
         self.news: frozenset[str] | None = None
         # By broker; bootstrap servers have ids of their own.
         self.addresses: dict[int, BrokerAddress] = {}
@@ -79,8 +79,8 @@ class Metadata:
         self.leaders = {tp: leader for tp, leader in self.leaders.items() if tp.topic not in gone}
 
     def knows(self, topic: str) -> bool:
-        """True once a metadata answer was about `topic`: a partition without a leader has none."""
-        return topic in self._topics.answered
+        """True once a response was about `topic`: then a partition without a leader has none."""
+        return topic in self._topics.looked_up
 
     def refresh(self, *topics: str) -> None:
         """Ask about these topics, or all, soon: at once the first time, with back-off then."""
@@ -91,7 +91,7 @@ class Metadata:
         self._refresh_soon()
 
     def mark_missed(self, topic: str) -> None:
-        """A partition is needed that metadata lacks: look again, less and less often."""
+        """A partition is needed that metadata lacks: refresh, less and less often."""
         self._missed = True
         self._topics.doubt([topic])
         self._refresh_soon()
@@ -103,7 +103,7 @@ class Metadata:
     # -- from the network client -----------------------------------------------------------------
 
     def notify(self, news: frozenset[str] | None) -> None:
-        """Tell listeners to look again: at these topics, or (None) at all."""
+        """Notify listeners of changes: to these topics, or (None) to any."""
         self.news = news
         for listener in self.listeners:
             listener.on_metadata()
@@ -132,7 +132,7 @@ class Metadata:
         connection.send(
             (METADATA.key, version),
             [messages.encode_metadata(sorted(asked), version)],
-            lambda answer, _: self._on_answer(connection, answer, version, asked),
+            lambda response, _: self._on_response(connection, response, version, asked),
             lambda _: self._on_failure(asked),
             self._config.request_timeout_ms / 1000,
             flexible=version >= METADATA.first_flexible,
@@ -161,11 +161,11 @@ class Metadata:
         self._topics.doubt(asked)
         self._refresh_soon()
 
-    def _on_answer(
-        self, connection: Connection, answer: memoryview, version: int, asked: frozenset[str]
+    def _on_response(
+        self, connection: Connection, response: memoryview, version: int, asked: frozenset[str]
     ) -> None:
         self._is_asking = False
-        view = messages.decode_metadata(answer, version)
+        view = messages.decode_metadata(response, version)
         if not view.nodes:
             self._on_failure(asked)
             return
@@ -189,4 +189,4 @@ class Metadata:
         self.leaders = merge_leaders(self.leaders, view.leaders, asked)
         kept = {t: code for t, code in self.topic_errors.items() if t not in asked}
         self.topic_errors = kept | {t: code for t, code in view.errors.items() if t in asked}
-        self._topics.answered |= asked
+        self._topics.looked_up |= asked

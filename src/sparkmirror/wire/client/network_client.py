@@ -1,7 +1,7 @@
 """Our connections to the brokers of one Kafka cluster: opened when wanted, again with back-off.
 
-Runs on: executor and worker, on the event loop's thread. What the cluster says of its topics is in
-`metadata`. Retries of requests are decided by their owners (fetcher, producer) from the table in
+Runs on: executor and worker, on the event loop's thread. What the cluster reports of its topics is
+in `metadata`. Retries of requests are decided by their owners (fetcher, producer) from the table in
 error_codes.
 """
 
@@ -38,17 +38,17 @@ OpenStream = Callable[[str, int, int], Stream]
 
 # While none is connected another broker is tried: a frozen one accepts connections, and is silent.
 CONNECT_PATIENCE_SECONDS = 2.0
-# A login that is refused is logged again after this time.
+# A rejected login is logged again after this time.
 LOG_AGAIN_SECONDS = 60.0
-# Errors that another attempt cures only after somebody has changed something.
+# Errors that no retry cures before an operator has changed something.
 LASTING = (AuthenticationError, UnsupportedVersionError)
-NEVER_REACHED = "; if that broker is up, correct the address that it tells (advertised.listeners)"
+NEVER_REACHED = "; if that broker is up, correct its advertised.listeners"
 
 
 class NetworkClient:
     """One connection per broker, and what `metadata` knows of the cluster.
 
-    Whoever wants several to the same broker numbers them: by `connection_index`.
+    Several connections to the same broker are numbered by `connection_index`.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class NetworkClient:
         *,
         is_trial: bool = False,
     ) -> None:
-        """Nothing is logged of a trial: whoever makes it tells how it ended."""
+        """Nothing is logged of a trial: its caller reports how it ended."""
         self.loop = loop
         self.config = config
         self.pool = pool
-        # Why a broker could not be reached; None again as soon as one answers.
+        # Why a broker could not be reached; None again as soon as one responds.
         self.last_error: KafkaError | None = None
         self.security = Security.of(config)
         self.retries = RetryPolicies.of(config)
@@ -76,14 +76,14 @@ class NetworkClient:
         self._last_attempt = float("-inf")
         self._log_again_at = float("-inf")
         self._closed = False
-        # Whether any broker has answered a request after the login, on a connection that is gone.
+        # Whether any broker has responded after the login, on a connection that is gone.
         self._has_served = False
         self._is_trial = is_trial
         self._idle = IdleConnections(config)
         self._tick()
 
     def connection(self, node: int, connection_index: int = 0) -> Connection | None:
-        """The connection to `node` if it is ready; else one is opened and listeners hear of it."""
+        """The connection to `node` if ready; else one is opened, and listeners are notified."""
         link = self._links.get((node, connection_index))
         if link is None:
             link = self._links[node, connection_index] = BrokerConnection()
@@ -94,7 +94,7 @@ class NetworkClient:
         return None
 
     def is_opening(self, node: int, connection_index: int) -> bool:
-        """Whether that connection is on its way and not ready yet."""
+        """Whether that connection is being opened and not ready yet."""
         link = self._links.get((node, connection_index))
         return link is not None and link.connection is not None and not link.ready
 
@@ -110,14 +110,14 @@ class NetworkClient:
     def any_connection(self) -> Connection | None:
         """The least busy connection of all that are ready, or None while one is being opened.
 
-        Answers come in order: behind a long poll, or at a frozen broker, a request waits.
+        Responses come in order: behind a long poll, or at a frozen broker, a request waits.
         """
         links = self._links.values()
         ready = [link.connection for link in links if link.ready and link.connection is not None]
         if ready:
             even = (
                 self.metadata.topic_ids.are_in_doubt
-            )  # then no broker is to be asked more than others
+            )  # so that no broker is asked more often than others
             return min(ready, key=lambda each: (not even and each.in_flight, random.random()))
         if not any(link.connection for link in links) or self._is_slow_to_connect():
             self._connect_another()
@@ -137,7 +137,7 @@ class NetworkClient:
                 break
 
     def newest(self, api: Api) -> int:
-        """The newest version of `api` that some broker speaks, once one has answered."""
+        """The newest version of `api` that some broker speaks, once one has responded."""
         return max(link.versions.get(api.key, (0, -1))[1] for link in self._links.values())
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class NetworkClient:
     def _connect(self, node: int, link: BrokerConnection) -> None:
         self._last_attempt = self.loop.clock()
         host, port = self.metadata.addresses.get(node, ("", 0))
-        if not host:  # a leader we know no address of: the next metadata answer will tell
+        if not host:  # a leader without a known address: the next metadata response has it
             self.metadata.refresh()
             return
         try:
@@ -178,12 +178,12 @@ class NetworkClient:
         self.loop.call_later(patience, lambda: check_open(connection, f"{host}:{port}", patience))
 
     def _handshake(self, node: int, link: BrokerConnection, host: str) -> None:
-        """Learn which versions the broker speaks, then log in."""
+        """Learn which versions the broker speaks (KIP-35), then log in."""
         assert link.connection is not None
         connection, timeout = link.connection, self.config.request_timeout_ms / 1000
 
-        def answered(answer: memoryview, _: PooledBuffer | None) -> None:
-            connection.versions = link.versions = messages.decode_api_versions(answer)
+        def on_response(response: memoryview, _: PooledBuffer | None) -> None:
+            connection.versions = link.versions = messages.decode_api_versions(response)
             link.versions.require()
             authenticator = self.security.authenticator(host)
             if authenticator is None:
@@ -192,7 +192,7 @@ class NetworkClient:
                 authenticator.start(connection, timeout, lambda: self._on_ready(node, link))
 
         # When it fails, the connection's own on_closed does what is needed.
-        connection.send(messages.API_VERSIONS, [], answered, lambda _: None, timeout)
+        connection.send(messages.API_VERSIONS, [], on_response, lambda _: None, timeout)
 
     def _on_ready(self, node: int, link: BrokerConnection) -> None:
         assert link.connection is not None
@@ -210,38 +210,38 @@ class NetworkClient:
         if self._closed:
             return
         if was_ready and connection is not None and connection.was_idle:
-            # Brokers close connections that nobody has used for ten minutes.
+            # Brokers close connections that were unused for ten minutes.
             log.debug("'%s', broker %d: %s", self.config.alias, node, error)
             return
         host, port = self.metadata.addresses.get(node, ("?", 0))
-        refused = isinstance(error, LASTING)
+        rejected = isinstance(error, LASTING)
         kind = type(error) if isinstance(error, LASTING) else TransportError
         hint = self._hint(connection) if isinstance(error, HungUp) and connection else ""
-        if node >= 0 and not link.versions and not refused:
+        if node >= 0 and not link.versions and not rejected:
             hint = hint or NEVER_REACHED
         place = f"cluster '{self.config.alias}', broker {host}:{port}"
         self.last_error = kind(f"{place}: {error}{hint}")
         self._log_failure(link, error, (host, port))
         link.failures += 1
         wait = self.retries.reconnects.wait(link.failures)
-        if refused:
+        if rejected:
             wait = max(wait, REFUSED_LOGIN.wait(link.failures))
         link.not_before = self.loop.clock() + wait
         self.metadata.refresh()
         self.loop.call_later(wait, lambda: self._reconnect(node))
 
     def _hint(self, connection: Connection) -> str:
-        """What a broker may mean that hung up; nothing if one has served us as we are."""
+        """Why a broker may have hung up; empty if one has served us with these settings."""
         has_served = self._has_served or any(link.has_served for link in self._links.values())
         return "" if has_served else self.security.hint(connection)
 
     def _log_failure(
         self, link: BrokerConnection, error: KafkaError, address: BrokerAddress
     ) -> None:
-        """The first failure, and that a login is still refused; of a silent cluster no more."""
+        """Log the first failure, and a login that is still rejected; not a silent cluster."""
         now = self.loop.clock()
-        refused = isinstance(error, AuthenticationError)
-        is_new = link.failures == 0 or (refused and now >= self._log_again_at)
+        rejected = isinstance(error, AuthenticationError)
+        is_new = link.failures == 0 or (rejected and now >= self._log_again_at)
         if self._is_trial or OUTAGES.report(
             self.config, error, address, self.metadata.addresses.values()
         ):
@@ -251,7 +251,7 @@ class NetworkClient:
             self._log_again_at = now + LOG_AGAIN_SECONDS
 
     def _reconnect(self, node: int) -> None:
-        """Only brokers that somebody needs are connected again: listeners ask when they want it."""
+        """Reconnect only to brokers that are needed: listeners ask for them."""
         if not self._closed:
             self.metadata.notify(None)
             self.metadata.ask_if_due()

@@ -1,9 +1,9 @@
-"""Whether a cluster can be reached, and if not, why: asked once before anything else is.
+"""Whether a cluster can be reached, and if not, why: checked once before anything else.
 
-Runs on: worker. kafka-python would try until its time is over and then say that nobody answered;
-the event loop's connections know whether it was the name, the port, TLS or the login.
+Runs on: worker. kafka-python would try until its time is over and then report no response; the
+event loop's connections know whether it was the name, the port, TLS or the login.
 
-A bootstrap server only tells where the brokers are: each advertises an address of its own
+A bootstrap server only lists the brokers: each advertises an address of its own
 (advertised.listeners), which may be one that does not exist on this side of a firewall.
 """
 
@@ -28,10 +28,10 @@ from sparkmirror.wire.net.stream import connect_problem
 from sparkmirror.wire.protocol.api_versions import METADATA
 from sparkmirror.wire.protocol.messages import decode_metadata, encode_metadata
 
-# Enough to say whether somebody is there; Kafka's own default would keep a user waiting.
+# Enough to see whether a broker is there; Kafka's own default would keep a user waiting.
 REACH_SECONDS = 5.0
 SETUP_TIMEOUT = COMMON_CLIENT_KEYS["socket.connection.setup.timeout.ms"]
-# A login may wait for a token server or a KDC, which are asked again when they are not well.
+# A login may wait for a token server or a KDC, and for retries there.
 LOGIN_SECONDS = 20.0
 # A broker that is starting may drop the first connections.
 MOST_FAILURES = 3
@@ -43,8 +43,8 @@ ADVERTISED_REMEDY = (
 )
 
 
-class Answered(NamedTuple):
-    """The bootstrap server that answered, and the address of each broker, as it advertises it."""
+class FoundBrokers(NamedTuple):
+    """The bootstrap server that responded, and the address of each broker, as it advertises it."""
 
     server: str
     brokers: Mapping[int, str]
@@ -58,36 +58,36 @@ class AdvertisedError(TransportError):
 
 
 def check_reachable(config: ClientConfig) -> None:
-    """Return if some bootstrap server lets us in, or at least listens and says nothing.
+    """Return if some bootstrap server accepts us, or at least listens without responding.
 
     Raises:
         AuthenticationError: certificates or login; names cluster, address, cause and remedy.
-        AdvertisedError: a bootstrap server answers, but no broker can be reached where it told.
+        AdvertisedError: a bootstrap server responds, but no broker is reachable at its address.
         TransportError: names every address and what is wrong with it.
     """
-    answered = ask_for_brokers(config)
-    problems = find_unreachable(answered.brokers, connect_seconds(config))
-    if problems and len(problems) == len(answered.brokers):
-        raise AdvertisedError(describe_unreachable(config, answered, problems))
+    found = ask_for_brokers(config)
+    problems = find_unreachable(found.brokers, connect_seconds(config))
+    if problems and len(problems) == len(found.brokers):
+        raise AdvertisedError(describe_unreachable(config, found, problems))
 
 
-def ask_for_brokers(config: ClientConfig) -> Answered:
-    """The first bootstrap server that lets us in, and which brokers it names.
+def ask_for_brokers(config: ClientConfig) -> FoundBrokers:
+    """The first bootstrap server that accepts us, and the brokers it lists.
 
     Raises:
         AuthenticationError, TransportError: as `check_reachable` does.
     """
-    unreachable, refused = [], []
+    unreachable, rejected = [], []
     for server in config.bootstrap_servers:
         if problem := connect_to(server, connect_seconds(config)):
             unreachable.append(f"{server}: {problem}")
             continue
         try:
-            return Answered(server, _ask(replace(config, bootstrap_servers=(server,))))
+            return FoundBrokers(server, _ask(replace(config, bootstrap_servers=(server,))))
         except KafkaError as error:
-            refused.append(error)
-    if refused:
-        raise refused[0]
+            rejected.append(error)
+    if rejected:
+        raise rejected[0]
     raise TransportError(
         f"cluster '{config.alias}' cannot be reached ({'; '.join(unreachable)}); check "
         f"{config.servers_key} and that its brokers are up"
@@ -95,7 +95,7 @@ def ask_for_brokers(config: ClientConfig) -> Answered:
 
 
 def connect_seconds(config: ClientConfig) -> float:
-    """How long to try to connect: as long as the user says, if anything."""
+    """How long to try to connect: as the settings have it, if at all."""
     is_set = config.socket_connection_setup_timeout_ms != SETUP_TIMEOUT.default
     return config.socket_connection_setup_timeout_ms / 1000 if is_set else REACH_SECONDS
 
@@ -111,12 +111,12 @@ def find_unreachable(brokers: Mapping[int, str], seconds: float) -> dict[int, st
 
 
 def describe_unreachable(
-    config: ClientConfig, answered: Answered, problems: Mapping[int, str]
+    config: ClientConfig, found: FoundBrokers, problems: Mapping[int, str]
 ) -> str:
-    """Which cluster, who told the addresses, which of them are wrong, and what to change."""
+    """Which cluster, who listed the addresses, which of them are wrong, and what to change."""
     return (
-        f"cluster '{config.alias}': {answered.server} answers, but "
-        f"{_advertised(answered.brokers, problems)} cannot be reached from here; "
+        f"cluster '{config.alias}': {found.server} responds, but "
+        f"{_advertised(found.brokers, problems)} cannot be reached from here; "
         f"{ADVERTISED_REMEDY}"
     )
 
@@ -132,7 +132,7 @@ def _advertised(brokers: Mapping[int, str], problems: Mapping[int, str]) -> str:
 
 
 def connect_to(server: str, seconds: float) -> str:
-    """Why nobody listens there; empty if somebody does."""
+    """Why nothing listens there; empty if something does."""
     host, _, port = server.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), seconds).close()
@@ -153,27 +153,27 @@ def _ask(config: ClientConfig) -> dict[int, str]:
 class _Trial:
     """Connects, logs in and asks which brokers there are.
 
-    The last is what a broker answers only to those that have logged in, if it wants that.
+    A broker that requires a login returns its brokers only after that.
     """
 
     def __init__(self, config: ClientConfig) -> None:
         self._loop = EventLoop()
         self._cluster = NetworkClient(self._loop, config, BufferPool(keep_bytes=0), is_trial=True)
-        # Addresses by broker; empty while there is no answer.
+        # Addresses by broker; empty while there is no response.
         self.brokers: dict[int, str] = {}
         self._asked: Connection | None = None
-        self._is_answered = False
-        self._unanswered: list[KafkaError] = []
+        self._has_response = False
+        self._failures: list[KafkaError] = []
 
     def run(self) -> None:
-        """Return when there is an answer, or no news; raise why there will be none."""
+        """Return on a response or a time-out; raise the reason if there will be none."""
         seconds = LOGIN_SECONDS if self._cluster.security.is_sasl else REACH_SECONDS
         seconds = max(seconds, connect_seconds(self._cluster.config))
         self._loop.run_until(self._step, seconds)
         error = self._cluster.last_error
-        if error is None and self._unanswered:
-            error = self._unanswered[-1]
-        if error is not None and not self._is_answered:
+        if error is None and self._failures:
+            error = self._failures[-1]
+        if error is not None and not self._has_response:
             raise error
 
     def close(self) -> None:
@@ -188,22 +188,22 @@ class _Trial:
             connection.send(
                 (METADATA.key, version),
                 [encode_metadata([], version)],
-                lambda answer, _: self._answered(answer, version),
+                lambda response, _: self._on_response(response, version),
                 self._failed,
                 REACH_SECONDS,
                 flexible=version >= METADATA.first_flexible,
             )
-        is_refused = isinstance(self._cluster.last_error, LASTING)
-        failures = self._cluster.failures(BOOTSTRAP) + len(self._unanswered)
-        return is_refused or failures >= MOST_FAILURES or self._is_answered
+        is_rejected = isinstance(self._cluster.last_error, LASTING)
+        failures = self._cluster.failures(BOOTSTRAP) + len(self._failures)
+        return is_rejected or failures >= MOST_FAILURES or self._has_response
 
-    def _answered(self, answer: memoryview, version: int) -> None:
-        nodes = decode_metadata(answer, version).nodes
+    def _on_response(self, response: memoryview, version: int) -> None:
+        nodes = decode_metadata(response, version).nodes
         self.brokers = {node: _address(host, port) for node, (host, port) in nodes.items()}
-        self._is_answered = True
+        self._has_response = True
 
     def _failed(self, error: KafkaError) -> None:
-        self._unanswered.append(self._cluster.last_error or error)
+        self._failures.append(self._cluster.last_error or error)
 
 
 def _address(host: str, port: int) -> str:

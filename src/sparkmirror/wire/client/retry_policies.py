@@ -1,4 +1,4 @@
-"""Which waits a client's settings ask for after failures: requests, connections, refused logins.
+"""Which waits a client's settings ask for after failures: requests, connections, rejected logins.
 
 Runs on: executor and worker. Pure. The rule by which they grow is in `retry`.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.retry import RetryPolicy
 
-# Accounts are locked after many attempts, and brokers write each one down.
+# Accounts are locked after many attempts, and brokers log each one.
 REFUSED_LOGIN = RetryPolicy(1.0, 10.0, jitter=0.0)
 
 
@@ -29,7 +29,7 @@ class RetryPolicies(NamedTuple):
 
     @classmethod
     def of(cls, config: ClientConfig) -> Self:
-        """As the client's settings say."""
+        """Those of the client's settings."""
         return cls(
             _policy(config.retry_backoff_ms, config.retry_backoff_max_ms),
             _policy(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms),

@@ -2,7 +2,7 @@
 
 Runs on: executor and worker, on the event loop's thread. Brokers learn of a recreation one after
 the other, so metadata may alternate between the old and the new topic for a while, in either
-order: a broker that lags behind may also answer after a fresh one. Each wrong change would copy a
+order: a broker that lags behind may also respond after a fresh one. Each wrong change would copy a
 topic again, or with auto.offset.reset=latest skip records. So another id counts only once several
 responses in a row have named it, from brokers chosen at random.
 """
@@ -39,7 +39,7 @@ class TopicIds(dict[str, bytes]):
         return bool(self._doubts)
 
     def learn(self, found: Mapping[str, bytes], now: float) -> set[str]:
-        """Take the ids of a response. Returns topics of which it may be wrong: ignore it there."""
+        """Take the ids of a response. Returns topics of which it may be wrong: to be ignored."""
         return {topic for topic, topic_id in found.items() if not self._learn(topic, topic_id, now)}
 
     def _learn(self, topic: str, topic_id: bytes, now: float) -> bool:

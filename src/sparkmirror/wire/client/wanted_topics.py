@@ -1,7 +1,7 @@
 """Which topics the next metadata request asks about: all of them, or only those still in doubt.
 
-Runs on: executor and worker, on the event loop's thread. One topic that is missing, or that nobody
-leads, is asked for about once a second. Asking for all others each time would cost a flow of
+Runs on: executor and worker, on the event loop's thread. One topic that is missing, or has no
+leader, is asked for about once a second. Asking for all others each time would cost a flow of
 10,000 partitions a tenth of a core for as long as it lasts.
 """
 
@@ -15,15 +15,15 @@ class WantedTopics:
 
     def __init__(self) -> None:
         self.names: set[str] = set()
-        # Those about which a request was answered.
-        self.answered: set[str] = set()
+        # Those that some response was about.
+        self.looked_up: set[str] = set()
         self._in_doubt: set[str] = set()
         self._are_all_in_doubt = False
         # When to ask about all of them at the latest.
         self.all_due = 0.0
 
     def add(self, topics: Iterable[str]) -> bool:
-        """Keep metadata of these too; whether any of them is new."""
+        """Keep metadata of these too; return whether any of them is new."""
         new = set(topics) - self.names
         self.names |= new
         self._in_doubt |= new
@@ -32,7 +32,7 @@ class WantedTopics:
     def drop(self, topics: set[str]) -> None:
         """Forget these."""
         self.names -= topics
-        self.answered -= topics
+        self.looked_up -= topics
         self._in_doubt -= topics
 
     def doubt(self, topics: Iterable[str]) -> None:
@@ -44,7 +44,7 @@ class WantedTopics:
         self._are_all_in_doubt = True
 
     def take(self, now: float, max_age: float) -> frozenset[str]:
-        """What is to be asked now; about all, if the last time was `max_age` seconds ago."""
+        """The topics to ask about now; all of them if the last time was `max_age` seconds ago."""
         if self._are_all_in_doubt or now >= self.all_due or self._in_doubt >= self.names:
             self.all_due = now + max_age
             taken = frozenset(self.names)

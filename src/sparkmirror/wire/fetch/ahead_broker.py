@@ -1,7 +1,7 @@
 """What is read ahead from one broker, and over which of several connections to it.
 
 Runs on: executor and worker, on the event loop's thread. TCP lets each connection carry one window
-per round trip, so a long line wants several.
+per round trip, so a long line needs several.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from sparkmirror.wire.fetch.fetch_session import Ahead
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.net.line_estimate import LineEstimate
 
-# Connections to one broker beside the session's.
+# Connections to one broker besides the session's.
 FEWEST_CONNECTIONS, MOST_CONNECTIONS = 8, 40
 BYTES_PER_CONNECTION = 512 << 10
 
 
 @dataclass(slots=True, eq=False)
 class AheadBroker:
-    """What is under way from one broker; `turn` holds its partitions, the next one first."""
+    """What is in flight from one broker; `turn` holds its partitions, the next one first."""
 
     node: int
     line: LineEstimate

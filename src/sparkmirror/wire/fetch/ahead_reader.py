@@ -1,10 +1,10 @@
-"""Reads backlogs over long lines: many requests under way, over several connections to a broker.
+"""Reads backlogs over long lines: many requests in flight, over several connections to a broker.
 
 Runs on: executor and worker, on the event loop's thread.
 
 The fetcher's session asks for what comes next when it knows what has come: once per round trip. A
 partition whose response does not reach the end of the log leaves the session and is read ahead
-(`read_ahead`) until it has caught up. Responses come in any order and are handed on in that of
+(`read_ahead`) until it has caught up. Responses come in any order and are handed on in the order of
 their offsets. Whatever goes wrong (an error of the broker, a lost connection, a response that makes
 no sense) takes the partition back into the session at the offset behind what was handed on: only
 there is it decided what an error means. All requests name the leader epoch in which the position
@@ -36,8 +36,8 @@ from sparkmirror.wire.net.line_estimate import LineEstimate
 from sparkmirror.wire.protocol import fetch_messages as fetch
 from sparkmirror.wire.protocol.api_versions import FETCH
 
-# What may be under way before the line is known, and the most that one request asks for. A buffer's
-# size is a power of two: what a response has beside its records (HEAD_BYTES) must fit too.
+# What may be in flight before the line is known, and the most that one request asks for. A buffer's
+# size is a power of two: what a response has besides its records (HEAD_BYTES) must fit too.
 LEAST_WINDOW_BYTES = 4 << 20
 SMALLEST_ASK_BYTES, LARGEST_ASK_BYTES = 512 << 10, 2 << 20
 ASKS_PER_WINDOW = 32
@@ -46,12 +46,12 @@ ASKS_PER_WINDOW = 32
 MOST_BYTES = 144 << 20
 # Less than this is left to the session.
 LEAST_BACKLOG_BYTES = 128 << 10
-# After a lost or silent connection the session alone reads for so long: a slow disk looks the same.
+# After a lost or silent connection only the session reads for a while: a slow disk looks the same.
 ALONE_SECONDS = 5.0
 
 
 class Flight(NamedTuple):
-    """A request under way."""
+    """A request in flight."""
 
     broker: AheadBroker
     ahead: Ahead
@@ -75,7 +75,7 @@ class AheadReader:
         on_end: Callable[[FetchPartition], None],
         is_stopped: Callable[[], bool],
     ) -> None:
-        """`on_end` hears of each partition that has to go back into the session."""
+        """`on_end` gets each partition that has to return to the session."""
         self._cluster = cluster
         self._limits = limits._replace(max_wait_ms=0)
         self._poll_seconds = limits.max_wait_ms / 1000
@@ -118,7 +118,7 @@ class AheadReader:
         return broker
 
     def drop(self, partition: FetchPartition) -> None:
-        """Stop reading it ahead; what has come is of no use."""
+        """Stop reading it ahead, and discard what has come."""
         ahead, partition.ahead = partition.ahead, None
         assert ahead is not None
         ahead.is_over = True
@@ -201,11 +201,11 @@ class AheadReader:
         fits = in_use + ask.buffer_bytes <= MOST_BYTES
         if fits and held + ask.expected_bytes <= window:
             return True
-        # Others fill the memory: one request at a time, so that the next one is thought of.
+        # Others fill the memory: one request at a time, so that the next one is considered.
         return not held and self._consumer.request_fetch()
 
     def _fill(self, broker: AheadBroker, ahead: Ahead) -> None:
-        """What is missing is always asked for: it lets go of what is kept."""
+        """What is missing is always asked for: it frees what is kept."""
         while not ahead.is_over and (place := self._choose_connection(broker)) is not None:
             gap = ahead.reads.next_gap()
             if gap is None:
@@ -257,7 +257,7 @@ class AheadReader:
         connection.send(
             (FETCH.key, version),
             [body],
-            lambda answer, buffer: self._on_answer(flight, answer, buffer),
+            lambda fetched, buffer: self._on_response(flight, fetched, buffer),
             lambda _: self._on_failure(flight),
             self._timeout,
             flexible=version >= FETCH.first_flexible,
@@ -277,11 +277,11 @@ class AheadReader:
         flight.broker.asked[flight.connection_index] -= flight.ask.most_bytes
         self._asked_bytes -= flight.ask.buffer_bytes
 
-    def _on_answer(self, flight: Flight, view: memoryview, buffer: PooledBuffer | None) -> None:
+    def _on_response(self, flight: Flight, view: memoryview, buffer: PooledBuffer | None) -> None:
         assert buffer is not None
         ahead, now = flight.ahead, self._now()
         try:
-            answer = fetch.decode_fetch(view, flight.version)
+            fetched = fetch.decode_fetch(view, flight.version)
         except KafkaError:
             buffer.release()
             raise
@@ -289,7 +289,7 @@ class AheadReader:
         flight.broker.line.note(now - flight.sent_at, len(view), now)
         response = None
         if not ahead.is_over and not self._is_stopped():
-            response = self._read(ahead, flight, answer, buffer)
+            response = self._read(ahead, flight, fetched, buffer)
         if response is None:
             buffer.release()
             if not ahead.is_over and not self._is_stopped():
@@ -303,21 +303,21 @@ class AheadReader:
         self._consumer.on_round()
 
     def _ask_no_more(self, broker: AheadBroker, connection: Connection) -> None:
-        """The line only looked long, because the broker or we were busy."""
+        """The line only looked long, because the broker or this task was busy."""
         broker.is_short = True
         session = self._cluster.connection(broker.node)
         if session is not None:
             session.fastest_seconds = min(session.fastest_seconds, connection.fastest_seconds)
 
     def _read(
-        self, ahead: Ahead, flight: Flight, answer: fetch.FetchResponse, buffer: PooledBuffer
+        self, ahead: Ahead, flight: Flight, fetched: fetch.FetchResponse, buffer: PooledBuffer
     ) -> Response | None:
-        """What came; None: nothing that can be taken as it is."""
+        """The content of the response; None: nothing that can be used."""
         partition = ahead.partition
         name = partition.tp.topic if flight.version < fetch.BY_ID else partition.topic_id
-        if answer.code or len(answer.rows) != 1:
+        if fetched.code or len(fetched.rows) != 1:
             return None
-        row = answer.rows[0]
+        row = fetched.rows[0]
         is_other = (row.topic, row.partition) != (name, partition.tp.partition)
         if is_other or row.code or row.diverging is not None:
             return None
@@ -345,7 +345,7 @@ class AheadReader:
                 self._end(ahead)
 
     def _take(self, ahead: Ahead, response: Response, first: int) -> int:
-        """Hand on one response, without the batches that came before; gives the next offset."""
+        """Hand on one response, without the batches that came before; return the next offset."""
         partition, buffer, aborted = ahead.partition, response.buffer, response.aborted
         view = new_part(response.view, aborted, first)
         if view is None:
@@ -358,7 +358,7 @@ class AheadReader:
         return partition.next_offset
 
     def _end(self, ahead: Ahead) -> None:
-        """Back into the session, once: what leaves on the way may fail and end it, too."""
+        """Return it to the session, once: a send on the way may fail and end it, too."""
         if ahead.is_over:
             return
         self.drop(ahead.partition)

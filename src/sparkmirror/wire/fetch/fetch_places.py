@@ -28,7 +28,7 @@ from sparkmirror.wire.fetch.position_finder import PositionFinder
 from sparkmirror.wire.protocol import fetch_messages as fetch
 from sparkmirror.wire.protocol.error_codes import OFFSET_OUT_OF_RANGE, error_code
 
-# Errors that metadata does not cure (a missing permission, say) are tried again this often.
+# Errors that metadata does not cure (a missing permission, say) are retried this often.
 LASTING_ERROR = RetryPolicy.every(10.0)
 
 
@@ -51,7 +51,7 @@ class FetchPlaces(ABC):
             on_end=self._place,
             is_stopped=lambda: self.stopped,
         )
-        # Partitions that cannot be fetched now, for whichever reason.
+        # Partitions that cannot be fetched now, for any reason.
         self.troubled: set[TopicPartition] = set()
         self.stopped = False
 
@@ -59,7 +59,7 @@ class FetchPlaces(ABC):
     def _send_next(self, session: FetchSession) -> None:
         """Send the next request of a session, if it may leave."""
 
-    # -- what the consumer asks ------------------------------------------------------------------
+    # -- from the consumer -----------------------------------------------------------------------
 
     def add(
         self,
@@ -70,7 +70,7 @@ class FetchPlaces(ABC):
     ) -> FetchPartition:
         """Fetch `tp` from `next_offset` on; None: the consumer decides when both ends are known.
 
-        `epochs` and `topic_id` tell which log the position is of, if that is known.
+        `epochs` and `topic_id` identify the log of the position, if that is known.
         """
         partition = FetchPartition(tp, next_offset, topic_id=topic_id, epochs=EpochHistory(epochs))
         self._partitions[tp] = partition
@@ -81,7 +81,7 @@ class FetchPlaces(ABC):
         return partition
 
     def remove(self, *partitions: TopicPartition) -> None:
-        """Fetch these no more."""
+        """Stop fetching these."""
         for tp in partitions:
             if (partition := self._partitions.pop(tp, None)) is not None:
                 self._leave(partition)
@@ -91,7 +91,7 @@ class FetchPlaces(ABC):
         self._cluster.metadata.untrack({tp.topic for tp in partitions} - left)
 
     def pause(self, tp: TopicPartition) -> None:
-        """Fetch nothing of `tp` until `resume`; the others go on."""
+        """Fetch nothing of `tp` until `resume`; the others continue."""
         partition = self._partitions.get(tp)
         if partition is not None and not partition.paused:
             partition.paused = True
@@ -113,7 +113,7 @@ class FetchPlaces(ABC):
             self._leave(partition)
             if leader is None:
                 self.troubled.add(partition.tp)
-                # One that was never looked up is being looked up: nothing is amiss yet.
+                # One that was never looked up is being looked up: no problem yet.
                 if self._cluster.metadata.knows(partition.tp.topic):
                     self._cluster.metadata.mark_missed(partition.tp.topic)
                     if denied := denial(self._cluster, partition.tp):
@@ -207,7 +207,7 @@ class FetchPlaces(ABC):
     def _follow(self, partition: FetchPartition, replica: int) -> None:
         """The leader names a replica in our rack: fetch from there for a while (KIP-392)."""
         if self._cluster.is_failing(replica):
-            # The leader has not noticed, and gives nothing itself: see whether it comes back.
+            # The leader has not noticed, and returns nothing itself: see whether it returns.
             self._cluster.connection(replica)
             self._retry(partition, backoff(self._cluster, partition))
             return

@@ -1,4 +1,4 @@
-"""What the fetcher remembers of partitions and brokers, and what it tells its consumer.
+"""What the fetcher remembers of partitions and brokers, and what it reports to its consumer.
 
 Runs on: executor and worker, on the event loop's thread.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import DENIALS, answer_error
+from sparkmirror.wire.access import DENIALS, response_error
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.leader_epochs import EpochHistory
 from sparkmirror.wire.fetch.offset_fetcher import Range
@@ -22,16 +22,16 @@ from sparkmirror.wire.net.buffer_pool import PooledBuffer
 from sparkmirror.wire.net.connection import Connection
 from sparkmirror.wire.protocol import fetch_messages as fetch
 
-# The answers of all brokers may come at once: together they shall not be larger than this.
-ANSWERS_BYTES = 64 << 20
+# The responses of all brokers may come at once: together they must not be larger than this.
+RESPONSES_BYTES = 64 << 20
 # The epochs of a session begin at 1, and again after this one: 0 opens a session (KIP-227).
 LAST_EPOCH = 0x7FFFFFFF
 
 
 class Records(NamedTuple):
-    """What one answer holds for one partition; `view` is writable and lies in `buffer`.
+    """What one response holds for one partition; `view` is writable and lies in `buffer`.
 
-    `end_offset` is where the log ended for us when the broker answered.
+    `end_offset` is where the log ended for us when the broker responded.
     """
 
     tp: TopicPartition
@@ -53,7 +53,7 @@ class Taken(NamedTuple):
 
 
 class FetchListener(Protocol):
-    """What the fetcher tells; every method runs on the loop's thread."""
+    """What the fetcher reports; every method runs on the loop's thread."""
 
     def request_fetch(self) -> bool:
         """False while too many bytes wait: no request leaves until `send_ready` is called."""
@@ -65,22 +65,22 @@ class FetchListener(Protocol):
         """Take the records (hold the buffer to keep them); returns the offset to fetch next."""
 
     def on_round(self) -> None:
-        """All partitions of an answer were handed over."""
+        """All partitions of a response were handed over."""
 
     def on_out_of_range(self, tp: TopicPartition, position: int | None, found: Range) -> int:
-        """Where to go on. `position` None: no position is known. Raises to fail the task."""
+        """Return where to continue; `position` None: none is known. Raises to fail the task."""
 
     def on_truncated(self, tp: TopicPartition, position: int, next_offset: int) -> None:
         """The log lost what was read from `next_offset` to `position`; other records follow.
 
-        Fetching goes on at `next_offset`. Raises to fail the task.
+        Fetching continues at `next_offset`. Raises to fail the task.
         """
 
     def on_recreated(self, tp: TopicPartition, position: int) -> None:
-        """The topic was deleted and created anew; `on_out_of_range` with position None follows."""
+        """The topic was deleted and recreated; `on_out_of_range` with position None follows."""
 
     def on_partition_error(self, tp: TopicPartition, error: KafkaError) -> None:
-        """The partition cannot be fetched now; it will be tried again."""
+        """The partition cannot be fetched now; it will be retried."""
 
 
 @dataclass(slots=True)
@@ -90,10 +90,10 @@ class FetchPartition:
     tp: TopicPartition
     next_offset: int | None
     session: FetchSession | None = None
-    # Counts its stays in sessions, and jumps to other offsets: what was told before is out of date.
+    # Counts its stays in sessions, and jumps to other offsets: what was sent before is out of date.
     stay: int = 0
     topic_id: bytes | None = None
-    # How often the topic had come back from a deletion when the partition was first placed.
+    # How often the topic had been recreated when the partition was first placed.
     returns: int | None = None
     leader_epoch: int = -1
     # What was read, and the last leader that confirmed that its log has it.
@@ -126,7 +126,7 @@ class FetchPartition:
         return max(0, self.end_offset - self.next_offset)
 
     def as_wanted(self) -> fetch.FetchRequestPartition:
-        """What a request says of it."""
+        """Its row in a request."""
         assert self.next_offset is not None
         return fetch.FetchRequestPartition(
             self.tp, self.next_offset, self.leader_epoch, self.epochs.last
@@ -145,7 +145,7 @@ class Ahead:
 
 
 class SentOffset(NamedTuple):
-    """An offset that a broker was told, and of which stay of the partition in its session."""
+    """An offset sent to a broker, and the stay of the partition in its session then."""
 
     next_offset: int
     stay: int
@@ -158,7 +158,7 @@ class SentOffset(NamedTuple):
 
 
 class FetchInFlight(NamedTuple):
-    """A request of a session that is under way: what it changes at the broker."""
+    """A request of a session in flight: what it changes at the broker."""
 
     connection: Connection
     version: int
@@ -179,8 +179,8 @@ class FetchSession:
     # What the broker's side of the session holds once it has read all requests, and what it held
     # when it wrote the last response.
     sent_offsets: dict[TopicPartition, SentOffset] = field(default_factory=dict)
-    answered: dict[TopicPartition, SentOffset] = field(default_factory=dict)
-    # What the next request has to say: other offsets, and what is not wanted any more. Kept at
+    confirmed: dict[TopicPartition, SentOffset] = field(default_factory=dict)
+    # What the next request must contain: other offsets, and what is not wanted any more. Kept at
     # hand, like the names: a request is about few of the partitions, and there may be thousands.
     changed: set[TopicPartition] = field(default_factory=set)
     to_forget: set[TopicPartition] = field(default_factory=set)
@@ -208,7 +208,7 @@ class FetchSession:
         self.to_forget.discard(partition.tp)
 
     def leave(self, partition: FetchPartition) -> None:
-        """Fetch it no more."""
+        """Stop fetching it."""
         self.departures += 1
         partition.session, self.names = None, None
         self.wanted.pop(partition.tp, None)
@@ -217,11 +217,11 @@ class FetchSession:
             self.to_forget.add(partition.tp)
 
     def reset(self) -> None:
-        """Start a new session with the next request; an answer under way is of the old one."""
+        """Start a new session with the next request; a response in flight is of the old one."""
         self.resets += 1
         self.session_id, self.epoch = 0, fetch.NEW_SESSION
         self.sent_offsets.clear()
-        self.answered.clear()
+        self.confirmed.clear()
         self.to_forget.clear()
         self.changed = set(self.wanted)
         self.names = None  # the next session may be of the other kind
@@ -240,7 +240,7 @@ class FetchSession:
     def send(
         self, connection: Connection, now: float
     ) -> tuple[FetchInFlight, list[fetch.FetchRequestPartition]]:
-        """What the next request says; from now on it has been said."""
+        """The content of the next request, which counts as sent from now on."""
         forgotten = self.take_to_forget()
         wanted, sent_offsets = [], {}
         for tp in self.changed:
@@ -267,10 +267,10 @@ class FetchSession:
         return sent, wanted
 
     def learn(self, sent: FetchInFlight, session_id: int) -> None:
-        """The broker has read this request, and goes on with this session."""
-        self.answered.update(sent.sent_offsets)
+        """The broker has read this request, and continues this session."""
+        self.confirmed.update(sent.sent_offsets)
         for tp in sent.forgotten:
-            self.answered.pop(tp, None)
+            self.confirmed.pop(tp, None)
         if sent.epoch == fetch.NEW_SESSION:
             self.session_id = session_id
             # Session id 0: the broker keeps none for us, because its cache is full of others
@@ -286,7 +286,7 @@ class FetchSession:
         return to_forget
 
     def topic_names(self) -> dict[str | bytes | None, str]:
-        """What an answer calls a topic (name or id), and its name."""
+        """The name of each topic by what responses call it: name or id."""
         if self.names is None:
             by_id = self.version >= fetch.BY_ID
             self.names = {
@@ -315,14 +315,14 @@ def serving_node(cluster: NetworkClient, partition: FetchPartition, leader: int)
 def in_the_news(
     cluster: NetworkClient, partitions: Iterable[FetchPartition]
 ) -> list[FetchPartition]:
-    """Those that the metadata answer of this moment is about."""
+    """Those that the current metadata response is about."""
     news = cluster.metadata.news
     return [each for each in partitions if news is None or each.tp.topic in news]
 
 
 def shared_limits(limits: fetch.Limits, sessions: Iterable[FetchSession]) -> fetch.Limits:
-    """What one broker of all these may answer with."""
-    most = ANSWERS_BYTES // max(1, sum(bool(session.wanted) for session in sessions))
+    """The share of each broker: how much one response may bring."""
+    most = RESPONSES_BYTES // max(1, sum(bool(session.wanted) for session in sessions))
     return limits if limits.max_bytes <= most else limits._replace(max_bytes=most)
 
 
@@ -333,9 +333,9 @@ def backoff(cluster: NetworkClient, partition: FetchPartition) -> float:
 
 
 def fetch_error(cluster: NetworkClient, tp: TopicPartition, code: int) -> BrokerError:
-    """Why the cluster does not give the records of `tp`."""
+    """Why the cluster does not return the records of `tp`."""
     what = f"fetch {tp} on '{cluster.config.alias}'"
-    return answer_error(cluster.config, what, code, topic_permission(Operation.READ, tp.topic))
+    return response_error(cluster.config, what, code, topic_permission(Operation.READ, tp.topic))
 
 
 def denial(cluster: NetworkClient, tp: TopicPartition) -> BrokerError | None:

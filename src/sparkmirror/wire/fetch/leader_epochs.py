@@ -19,7 +19,7 @@ from typing import NamedTuple
 from sparkmirror.errors import KafkaError, RemoteProtocolError
 from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import answer_error
+from sparkmirror.wire.access import response_error
 from sparkmirror.wire.client.broker_questions import BrokerQuestions
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.connection import Connection
@@ -61,7 +61,7 @@ class EpochHistory:
         self.last = epoch
 
     def forget(self) -> None:
-        """Nothing is known any more."""
+        """Forget everything."""
         self._rows.clear()
         self.last = NO_EPOCH
 
@@ -82,7 +82,7 @@ class EpochHistory:
         """Up to where what was read is in a log that ends `epoch`, its last up to ours, there."""
         later = (first for own, first in self._rows if own > epoch)
         kept = min(position, end_offset, next(later, position))
-        # Without a row for what lies before, the leader's word is all there is.
+        # Without a row for what lies before, only the leader knows.
         left = [row for row in self._rows if row[0] <= epoch and row[1] < kept]
         self._rows = left or [(epoch, kept)]
         self.last = self._rows[-1][0]
@@ -90,7 +90,7 @@ class EpochHistory:
 
 
 class EpochQuestion(NamedTuple):
-    """Where does the log end `epoch`, says the leader of `leader_epoch`?"""
+    """Where the log ends `epoch`, asked of the leader of `leader_epoch`."""
 
     tp: TopicPartition
     leader_epoch: int
@@ -126,8 +126,8 @@ class EpochEndFinder(BrokerQuestions[EpochQuestion]):
                 self._on_end(question, UNKNOWN_END)
             return
 
-        def answered(answer: memoryview) -> None:
-            found = decode_epoch_ends(answer)
+        def on_response(response: memoryview) -> None:
+            found = decode_epoch_ends(response)
             if found.keys() != {question.tp for question in questions}:
                 raise RemoteProtocolError(f"epochs of {list(found)}, asked for {questions}")
             for question in questions:
@@ -140,7 +140,7 @@ class EpochEndFinder(BrokerQuestions[EpochQuestion]):
         connection.send(
             connection.choose(OFFSET_FOR_LEADER_EPOCH),
             [encode_epoch_questions(questions)],
-            lambda answer, _: answered(answer),
+            lambda response, _: on_response(response),
             failed,
             self._cluster.config.request_timeout_ms / 1000,
         )
@@ -151,8 +151,8 @@ class EpochEndFinder(BrokerQuestions[EpochQuestion]):
             return
         config, tp = self._cluster.config, question.tp
         what = f"ask where leader epoch {question.epoch} of {tp} ends on '{config.alias}'"
-        right = topic_permission(Operation.DESCRIBE, tp.topic)
-        self._failed(question, answer_error(config, what, code, right))
+        permission = topic_permission(Operation.DESCRIBE, tp.topic)
+        self._failed(question, response_error(config, what, code, permission))
 
     def _failed(self, question: EpochQuestion, error: KafkaError) -> None:
         self._on_end(question, error)
@@ -170,11 +170,11 @@ def encode_epoch_questions(questions: Sequence[EpochQuestion]) -> bytes:
     return b"".join(out)
 
 
-def decode_epoch_ends(answer: memoryview) -> dict[TopicPartition, tuple[int, EpochEnd]]:
+def decode_epoch_ends(response: memoryview) -> dict[TopicPartition, tuple[int, EpochEnd]]:
     """{partition: (error code, end)}."""
     found: dict[TopicPartition, tuple[int, EpochEnd]] = {}
     with parsing("response about leader epochs"):
-        for topic, row in read_topic_rows(answer, struct.Struct(">hiiq")):
+        for topic, row in read_topic_rows(response, struct.Struct(">hiiq")):
             code, partition, epoch, end_offset = row
             found[TopicPartition(topic, partition)] = code, EpochEnd(epoch, end_offset)
     return found

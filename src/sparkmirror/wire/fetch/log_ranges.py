@@ -1,6 +1,6 @@
 """Asks a cluster where the logs of many partitions start and end, once, within a time limit.
 
-Runs on: worker, blocking, on whichever thread asks; two requests per broker.
+Runs on: worker, blocking, on any thread; two requests per broker.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ Ranges = dict[TopicPartition, Range | KafkaError]
 def fetch_ranges(
     config: ClientConfig, partitions: Iterable[TopicPartition], seconds: float
 ) -> Ranges:
-    """The range of every partition, or why it could not be had in time."""
+    """The range of every partition, or why it did not come in time."""
     loop = EventLoop()
     cluster = NetworkClient(loop, config, BufferPool(KEEP_BYTES), is_trial=True)
     try:
         question = _Question(cluster, partitions)
-        loop.run_until(question.is_answered, seconds)
-        return question.answers(seconds)
+        loop.run_until(question.is_complete, seconds)
+        return question.results(seconds)
     finally:
         cluster.close()
         loop.close()
 
 
 class _Question:
-    """Partitions that have no answer yet; asked again while an error may pass."""
+    """Partitions that have no response yet; asked again while an error may pass."""
 
     def __init__(self, cluster: NetworkClient, partitions: Iterable[TopicPartition]) -> None:
         self._cluster = cluster
@@ -50,11 +50,11 @@ class _Question:
         cluster.listeners.append(self)
         cluster.metadata.track({tp.topic for tp in self._open})
 
-    def is_answered(self) -> bool:
+    def is_complete(self) -> bool:
         return not self._open
 
-    def answers(self, seconds: float) -> Ranges:
-        """Also for those that were not answered."""
+    def results(self, seconds: float) -> Ranges:
+        """The result of each, or the error of those without a response."""
         for tp in self._open:
             why = self._errors.get(tp) or self._cluster.last_error or "no leader is known"
             self._found[tp] = TransportError(
@@ -75,18 +75,18 @@ class _Question:
             if leader is not None:
                 self._asked.add(tp)
                 self._finder.ask(tp, leader.node)
-            elif refused := denial(self._cluster, tp):
-                self._on_range(tp, refused)
+            elif rejected := denial(self._cluster, tp):
+                self._on_range(tp, rejected)
             elif self._cluster.metadata.knows(tp.topic):
                 self._cluster.metadata.mark_missed(tp.topic)
 
-    def _on_range(self, tp: TopicPartition, answer: Range | KafkaError) -> None:
+    def _on_range(self, tp: TopicPartition, result: Range | KafkaError) -> None:
         if tp not in self._open:
             return
-        if isinstance(answer, KafkaError) and answer.retriable:
-            self._errors[tp] = answer
+        if isinstance(result, KafkaError) and result.retriable:
+            self._errors[tp] = result
             self._asked.discard(tp)
             self._cluster.metadata.mark_missed(tp.topic)
             return
         del self._open[tp]
-        self._found[tp] = answer
+        self._found[tp] = result

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sparkmirror.errors import BrokerError, KafkaError, RemoteProtocolError
 from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import answer_error
+from sparkmirror.wire.access import response_error
 from sparkmirror.wire.client.broker_questions import BrokerQuestions
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.net.connection import Connection
@@ -23,7 +23,7 @@ from sparkmirror.wire.protocol.api_versions import LIST_OFFSETS
 class Range(NamedTuple):
     """The first offset of a log and the one after its last.
 
-    `timed` is the first offset of the wanted age or younger; None: not asked for, or none is.
+    `timed` is the first offset of the wanted age or younger; None: not requested, or there is none.
     """
 
     start: int
@@ -58,10 +58,10 @@ class OffsetFetcher(BrokerQuestions[TopicPartition]):
         if self._age_ms is not None:
             timestamps.append(max(0, int(self._now() * 1000) - self._age_ms))
 
-        def answered(answer: memoryview, timestamp: int) -> None:
-            offsets = messages.decode_list_offsets(answer)
+        def on_response(response: memoryview, timestamp: int) -> None:
+            offsets = messages.decode_list_offsets(response)
             if offsets.keys() != found.keys():
-                raise RemoteProtocolError(f"an answer about {list(offsets)}, asked for {questions}")
+                raise RemoteProtocolError(f"response about {list(offsets)}, asked for {questions}")
             for tp, (code, offset) in offsets.items():
                 if code:
                     self._on_range(tp, self._error(tp, code))
@@ -80,7 +80,7 @@ class OffsetFetcher(BrokerQuestions[TopicPartition]):
             connection.send(
                 connection.choose(LIST_OFFSETS),
                 [messages.encode_list_offsets(wanted, self._read_committed)],
-                lambda answer, _, at=timestamp: answered(answer, at),  # type: ignore[misc]
+                lambda response, _, at=timestamp: on_response(response, at),  # type: ignore[misc]
                 failed,
                 self._cluster.config.request_timeout_ms / 1000,
             )
@@ -91,4 +91,4 @@ class OffsetFetcher(BrokerQuestions[TopicPartition]):
     def _error(self, tp: TopicPartition, code: int) -> BrokerError:
         config = self._cluster.config
         what = f"ask for the range of {tp} on '{config.alias}'"
-        return answer_error(config, what, code, topic_permission(Operation.DESCRIBE, tp.topic))
+        return response_error(config, what, code, topic_permission(Operation.DESCRIBE, tp.topic))

@@ -1,12 +1,12 @@
-"""How many polls of one session are under way, and how far apart they leave.
+"""How many polls of one session are in flight, and how far apart they leave.
 
 Runs on: executor and worker. Pure: the clock's time is handed in.
 
 A record that comes when no poll waits at the broker waits for the next one: on a long line up to a
 round trip. So while records keep coming, a poll leaves every few milliseconds, whether or not the
-one before was answered: brokers keep the requests of a connection in order, and so does a session.
-A poll can only name offsets that were known when it left. So each response repeats what came during
-the last round trip, which is skipped: the price is bounded by `MOST_REPEATED`.
+response to the one before has come: brokers keep the requests of a connection in order, and so does
+a session. A poll can only name offsets that were known when it left. So each response repeats what
+came during the last round trip, which is skipped: the price is bounded by `MOST_REPEATED`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from math import ceil
 
 from sparkmirror.wire.net.line_estimate import LONG_SECONDS
 
-# Between two polls, at least. Half of it is what a record waits on average.
+# Between two polls, at least. A record waits half of it on average.
 SHORTEST_SECONDS = 0.004
 # Bytes per second, mostly of records that have come before.
 MOST_REPEATED = 10 << 20
@@ -40,7 +40,7 @@ class PollPace:
         self._live_until = float("-inf")
         self._size = 0.0
 
-    def answered(
+    def note_response(
         self, took: float, round_trip: float, size: int, *, is_news: bool, now: float
     ) -> None:
         """A response of so many bytes came; `is_news` if it has records that are new."""
@@ -57,12 +57,12 @@ class PollPace:
         self._interval = min(max(self._interval, least), max(least, round_trip))
 
     def interval(self, round_trip: float, now: float) -> float:
-        """Seconds between polls; 0: the next one leaves when the last one was answered."""
+        """Seconds between polls; 0: the next one leaves after the response to the last."""
         if now >= self._live_until or self._interval >= round_trip or round_trip < LONG_SECONDS:
             return 0.0
         return self._interval
 
     def polls(self, round_trip: float, now: float) -> int:
-        """How many may be under way."""
+        """How many may be in flight."""
         interval = self.interval(round_trip, now)
         return min(MOST_POLLS, ceil(round_trip / interval) + 1) if interval else 1

@@ -97,10 +97,10 @@ class PositionFinder:
         self._asking[partition.tp] = partition, question
 
     def _end(self, tp: TopicPartition, question: EpochQuestion | None) -> FetchPartition | None:
-        """The partition that waits for this response; None: its question is another one by now.
+        """The partition that waits for this response; None: it waits for another one by now.
 
         A topic that was recreated asks for its range while the response about its epochs is still
-        on its way, and that response says nothing of the new log.
+        in flight, and that response is not about the new log.
         """
         partition, asked = self._asking.get(tp, (None, None))
         if partition is None or asked != question:
@@ -120,8 +120,8 @@ class PositionFinder:
         position = self._lost.pop(tp, None)
         chosen = self._consumer.on_out_of_range(tp, position, found)
         if position is not None:
-            # Of the records before an offset further on no epoch is known; and a broker that
-            # refuses a position inside its log does not know the epoch.
+            # No epoch is known of the records before a later offset; and a broker that rejects a
+            # position inside its log does not know the epoch.
             rows = partition.epochs.before(chosen) if chosen < position else ()
             partition.epochs = EpochHistory(rows)
         partition.next_offset = chosen
@@ -132,7 +132,7 @@ class PositionFinder:
         if partition is None:
             return
         if isinstance(found, BrokerError) and not found.retriable:
-            # A broker that speaks the request and refuses it does not keep us from fetching, which
+            # A broker that speaks the request and rejects it does not keep us from fetching, which
             # compares epochs too, and shows whether anything else is wrong.
             found = UNKNOWN_END
         if isinstance(found, KafkaError):

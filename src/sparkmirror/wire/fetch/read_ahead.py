@@ -1,4 +1,4 @@
-"""A backlog of one partition, read with many requests under way: which offsets, and in which order.
+"""A backlog of one partition, read with many requests in flight: which offsets, and in which order.
 
 Runs on: executor and worker. Pure: bytes and offsets only.
 
@@ -35,7 +35,7 @@ MIN_LENGTH = 14
 SHORTER = 0.02
 LONGER = 0.001
 SHORTEST = 0.5
-# What a response may have beside its records.
+# What a response may have besides its records.
 HEAD_BYTES = 2 << 10
 # One request for what lies between two others asks for no more; more may follow.
 MOST_GAP_BYTES = 1 << 20
@@ -54,7 +54,7 @@ class ResponseContent(NamedTuple):
 class Response(NamedTuple):
     """The records of one response; `view` lies in `buffer`.
 
-    `log_end` is where the log ended for us when the broker answered.
+    `log_end` is where the log ended for us when the broker responded.
     """
 
     view: memoryview
@@ -68,7 +68,7 @@ class Response(NamedTuple):
 class AheadRequest:
     """One request: from `offset` on, `most_bytes` at most.
 
-    Brokers give the first batch whole, whatever its size (KIP-74): `largest` is that of the largest
+    Brokers send the first batch whole, whatever its size (KIP-74): `largest` is that of the largest
     one seen.
     """
 
@@ -158,7 +158,7 @@ class ReadAhead:
         return bool(asks) and asks[0].offset <= self.next_offset and asks[0].response is not None
 
     def take(self) -> Response:
-        """Give the response that is next to the caller, who tells how far it led: `move`."""
+        """Return the response that is next; the caller reports how far it led: `move`."""
         ask = self._asks.pop(0)
         self.bytes -= ask.held_bytes
         assert ask.response is not None
@@ -170,7 +170,7 @@ class ReadAhead:
         self.has_gap = self.has_gap or bool(self._asks and self._asks[0].offset > next_offset)
 
     def drop(self) -> list[Response]:
-        """Forget everything; the caller gives the buffers of these back."""
+        """Forget everything; the caller releases their buffers."""
         kept = [ask.response for ask in self._asks if ask.response is not None]
         self._asks.clear()
         self.bytes = 0
@@ -216,7 +216,7 @@ def _per_batch(content: ResponseContent) -> tuple[float, float]:
 
 
 def measure(view: memoryview) -> ResponseContent | None:
-    """Look at the whole batches of a response; None if there is none, or no sense in it."""
+    """Measure the whole batches of a response; None if there are none, or they make no sense."""
     at = count = largest = end_offset = 0
     first_offset = -1
     total = len(view)
@@ -255,7 +255,7 @@ def new_part(
 def skip_old(view: memoryview, next_offset: int) -> int:
     """Find the byte at which the first batch begins that reaches `next_offset`.
 
-    Offsets that do not rise are of a damaged batch: those who read it shall find that out.
+    Offsets that do not rise are of a damaged batch: its reader must find that out.
     """
     at, end_offset, total = 0, 0, len(view)
     while at + PREFIX_BYTES <= total:

@@ -21,7 +21,7 @@ SILENT_SECONDS = 5.0
 def silence(
     cluster: NetworkClient, node: int, connection_index: int = 0, allowed: float = 0.0
 ) -> KafkaError | None:
-    """Say that `node` owes a response, once it has sent nothing for a while.
+    """The error of a `node` that owes a response and has sent nothing for a while.
 
     `allowed` is how long the request lets the broker wait on purpose.
     """
@@ -42,7 +42,7 @@ def silence(
 def silent_partitions(
     cluster: NetworkClient, sessions: Iterable[FetchSession], allowed: float
 ) -> dict[TopicPartition, KafkaError]:
-    """Find the partitions whose broker is silent or cannot be connected, and say why."""
+    """Find the partitions whose broker is silent or cannot be connected, and why."""
     found: dict[TopicPartition, KafkaError] = {}
     for session in sessions:
         if not session.wanted:

@@ -11,8 +11,8 @@ import mmap
 from sparkmirror.errors import TransportError
 
 SMALLEST = 64 * 1024
-# From here on memory is taken as bytes come, not as they are announced: eight bytes of somebody who
-# is no broker could announce 2 GB.
+# From here on memory is taken as bytes come, not as they are announced: eight bytes from
+# something that is no broker could announce 2 GB.
 ANNOUNCED = 64 << 20
 
 Memory = bytearray | mmap.mmap
@@ -33,7 +33,7 @@ class PooledBuffer:
         self._users += 1
 
     def release(self) -> None:
-        """One user less; the last one gives the buffer back."""
+        """One user less; the last one returns the buffer."""
         self._users -= 1
         if self._users == 0:
             self._pool.give_back(self.memory)
@@ -56,7 +56,7 @@ class BufferPool:
         """A buffer of at least `size` bytes, with old bytes in it.
 
         Raises:
-            TransportError: this machine has not so much memory.
+            TransportError: this machine lacks the memory.
         """
         wanted = buffer_size(size)
         free = self._free.get(wanted)
@@ -77,7 +77,7 @@ class BufferPool:
             self._free_bytes += len(memory)
 
     def _make_room(self, wanted: int) -> None:
-        """Let go of buffers of other sizes, rather than have both."""
+        """Free buffers of other sizes rather than keep both."""
         for size, free in self._free.items():
             while free and self.used_bytes + self._free_bytes + wanted > self._keep_bytes:
                 free.pop()
@@ -96,4 +96,4 @@ def _allocate(size: int) -> Memory:
     try:
         return bytearray(size) if size <= ANNOUNCED else mmap.mmap(-1, size)
     except (OSError, MemoryError) as error:
-        raise TransportError(f"no memory for an answer of {size} bytes") from error
+        raise TransportError(f"no memory for a response of {size} bytes") from error

@@ -1,7 +1,7 @@
-"""One pipelined connection to one broker: requests go out in order, answers come back in order.
+"""One pipelined connection to one broker: requests go out in order, responses come back in order.
 
 Runs on: executor and worker, on the event loop's thread. It knows frames, not messages: callers
-bring encoded bodies and get the bytes of the answers.
+bring encoded bodies and get the bytes of the responses.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from sparkmirror.wire.net.frames import (
 )
 from sparkmirror.wire.net.line_estimate import LONG_SECONDS
 from sparkmirror.wire.net.outages import SilentError
-from sparkmirror.wire.net.pending_requests import Held, OnAnswer, Waiting
+from sparkmirror.wire.net.pending_requests import Held, OnResponse, Waiting
 from sparkmirror.wire.net.stream import Stream
 from sparkmirror.wire.protocol.api_versions import Api, ApiVersions
 
 # A broker that has just accepted us, or is busy, takes its time: only the fastest of some counts.
-SURE_ANSWERS = 3
+TRUSTED_RESPONSES = 3
 
 
 class Connection:
-    """Frames requests, matches answers. Dead after the first failure: the owner opens another."""
+    """Frames requests, matches responses. Dead after the first failure: the owner opens another."""
 
     def __init__(
         self,
@@ -53,11 +53,11 @@ class Connection:
         self._on_closed = on_closed
         self._open = False
         self.closed = False
-        # What the broker speaks, once it has said so.
+        # What the broker speaks, once that is known.
         self.versions = ApiVersions()
-        # At its end: whether nobody waited for an answer.
+        # At its end: whether no response was awaited.
         self.was_idle = False
-        self.answers = 0
+        self.responses = 0
         # The shortest time until a response, or its start, came: about a round trip.
         self.fastest_seconds = float("inf")
         self._correlation = 0
@@ -68,11 +68,11 @@ class Connection:
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._scratch_size = 0
         self._buffer: PooledBuffer | None = None
-        self._answer = memoryview(b"")
-        self._answer_size = 0
+        self._response = memoryview(b"")
+        self._response_size = 0
         self._wake_size = 1
         self._writing = False
-        # When bytes last moved, and when the cluster last looked for those that woke nobody.
+        # When bytes last moved, and when those that wake no handler were last read.
         self._moved_at = float("-inf")
         self._looked_at = float("-inf")
         # One timer for all requests: each time it is set to the deadline of the oldest.
@@ -96,7 +96,7 @@ class Connection:
     @property
     def is_long(self) -> bool:
         """Whether the line is known to be long: one request at a time does not keep it busy."""
-        return self.answers >= SURE_ANSWERS and not self.is_short
+        return self.responses >= TRUSTED_RESPONSES and not self.is_short
 
     @property
     def is_short(self) -> bool:
@@ -105,7 +105,7 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """Requests without an answer."""
+        """Requests without a response."""
         return len(self._waiting) + len(self._held or ())
 
     def choose(self, api: Api) -> tuple[int, int]:
@@ -116,7 +116,7 @@ class Connection:
         self,
         api: tuple[int, int],
         body: Sequence[Buffer],
-        on_answer: OnAnswer,
+        on_response: OnResponse,
         on_failure: Callable[[KafkaError], None],
         timeout: float,
         *,
@@ -129,17 +129,17 @@ class Connection:
 
         With `more`, others follow at once: all of them leave with `flush`.
 
-        `on_answer` gets the bytes after the correlation id. They are valid during the call only,
-        unless `keep`: then they lie in the buffer, which the callee must release.
-        A KafkaError that it raises, before it has changed anything, says that the answer makes no
-        sense: the connection is closed. `on_failure` is called then, and when the connection dies
-        before the answer, which may be during this call.
+        `on_response` gets the bytes after the correlation id. They are valid during the call only,
+        unless `keep`: then they lie in the buffer, which the callee must release. If it raises a
+        KafkaError, before it has changed anything, the response makes no sense: the connection is
+        closed. `on_failure` is called then, and when the connection dies before the response, which
+        may be during this call.
         """
         if self.closed:
             on_failure(TransportError(f"the connection to {self._stream.address} is closed"))
             return
         if self._held is not None and not ahead:
-            held = Held(api, body, on_answer, on_failure, timeout, flexible, keep)
+            held = Held(api, body, on_response, on_failure, timeout, flexible, keep)
             self._held.append(held)
             return
         self._correlation = (self._correlation + 1) & 0x7FFFFFFF
@@ -147,7 +147,8 @@ class Connection:
         size = REQUEST.size - 4 + len(self._client_id) + len(tags) + sum(map(len, body))
         head = REQUEST.pack(size, *api, self._correlation, len(self._client_id))
         now = self.loop.clock()
-        self._waiting.append(Waiting(self._correlation, now, timeout, keep, on_answer, on_failure))
+        request = Waiting(self._correlation, now, timeout, keep, on_response, on_failure)
+        self._waiting.append(request)
         if self._deadline is None:
             self._deadline = self.loop.call_later(timeout, self._end_if_overdue)
         self._outbox += (head + self._client_id + tags, *body)
@@ -160,11 +161,11 @@ class Connection:
             self._guarded(self._flush)
 
     def hold_back(self) -> None:
-        """Keep requests until `let_go`, except those that go ahead."""
+        """Keep requests until `send_held`, except those that go ahead."""
         if self._held is None:
             self._held = []
 
-    def let_go(self) -> None:
+    def send_held(self) -> None:
         """Send what was held back, in the order it came."""
         held, self._held = self._held or [], None
         for each in held:
@@ -230,7 +231,7 @@ class Connection:
             self._deadline = self.loop.call_later(left, self._end_if_overdue)
 
     def fail(self, error: KafkaError) -> None:
-        """Close, and tell everyone who waits."""
+        """Close, and fail all requests that wait."""
         if self.closed:
             return
         self.closed = True
@@ -294,7 +295,7 @@ class Connection:
         except KafkaError:
             raise  # ends the connection
         except MirrorError:
-            # What ends the task. Responses behind this one are there already, and say what else is
+            # What ends the task. Responses behind this one are there already, and show what else is
             # stored: its position is kept before the end.
             self.loop.call_later(0.0, self._read_on)
             raise
@@ -317,13 +318,13 @@ class Connection:
 
     def _read_large(self) -> None:
         assert self._buffer is not None
-        self._answer_size += self._receive(self._answer[self._answer_size :])
-        left = len(self._answer) - self._answer_size
+        self._response_size += self._receive(self._response[self._response_size :])
+        left = len(self._response) - self._response_size
         if left == 0:
-            buffer, answer = self._buffer, self._answer
-            self._buffer, self._answer, self._answer_size = None, memoryview(b""), 0
+            buffer, response = self._buffer, self._response
+            self._buffer, self._response, self._response_size = None, memoryview(b""), 0
             self._wake_at(1)
-            self._deliver(answer, buffer)
+            self._deliver(response, buffer)
         else:
             self._wake_for(left)
 
@@ -353,7 +354,7 @@ class Connection:
                 at = end
                 self._deliver_small(self._scratch[start:end])
         finally:
-            # Also when the answer ends the task: what is stored until then goes over this line.
+            # Also when the response ends the task: what is stored until then goes over this line.
             left = self._scratch_size - at
             if at and left:
                 self._scratch[:left] = self._scratch[at : self._scratch_size]
@@ -361,9 +362,9 @@ class Connection:
 
     def _check_frame(self, size: int, correlation: int) -> None:
         if not self._waiting or self._waiting[0].correlation != correlation:
-            raise RemoteProtocolError(f"{self._stream.address} answered a request nobody sent")
+            raise RemoteProtocolError(f"{self._stream.address} sent a response to no request")
         if not 4 <= size <= LARGEST_FRAME:
-            raise RemoteProtocolError(f"{self._stream.address} sent an answer of {size} bytes")
+            raise RemoteProtocolError(f"{self._stream.address} sent a response of {size} bytes")
 
     def _note_time(self, request: Waiting) -> None:
         self.fastest_seconds = min(self.fastest_seconds, self.loop.clock() - request.sent_at)
@@ -371,26 +372,26 @@ class Connection:
     def _begin_large(self, start: memoryview, size: int) -> None:
         self._note_time(self._waiting[0])
         self._buffer = self._pool.take(size)
-        self._answer = memoryview(self._buffer.memory)[:size]
-        self._answer[: len(start)] = start
-        self._answer_size = len(start)
+        self._response = memoryview(self._buffer.memory)[:size]
+        self._response[: len(start)] = start
+        self._response_size = len(start)
         self._wake_for(size - len(start))
 
-    def _deliver_small(self, answer: memoryview) -> None:
+    def _deliver_small(self, response: memoryview) -> None:
         if not self._waiting[0].keep:
-            self._deliver(answer, None)
+            self._deliver(response, None)
             return
-        buffer = self._pool.take(len(answer))
-        copy = memoryview(buffer.memory)[: len(answer)]
-        copy[:] = answer
+        buffer = self._pool.take(len(response))
+        copy = memoryview(buffer.memory)[: len(response)]
+        copy[:] = response
         self._deliver(copy, buffer)
 
-    def _deliver(self, answer: memoryview, buffer: PooledBuffer | None) -> None:
+    def _deliver(self, response: memoryview, buffer: PooledBuffer | None) -> None:
         request = self._waiting.popleft()
-        self.answers += 1
+        self.responses += 1
         self._note_time(request)
         try:
-            request.on_answer(answer, buffer if request.keep else None)
+            request.on_response(response, buffer if request.keep else None)
         except KafkaError as error:
             request.on_failure(error)
             raise

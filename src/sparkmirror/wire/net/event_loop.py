@@ -89,7 +89,7 @@ class EventLoop:
         self._run_timers()
 
     def run_until(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Run until `done()` or `seconds` have passed; tells which."""
+        """Run until `done()` or `seconds` have passed; return which."""
         deadline = self.clock() + seconds
         while not done():
             left = deadline - self.clock()

@@ -1,6 +1,6 @@
 """Closes connections that have been unused for connections.max.idle.ms, as Kafka's clients do.
 
-Runs on: executor and worker, on the event loop's thread, once a second: requests do not notice.
+Runs on: executor and worker, on the event loop's thread, once a second: requests are not delayed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class IdleConnections:
 
     def __init__(self, config: ClientConfig) -> None:
         self._most_seconds = config.connections_max_idle_ms / 1000
-        # Answers so far, and when they were counted last.
+        # Responses so far, and when they were last counted.
         self._seen: dict[Connection, tuple[int, float]] = {}
 
     def close(self, now: float, connections: Iterable[Connection | None]) -> None:
@@ -28,9 +28,9 @@ class IdleConnections:
         for connection in connections:
             if connection is None or connection.in_flight:
                 continue
-            answers, since = before.get(connection, (-1, now))
-            is_used = answers != connection.answers
-            self._seen[connection] = connection.answers, now if is_used else since
+            responses, since = before.get(connection, (-1, now))
+            is_used = responses != connection.responses
+            self._seen[connection] = connection.responses, now if is_used else since
             if not is_used and now - since > self._most_seconds:
                 reason = f"unused for {self._most_seconds:g} s (connections.max.idle.ms)"
                 connection.fail(TransportError(reason))

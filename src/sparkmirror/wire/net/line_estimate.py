@@ -2,9 +2,9 @@
 
 Runs on: executor and worker, on the event loop's thread. Pure: the clock's time is handed in.
 
-What may be under way is twice what the line holds: rate x round trip. It begins low, with more for
+What may be in flight is twice what the line holds: rate x round trip. It begins low, with more for
 a longer line, and grows by every byte that comes, so that each round trip doubles it, as TCP's slow
-start does: until that brings no more per second.
+start does: until the rate no longer grows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from math import isfinite
 
-# A line with a shorter round trip is as good as none: 4 MB per round trip are 400 MB/s, and what a
+# A line with a shorter round trip costs nothing: 4 MB per round trip are 400 MB/s, and what a
 # record waits for the next request is half of it.
 LONG_SECONDS = 0.010
 # Rates are measured over a round trip, and never over less than this.
@@ -28,7 +28,7 @@ SPELL_SECONDS = 10.0
 # from nothing. A narrow line is asked for that much once.
 FIRST_BYTES_PER_SECOND = 80e6
 MOST_FIRST_BYTES = 28 << 20
-# Responses that queue on a narrow line take longer, the more is under way: no reason for even more.
+# Responses that queue on a narrow line take longer, the more is in flight: no reason for even more.
 MOST_TRIPS = 2.0
 FOREVER = float("inf")
 
@@ -52,7 +52,7 @@ class LineEstimate:
         self._rates: deque[float] = deque(maxlen=RATES)
         self._bytes = 0
         self._since = 0.0
-        # What came since the start, and how many samples in a row brought no more per second.
+        # What came since the start, and how many samples in a row were no faster.
         self._grown = min(MOST_FIRST_BYTES, int(round_trip * FIRST_BYTES_PER_SECOND))
         self._steady = 0
         self._longest = MOST_TRIPS * round_trip if round_trip else FOREVER
@@ -71,7 +71,7 @@ class LineEstimate:
         return max(self._rates, default=0.0)
 
     def begin(self, now: float) -> None:
-        """Requests leave after a time in which none was under way: it says nothing of the line."""
+        """Requests leave after a pause, which is no measure of the line."""
         self._bytes, self._since = 0, now
 
     def note(self, seconds: float, size: int, now: float) -> None:
@@ -88,7 +88,7 @@ class LineEstimate:
             self._bytes, self._since = 0, now
 
     def window_bytes(self, least: int, most: int) -> int:
-        """How many bytes may be under way."""
+        """How many bytes may be in flight."""
         grown = self._grown if self._steady < STEADY_RATES else 0
         known = int(2 * self.rate * self.round_trip) if self._rates else 0
         return min(most, max(least + grown, known))

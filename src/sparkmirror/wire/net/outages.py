@@ -2,8 +2,7 @@
 
 Runs on: worker and executor, on any thread. A process has many connections to a cluster, of
 heartbeats, checkpoints, its group and so on. When all brokers are frozen each of them notices,
-again and again; an operator wants to hear of it once. Brokers that refuse connections are not
-silent.
+again and again; the log reports it once. Brokers that refuse connections are not silent.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from sparkmirror.errors import KafkaError, TransportError
 log = logging.getLogger(__name__)
 
 
-# Who waits for a silent broker finds it silent again and again.
+# A connection that waits for a silent broker finds it silent again and again.
 RECENT_SECONDS = 60.0
 
 BrokerAddress = tuple[str, int]
@@ -44,17 +43,17 @@ class SilentError(TransportError):
 class _Silence:
     """Brokers of one cluster: when each was found to be silent, after the last new connection.
 
-    `told_since`: since when all are, as the log says; None while it does not.
+    `logged_since`: since when the log reports that all are; None: it does not.
     """
 
     found: dict[BrokerAddress, float] = field(default_factory=dict)
-    told_since: float | None = None
+    logged_since: float | None = None
 
 
 class Outages:
     """Of all clusters that this process talks to, by their bootstrap servers; for any thread.
 
-    `is_quiet`: somebody else says what is silent, with what waits for it.
+    `is_quiet`: the caller reports silent brokers, with what waits for them.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -64,11 +63,11 @@ class Outages:
         self._silent: dict[tuple[str, ...], _Silence] = {}
 
     def heard(self, config: ClientConfig) -> None:
-        """A broker of the cluster has responded to somebody who has just connected."""
+        """A broker of the cluster has responded on a new connection."""
         with self._lock:
             silence = self._silent.pop(config.bootstrap_servers, None)
-        if silence is not None and silence.told_since is not None:
-            seconds = self._clock() - silence.told_since
+        if silence is not None and silence.logged_since is not None:
+            seconds = self._clock() - silence.logged_since
             log.warning("%s responds again, after %.0f s", named(config), seconds)
 
     def report(
@@ -78,7 +77,7 @@ class Outages:
         broker: BrokerAddress,
         known: Iterable[BrokerAddress],
     ) -> bool:
-        """The connection to `broker` failed; whether that needs no line of its own.
+        """The connection to `broker` failed; return whether that needs no line of its own.
 
         `known` are all addresses of the cluster.
         """
@@ -90,26 +89,26 @@ class Outages:
             silence.found[broker] = now
             # Others may have recovered since, on connections that never broke.
             recent = {at for at, when in silence.found.items() if when > now - RECENT_SECONDS}
-            if silence.told_since is not None or not recent.issuperset(known):
-                return silence.told_since is not None
-            silence.told_since = min(silence.found[at] for at in recent) - error.seconds
+            if silence.logged_since is not None or not recent.issuperset(known):
+                return silence.logged_since is not None
+            silence.logged_since = min(silence.found[at] for at in recent) - error.seconds
         log.warning(
             "%s has not responded since %s: nothing is copied from it or to it until it does; look "
             "at its brokers and at the network",
             named(config),
-            time.strftime("%H:%M:%S", time.localtime(silence.told_since)),
+            time.strftime("%H:%M:%S", time.localtime(silence.logged_since)),
         )
         return True
 
     def is_lasting(self, config: ClientConfig) -> bool:
-        """Whether no broker of the cluster responds, as the log says."""
+        """Whether the log reports that no broker of the cluster responds."""
         with self._lock:
             silence = self._silent.get(config.bootstrap_servers)
-            return silence is not None and silence.told_since is not None
+            return silence is not None and silence.logged_since is not None
 
 
 def named(config: ClientConfig) -> str:
-    """A cluster as the log calls it: its alias and where to find it."""
+    """A cluster in log lines: its alias and addresses."""
     return f"cluster '{config.alias}' ({','.join(config.bootstrap_servers)})"
 
 

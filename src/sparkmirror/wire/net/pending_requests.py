@@ -12,17 +12,17 @@ from sparkmirror.batches.header import Buffer
 from sparkmirror.errors import KafkaError
 from sparkmirror.wire.net.buffer_pool import PooledBuffer
 
-OnAnswer = Callable[[memoryview, PooledBuffer | None], None]
+OnResponse = Callable[[memoryview, PooledBuffer | None], None]
 
 
 class Waiting(NamedTuple):
-    """A request that has no answer yet."""
+    """A request that has no response yet."""
 
     correlation: int
     sent_at: float
     timeout: float
     keep: bool
-    on_answer: OnAnswer
+    on_response: OnResponse
     on_failure: Callable[[KafkaError], None]
 
 
@@ -31,7 +31,7 @@ class Held(NamedTuple):
 
     api: tuple[int, int]
     body: Sequence[Buffer]
-    on_answer: OnAnswer
+    on_response: OnResponse
     on_failure: Callable[[KafkaError], None]
     timeout: float
     flexible: bool

@@ -16,9 +16,9 @@ from sparkmirror.wire.net.event_loop import WRITE
 
 # Linux takes at most 1024 pieces in one writev.
 MOST_PIECES = 1000
-# Routers, firewalls and load balancers forget connections on which nothing was said for a while,
-# common ones after four to six minutes, and say nothing. Linux asks after two hours whether the
-# other side is still there. Asked every minute, they forget nothing, and a line that is gone is
+# Routers, firewalls and load balancers silently forget connections that were idle for a while,
+# common ones after four to six minutes. Linux probes after two hours whether the
+# other side is still there. Probed every minute, they forget nothing, and a line that is gone is
 # noticed within two minutes, also while data wait for their acknowledgement.
 _SECONDS_TO_PROBE, _SECONDS_BETWEEN_PROBES, _PROBES = 60, 10, 6
 _DEAD_AFTER_MS = 1000 * (_SECONDS_TO_PROBE + _SECONDS_BETWEEN_PROBES * _PROBES)
@@ -30,7 +30,7 @@ _OPTIONS = (
     ("IPPROTO_TCP", "TCP_KEEPCNT", _PROBES),
     ("IPPROTO_TCP", "TCP_USER_TIMEOUT", _DEAD_AFTER_MS),
 )
-# As setsockopt takes them; a system that lacks one of them does without.
+# As setsockopt takes them; systems that lack one of them skip it.
 SOCKET_OPTIONS = [
     (getattr(socket, level), getattr(socket, option), value)
     for level, option, value in _OPTIONS
@@ -43,7 +43,7 @@ class HungUp(TransportError):
 
 
 def connect_problem(error: OSError) -> str:
-    """Why no connection could be made, in words."""
+    """Why no connection could be made, as text."""
     if isinstance(error, socket.gaierror):
         return f"the name does not resolve ({error.strerror})"
     return error.strerror or str(error)
@@ -53,7 +53,7 @@ class Stream(Protocol):
     """What a connection needs of its transport; none of the methods blocks."""
 
     address: str
-    # What to wait for until `finish_connect` is to be called again: READ or WRITE.
+    # What to wait for until `finish_connect` must be called again: READ or WRITE.
     wants: int
 
     def fileno(self) -> int:
@@ -155,7 +155,7 @@ class PlainStream:
         self._socket.close()
 
     def hung_up(self) -> HungUp:
-        """The error that says so."""
+        """The error of a connection that the broker closed."""
         return HungUp(f"read from {self.address}: the broker closed the connection")
 
     def _set_buffer(self, option: int, size: int) -> None:

@@ -2,15 +2,15 @@
 
 Runs on: executor, on the event loop's thread.
 
-A broker reads the next request of a connection only after it has answered the last one, so one
+A broker reads the next request of a connection only after its response to the last one, so one
 connection keeps one of its threads busy at most. With two, one request is read while another one is
-stored: measured, 430 MB/s instead of 330. A trickle goes over the first connection alone, or what
-came with one answer of the source would leave in two requests. A partition changes its connection
-only when nothing of it is under way, which keeps its order.
+stored: measured, 430 MB/s instead of 330. Under light load only the first connection is used, or
+what came with one response of the source would leave in two requests. A partition changes its
+connection only when nothing of it is in flight, which keeps its order.
 
 A far broker needs more. A connection carries one window of TCP per round trip, some megabytes, and
-as many requests as may be under way: then partitions spread over up to sixteen connections, also
-those of a trickle, and more bytes have to wait.
+as many requests as may be in flight: then partitions spread over up to sixteen connections, also
+under light load, and more bytes have to wait.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from math import inf
 from sparkmirror.errors import BrokerError, DeniedError, KafkaError
 from sparkmirror.mirror.permissions import Operation, topic_permission
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import PRODUCING, answer_error
+from sparkmirror.wire.access import PRODUCING, response_error
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.fetch.silence import silence
 from sparkmirror.wire.net.connection import Connection
@@ -38,7 +38,7 @@ TRICKLE_BYTES = 64 << 10
 # though rarely for the fastest of several responses.
 FAR_SECONDS = 0.02
 FEWEST_RESPONSES = 8
-# Windows are 4 MB if nobody has tuned them, so this is good for 400 MB/s: 16 connections at 160 ms.
+# Windows are 4 MB unless they were tuned, so this is good for 400 MB/s: 16 connections at 160 ms.
 CONNECTIONS_PER_SECOND = 100
 MOST_CONNECTIONS = 16
 # What must wait so that a far target is busy with 300 MB/s; bounded by the memory of a task.
@@ -48,7 +48,7 @@ MOST_WANTED_BYTES = 48 << 20
 
 @dataclass(slots=True)
 class BrokerQueue:
-    """The requests under way on one connection."""
+    """The requests in flight on one connection."""
 
     node: int
     connection_index: int
@@ -59,7 +59,7 @@ class BrokerQueue:
     is_far: bool = False
 
     def hold_ready(self) -> None:
-        """What still waits now has to: on a far connection, it better goes in larger batches."""
+        """What still waits now must wait: on a far connection it should go in larger batches."""
         if self.is_far:
             for partition in self.ready.values():
                 partition.held = True
@@ -114,8 +114,8 @@ class BrokerQueues:
         return count
 
     def note_pace(self, queue: BrokerQueue, connection: Connection) -> None:
-        """Remember how fast the broker can be; one response alone does not tell."""
-        if connection.answers >= FEWEST_RESPONSES:
+        """Remember how fast the broker can be; one response alone is no measure."""
+        if connection.responses >= FEWEST_RESPONSES:
             is_first = queue.fastest_seconds == inf
             queue.fastest_seconds = connection.fastest_seconds
             if is_first:
@@ -172,7 +172,7 @@ class BrokerQueues:
             queue.ready.pop(partition.tp, None)
 
     def _choose_index(self, partition: ProducePartition, node: int, waiting_bytes: int) -> int:
-        """Its own in a backlog; the first one for a trickle, once nothing is under way."""
+        """Its own in a backlog; the first one under light load, once nothing is in flight."""
         if node in self._far_connections:
             return partition.home_connection % self._far_connections[node]
         if waiting_bytes >= TRICKLE_BYTES:
@@ -180,7 +180,7 @@ class BrokerQueues:
         return partition.connection_index if partition.in_flight else 0
 
     def _move(self, partition: ProducePartition, node: int, index: int) -> bool:
-        """Go elsewhere; not yet while there are answers to come from there (invariant D)."""
+        """Move to another queue, once all responses of the old one have come (invariant D)."""
         self.withdraw(partition)
         if partition.in_flight:
             return False
@@ -194,7 +194,7 @@ class BrokerQueues:
         return True
 
     def _wait_for_leader(self, partition: ProducePartition) -> None:
-        """Metadata tells sooner or later; when the cluster said why there is none, so do we."""
+        """Wait for metadata; report the reason if the cluster gave one."""
         topic = partition.tp.topic
         code = self._cluster.metadata.topic_errors.get(topic)
         if code is None and self._cluster.metadata.knows(topic):
@@ -209,20 +209,20 @@ class BrokerQueues:
     def error(
         self, partition: ProducePartition, code: int, detail: str | None = None
     ) -> BrokerError:
-        """Why the cluster does not take what is to be written."""
+        """Why the cluster does not accept the batches."""
         needed = topic_permission(Operation.WRITE, partition.tp.topic)
         config, what = self._cluster.config, self.what(partition)
-        return answer_error(config, what, code, needed, PRODUCING, detail=detail)
+        return response_error(config, what, code, needed, PRODUCING, detail=detail)
 
     def denial(self, partition: ProducePartition, error: DeniedError) -> BrokerError:
-        """That there is no producer id for us, from brokers that are content with less.
+        """The error of a denied producer id, with the permission that would do.
 
-        Those of 2.8 and later give one to whoever may write any topic (KIP-679), so that this topic
-        may not be written either.
+        Brokers from 2.8 on give one to every client that may write any topic (KIP-679), so this
+        topic may not be written either.
         """
         is_content = self._cluster.newest(PRODUCE) >= CONTENT_VERSION
         return self.error(partition, TOPIC_AUTHORIZATION_FAILED) if is_content else error
 
     def what(self, partition: ProducePartition) -> str:
-        """For error messages: what was being done."""
+        """For error messages: what was attempted."""
         return f"produce to {partition.tp} on '{self._cluster.config.alias}'"

@@ -1,4 +1,4 @@
-"""Produces whole batches to many partitions: in order, idempotently, several requests on their way.
+"""Produces whole batches to many partitions: in order, idempotently, several requests in flight.
 
 Runs on: executor, on the event loop's thread.
 
@@ -8,13 +8,13 @@ Invariant A: the batches of a partition are acknowledged in the order in which t
 Invariant B: a batch keeps its sequence number when it is sent again, so the broker drops
 duplicates (KIP-98).
 Invariant C: while a partition recovers from an error nothing new of it is sent until every request
-that carries its batches was answered; then the unanswered and refused ones go again, oldest first.
-Invariant D: a broker that knows nothing of a producer takes any number as its first. So a batch
-goes alone to a leader until that leader has acknowledged one: with more under way, the second
-would overtake a first one that was refused. And nothing goes to a new leader before all answers
+that carries its batches has ended; then the failed and unacknowledged ones go again, oldest first.
+Invariant D: a broker that knows nothing of a producer accepts any number as its first. So a batch
+goes alone to a leader until that leader has acknowledged one: with more in flight, the second
+would overtake a first one that was rejected. And nothing goes to a new leader before all responses
 of the old one have come. A broker forgets producers (see sequences): a partition that has been
 quiet starts with one batch, too.
-Invariant E: all batches that one response fails are marked before a completion hears of any: it may
+Invariant E: all batches that one response fails are marked before any completion is called: it may
 end the task there, and what is sent after that must not overtake them.
 """
 
@@ -76,7 +76,7 @@ class KafkaProducer:
         self._timeout_ms = request_timeout_ms
         self._request_bytes = request_bytes
         self._max_in_flight = max_in_flight
-        # Without idempotence a refused batch could be overtaken by the next: one at a time then.
+        # Without idempotence a rejected batch could be overtaken by the next: one at a time then.
         idempotent = acks == -1
         self._most_sent = min(max_in_flight, MOST_IN_FLIGHT) if idempotent else 1
         self.accumulator = RecordAccumulator(listener)
@@ -91,7 +91,7 @@ class KafkaProducer:
         self.retries = 0
         cluster.listeners.append(self)
 
-    # -- what owners ask -------------------------------------------------------------------------
+    # -- from owners -----------------------------------------------------------------------------
 
     def append(self, tp: TopicPartition, batches: Iterable[ProducerBatch[Any]]) -> None:
         """Queue batches; they leave with the next `send_ready`."""
@@ -104,11 +104,11 @@ class KafkaProducer:
         self._queues.schedule(partition, self.accumulator.waiting_bytes)
 
     def remove(self, *partitions: TopicPartition) -> None:
-        """Forget partitions that have nothing under way, except their numbers."""
+        """Forget partitions that have nothing in flight, except their numbers."""
         known = [tp for tp in partitions if tp in self.accumulator.partitions]
         for tp in known:
             pending, partition = self.accumulator.pending(tp), self.accumulator.partitions.pop(tp)
-            assert pending == 0, f"{tp} is removed with {pending} batches under way"
+            assert pending == 0, f"{tp} is removed with {pending} batches in flight"
             self._sequences.retire(partition)
         left = {tp.topic for tp in self.accumulator.partitions}
         self._cluster.metadata.untrack({tp.topic for tp in known} - left)
@@ -130,12 +130,12 @@ class KafkaProducer:
             self._send_to(queue)
 
     def _send_soon(self) -> None:
-        """Once, after all that this turn of the loop brings: in a backlog several answers."""
+        """Once, after all that this turn of the loop brings: in a backlog several responses."""
         if not self._is_send_due:
             self._is_send_due = True
             self._cluster.loop.call_later(0.0, self.send_ready)
 
-    # -- what the cluster tells ------------------------------------------------------------------
+    # -- from the cluster ------------------------------------------------------------------------
 
     def on_connected(self, node: int) -> None:
         """A connection is ready."""
@@ -197,7 +197,7 @@ class KafkaProducer:
             partition.sent.append(batch)
             partition.in_flight += 1
             batches.append((partition, batch))
-            # To the end of the line, or out of it: every partition gets its turn.
+            # To the end of the queue, or out of it: every partition gets its turn.
             del queue.ready[tp]
             if partition.queue:
                 queue.ready[tp] = partition
@@ -212,23 +212,23 @@ class KafkaProducer:
         connection.send(
             api,
             produce_messages.encode_produce(rows, self._acks, self._timeout_ms),
-            lambda answer, _: self._on_answer(queue, batches, answer, api[1]),
+            lambda response, _: self._on_response(queue, batches, response, api[1]),
             lambda error: self._on_failure(queue, batches, error),
-            # The broker answers REQUEST_TIMED_OUT after its own wait; we hang up a little later.
+            # The broker returns REQUEST_TIMED_OUT after its own wait; we hang up a little later.
             self._timeout_ms / 1000 + 2.0,
             more=True,
         )
 
-    # -- answers ---------------------------------------------------------------------------------
+    # -- responses -------------------------------------------------------------------------------
 
-    def _on_answer(
-        self, queue: BrokerQueue, batches: InFlightBatches, answer: memoryview, version: int
+    def _on_response(
+        self, queue: BrokerQueue, batches: InFlightBatches, response: memoryview, version: int
     ) -> None:
-        rows = produce_messages.decode_produce(answer, version)
+        rows = produce_messages.decode_produce(response, version)
         try:
             fates = [rows[partition.tp] for partition, _ in batches]
         except KeyError as error:
-            raise RemoteProtocolError(f"a produce answer without {error.args[0]}") from error
+            raise RemoteProtocolError(f"a produce response without {error.args[0]}") from error
         self._count_request(queue, batches, -1)
         failed: list[tuple[ProducePartition, ProducerBatch[Any], BrokerError]] = []
         now = self._cluster.loop.clock()
@@ -246,7 +246,7 @@ class KafkaProducer:
             self._send_soon()
 
     def _on_failure(self, queue: BrokerQueue, batches: InFlightBatches, error: KafkaError) -> None:
-        """The connection died: nobody knows whether these were stored. Same sequence again."""
+        """The connection died: these may have been stored. Send the same sequences again."""
         self._count_request(queue, batches, -1)
         for partition, _ in batches:
             partition.in_flight -= 1
@@ -254,7 +254,7 @@ class KafkaProducer:
             self._settle(partition)
 
     def _settle(self, partition: ProducePartition) -> None:
-        """Report what is acknowledged, in order; recover once nothing is under way."""
+        """Report what is acknowledged, in order; recover once nothing is in flight."""
         sent = partition.sent
         while sent and sent[0].done:
             batch = sent.popleft()
@@ -277,22 +277,22 @@ class KafkaProducer:
     ) -> None:
         """First those that can be sent again, then those whose completion decides (E)."""
         again: list[ProducePartition] = []
-        refused: list[tuple[ProducePartition, ProducerBatch[Any], BrokerError]] = []
+        rejected: list[tuple[ProducePartition, ProducerBatch[Any], BrokerError]] = []
         for row in failed:
             if self._mark_failed(*row):
-                refused.append(row)
+                rejected.append(row)
             else:
                 again.append(row[0])
         for partition in again:
             self._settle(partition)
-        for partition, batch, error in refused:
+        for partition, batch, error in rejected:
             self._replace(partition, batch, error)
             self._settle(partition)
 
     def _mark_failed(
         self, partition: ProducePartition, batch: ProducerBatch[Any], error: BrokerError
     ) -> bool:
-        """Send nothing more of it; tells whether its completion has to decide."""
+        """Send nothing more of it; return whether its completion has to decide."""
         row = codes.error_code(error.code)
         is_first = partition.failed is None and bool(partition.sent)
         is_oldest = is_first and partition.sent[0] is batch
@@ -321,8 +321,8 @@ class KafkaProducer:
             partition.sent.appendleft(replacement)
             self.accumulator.count(partition, len(replacement.view))
         self._sequences.free(partition, batch, replacements)
-        # This is progress: no reason to wait. And of a batch that is skipped no acknowledgement
-        # comes that would say so.
+        # This is progress: no reason to wait. And a skipped batch gets no acknowledgement that
+        # would show it.
         partition.failures = -1
         if partition.blocked:
             self.accumulator.mark_blocked(partition, None)
@@ -333,7 +333,7 @@ class KafkaProducer:
         """Everything unacknowledged goes back to the front of the queue, oldest first.
 
         A younger batch that was stored while an older one failed is sent again too: the broker
-        answers with the place it already has (B), which keeps the acknowledgements in order (A).
+        returns the offset it already has (B), which keeps the acknowledgements in order (A).
         """
         error, partition.failed = partition.failed, None
         self.retries += 1
@@ -357,18 +357,18 @@ class KafkaProducer:
         partition.resting = False
         if self.accumulator.partitions.get(partition.tp) is partition:
             self._queues.schedule(partition, self.accumulator.waiting_bytes)
-            self._send_soon()  # thousands may come back in the same moment
+            self._send_soon()  # thousands may be due at the same moment
 
     def _on_denied(self, error: DeniedError) -> None:
-        """No producer id for us: everything waits until somebody grants the right."""
+        """No producer id for us: everything waits until the permission is granted."""
         for partition in list(self.accumulator.partitions.values()):
             if partition.queue:
                 self.accumulator.mark_blocked(partition, self._queues.denial(partition, error))
 
     def note_silence(self) -> None:
-        """Tell which partitions wait for a broker that sends nothing; called once a second.
+        """Report partitions that wait for a silent broker; called once a second.
 
-        So they do not take the room of the others. And see how far the brokers are.
+        So they do not take the room of the others. Also measure how far the brokers are.
         """
         self._queues.measure()
         for row in list(self._queues.silent(self.accumulator.partitions.values())):

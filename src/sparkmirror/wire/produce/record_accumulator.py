@@ -1,4 +1,4 @@
-"""The batches that wait or are under way, and what owners learn of them.
+"""The batches that wait or are in flight, and what owners learn of them.
 
 Runs on: executor, on the event loop's thread.
 """
@@ -31,14 +31,15 @@ class Completion(Protocol[P]):
     def on_rejected(
         self, tp: TopicPartition, batch: ProducerBatch[P], error: BrokerError
     ) -> Replacement:
-        """The target does not take it: say what is to be sent instead, or raise RefusedError."""
+        """The target rejects it: return what to send instead, or raise RefusedError."""
 
 
 class ProducerBatch(Generic[P]):
-    """One batch on its way: its bytes, the buffer they lie in, and what learns of its end.
+    """One batch for a broker: its bytes, the buffer they lie in, and what learns of its end.
 
-    The bytes stay as they are while a request carries them: until it is answered or its connection
-    is closed, which empties the connection's outbox. `payload` is what `completion` needs to know.
+    The bytes stay as they are while a request carries them: until its response comes or its
+    connection is closed, which empties the connection's outbox. `payload` is what `completion`
+    needs to know.
     """
 
     __slots__ = (
@@ -62,7 +63,7 @@ class ProducerBatch(Generic[P]):
         self.sequence = -1
         # Whether it left more than once: any of the copies may have been stored.
         self.is_resent = False
-        # It left before, or was joined, or cannot be: it stays the batch that it is.
+        # It left before, or was joined, or cannot be joined: it stays as it is.
         self.is_alone = False
         self.done = False
         self.offset = -1
@@ -81,7 +82,7 @@ class ProducerBatch(Generic[P]):
 
 
 Replacement = list[ProducerBatch[Any]] | None
-"""What is sent in place of a rejected batch; None: the batch itself, until the target takes it."""
+"""What is sent in place of a rejected batch; None: the batch itself, until it is accepted."""
 
 
 Join = Callable[
@@ -89,7 +90,7 @@ Join = Callable[
 ]
 """Puts batches together that wait for a far target: one for so many of the first, or None."""
 
-# Of those that wait, so many are looked at. Smaller ones were merged when they came.
+# How many of those that wait are considered. Smaller ones were merged when they came.
 _MOST_JOINED = 512
 
 
@@ -98,7 +99,7 @@ def keep_apart(_tp: TopicPartition, _waiting: Sequence[ProducerBatch[Any]]) -> N
 
 
 class ProducerListener(Protocol):
-    """What the producer tells of partitions; called on the loop's thread."""
+    """What the producer reports of partitions; called on the loop's thread."""
 
     def on_blocked(self, tp: TopicPartition, error: KafkaError | None) -> None:
         """The partition waits for its target (error), or continues (None)."""
@@ -121,7 +122,7 @@ class ProducePartition:
     queue: deque[ProducerBatch[Any]] = field(default_factory=deque)
     sent: deque[ProducerBatch[Any]] = field(default_factory=deque)
     in_flight: int = 0
-    # Whether batches have waited because as many as may be were under way.
+    # Whether batches have waited because the most allowed were in flight.
     held: bool = False
     # Whether its leader is known to know our numbers: see invariant D of the producer.
     known: bool = False
@@ -158,13 +159,13 @@ InFlightBatches = list[tuple[ProducePartition, ProducerBatch[Any]]]
 
 
 class RecordAccumulator:
-    """What waits or is under way, partition by partition, and how many bytes that is."""
+    """What waits or is in flight, partition by partition, and how many bytes that is."""
 
     def __init__(self, listener: ProducerListener) -> None:
         self._listener = listener
         self.partitions: dict[TopicPartition, ProducePartition] = {}
         self.waiting_bytes = 0
-        self.sent_bytes = 0  # of these, in requests without an answer
+        self.sent_bytes = 0  # of these, in requests without a response
         self.blocked_bytes = 0  # of these, of partitions that wait for their target
 
     def pending(self, tp: TopicPartition) -> int:

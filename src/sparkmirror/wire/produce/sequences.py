@@ -3,11 +3,11 @@
 Runs on: executor, on the event loop's thread.
 
 A broker drops a batch that it has stored before by producer id, epoch and sequence number, and
-refuses one that leaves a gap (KIP-98). Both hold only while it remembers the producer. It forgets
+rejects one that leaves a gap (KIP-98). Both hold only while it remembers the producer. It forgets
 one whose last batch is older than producer.id.expiration.ms (KIP-854: a day), looking every ten
 minutes; and the age is that of the batch's records (ProducerStateManager.isProducerExpired compares
 max timestamps). A mirror that copies last week's records is forgotten at the next look. From a
-producer that it does not remember, a broker takes any number as the first.
+producer that it does not remember, a broker accepts any number as the first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 # Sequence numbers wrap around to 0 after this one.
 LAST_SEQUENCE = (1 << 31) - 1
-# A partition that had nothing under way for longer sends one batch and waits for its response. The
+# A partition that had nothing in flight for longer sends one batch and waits for its response. The
 # broker may have forgotten us after any pause (see above), so shorter would be safer still. But
 # shorter pauses are the rhythm of a partition that flows, where each would cost a round trip; after
 # a second without records, one round trip for the second batch and later is not noticed.
@@ -46,7 +46,7 @@ SKIPPED = (
     "producer continues with a new producer id, so that this copy cannot hide the next batch"
 )
 
-# The broker has lost what it knew of a producer.
+# The broker has lost what it knew of a producer: it continues with a new id, as in KIP-360.
 LOST = (
     OUT_OF_ORDER_SEQUENCE_NUMBER,
     UNKNOWN_PRODUCER_ID,
@@ -70,8 +70,8 @@ class Sequences:
     ) -> None:
         self.idempotent = idempotent
         self._identity = TransactionManager(cluster, timeout, on_known, on_denied)
-        # Of removed partitions. To begin again at 0 would be to repeat batches that the broker
-        # has: it would acknowledge them and store nothing.
+        # Of removed partitions. Starting again at 0 would repeat the numbers of batches that the
+        # broker has: it would acknowledge the new ones and store nothing.
         self._retired: dict[TopicPartition, Numbers] = {}
 
     @property
@@ -114,10 +114,10 @@ class Sequences:
         batch: ProducerBatch[Any],
         replacements: list[ProducerBatch[Any]],
     ) -> None:
-        """A refused batch is replaced: those after it are numbered from its number on.
+        """A rejected batch is replaced: those after it are numbered from its number on.
 
-        The broker cannot have taken any later one, because that would have left a gap. But an
-        earlier copy of a batch that was sent more than once may be stored, or be stored yet: its
+        The broker cannot have accepted any later one, because that would have left a gap. But an
+        earlier copy of a batch that was sent more than once may be stored, or be stored later: its
         response was lost, and limits change between two attempts. Its halves have the same numbers
         together; a batch that moves up to a skipped one's number would be taken for that copy, and
         be acknowledged without being stored.
@@ -128,7 +128,7 @@ class Sequences:
         partition.renumber_from = max(batch.sequence, 0)
 
     def renumber(self, partition: ProducePartition, what: str) -> None:
-        """Give new numbers: after a refusal, or under a producer id that no broker has seen."""
+        """Give new numbers: after a rejection, or under a producer id that no broker has seen."""
         if partition.renew:
             log.warning("%s: %s", what, partition.renew)
             partition.renew = ""

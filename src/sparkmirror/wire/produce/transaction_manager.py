@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from sparkmirror.errors import DeniedError, KafkaError, RefusedError
 from sparkmirror.retry import Backoff, RetryPolicy
-from sparkmirror.wire.access import PRODUCING, answer_error
+from sparkmirror.wire.access import PRODUCING, response_error
 from sparkmirror.wire.client.network_client import NetworkClient
 from sparkmirror.wire.protocol import messages
 from sparkmirror.wire.protocol.api_versions import INIT_PRODUCER_ID
 
-# How soon we ask again for what we may not have.
+# How soon a denied request is retried.
 DENIED = RetryPolicy.every(2.0)
 
 
@@ -36,7 +36,7 @@ class TransactionManager:
         on_known: Callable[[], None],
         on_denied: Callable[[DeniedError], None],
     ) -> None:
-        """`on_denied` is called again and again as long as we may have none."""
+        """`on_denied` is called repeatedly while the request is denied."""
         self._cluster = cluster
         self._on_denied = on_denied
         self._timeout = timeout
@@ -61,17 +61,17 @@ class TransactionManager:
         connection.send(
             connection.choose(INIT_PRODUCER_ID),
             [messages.encode_init_producer_id()],
-            lambda answer, _: self._on_answer(answer),
+            lambda response, _: self._on_response(response),
             lambda _: self._retry(),
             self._timeout,
         )
 
-    def _on_answer(self, answer: memoryview) -> None:
-        code, producer_id, epoch = messages.decode_init_producer_id(answer)
+    def _on_response(self, response: memoryview) -> None:
+        code, producer_id, epoch = messages.decode_init_producer_id(response)
         if code:
             config = self._cluster.config
             what = f"ask '{config.alias}' for a producer id"
-            self._on_error(answer_error(config, what, code, PRODUCING))
+            self._on_error(response_error(config, what, code, PRODUCING))
             return
         self._asking = False
         self._backoff.succeeded()

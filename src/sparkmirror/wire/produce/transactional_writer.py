@@ -1,9 +1,9 @@
 """Writes records that only one process at a time may write: the leader of a group of workers.
 
-Runs on: worker, blocking, on whichever thread asks. Every write is a transaction of its own, so
+Runs on: worker, blocking, on any thread. Every write is a transaction of its own, so
 that nothing of one that fails is ever read.
 
-    claim   InitProducerId         whoever claimed before is fenced, its open transaction aborted
+    claim   InitProducerId         fences the previous owner and aborts its open transaction
     write   AddPartitionsToTxn, Produce, EndTxn                                          (KIP-98)
 
 Invariant: a write is begun only after `may_write` was true later than the last claim. So a process
@@ -30,7 +30,7 @@ from sparkmirror.mirror.permissions import (
 )
 from sparkmirror.retry import retry_until
 from sparkmirror.types import TopicPartition
-from sparkmirror.wire.access import answer_error
+from sparkmirror.wire.access import response_error
 from sparkmirror.wire.client.blocking_client import BlockingClient
 from sparkmirror.wire.client.leaders import Leader
 from sparkmirror.wire.client.retry_policies import RetryPolicies
@@ -71,9 +71,9 @@ T = TypeVar("T")
 
 
 class FencedError(KafkaError):
-    """Another process has claimed the right to write, or may have: nothing was written.
+    """Another process has claimed the transactional id, or may have: nothing was written.
 
-    Whoever still leads claims again; everybody else stops.
+    A process that still leads claims again; any other stops.
     """
 
 
@@ -87,7 +87,7 @@ class TransactionalWriter:
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self.transactional_id = transactional_id
-        # Connections to a frozen broker are given up as soon as requests are.
+        # Connections to a frozen broker are closed as soon as their requests time out.
         self._config = replace(
             config, request_timeout_ms=min(config.request_timeout_ms, int(REQUEST_SECONDS * 1000))
         )
@@ -97,7 +97,7 @@ class TransactionalWriter:
         self._calls: BlockingClient | None = None
         self._coordinator: int | None = None
         self._identity: ProducerIdAndEpoch | None = None
-        # By another one's claim, which is more than that we may not write for the time being.
+        # By another process's claim; stronger than not being allowed to write for the moment.
         self._is_fenced = False
         self._sequences: dict[TopicPartition, int] = {}
         self._needed: tuple[Permission, ...] = (
@@ -106,16 +106,16 @@ class TransactionalWriter:
 
     @property
     def must_claim(self) -> bool:
-        """Whether a write needs a claim first. Whoever is fenced is not asked: it has lost."""
+        """Whether a write needs a claim first; not after being fenced, which is final."""
         return self._identity is None and not self._is_fenced
 
     def claim(self, seconds: float) -> None:
-        """From now on nobody else can write who claimed before.
+        """Fence every process that claimed before.
 
         Raises:
             FencedError: we may not write (any more).
-            TransportError: the cluster does not answer in time.
-            BrokerError: the cluster refuses, such as for a lack of rights.
+            TransportError: the cluster does not respond in time.
+            BrokerError: the cluster rejects it, for example for a missing permission.
         """
         with self._lock:
             self._identity = None
@@ -128,8 +128,8 @@ class TransactionalWriter:
         """Write a batch of `count` records; the offset of its first record.
 
         Raises:
-            FencedError: somebody else has claimed, or we may not write: nothing was written.
-            BrokerError: the cluster refuses the records or their commit: nothing was written.
+            FencedError: another process has claimed, or we may not write: nothing was written.
+            BrokerError: the cluster rejects the records or their commit: nothing was written.
             TransportError: not done in time; it may be written. Claim before the next write.
         """
         with self._lock:
@@ -173,7 +173,7 @@ class TransactionalWriter:
         return offset
 
     def _end_or_forget(self, identity: ProducerIdAndEpoch, seconds: float, *, commit: bool) -> None:
-        """End the transaction. If that fails for whichever reason, a claim must come next.
+        """End the transaction. If that fails for any reason, a claim must come next.
 
         The partition's leader may have the records, with their sequence number: the next batch
         under that number would be taken for a repetition, acknowledged, and not stored.
@@ -187,15 +187,15 @@ class TransactionalWriter:
 
     def _claim_once(self) -> ProducerIdAndEpoch:
         body = encode_init_transactions(self.transactional_id, TRANSACTION_TIMEOUT_MS)
-        answer = self._ask_coordinator("claim", INIT_PRODUCER_ID, body)
-        code, producer_id, epoch = decode_init_producer_id(answer)
+        response = self._ask_coordinator("claim", INIT_PRODUCER_ID, body)
+        code, producer_id, epoch = decode_init_producer_id(response)
         self._check("claim", code)
         return ProducerIdAndEpoch(producer_id, epoch)
 
     def _add_partition(self, identity: ProducerIdAndEpoch, tp: TopicPartition) -> None:
         body = encode_add_partition(self.transactional_id, *identity, tp)
-        answer = self._ask_coordinator("begin", ADD_PARTITIONS_TO_TXN, body)
-        self._check("begin", decode_add_partition(answer))
+        response = self._ask_coordinator("begin", ADD_PARTITIONS_TO_TXN, body)
+        self._check("begin", decode_add_partition(response))
 
     def _produce(self, tp: TopicPartition, batch: bytearray) -> int:
         what = f"write {tp}"
@@ -222,7 +222,7 @@ class TransactionalWriter:
     # -- asking ------------------------------------------------------------------------------------
 
     def _retry(self, what: str, seconds: float, attempt: Callable[[], T]) -> T:
-        """Try until it is done, or refused, or out of time."""
+        """Try until it is done, or rejected, or out of time."""
         try:
             return retry_until(
                 attempt,
@@ -238,7 +238,7 @@ class TransactionalWriter:
             raise TransportError(text) from error
 
     def _pause(self, seconds: float) -> bool:
-        """Let the connections work for so long; whether the writer was closed by then."""
+        """Let the connections work for this long; return whether the writer was closed."""
         if not self._closed:
             self._connected().wait(lambda: False, seconds)
         return self._closed
@@ -260,12 +260,12 @@ class TransactionalWriter:
             self._is_fenced = True
             raise FencedError(
                 f"{self._name(what)}: {error_code(code).name}: another worker has claimed the "
-                "right to write"
+                "transactional id"
             )
         if code:
             if error_code(code).refresh:
                 self._coordinator = None
-            raise answer_error(self._config, self._name(what), code, *self._needed, detail=detail)
+            raise response_error(self._config, self._name(what), code, *self._needed, detail=detail)
 
     def _leader(self, tp: TopicPartition) -> Leader:
         cluster = self._connected().cluster
@@ -286,15 +286,15 @@ class TransactionalWriter:
     def _claimed(self) -> ProducerIdAndEpoch:
         self._connected().notice_closed()
         if self._identity is None:
-            self._refuse("it is not claimed by us")
+            self._raise_fenced("it is not claimed by us")
         return self._identity
 
     def _check_may_write(self) -> None:
         if not self._may_write():
             self._identity = None
-            self._refuse("we do not lead (any more)")
+            self._raise_fenced("we do not lead (any more)")
 
-    def _refuse(self, why: str) -> NoReturn:
+    def _raise_fenced(self, why: str) -> NoReturn:
         raise FencedError(f"{self._name('write')}: {why}")
 
     def _name(self, what: str) -> str:

@@ -2,7 +2,7 @@
 
 Runs on: executor and worker. Pure. Every connection asks its broker first (ApiVersions, KIP-35), so
 a cluster in the middle of a rolling upgrade, or a broker that comes back with another release,
-needs no setting. The table is the one place that says which versions are encoded and decoded here;
+needs no setting. The table is the one place that lists the versions encoded and decoded here;
 kafka-python negotiates its own admin requests the same way.
 """
 
@@ -49,7 +49,7 @@ ADD_PARTITIONS_TO_TXN = Api("AddPartitionsToTxn", 24, 1, 1)  # 2.0
 END_TXN = Api("EndTxn", 26, 1, 1)  # 2.0
 SASL_AUTHENTICATE = Api("SaslAuthenticate", 36, 0, 1)  # 1.0; 2.2: length of a session (KIP-368)
 
-# A broker that lacks one of these is of no use to a mirror.
+# A mirror cannot work with a broker that lacks one of these.
 NEEDED = (METADATA, FETCH, PRODUCE)
 
 
@@ -72,7 +72,7 @@ class ApiVersions(dict[int, tuple[int, int]]):
         return min(self[api.key][1], api.newest)
 
     def require(self) -> None:
-        """Refuse a broker that a mirror cannot work with.
+        """Reject a broker that a mirror cannot work with.
 
         Raises:
             UnsupportedVersionError: names its release, the oldest supported one, and what is

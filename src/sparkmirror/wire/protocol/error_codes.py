@@ -25,7 +25,7 @@ ROWS = (
     ErrorCode(1, "OFFSET_OUT_OF_RANGE", False, False),
     # Bytes damaged on the way: the copy in our buffer is still good (its CRC was checked).
     ErrorCode(2, "CORRUPT_MESSAGE", True, False),
-    # A topic just created, or one that the connector will create anew.
+    # A topic just created, or one that the connector will recreate.
     ErrorCode(3, "UNKNOWN_TOPIC_OR_PARTITION", True, True),
     ErrorCode(5, "LEADER_NOT_AVAILABLE", True, True),
     ErrorCode(6, "NOT_LEADER_OR_FOLLOWER", True, True),
@@ -71,19 +71,22 @@ ROWS = (
     # An earlier transaction of the same producer is still being ended.
     ErrorCode(51, "CONCURRENT_TRANSACTIONS", True, False),
     ErrorCode(53, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", False, False),
-    # The cluster has no authorizer, so it knows no ACLs.
+    # The cluster has no authorizer, so it has no ACLs.
     ErrorCode(54, "SECURITY_DISABLED", False, False),
-    # A disk of the leader failed; leadership moves elsewhere.
+    # A disk of the leader failed; leadership moves elsewhere (KIP-112).
     ErrorCode(56, "KAFKA_STORAGE_ERROR", True, True),
     ErrorCode(59, "UNKNOWN_PRODUCER_ID", False, False),
     ErrorCode(68, "NON_EMPTY_GROUP", False, False),
     ErrorCode(69, "GROUP_ID_NOT_FOUND", False, False),
+    # The broker has dropped the fetch session: the next request opens another (KIP-227).
     ErrorCode(70, "FETCH_SESSION_ID_NOT_FOUND", True, False),
     ErrorCode(71, "INVALID_FETCH_SESSION_EPOCH", True, False),
     ErrorCode(72, "LISTENER_NOT_FOUND", True, True),
+    # We or the broker missed an election: metadata shows who leads now (KIP-320).
     ErrorCode(74, "FENCED_LEADER_EPOCH", True, True),
     ErrorCode(75, "UNKNOWN_LEADER_EPOCH", True, True),
     ErrorCode(76, "UNSUPPORTED_COMPRESSION_TYPE", False, False),
+    # A new leader does not know its high watermark yet (KIP-207).
     ErrorCode(78, "OFFSET_NOT_AVAILABLE", True, False),
     ErrorCode(79, "MEMBER_ID_REQUIRED", False, False),
     ErrorCode(80, "PREFERRED_LEADER_NOT_AVAILABLE", True, True),
@@ -91,10 +94,12 @@ ROWS = (
     ErrorCode(82, "FENCED_INSTANCE_ID", False, False),
     ErrorCode(83, "ELIGIBLE_LEADERS_NOT_AVAILABLE", True, True),
     ErrorCode(87, "INVALID_RECORD", False, False),
+    # A transaction of the group is open, and would change its offsets (KIP-447).
     ErrorCode(88, "UNSTABLE_OFFSET_COMMIT", True, False),
     # The quota for creating, deleting and growing topics (KIP-599).
     ErrorCode(89, "THROTTLING_QUOTA_EXCEEDED", True, False),
     ErrorCode(90, "PRODUCER_FENCED", False, False),
+    # A topic was recreated, or the broker does not know it yet (KIP-516).
     ErrorCode(100, "UNKNOWN_TOPIC_ID", True, True),
     ErrorCode(103, "INCONSISTENT_TOPIC_ID", True, True),
     ErrorCode(106, "FETCH_SESSION_TOPIC_ID_ERROR", True, True),
@@ -138,12 +143,12 @@ PRODUCER_FENCED = 90
 
 
 def error_code(code: int) -> ErrorCode:
-    """The row of `code`; a code that the table lacks is final, because nobody said it passes."""
+    """The row of `code`; a code that the table lacks counts as final."""
     return BY_CODE.get(code) or ErrorCode(code, f"ERROR_{code}", False, False)
 
 
 def broker_error(what: str, code: int, detail: str | None = None) -> BrokerError:
-    """An error that says what was asked, the code's name, and the broker's own words."""
+    """An error with what was asked, the code's name, and the broker's own text."""
     row = error_code(code)
     text = f"{what}: {row.name}" + (f" ({detail})" if detail else "")
     return BrokerError(text, code, row.retriable)

@@ -1,9 +1,9 @@
 """Fetch requests and responses as bytes, with sessions: by topic name or by topic id.
 
-Version 13 names topics by their ids, so a topic that was deleted and created again cannot be
-mistaken for the old one. It and version 12 are "flexible": compact lengths (length + 1 as a varint)
-and tagged fields. Versions 10 and 11, of brokers before 2.7, have the classic encoding: lengths are
-fixed integers, and nothing is said about the epoch of the last batch read.
+Version 13 names topics by their ids (KIP-516), so a topic that was deleted and recreated cannot be
+mistaken for the old one. It and version 12 are "flexible" (KIP-482): compact lengths (length + 1 as
+a varint) and tagged fields. Versions 10 and 11, of brokers before 2.7, have the classic encoding:
+lengths are fixed integers, and the epoch of the last batch read is not sent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PARTITION = struct.Struct(">iiqiqib")
 # partition, leader epoch, fetch offset, log start -1, max bytes
 CLASSIC_PARTITION = struct.Struct(">iiqqi")
 # partition, error code, high watermark, last stable offset, log start
-ANSWER = struct.Struct(">ihqqq")
+RESPONSE = struct.Struct(">ihqqq")
 ABORTED = struct.Struct(">qqb")
 CLASSIC_ABORTED = struct.Struct(">qq")
 INT = struct.Struct(">i")
@@ -56,7 +56,7 @@ class FetchRequestPartition(NamedTuple):
 class Limits(NamedTuple):
     """How much, and how long to wait for it.
 
-    `start_age_ms`: whoever has no position is told where records of at most this age begin.
+    `start_age_ms`: without a position, fetching starts at records of at most this age.
     """
 
     max_wait_ms: int
@@ -69,7 +69,7 @@ class Limits(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """One partition of an answer; `records` lie in the answer's buffer."""
+    """One partition of a response; `records` lie in the response's buffer."""
 
     topic: str | bytes
     partition: int
@@ -86,7 +86,7 @@ class Fetched(NamedTuple):
 
 
 class FetchResponse(NamedTuple):
-    """A whole fetch answer; `topic` in its rows is a name or an id, as it was asked."""
+    """A whole fetch response; `topic` in its rows is a name or an id, as in the request."""
 
     code: int
     session_id: int
@@ -165,7 +165,7 @@ def _encode_topics(
 
 
 def decode_fetch(view: memoryview, version: int) -> FetchResponse:
-    """Walk an answer; nothing is copied."""
+    """Walk a response; nothing is copied."""
     if version < FETCH.first_flexible:
         return _decode_classic(view, version)
     rows: list[Fetched] = []
@@ -176,7 +176,7 @@ def decode_fetch(view: memoryview, version: int) -> FetchResponse:
         for _ in range(topics - 1):
             at = _decode_topic(view, at, version, rows)
     except UNREADABLE as error:
-        raise unreadable("fetch answer", error) from error
+        raise unreadable("fetch response", error) from error
     return FetchResponse(code, session_id, rows)
 
 
@@ -191,8 +191,8 @@ def _decode_topic(view: memoryview, at: int, version: int, rows: list[Fetched]) 
         topic, at = str(view[at : at + size - 1], "utf-8"), at + size - 1
     count, at = decode_unsigned(view, at)
     for _ in range(count - 1):
-        partition, code, high, stable, start = ANSWER.unpack_from(view, at)
-        many, at = decode_unsigned(view, at + ANSWER.size)
+        partition, code, high, stable, start = RESPONSE.unpack_from(view, at)
+        many, at = decode_unsigned(view, at + RESPONSE.size)
         aborted: list[tuple[int, int]] = []
         for _ in range(many - 1):
             producer_id, first, tags = ABORTED.unpack_from(view, at)
@@ -202,7 +202,7 @@ def _decode_topic(view: memoryview, at: int, version: int, rows: list[Fetched]) 
         size, at = decode_unsigned(view, at + 4)
         end = at + max(size - 1, 0)
         if end > len(view):
-            raise ValueError(f"{end - at} bytes of records in an answer of {len(view)}")
+            raise ValueError(f"{end - at} bytes of records in a response of {len(view)}")
         records = view[at:end]
         diverging = None
         if view[end]:
@@ -232,13 +232,13 @@ def _decode_classic(view: memoryview, version: int) -> FetchResponse:
                 row, at = _decode_classic_row(view, at, version, topic)
                 rows.append(row)
     except UNREADABLE as error:
-        raise unreadable("fetch answer", error) from error
+        raise unreadable("fetch response", error) from error
     return FetchResponse(code, session_id, rows)
 
 
 def _decode_classic_row(view: memoryview, at: int, version: int, topic: str) -> tuple[Fetched, int]:
-    partition, code, high, stable, start = ANSWER.unpack_from(view, at)
-    at += ANSWER.size
+    partition, code, high, stable, start = RESPONSE.unpack_from(view, at)
+    at += RESPONSE.size
     (many,) = INT.unpack_from(view, at)
     at += INT.size
     aborted = []
@@ -253,7 +253,7 @@ def _decode_classic_row(view: memoryview, at: int, version: int, topic: str) -> 
     at += INT.size
     end = at + max(size, 0)
     if end > len(view):
-        raise ValueError(f"{end - at} bytes of records in an answer of {len(view)}")
+        raise ValueError(f"{end - at} bytes of records in a response of {len(view)}")
     records = view[at:end]
     return Fetched(topic, partition, code, high, stable, start, aborted, replica, records), end
 

@@ -18,7 +18,7 @@ GROUP, TRANSACTION = 0, 1
 
 
 class Coordinator(NamedTuple):
-    """The broker that answers for a group or a transactional id."""
+    """The coordinator of a group or a transactional id."""
 
     code: int
     node: int
@@ -27,7 +27,7 @@ class Coordinator(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """The answer to a join. `members` (id: metadata) is known to the leader only."""
+    """The response to a join. `members` (id: metadata) is known to the leader only."""
 
     code: int
     generation: int
@@ -39,8 +39,8 @@ class Joined(NamedTuple):
 class _Fields:
     """Reads one field after the other."""
 
-    def __init__(self, answer: memoryview, at: int = 0) -> None:
-        self._answer = answer
+    def __init__(self, response: memoryview, at: int = 0) -> None:
+        self._response = response
         self._at = at
 
     def short(self) -> int:
@@ -56,15 +56,15 @@ class _Fields:
         return self._slice(self.integer())
 
     def _take(self, layout: str) -> int:
-        (value,) = struct.unpack_from(layout, self._answer, self._at)
+        (value,) = struct.unpack_from(layout, self._response, self._at)
         self._at += struct.calcsize(layout)
         return int(value)
 
     def _slice(self, size: int) -> bytes:
         size = max(size, 0)  # -1: null
-        found = bytes(self._answer[self._at : self._at + size])
+        found = bytes(self._response[self._at : self._at + size])
         if len(found) < size:
-            raise ValueError(f"{size} bytes wanted at {self._at} of {len(self._answer)}")
+            raise ValueError(f"{size} bytes wanted at {self._at} of {len(self._response)}")
         self._at += size
         return found
 
@@ -78,11 +78,11 @@ def encode_find_coordinator(key: str, kind: int) -> bytes:
     return encode_string(key) + struct.pack(">b", kind)
 
 
-def decode_find_coordinator(answer: memoryview) -> Coordinator:
+def decode_find_coordinator(response: memoryview) -> Coordinator:
     with parsing("coordinator"):
-        fields = _Fields(answer, 4)
+        fields = _Fields(response, 4)
         code = fields.short()
-        fields.string()  # the broker's words on the error
+        fields.string()  # the broker's text for the error
         return Coordinator(code, fields.integer(), fields.string(), fields.integer())
 
 
@@ -106,9 +106,9 @@ def encode_join(
     )
 
 
-def decode_join(answer: memoryview) -> Joined:
-    with parsing("join answer"):
-        fields = _Fields(answer, 4)
+def decode_join(response: memoryview) -> Joined:
+    with parsing("join response"):
+        fields = _Fields(response, 4)
         code, generation = fields.short(), fields.integer()
         fields.string()  # the protocol: we offer one only
         leader, member = fields.string(), fields.string()
@@ -127,10 +127,10 @@ def encode_sync(
     return head + struct.pack(">i", len(rows)) + b"".join(rows)
 
 
-def decode_sync(answer: memoryview) -> tuple[int, bytes]:
+def decode_sync(response: memoryview) -> tuple[int, bytes]:
     """(error code, assignment)."""
-    with parsing("sync answer"):
-        fields = _Fields(answer, 4)
+    with parsing("sync response"):
+        fields = _Fields(response, 4)
         return fields.short(), fields.data()
 
 
@@ -142,14 +142,14 @@ def encode_leave(group: str, member: str) -> bytes:
     return encode_string(group) + encode_string(member)
 
 
-def decode_code(answer: memoryview) -> int:
-    """The error code of an answer that has nothing else: heartbeat, leave, end of transaction."""
-    with parsing("answer"):
-        return _Fields(answer, 4).short()
+def decode_code(response: memoryview) -> int:
+    """The error code of a response that has nothing else: heartbeat, leave, end of transaction."""
+    with parsing("response"):
+        return _Fields(response, 4).short()
 
 
 def encode_init_transactions(transactional_id: str, timeout_ms: int) -> bytes:
-    """Ask for the producer id of a transactional id; whoever had it before is fenced."""
+    """Ask for the producer id of a transactional id; the previous owner is fenced."""
     return encode_string(transactional_id) + struct.pack(">i", timeout_ms)
 
 
@@ -160,10 +160,10 @@ def encode_add_partition(
     return head + encode_string(tp.topic) + struct.pack(">ii", 1, tp.partition)
 
 
-def decode_add_partition(answer: memoryview) -> int:
+def decode_add_partition(response: memoryview) -> int:
     """The error code of the one partition that was asked for."""
-    with parsing("answer about partitions of a transaction"):
-        fields = _Fields(answer, 4)
+    with parsing("response about partitions of a transaction"):
+        fields = _Fields(response, 4)
         fields.integer()
         fields.string()
         fields.integer()

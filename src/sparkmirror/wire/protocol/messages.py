@@ -1,4 +1,4 @@
-"""Small requests and answers: versions, metadata, offsets, producer ids. Bytes in, values out.
+"""Small requests and responses: versions, metadata, offsets, producer ids. Bytes in, values out.
 
 Metadata goes through kafka-python's protocol classes, which follow Apache's schemas; the others are
 a few fixed fields.
@@ -21,7 +21,7 @@ from sparkmirror.wire.protocol.error_codes import broker_error
 
 # The request that negotiates versions cannot negotiate its own: every broker speaks this one.
 # Version 0, which brokers of every release understand: which versions they speak is only known
-# afterwards (KIP-35). Later ones say what the client is called (KIP-511), which decides nothing.
+# afterwards (KIP-35). Later ones name the client (KIP-511), which decides nothing.
 API_VERSIONS = (18, 0)
 # The first version of Metadata with topic ids.
 WITH_TOPIC_IDS = 10
@@ -30,12 +30,12 @@ EARLIEST = -2
 LATEST = -1
 
 
-# What comes of bytes that end too early or make no sense.
+# What bytes raise that end too early or make no sense.
 UNREADABLE = (struct.error, IndexError, ValueError, OverflowError)
 
 
 def unreadable(what: str, error: Exception) -> RemoteProtocolError:
-    """Such an answer is the broker's fault."""
+    """The error of such a response, which is the broker's fault."""
     return RemoteProtocolError(f"a {what} that cannot be read: {error}")
 
 
@@ -56,28 +56,28 @@ def encode_string(value: str | None) -> bytes:
     return struct.pack(">h", len(data)) + data
 
 
-def decode_api_versions(answer: memoryview) -> ApiVersions:
+def decode_api_versions(response: memoryview) -> ApiVersions:
     """What the broker speaks."""
     with parsing("list of API versions"):
-        code, count = struct.unpack_from(">hi", answer)
+        code, count = struct.unpack_from(">hi", response)
         if code:
             raise broker_error("ask for API versions", code)
-        rows = (struct.unpack_from(">hhh", answer, 6 + 6 * at) for at in range(count))
+        rows = (struct.unpack_from(">hhh", response, 6 + 6 * at) for at in range(count))
         found = ApiVersions({key: (oldest, newest) for key, oldest, newest in rows})
         if METADATA.key not in found:
-            raise ValueError("it does not answer metadata requests; is it a controller's port?")
+            raise ValueError("it does not serve metadata requests; is it a controller's port?")
         return found
 
 
 @dataclass(slots=True)
 class MetadataView:
-    """A metadata answer, reduced to what a copy needs."""
+    """A metadata response, reduced to what a copy needs."""
 
     nodes: dict[int, tuple[str, int]] = field(default_factory=dict)
     leaders: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     topic_ids: dict[str, bytes] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
-    # Topics with a partition that nobody leads now.
+    # Topics with a partition that has no leader now.
     leaderless: set[str] = field(default_factory=set)
 
 
@@ -88,17 +88,17 @@ def encode_metadata(topics: Sequence[str], version: int) -> bytes:
     return bytes(request.encode())
 
 
-def decode_metadata(answer: memoryview, version: int) -> MetadataView:
+def decode_metadata(response: memoryview, version: int) -> MetadataView:
     """Brokers, leaders, topic ids; topics and partitions without a leader are left out."""
     view = MetadataView()
-    with parsing("metadata answer"):
+    with parsing("metadata response"):
         # The header of a version with tagged fields has an (empty) set of its own.
         start = 1 if version >= METADATA.first_flexible else 0
-        response = MetadataResponse.decode(answer[start:], version=version)
-        _check_metadata(response)
-    for broker in response.brokers or ():
+        decoded = MetadataResponse.decode(response[start:], version=version)
+        _check_metadata(decoded)
+    for broker in decoded.brokers or ():
         view.nodes[broker.node_id] = (broker.host, broker.port)
-    for topic in response.topics or ():
+    for topic in decoded.topics or ():
         if topic.error_code:
             view.errors[topic.name] = topic.error_code
             continue
@@ -114,12 +114,12 @@ def decode_metadata(answer: memoryview, version: int) -> MetadataView:
     return view
 
 
-def _check_metadata(response: Any) -> None:
-    """What kafka-python lets through."""
-    for broker in response.brokers or ():
+def _check_metadata(decoded: Any) -> None:
+    """Values that kafka-python does not check."""
+    for broker in decoded.brokers or ():
         if not broker.host or not 0 < broker.port < 1 << 16:
             raise ValueError(f"broker {broker.node_id} has the address {broker.host}:{broker.port}")
-    for topic in response.topics or ():
+    for topic in decoded.topics or ():
         if not topic.name:
             raise ValueError("a topic without a name")
         if any(row.partition_index < 0 for row in topic.partitions or ()):
@@ -138,38 +138,38 @@ def encode_list_offsets(wanted: Mapping[TopicPartition, int], read_committed: bo
     return b"".join(out)
 
 
-def decode_list_offsets(answer: memoryview) -> dict[TopicPartition, tuple[int, int]]:
+def decode_list_offsets(response: memoryview) -> dict[TopicPartition, tuple[int, int]]:
     """{partition: (error code, offset)}."""
     found: dict[TopicPartition, tuple[int, int]] = {}
-    with parsing("list-offsets answer"):
-        for topic, row in read_topic_rows(answer, struct.Struct(">ihqqi")):
+    with parsing("list-offsets response"):
+        for topic, row in read_topic_rows(response, struct.Struct(">ihqqi")):
             partition, code, _, offset, _ = row
             found[TopicPartition(topic, partition)] = (code, offset)
     return found
 
 
 def read_topic_rows(
-    answer: memoryview, layout: struct.Struct
+    response: memoryview, layout: struct.Struct
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Rows of numbers by topic, which follow the correlation id and the throttle time.
 
-    Nothing is done about the throttle time, here and elsewhere: a broker answers at once and then
-    reads nothing more of the connection until it is over (KIP-219).
+    Nothing is done about the throttle time, here and elsewhere: a broker responds at once and
+    then reads nothing more from the connection until it is over (KIP-219).
 
     Raises:
-        ValueError, struct.error: for `parsing` to tell.
+        ValueError, struct.error: for `parsing` to convert.
     """
-    (topics,) = struct.unpack_from(">i", answer, 4)
+    (topics,) = struct.unpack_from(">i", response, 4)
     at = 8
     for _ in range(topics):
-        (size,) = struct.unpack_from(">h", answer, at)
+        (size,) = struct.unpack_from(">h", response, at)
         if size < 0:
             raise ValueError("a topic without a name")
-        topic = str(answer[at + 2 : at + 2 + size], "utf-8")
-        (rows,) = struct.unpack_from(">i", answer, at + 2 + size)
+        topic = str(response[at + 2 : at + 2 + size], "utf-8")
+        (rows,) = struct.unpack_from(">i", response, at + 2 + size)
         at += 6 + size
         for _ in range(rows):
-            yield topic, layout.unpack_from(answer, at)
+            yield topic, layout.unpack_from(response, at)
             at += layout.size
 
 
@@ -178,8 +178,8 @@ def encode_init_producer_id() -> bytes:
     return encode_string(None) + struct.pack(">i", 60_000)
 
 
-def decode_init_producer_id(answer: memoryview) -> tuple[int, int, int]:
+def decode_init_producer_id(response: memoryview) -> tuple[int, int, int]:
     """(error code, producer id, epoch)."""
     with parsing("producer id"):
-        _, code, producer_id, epoch = struct.unpack_from(">ihqh", answer)
+        _, code, producer_id, epoch = struct.unpack_from(">ihqh", response)
     return code, producer_id, epoch

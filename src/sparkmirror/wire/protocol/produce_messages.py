@@ -1,7 +1,7 @@
 """Produce requests and responses as bytes. A request carries one batch for each partition it names.
 
-Versions 7 and 8 differ in the response only: version 8, of brokers from 2.4 on, says which records
-of a refused batch are at fault.
+Versions 7 and 8 differ in the response only: version 8, of brokers from 2.4 on, reports which
+records of a rejected batch are at fault (KIP-467).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ INT = struct.Struct(">i")
 SHORT = struct.Struct(">h")
 # partition, error code, base offset, log append time, log start, number of record errors
 ROW = struct.Struct(">ihqqqi")
-# The same, and the length of the message: all there is when nothing went wrong.
+# The same, and the length of the message: everything there is without an error.
 PLAIN_ROW = struct.Struct(">ihqqqih")
-# partition, error code, base offset, log append time, log start: all that version 7 tells
+# partition, error code, base offset, log append time, log start: all that version 7 has
 SHORT_ROW = struct.Struct(">ihqqq")
 
 
-# A broker's word on one partition's batch: error code, base offset, what it says about the error.
+# A broker's result for one partition's batch: error code, base offset, its text for the error.
 Produced = tuple[int, int, str | None]
 
 
@@ -55,59 +55,59 @@ def encode_produce(
     return out
 
 
-def decode_produce(answer: memoryview, version: int) -> dict[tuple[str, int], Produced]:
+def decode_produce(response: memoryview, version: int) -> dict[tuple[str, int], Produced]:
     """Each partition's fate. Plain tuples: this runs for every batch."""
     if version < WITH_DETAILS:
-        return _decode_short(answer)
+        return _decode_short(response)
     found: dict[tuple[str, int], Produced] = {}
     unpack_row, plain_size = PLAIN_ROW.unpack_from, PLAIN_ROW.size
     try:
-        (topics,) = INT.unpack_from(answer)
+        (topics,) = INT.unpack_from(response)
         at = INT.size
         for _ in range(topics):
-            topic, at = _decode_string(answer, at)
+            topic, at = _decode_string(response, at)
             name = topic or ""
-            (rows,) = INT.unpack_from(answer, at)
+            (rows,) = INT.unpack_from(response, at)
             at += INT.size
             for _ in range(rows):
-                partition, code, base, _, _, errors, message = unpack_row(answer, at)
+                partition, code, base, _, _, errors, message = unpack_row(response, at)
                 if errors <= 0 and message < 0:
                     found[name, partition] = code, base, None
                     at += plain_size
                 else:
-                    detail, at = _decode_detail(answer, at + ROW.size, errors)
+                    detail, at = _decode_detail(response, at + ROW.size, errors)
                     found[name, partition] = code, base, detail
     except UNREADABLE as error:
-        raise unreadable("produce answer", error) from error
+        raise unreadable("produce response", error) from error
     return found
 
 
-def _decode_short(answer: memoryview) -> dict[tuple[str, int], Produced]:
+def _decode_short(response: memoryview) -> dict[tuple[str, int], Produced]:
     found: dict[tuple[str, int], Produced] = {}
     try:
-        (topics,) = INT.unpack_from(answer)
+        (topics,) = INT.unpack_from(response)
         at = INT.size
         for _ in range(topics):
-            topic, at = _decode_string(answer, at)
-            (rows,) = INT.unpack_from(answer, at)
+            topic, at = _decode_string(response, at)
+            (rows,) = INT.unpack_from(response, at)
             at += INT.size
             for _ in range(rows):
-                partition, code, base, _, _ = SHORT_ROW.unpack_from(answer, at)
+                partition, code, base, _, _ = SHORT_ROW.unpack_from(response, at)
                 found[topic or "", partition] = code, base, None
                 at += SHORT_ROW.size
     except UNREADABLE as error:
-        raise unreadable("produce answer", error) from error
+        raise unreadable("produce response", error) from error
     return found
 
 
-def _decode_detail(answer: memoryview, at: int, errors: int) -> tuple[str | None, int]:
-    """The broker's words on single records and on the whole batch."""
+def _decode_detail(response: memoryview, at: int, errors: int) -> tuple[str | None, int]:
+    """The broker's texts on single records and on the whole batch."""
     details: list[str | None] = []
     for _ in range(max(errors, 0)):
-        (index,) = struct.unpack_from(">i", answer, at)
-        text, at = _decode_string(answer, at + 4)
+        (index,) = struct.unpack_from(">i", response, at)
+        text, at = _decode_string(response, at + 4)
         details.append(f"record {index}: {text}" if text else f"record {index}")
-    message, at = _decode_string(answer, at)
+    message, at = _decode_string(response, at)
     return "; ".join(filter(None, [message, *details])) or None, at
 
 

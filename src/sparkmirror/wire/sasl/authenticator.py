@@ -21,20 +21,20 @@ from sparkmirror.wire.protocol.error_codes import error_code
 from sparkmirror.wire.sasl import messages
 from sparkmirror.wire.sasl.mechanism import Login, Mechanism
 
-# How often we look whether another thread has got the credentials.
+# How often we check whether another thread has got the credentials.
 POLL_SECONDS = 0.01
 # Part of a session after which it is renewed, as Java's clients do it: not all at once. A broker
 # closes connections whose session has ended (KIP-368: connections.max.reauth.ms).
 EARLIEST, LATEST = 0.85, 0.95
-# Brokers refuse to begin a session when the last one has just begun.
+# Brokers reject a new session when the last one has just begun.
 SHORTEST_SESSION_SECONDS = 1.0
 
 
 class Authenticator:
     """Logs one connection in; on failure the connection fails with an AuthenticationError.
 
-    While a login goes on, the connection keeps requests back: a broker takes nothing else then.
-    Those that wait for answers get them first, so none is lost and none changes its place.
+    During a login the connection holds back requests: a broker accepts nothing else then. Requests
+    in flight get their responses first, so none is lost and none changes its place.
     """
 
     def __init__(self, login: Login, host: str) -> None:
@@ -74,7 +74,7 @@ class _Exchange:
         self._deadline = connection.loop.clock() + timeout
 
     def wait_for(self, future: Future[Mechanism]) -> None:
-        """Requests go on while another thread gets the credentials."""
+        """Requests continue while another thread gets the credentials."""
         if self._connection.closed:
             return
         if not future.done():
@@ -94,17 +94,17 @@ class _Exchange:
         self._connection.hold_back()
         body = messages.encode_handshake(self._login.mechanism)
 
-        def answered(answer: memoryview, _: PooledBuffer | None) -> None:
-            self._check_offer(messages.decode_handshake(answer))
-            self._say(mechanism, mechanism.start())
+        def on_response(response: memoryview, _: PooledBuffer | None) -> None:
+            self._check_offer(messages.decode_handshake(response))
+            self._send_step(mechanism, mechanism.start())
 
-        self._send(self._connection.choose(SASL_HANDSHAKE), body, answered)
+        self._send(self._connection.choose(SASL_HANDSHAKE), body, on_response)
 
     def _check_offer(self, offer: messages.Handshake) -> None:
         name = self._login.mechanism
         if offer.code == messages.ILLEGAL_SASL_STATE:
             raise AuthenticationError(
-                f"{name} login: this listener takes no logins; set security.protocol to PLAINTEXT "
+                f"{name} login: this listener has no logins; set security.protocol to PLAINTEXT "
                 "or SSL as the listener has it, or use the port of the SASL listener"
             )
         if offer.code == messages.UNSUPPORTED_SASL_MECHANISM or (
@@ -118,28 +118,28 @@ class _Exchange:
         if offer.code:
             raise self._error(error_code(offer.code).name)
 
-    def _say(self, mechanism: Mechanism, message: bytes) -> None:
+    def _send_step(self, mechanism: Mechanism, message: bytes) -> None:
         key, version = self._connection.choose(SASL_AUTHENTICATE)
 
-        def answered(answer: memoryview, _: PooledBuffer | None) -> None:
-            step = messages.decode_authenticate(answer, version)
+        def on_response(response: memoryview, _: PooledBuffer | None) -> None:
+            step = messages.decode_authenticate(response, version)
             if step.code:
-                raise self._refused(step)
-            following = mechanism.answer(step.challenge)
+                raise self._rejected(step)
+            following = mechanism.respond(step.challenge)
             if following is None:
                 self._finish(step.lifetime_ms)
             else:
-                self._say(mechanism, following)
+                self._send_step(mechanism, following)
 
-        self._send((key, version), messages.encode_authenticate(message), answered)
+        self._send((key, version), messages.encode_authenticate(message), on_response)
 
     def _send(
         self,
         api: tuple[int, int],
         body: bytes,
-        answered: Callable[[memoryview, PooledBuffer | None], None],
+        on_response: Callable[[memoryview, PooledBuffer | None], None],
     ) -> None:
-        self._connection.send(api, [body], answered, _ignore, self._timeout, ahead=True)
+        self._connection.send(api, [body], on_response, _ignore, self._timeout, ahead=True)
 
     def _finish(self, lifetime_ms: int) -> None:
         owner = self._owner
@@ -152,13 +152,13 @@ class _Exchange:
             reference, timeout = weakref.ref(self._connection), self._timeout
             self._loop.call_later(wait, lambda: owner.renew(reference(), timeout))
         self._on_done()
-        self._connection.let_go()
+        self._connection.send_held()
 
-    def _refused(self, step: messages.SaslStep) -> AuthenticationError:
+    def _rejected(self, step: messages.SaslStep) -> AuthenticationError:
         if step.code != messages.SASL_AUTHENTICATION_FAILED:
             return self._error(f"{error_code(step.code).name} {step.text or ''}".rstrip())
-        # Brokers say no more than this, on purpose.
-        return self._error(f"{step.text or 'refused'}; {self._login.advice()}")
+        # Brokers reveal no more than this, on purpose.
+        return self._error(f"{step.text or 'rejected'}; {self._login.advice()}")
 
     def _error(self, why: str) -> AuthenticationError:
         whom = f" as '{self._login.user}'" if self._login.user else ""
@@ -166,7 +166,7 @@ class _Exchange:
 
 
 def _ignore(_: KafkaError) -> None:
-    """The connection's owner hears of it."""
+    """The connection's owner is notified."""
 
 
 def _nothing() -> None:

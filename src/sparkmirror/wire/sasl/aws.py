@@ -2,8 +2,8 @@
 
 botocore looks for keys where AWS's own SDKs do, in their order, SSO and credential_process
 included. Here are the options of IAMLoginModule (awsRoleArn ...), a limit to how long that may
-take, and files that the worker has sent to an executor. A module that imports this one does so
-when somebody logs in at MSK: an installation without the extra never reads it.
+take, and files that the worker has sent to an executor. It is imported only for a
+login at MSK: an installation without the extra never loads it.
 
 Runs on: threads of `renewing`; servers may take their time.
 """
@@ -45,12 +45,12 @@ from sparkmirror.errors import AuthenticationError, MirrorError
 from sparkmirror.wire.sasl.aws_files import profile_paths
 from sparkmirror.wire.secret_files import path_of, read_file
 
-# What refuses or fails is reported here; at lower levels botocore writes whole responses.
+# Rejections and failures are reported here; at lower levels botocore logs whole responses.
 logging.getLogger("botocore").setLevel(logging.CRITICAL)
 
 # botocore renews keys ten minutes before they end: ours are at least that good when they come.
 LASTING_SECONDS = 900.0
-# All together: a credential_process, for one, may hang for ever.
+# All together: a credential_process may hang for ever.
 FETCH_SECONDS = 60.0
 # Servers of this machine or container: without one there is nothing to wait for.
 NEAR_SECONDS = 2
@@ -59,9 +59,9 @@ STS_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_atte
 STS_GLOBAL = "aws-global"
 SESSION = "sparkmirror"
 WEB_IDENTITY = AssumeRoleWithWebIdentityProvider.METHOD
-# Not asked when a profile is named, which is to be the source of the keys, or an error.
+# Skipped when a profile is named: that must be the source of the keys, or it is an error.
 SERVERS = ("container-role", "iam-role")
-# The text of these has in it what a server or a program said, perhaps keys.
+# The text of these may quote a server or a program, perhaps keys.
 UNREADABLE = (CredentialRetrievalError, MetadataRetrievalError)
 RELATIVE_URI = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"
 
@@ -98,7 +98,7 @@ class AwsCredentials:
         self._options = options
         self._lock = threading.Lock()
         self._running: Future[Keys] | None = None
-        # Kept only while botocore renews it: other keys may have been replaced by somebody.
+        # Kept only while botocore renews it: other keys may have been replaced.
         self._renewed: RefreshableCredentials | None = None
 
     def fetch(self) -> Keys:
@@ -119,7 +119,7 @@ class AwsCredentials:
             ) from error
 
     def region(self) -> str:
-        """For brokers whose name does not tell; may be empty."""
+        """For brokers whose name does not contain it; may be empty."""
         named = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         try:
             return _region(named or self._session().get_scoped_config().get("region", ""))
@@ -131,7 +131,7 @@ class AwsCredentials:
             future.set_result(self._look_up())
         except MirrorError as error:
             future.set_exception(error)
-        except BaseException:  # whoever waits must hear of it; the thread ends as it would
+        except BaseException:  # callers that wait must get the error; the thread ends as it would
             future.set_exception(AuthenticationError("AWS credentials: failed, see the log"))
             raise
 
@@ -142,7 +142,7 @@ class AwsCredentials:
                 self._renewed = found
             frozen = found.get_frozen_credentials()
         except ClientError as error:
-            raise AuthenticationError(_refusal(error)) from error
+            raise AuthenticationError(_rejection(error)) from error
         except UNREADABLE as error:
             raise AuthenticationError(
                 f"AWS credentials of {error.kwargs.get('provider', 'this machine')} cannot be read"
@@ -219,7 +219,7 @@ class AwsCredentials:
             resolver.remove(name)
 
     def _sts_region(self, session: Session) -> str | None:
-        """Where to ask for roles, if it is not where the profile says."""
+        """Where to ask for roles, if it is not where the profile has it."""
         named = _region(self._options.get(STS_REGION, ""))
         return named or (None if session.get_config_variable("region") else STS_GLOBAL)
 
@@ -251,8 +251,8 @@ def _region(name: str) -> str:
     return name
 
 
-def _refusal(error: ClientError) -> str:
-    """What AWS refused, without its text: that may quote what we sent."""
+def _rejection(error: ClientError) -> str:
+    """The request that AWS rejected, without its text, which may quote what we sent."""
     code = error.response.get("Error", {}).get("Code", "")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", "?")
-    return f"AWS credentials: {error.operation_name} is refused: {status} ({code})"
+    return f"AWS credentials: {error.operation_name} was rejected: {status} ({code})"

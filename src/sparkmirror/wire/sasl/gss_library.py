@@ -1,7 +1,7 @@
 """Kerberos through the system's own library (MIT's libgssapi_krb5), without a compiler.
 
 Runs on: executor and worker. Only what a client's login needs of RFC 2744. Calls may talk to the
-KDC, so they are made on threads of their own; the lock of the interpreter is free meanwhile.
+KDC, so they are made on threads of their own; they do not hold the interpreter lock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KERBEROS = bytes.fromhex("2a864886f712010202")
 HOST_BASED_SERVICE = bytes.fromhex("2a864886f71201020104")
 PRINCIPAL_NAME = bytes.fromhex("2a864886f71201020201")
 CONTINUE_NEEDED = 1
-# The two upper bytes of a major status tell of errors, the lower two only of details.
+# The two upper bytes of a major status are errors, the lower two only details.
 ERROR_MASK = 0xFFFF0000
 GSS_CODE, MECHANISM_CODE = 1, 2
 INITIATE = 1
@@ -125,7 +125,7 @@ class Credentials:
 
 
 class GssContext:
-    """The talk with one service; used by one thread at a time."""
+    """The exchange with one service; used by one thread at a time."""
 
     def __init__(self, service: GssName, credentials: Credentials) -> None:
         self._handle = c_void_p()
@@ -202,7 +202,7 @@ def _call(function: str, *args: Any) -> int:
 
 
 def _describe(major: int, minor: int) -> str:
-    """The library's words; those of the mechanism say more, if there are any."""
+    """The library's text; that of the mechanism is more precise, if there is one."""
     detail = _words(minor, MECHANISM_CODE) if minor else ""
     return detail or _words(major, GSS_CODE)
 

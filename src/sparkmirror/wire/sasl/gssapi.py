@@ -19,7 +19,7 @@ from sparkmirror.wire.secret_files import path_of
 
 NO_PROTECTION = 1
 NO_TICKET = "No credentials cache found"
-# By a part of what MIT's library says.
+# By a part of the text of MIT's library.
 TIPS = {
     "Cannot contact any KDC": "check the realm's addresses in krb5.conf",
     "not found in Kerberos database": (
@@ -32,7 +32,7 @@ TIPS = {
 
 
 class Gssapi(Mechanism):
-    """One exchange, whose first token is there already: making it may take a talk with the KDC."""
+    """One exchange, whose first token is there already: making it may need the KDC."""
 
     def __init__(self, context: gss.GssContext) -> None:
         self._context = context
@@ -42,7 +42,7 @@ class Gssapi(Mechanism):
     def start(self) -> bytes:
         return self._first
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def respond(self, challenge: bytes) -> bytes | None:
         if self._is_done:
             return None
         if not self._context.is_complete:
@@ -60,7 +60,7 @@ class GssapiLogin(Login):
     mechanism = "GSSAPI"
 
     def __init__(self, service: str, options: Mapping[str, str], *, keytab: bool) -> None:
-        """With `keytab`, tickets are got with its key; else those of a ticket cache are used.
+        """With `keytab`, tickets are obtained with its key; else those of a ticket cache are used.
 
         Raises:
             MissingPart: this machine has no Kerberos library.
@@ -76,7 +76,7 @@ class GssapiLogin(Login):
         return in_thread(f"Kerberos for {host}", lambda: self._exchange(host))
 
     def advice(self) -> str:
-        return "check the principal and the clocks; the broker's log says more"
+        return "check the principal and the clocks; the broker's log has more"
 
     def _exchange(self, host: str) -> Mechanism:
         try:

@@ -22,7 +22,7 @@ WAIT_SECONDS = 30.0
 
 
 class OurMechanism(SaslMechanism):  # type: ignore[misc]
-    """One exchange, as kafka-python drives it: ask for bytes, hand over the answer."""
+    """One exchange, as kafka-python drives it: ask for bytes, hand over the response."""
 
     def __init__(self, **config: Any) -> None:
         self._login: Login = config[LOGIN]
@@ -40,7 +40,7 @@ class OurMechanism(SaslMechanism):  # type: ignore[misc]
     def receive(self, auth_bytes: bytes) -> None:
         assert self._mechanism is not None
         try:
-            self._next = self._mechanism.answer(bytes(auth_bytes))
+            self._next = self._mechanism.respond(bytes(auth_bytes))
         except MirrorError as error:
             raise kafka.errors.SaslAuthenticationFailedError(str(error)) from error
         self._is_done = self._next is None

@@ -119,7 +119,7 @@ class LoginMaker:
         return GssapiLogin(service, self._options, keytab=keytab)
 
     def _iam(self, *, as_token: bool = False) -> Login:
-        """The only login that needs botocore: whoever logs in elsewhere may not have it."""
+        """The only login that needs botocore, which other installations may lack."""
         try:
             from sparkmirror.wire.sasl import aws, msk_iam  # noqa: PLC0415
         except ModuleNotFoundError as error:

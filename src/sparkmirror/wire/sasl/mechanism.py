@@ -18,15 +18,15 @@ class Mechanism(ABC):
         """The first message; called once."""
 
     @abstractmethod
-    def answer(self, challenge: bytes) -> bytes | None:
-        """The next message, or None: the broker has proved what it has to, we are done."""
+    def respond(self, challenge: bytes) -> bytes | None:
+        """The next message, or None: the broker has proved its identity, the exchange is over."""
 
 
 class Login(ABC):
     """Credentials of one set of security settings; used by all threads of the process."""
 
     mechanism: str
-    # Whom the broker will see, for messages; empty when only the broker can tell.
+    # The user as the broker sees it, for messages; empty when only the broker knows.
     user: str = ""
 
     @abstractmethod
@@ -34,11 +34,11 @@ class Login(ABC):
         """Begin an exchange with the broker `host`.
 
         Done at once when the credentials are at hand. Else they are fetched on another thread; the
-        future fails with a KafkaError that says what was asked of whom.
+        future fails with a KafkaError that names the request and the server.
         """
 
     def advice(self) -> str:
-        """What to do when the broker refuses this login."""
+        """What to do when the broker rejects this login."""
         return "check user name and password in sasl.jaas.config"
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sparkmirror.wire.protocol.messages import encode_string, parsing
 
-# The first version of SaslAuthenticate that tells how long the session lasts (KIP-368).
+# The first version of SaslAuthenticate with the lifetime of the session (KIP-368).
 WITH_LIFETIME = 1
 
 UNSUPPORTED_SASL_MECHANISM = 33
@@ -16,14 +16,14 @@ SASL_AUTHENTICATION_FAILED = 58
 
 
 class Handshake(NamedTuple):
-    """The broker's answer to the mechanism we named."""
+    """The broker's response to the mechanism we named."""
 
     code: int
     mechanisms: tuple[str, ...]
 
 
 class SaslStep(NamedTuple):
-    """The broker's answer to one message of the mechanism; lifetime 0 means for ever."""
+    """The broker's response to one message of the mechanism; lifetime 0 means for ever."""
 
     code: int
     text: str | None
@@ -36,13 +36,13 @@ def encode_handshake(mechanism: str) -> bytes:
     return encode_string(mechanism)
 
 
-def decode_handshake(answer: memoryview) -> Handshake:
-    """What the broker thinks of it."""
+def decode_handshake(response: memoryview) -> Handshake:
+    """The error code, and the mechanisms that the broker offers."""
     with parsing("SASL handshake"):
-        code, count = struct.unpack_from(">hi", answer)
+        code, count = struct.unpack_from(">hi", response)
         at, names = 6, []
         for _ in range(count):
-            name, at = _string(answer, at)
+            name, at = _string(response, at)
             names.append(name or "")
     return Handshake(code, tuple(names))
 
@@ -52,23 +52,23 @@ def encode_authenticate(message: bytes) -> bytes:
     return struct.pack(">i", len(message)) + message
 
 
-def decode_authenticate(answer: memoryview, version: int) -> SaslStep:
+def decode_authenticate(response: memoryview, version: int) -> SaslStep:
     """The broker's next message."""
-    with parsing("SASL answer"):
-        (code,) = struct.unpack_from(">h", answer)
-        text, at = _string(answer, 2)
-        (size,) = struct.unpack_from(">i", answer, at)
+    with parsing("SASL response"):
+        (code,) = struct.unpack_from(">h", response)
+        text, at = _string(response, 2)
+        (size,) = struct.unpack_from(">i", response, at)
         end = at + 4 + max(size, 0)
         lifetime = 0
         if version >= WITH_LIFETIME:
-            (lifetime,) = struct.unpack_from(">q", answer, end)
-        elif end > len(answer):
-            raise ValueError(f"{size} bytes wanted at {at} of {len(answer)}")
-    return SaslStep(code, text, bytes(answer[at + 4 : end]), max(lifetime, 0))
+            (lifetime,) = struct.unpack_from(">q", response, end)
+        elif end > len(response):
+            raise ValueError(f"{size} bytes wanted at {at} of {len(response)}")
+    return SaslStep(code, text, bytes(response[at + 4 : end]), max(lifetime, 0))
 
 
-def _string(answer: memoryview, at: int) -> tuple[str | None, int]:
-    (size,) = struct.unpack_from(">h", answer, at)
+def _string(response: memoryview, at: int) -> tuple[str | None, int]:
+    (size,) = struct.unpack_from(">h", response, at)
     if size < 0:
         return None, at + 2
-    return str(answer[at + 2 : at + 2 + size], "utf-8"), at + 2 + size
+    return str(response[at + 2 : at + 2 + size], "utf-8"), at + 2 + size

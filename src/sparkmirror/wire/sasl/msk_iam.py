@@ -31,7 +31,7 @@ BROKER_NAME = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.(?:amazonaws|a
 
 
 class MskIam(Mechanism):
-    """One message; the broker answers with the id of the request."""
+    """One message; the broker returns the id of the request."""
 
     def __init__(self, host: str, keys: Keys, region: str) -> None:
         self._host = host
@@ -44,9 +44,9 @@ class MskIam(Mechanism):
         fields |= {name.lower(): value for name, value in query.items()}
         return json.dumps(fields, separators=(",", ":")).encode()
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def respond(self, challenge: bytes) -> bytes | None:
         if not challenge:
-            raise AuthenticationError("AWS_MSK_IAM: the broker's answer is empty")
+            raise AuthenticationError("AWS_MSK_IAM: the broker's response is empty")
         return None
 
 
@@ -58,7 +58,7 @@ class IamLogin(Login):
         keys: Renewing[Keys],
         region: Callable[[], str],
     ) -> None:
-        """`region` is asked for when a broker's name does not tell; it may be empty."""
+        """`region` is called for brokers without a region in their name; it may return none."""
         self._keys = keys
         self._region = region
 
@@ -68,7 +68,7 @@ class IamLogin(Login):
             region = region_of(host) or self._region()
             if not region:
                 raise AuthenticationError(
-                    f"AWS IAM login at {host}: its name does not tell the region; set "
+                    f"AWS IAM login at {host}: its name does not contain the region; set "
                     "AWS_REGION or the region of the profile"
                 )
             return self._exchange(host, keys, region)

@@ -8,7 +8,7 @@ from sparkmirror.wire.sasl.mechanism import Login, Mechanism, done
 
 
 class Plain(Mechanism):
-    """One message, and an empty answer."""
+    """One message, and an empty response."""
 
     def __init__(self, user: str, password: str) -> None:
         self._user = user
@@ -18,7 +18,7 @@ class Plain(Mechanism):
         # The authorization identity stays empty, as Java's client leaves it.
         return f"\0{self._user}\0{self._password}".encode()
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def respond(self, challenge: bytes) -> bytes | None:
         return None
 
 

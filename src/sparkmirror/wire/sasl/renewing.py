@@ -31,7 +31,7 @@ class Expiring(Protocol):
 
     @property
     def expires_at(self) -> float:
-        """When it is of no use any more."""
+        """When it expires."""
 
 
 Item = TypeVar("Item", bound=Expiring)
@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When to renew: the keys `sasl.login.refresh.*`."""
+    """When to renew: the keys `sasl.login.refresh.*` (KIP-255)."""
 
     factor: float = 0.8
     jitter: float = 0.05
@@ -93,19 +93,19 @@ class Renewing(Generic[Item]):
             item = self._fetch()
         except MirrorError as error:
             failure = error
-        except BaseException:  # whoever waits must hear of it; the thread ends as it would
-            self._tell(None, AuthenticationError(f"{self._name}: failed, see the log"))
+        except BaseException:  # callers that wait must get the error; the thread ends as it would
+            self._notify(None, AuthenticationError(f"{self._name}: failed, see the log"))
             raise
         if item is not None:
             self._keep(item)
         else:
             item = self._still_valid(failure)
-        self._tell(item, failure)
+        self._notify(item, failure)
 
     def _keep(self, item: Item) -> None:
         with self._lock:
             self._item = item
-            # A clock that differs from the issuer's must not make us ask without end.
+            # A clock that differs from the issuer's must not make us ask in a loop.
             soonest = self._clock() + 1.0
             self._renew_at = max(self._schedule.renew_at(item.starts_at, item.expires_at), soonest)
 
@@ -124,7 +124,7 @@ class Renewing(Generic[Item]):
         )
         return item
 
-    def _tell(self, item: Item | None, failure: MirrorError | None) -> None:
+    def _notify(self, item: Item | None, failure: MirrorError | None) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, []
             self._fetching = False

@@ -1,4 +1,4 @@
-"""SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802): both sides prove that they know the password.
+"""SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, KIP-84): both sides prove that they know the password.
 
 we      n,,n=<user>,r=<our nonce>[,tokenauth=true]
 broker  r=<our nonce><its nonce>,s=<salt>,i=<iterations>
@@ -19,14 +19,14 @@ from sparkmirror.errors import AuthenticationError
 from sparkmirror.wire.sasl.mechanism import Login, Mechanism, done
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-# RFC 7677 asks for 4096 at least; more than Kafka's brokers can store would only keep us busy.
+# RFC 7677 asks for at least 4096; more than Kafka's brokers can store would only cost time.
 FEWEST_ITERATIONS = 4096
 MOST_ITERATIONS = 1_000_000
 HEADER = "n,,"  # no channel binding, no other identity
 
 
 class ScramLogin(Login):
-    """User name and password, or a delegation token's id and key (`token`).
+    """User name and password, or a delegation token's id and key (`token`, KIP-48).
 
     The salted password is kept: it is the slow part, and the same for every broker.
     """
@@ -68,7 +68,7 @@ class Scram(Mechanism):
     def start(self) -> bytes:
         return (HEADER + self._first).encode()
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def respond(self, challenge: bytes) -> bytes | None:
         if self._signature is None:
             return self._prove(challenge)
         if not self._is_done:
@@ -131,7 +131,7 @@ class Scram(Mechanism):
 
     def _nonsense(self) -> AuthenticationError:
         return AuthenticationError(
-            f"{self._login.mechanism}: the broker's answer does not follow RFC 5802"
+            f"{self._login.mechanism}: the broker's response does not follow RFC 5802"
         )
 
 

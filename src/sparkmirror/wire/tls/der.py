@@ -12,7 +12,7 @@ _MOST_LENGTH_BYTES = 4
 
 
 class BadDer(ValueError):
-    """The bytes are not what was expected there."""
+    """The bytes are not what was expected."""
 
 
 class Element(NamedTuple):

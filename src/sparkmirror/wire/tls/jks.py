@@ -33,7 +33,7 @@ class DamagedStore(ValueError):
 
 
 class WrongPassword(ValueError):
-    """The digest of the store or of a key tells that the password is another one."""
+    """The digest of the store or of a key does not fit the password."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -83,7 +83,7 @@ class _JksReader:
 
 
 def read(data: bytes, password: str | None) -> Store:
-    """Every entry of the file. Without a password nothing tells whether it was changed, as in Java.
+    """Every entry of the file. Without a password changes go unnoticed, as in Java.
 
     Raises:
         Damaged: it is cut or not a store.

@@ -1,8 +1,8 @@
-"""Keys and certificates from the files that Java programs keep them in: PKCS12, JKS and PEM.
+"""Keys and certificates from files of Java programs: PKCS12, JKS and PEM (KIP-651).
 
 Runs on: executor and worker. Java finds out by content whether a file is JKS or PKCS12, whatever
-its name and type say (keytool writes PKCS12 into *.jks since Java 9), and so does this. What cannot
-be read is told as `BadStore`, without the password. JKS itself is in jks.py.
+its name and type are (keytool writes PKCS12 into *.jks since Java 9), and so does this. What cannot
+be read raises `BadStore`, without the password. JKS itself is in jks.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _TO_PKCS12 = "convert it with keytool -importkeystore -deststoretype PKCS12"
 
 
 class BadStore(BadValue):
-    """A store that cannot be read; `about` says which of its settings to look at."""
+    """A store that cannot be read; `about` names the setting to look at."""
 
     def __init__(self, reason: str, remedy: str = "", about: str = LOCATION) -> None:
         super().__init__(reason, remedy)
@@ -127,7 +127,7 @@ def pem_own_key(key: str, chain: str, key_password: str | None) -> OwnKey:
 
 
 def _kind(data: bytes, kind: str) -> str:
-    """What the bytes are; `kind` is what the settings say."""
+    """What the bytes are; `kind` is from the settings."""
     if kind.upper() not in STORE_TYPES:
         known = ", ".join(STORE_TYPES)
         raise BadStore(f"only {known} can be read, not {kind}", _TO_PKCS12, about=TYPE)
@@ -171,7 +171,7 @@ def _load_key(pem: bytes, password: str | None) -> bytes:
     try:
         try:
             key = serialization.load_pem_private_key(pem, secret)
-        except TypeError:  # says that a password is missing, or that there is one too many
+        except TypeError:  # a password is missing, or there is one too many
             key = serialization.load_pem_private_key(pem, None)
     except TypeError as error:
         reason = "the private key is encrypted, and no password is given"
@@ -242,9 +242,7 @@ def _pkcs12_trusted(data: bytes, password: str | None) -> tuple[bytes, ...]:
     except BadDer as error:
         raise BadStore(f"cannot be read: {error}", _TO_PKCS12) from error
     if not found and content.additional_certs:
-        reason = (
-            "has certificates, but does not say that they are to be trusted, so Java trusts none"
-        )
+        reason = "has certificates, but none is marked as trusted, so Java trusts none"
         raise BadStore(reason, _TO_TRUST)
     return found
 

@@ -8,7 +8,7 @@
 
 Runs on: executor and worker. Java takes a certificate for a trusted entry only if its bag has the
 attribute trustedKeyUsage; the others complete the chains of keys. Of those its trust managers take
-the first one of each chain. `cryptography` reads stores, but tells nothing of attributes; it has
+the first one of each chain. `cryptography` reads stores, but not their attributes; it has
 checked the password and the MAC before this is called.
 Mirrors: sun.security.pkcs12.PKCS12KeyStore (17), RFC 7292.
 """
@@ -41,7 +41,7 @@ _TRUSTED_KEY_USAGE = "2.16.840.1.113894.746875.1.1"
 
 @dataclass(frozen=True, slots=True)
 class _Bag:
-    """`certificate` is in DER, None of other things; `key_id` tells what belongs together."""
+    """`certificate` is in DER, None of other things; `key_id` links what belongs together."""
 
     kind: str
     certificate: bytes | None

@@ -1,7 +1,7 @@
 """RC2 in CBC mode, to read the certificates of PKCS12 stores that Java 8 or old OpenSSL wrote.
 
-Nothing is encrypted with it: it protects nothing any more, but such files are in use, and OpenSSL 3
-has it no more. Mirrors: RFC 2268. Pure.
+Nothing is encrypted with it: it no longer protects anything, but such files are in use, and
+OpenSSL 3 no longer has it. Mirrors: RFC 2268. Pure.
 """
 
 from __future__ import annotations

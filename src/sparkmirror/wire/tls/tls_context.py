@@ -1,7 +1,7 @@
-"""TLS settings of a Java client as OpenSSL contexts, made anew when one of their files changes.
+"""TLS settings of a Java client as OpenSSL contexts, made again when one of their files changes.
 
 Runs on: executor and worker. A context is what connections share: whom to trust, the own key,
-versions, cipher suites. `make_server_context` is for whoever listens.
+versions, cipher suites. `make_server_context` is for listeners.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ CLIENT_AUTH = {
     "none": ssl.CERT_NONE,
 }
 EXPIRES_SOON_DAYS = 14
-# What Java 17 offers with TLS 1.2, best first: Python alone would not do with brokers whose list of
-# suites is as old as they are.
+# What Java 17 offers with TLS 1.2, best first: Python's defaults share no suite with old brokers.
 JAVA_SUITES = (
     "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:ECDHE+AES:DHE+AES:RSA+AESGCM:RSA+AES:"
     "!aNULL:!eNULL:!aDSS:!AESCCM"
@@ -73,7 +72,7 @@ class TlsSettings:
         return tuple(path for path in named if path)
 
     def error(self, key: str, reason: str, remedy: str = "") -> ConfigError:
-        """That `key` cannot be used; its value is told unless it is a secret."""
+        """That `key` cannot be used; its value is shown unless it is a secret."""
         value = self._values.get(key)
         text = ",".join(value) if isinstance(value, tuple) else value
         shown = None if isinstance(value, Secret) else text
@@ -112,7 +111,7 @@ class TlsSettings:
             return secret_files.read_file(path)
         except OSError as error:
             reason = f"the file cannot be read: {error.strerror or error}"
-            raise self.error(key, reason, "check the path and who may read it") from error
+            raise self.error(key, reason, "check the path and its permissions") from error
 
     def _reading(self, store: str, read: Callable[[], T]) -> T:
         try:
@@ -189,7 +188,7 @@ def make_server_context(settings: TlsSettings, client_auth: str = "none") -> Tls
 
 
 def _choose(context: SuiteContext, settings: TlsSettings) -> None:
-    """Set versions and suites, which also say how weak a key may be."""
+    """Set versions and suites, which also decide how weak a key may be."""
     context.minimum_version, context.maximum_version = settings.versions()
     suites = settings.suites()
     if not suites:
@@ -197,7 +196,7 @@ def _choose(context: SuiteContext, settings: TlsSettings) -> None:
     context.suites13 = frozenset(suites) & TLS13
     _set_old_suites(context, settings, [suite for suite in suites if suite not in TLS13])
     if not context.suites13:
-        # TLS 1.3 would bring suites that nobody asked for.
+        # TLS 1.3 would bring suites that the settings do not have.
         context.maximum_version = ssl.TLSVersion.TLSv1_2
     if context.minimum_version > context.maximum_version:
         reason = "has no suite for the TLS versions that may be used"
@@ -231,7 +230,7 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
     if certificates is None:
         _trust_this_machine(context, settings)
         return
-    # Java trusts what is in the store, be it a CA, one below it or the broker's certificate itself.
+    # Java trusts what is in the store, whether a CA, one below it or the broker's own certificate.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         context.load_verify_locations(cadata=b"".join(certificates))
@@ -283,7 +282,7 @@ def _load_chain(context: ssl.SSLContext, pem: bytes) -> None:
 
 
 def _warn_of_expiry(own: OwnKey, settings: TlsSettings) -> None:
-    """Not an error: brokers that ask for no certificate do not mind."""
+    """Not an error: brokers that ask for no certificate ignore it."""
     try:
         ends = x509.load_der_x509_certificate(own.chain[0]).not_valid_after_utc
     except ValueError as error:
@@ -302,9 +301,9 @@ def _warn_of_expiry(own: OwnKey, settings: TlsSettings) -> None:
 
 
 class ContextSource:
-    """The context for new connections: made anew when a file has changed; shared by threads.
+    """The context for new connections: made again when a file has changed; shared by threads.
 
-    It can take the place of an SSLContext where somebody only calls `wrap_socket`.
+    It can take the place of an SSLContext where only `wrap_socket` is called.
     """
 
     def __init__(
@@ -339,6 +338,6 @@ class ContextSource:
             self._context = self._make(self._settings)
         except ConfigError as error:
             # Perhaps it is being written: when it changes again, it is read again.
-            log.warning("%s; the certificates read before are used on", error)
+            log.warning("%s; the certificates read before stay in use", error)
         else:
             log.info("%s: certificates were read again", self._settings.where)

@@ -1,6 +1,6 @@
 """Why TLS with a broker failed, in one line for people: the cause, and what to do about it.
 
-Runs on: executor and worker. Cluster and broker address are added by whoever knows them.
+Runs on: executor and worker. Callers add cluster and broker address.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import ssl
 
 from sparkmirror.errors import AuthenticationError, KafkaError, TransportError
 
-# OpenSSL's codes for why a certificate was refused (openssl/x509_vfy.h).
+# OpenSSL's codes for why a certificate was rejected (openssl/x509_vfy.h).
 _EXPIRED, _NOT_YET_VALID = 10, 9
 _SELF_SIGNED, _SELF_SIGNED_IN_CHAIN, _NO_ISSUER, _NO_FIRST_ISSUER, _ONLY_LEAF = 18, 19, 20, 2, 21
 _HOST_MISMATCH, _IP_MISMATCH = 62, 64
@@ -24,7 +24,7 @@ _WRONG_NAME = (
 )
 _TOO_WEAK = (
     "the broker's certificate, or one above it, has a key or signature that is too weak",
-    "renew it (RSA 2048, SHA-256); until then ssl.cipher.suites=DEFAULT@SECLEVEL=0 takes it",
+    "renew it (RSA 2048, SHA-256); until then ssl.cipher.suites=DEFAULT@SECLEVEL=0 accepts it",
 )
 _REFUSED_BY_US = {
     _EXPIRED: ("the broker's certificate has expired", "renew it, and check this machine's clock"),
@@ -70,13 +70,13 @@ _NO_COMMON = (
     "we and the broker have no TLS version or cipher suite in common",
     "check ssl.enabled.protocols and ssl.cipher.suites here and on the broker",
 )
-# What some brokers say to a client without a certificate, too.
+# Some brokers send this to a client without a certificate, too.
 _NO_COMMON_OR_KEY = (
     "we and the broker have no cipher suite in common, or it wants a client certificate",
     "check ssl.cipher.suites and ssl.keystore.location",
 )
 _NOT_TLS = (
-    "what listens there does not speak TLS",
+    "the server there does not speak TLS",
     "check the port in bootstrap.servers and security.protocol",
 )
 _OTHERS = {
@@ -101,23 +101,23 @@ def explain_handshake(error: OSError, has_own_key: bool) -> KafkaError:
 
 
 def explain_later(error: ssl.SSLError, has_own_key: bool) -> KafkaError:
-    """The same for what comes later: with TLS 1.3 a client hears only then that it was refused."""
+    """The same for what comes later: with TLS 1.3 a client learns of its rejection only then."""
     return _explain(error, has_own_key)
 
 
 def explain_silence(has_own_key: bool) -> str:
-    """What a broker may mean that hangs up before it has sent anything."""
+    """Why a broker may hang up before it has sent anything."""
     cause, remedy = _REFUSED_CERTIFICATE if has_own_key else _NEEDS_CERTIFICATE
     return f"the broker closed the connection after the TLS handshake; perhaps {cause}; {remedy}"
 
 
 def _explain(error: ssl.SSLError, has_own_key: bool) -> KafkaError:
     if isinstance(error, ssl.SSLCertVerificationError):
-        unknown = (f"the broker's certificate was refused: {error.verify_message}", "")
+        unknown = (f"the broker's certificate was rejected: {error.verify_message}", "")
         return AuthenticationError(_line(_REFUSED_BY_US.get(error.verify_code, unknown)))
     reason = error.reason or ""
     if reason in _REFUSED_BY_BROKER:
-        # Brokers have several words for a client without a certificate.
+        # Brokers have several alerts for a client without a certificate.
         words = _REFUSED_BY_BROKER[reason] if has_own_key else _NEEDS_CERTIFICATE
         return AuthenticationError(_line(words))
     words = _OTHERS.get(reason, (reason or str(error), ""))

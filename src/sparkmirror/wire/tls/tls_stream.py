@@ -1,7 +1,7 @@
 """A byte stream over TLS, without blocking.
 
 Runs on: executor and worker. OpenSSL hands out one record (at most 16 KB) per call, and may hold
-bytes that the socket does not show any more: `pending` tells of them.
+bytes that the socket no longer shows: `pending` reports them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RECORD_BYTES = (16 << 10) + 2048 + 5
 # Pieces shorter than this are sent together, up to JOINED_BYTES: every record costs a system call.
 SMALL_BYTES = 16 << 10
 JOINED_BYTES = 64 << 10
-# Other connections want their turn: so much is read or written in one go.
+# Other connections need their turn: so much is read or written in one go.
 MOST_BYTES = 4 << 20
 
 _LATER = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -48,7 +48,7 @@ class TlsStream(PlainStream):
         self._has_received = False
 
     def finish_connect(self) -> bool:
-        """True once the handshake is over; `wants` says what to wait for otherwise."""
+        """True once the handshake is over; `wants` is what to wait for otherwise."""
         try:
             self._shake_hands()
         except ssl.SSLWantReadError:
@@ -92,14 +92,14 @@ class TlsStream(PlainStream):
         return size
 
     def pending(self) -> bool:
-        """Whether OpenSSL holds bytes that `receive` would give at once."""
+        """Whether OpenSSL holds bytes that `receive` would return at once."""
         return self._tls is not None and self._tls.pending() > 0
 
     def send(self, pieces: Sequence[Buffer]) -> int:
         """Bytes taken from the front of `pieces`.
 
-        After a 0, OpenSSL holds a record with the next bytes, and wants to be given at least those
-        again: they are the front of `pieces` then, with more behind them or not.
+        After a 0, OpenSSL holds a record with the next bytes, and needs at least those again: they
+        are the front of `pieces` then, with more behind them or not.
         """
         assert self._tls is not None
         send, sent = self._tls.send, 0
@@ -116,7 +116,7 @@ class TlsStream(PlainStream):
             return sent
         except OSError as error:
             if sent == 0:
-                raise self._refused_or(error) from error
+                raise self._rejected_or(error) from error
         return sent
 
     def close(self) -> None:
@@ -126,13 +126,13 @@ class TlsStream(PlainStream):
         super().close()
 
     def hung_up(self) -> HungUp:
-        """The error that says so, and what may be the reason."""
+        """The error of a connection that the broker closed, with the likely reason."""
         if self._has_received:
             return super().hung_up()
         return HungUp(explain_silence(self._context.has_own_key))
 
-    def _refused_or(self, error: OSError) -> KafkaError:
-        """Why nothing can be sent: with TLS 1.3, a client hears of its refusal by reading on."""
+    def _rejected_or(self, error: OSError) -> KafkaError:
+        """Why nothing can be sent: with TLS 1.3, a client learns of its rejection by reading on."""
         assert self._tls is not None
         try:
             self._tls.recv(1)

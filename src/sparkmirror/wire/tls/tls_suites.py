@@ -1,7 +1,7 @@
 """Names of cipher suites: Java writes them as IANA does, OpenSSL has its own.
 
 Runs on: executor and worker. The suites of TLS 1.3 have one name everywhere, and Python before 3.15
-has no way to choose among them: a `SuiteContext` looks at the one that was agreed on instead.
+has no way to choose among them: a `SuiteContext` checks the one that was agreed on instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def openssl_name(suite: str) -> str:
     if found is None:
         return suite
     exchange, cipher = found.groups()
-    # Plain RSA key exchange is not named, and CBC is what a block cipher does unless it says else.
+    # Plain RSA key exchange is not named, and CBC is the default mode of a block cipher.
     parts = [] if exchange == "RSA" else [exchange]
     cipher = _SIZED.sub(r"\1\2", cipher).replace("_CBC", "")
     cipher = cipher.replace("CHACHA20_POLY1305_SHA256", "CHACHA20_POLY1305")
@@ -49,7 +49,7 @@ class SuiteRefused(ssl.SSLError):
 
 
 class SuiteContext(ssl.SSLContext):
-    """A context whose connections, whoever makes them, end up with a suite that is allowed.
+    """A context all of whose connections end up with a suite that is allowed.
 
     `suites13` are the suites of TLS 1.3 that may be used; empty means all.
     """

@@ -51,10 +51,10 @@ def test_message() -> None:
     )
 
 
-def test_answers() -> None:
+def test_responses() -> None:
     mechanism = OAuthBearer(BearerToken("abc", "u", 0, 1))
-    assert mechanism.answer(b'{"status":"invalid_token"}') == b"\x01"
-    assert mechanism.answer(b"") is None
+    assert mechanism.respond(b'{"status":"invalid_token"}') == b"\x01"
+    assert mechanism.respond(b"") is None
 
 
 @pytest.mark.parametrize("bad", [{"auth": "x"}, {"a1": "x"}, {"a": ""}, {"a": "\x01"}])
@@ -85,7 +85,7 @@ def test_a_token_of_the_future_begins_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("", "no token"),
         ("a b", "no token"),
@@ -93,8 +93,8 @@ def test_a_token_of_the_future_begins_now() -> None:
         (unsecured_token({"exp": NOW - 90}), "expired 90 s ago by this machine's clock"),
     ],
 )
-def test_tokens_that_cannot_be_sent(text: str, told: str) -> None:
-    with pytest.raises(AuthenticationError, match=told):
+def test_tokens_that_cannot_be_sent(text: str, reason: str) -> None:
+    with pytest.raises(AuthenticationError, match=reason):
         read_token(text, NOW, "here")
 
 
@@ -141,7 +141,7 @@ def test_ids_and_secrets_may_be_encoded() -> None:
     assert encoded == "Basic YStiOmMlMkZk"
 
 
-def test_a_wrong_secret_is_told_at_once(server: TokenServer) -> None:
+def test_a_wrong_secret_is_reported_at_once(server: TokenServer) -> None:
     wrong = endpoint(server, headers=lambda: client_credentials(CLIENT, "hush", urlencode=False))
     asked = len(server.requests)
     with pytest.raises(AuthenticationError, match=r"HTTP status 401 \(invalid_client\)") as caught:
@@ -167,7 +167,7 @@ def test_a_server_that_is_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reason"),
     [
         (b"<html>", "not the JSON"),
         (b"[]", "not the JSON"),
@@ -175,10 +175,10 @@ def test_a_server_that_is_down() -> None:
         (json.dumps({"access_token": "a b"}).encode(), "no token that could be sent"),
     ],
 )
-def test_answers_that_make_no_sense(server: TokenServer, body: bytes, told: str) -> None:
+def test_responses_that_make_no_sense(server: TokenServer, body: bytes, reason: str) -> None:
     server.body = body
     try:
-        with pytest.raises(AuthenticationError, match=told):
+        with pytest.raises(AuthenticationError, match=reason):
             endpoint(server).fetch()
     finally:
         server.body = None

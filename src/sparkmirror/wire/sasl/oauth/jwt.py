@@ -15,7 +15,7 @@ from sparkmirror.config.masking import remember_token
 from sparkmirror.errors import AuthenticationError
 from sparkmirror.foreign_json import parse_json
 
-# Of a token that does not say when it expires: it is read again after this time.
+# Of a token without an expiry time: it is read again after this time.
 UNKNOWN_LIFE_SECONDS = 300.0
 _FAR = 1e12
 

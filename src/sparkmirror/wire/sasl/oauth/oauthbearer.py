@@ -1,7 +1,7 @@
-"""OAUTHBEARER (RFC 7628): a token instead of a password.
+"""OAUTHBEARER (RFC 7628, KIP-255): a token instead of a password.
 
 we      n,,^Aauth=Bearer <token>^A<extension>=<value>^A^A
-broker  nothing: welcome      or      {"status":"invalid_token"}: we say ^A, and it refuses
+broker  nothing: welcome      or      {"status":"invalid_token"}: we send ^A, and it rejects us
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EXTENSION_VALUE = re.compile(r"[\x21-\x7E \t\r\n]+")
 
 
 class OAuthBearer(Mechanism):
-    """One message; a broker that does not like the token says why."""
+    """One message; a broker that rejects the token sends the reason."""
 
     def __init__(self, token: BearerToken) -> None:
         self._token = token
@@ -31,14 +31,14 @@ class OAuthBearer(Mechanism):
         pairs += [f"{name}={value}" for name, value in self._token.extensions.items()]
         return ("n,," + "".join(SEPARATOR + pair for pair in pairs) + SEPARATOR * 2).encode()
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def respond(self, challenge: bytes) -> bytes | None:
         if not challenge:
             return None
-        return SEPARATOR.encode()  # the broker repeats its reason with the refusal
+        return SEPARATOR.encode()  # the broker repeats its reason with the rejection
 
 
 class OAuthLogin(Login):
-    """Tokens of one source; `where` says which, without secrets."""
+    """Tokens of one source; `where` names it, without secrets."""
 
     mechanism = "OAUTHBEARER"
 

@@ -1,7 +1,8 @@
 """Where tokens for OAUTHBEARER come from: options of the login module, a file, a token endpoint.
 
 Runs on: threads of `renewing`; a token endpoint may take its time. Mirrors: Kafka's
-OAuthBearerUnsecuredLoginCallbackHandler, FileJwtRetriever, ClientCredentialsJwtRetriever (4.3).
+OAuthBearerUnsecuredLoginCallbackHandler, FileJwtRetriever, ClientCredentialsJwtRetriever (4.3;
+KIP-768).
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from sparkmirror.wire.sasl.oauth.jwt import BearerToken, read_token, unsecured_t
 from sparkmirror.wire.secret_files import read_file
 
 UNSECURED = "unsecuredLogin"
-# Asked again, these will say the same; all others may be about a server that is being restarted.
+# A retry gets the same; all other statuses may come from a server that is being restarted.
 FINAL_STATUSES = frozenset((400, 401, 402, 403, 404, 405, 406, 407, 409, 410, 411, 412, 413, 414))
 
 
 @dataclass(slots=True)
 class UnsecuredTokens:
-    """Tokens that we make ourselves, and nobody signs."""
+    """Unsigned tokens that we make ourselves."""
 
     options: Mapping[str, str] = field(repr=False)
     extensions: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +69,7 @@ def _number(key: str, options: Mapping[str, str], default: str) -> float:
 
 @dataclass(slots=True)
 class FileTokens:
-    """A token that somebody else keeps fresh in a file."""
+    """A token that another program keeps fresh in a file."""
 
     path: str
     subject_claim: str = "sub"
@@ -104,7 +105,7 @@ class EndpointTokens:
     skew_seconds: float = 0.0
 
     def fetch(self) -> BearerToken:
-        """A new one; tried again for a while when the server is not well."""
+        """A new one; retried for a while when the server has a problem."""
         most = self.backoff_max_seconds
         try:
             return retry_until(
@@ -125,39 +126,39 @@ class EndpointTokens:
             **self.headers(),
         }
         body = urllib.parse.urlencode(dict(self.form())).encode()
-        answer = web.ask(
+        response = web.ask(
             "POST", self.url, headers, body, timeout=self.timeout_seconds, context=self.context
         )
         now = time.time()
-        if answer.date is not None:
-            self.skew_seconds = now - answer.date
-        if not 200 <= answer.status < 300:
-            raise self._refused(answer)
+        if response.date is not None:
+            self.skew_seconds = now - response.date
+        if not 200 <= response.status < 300:
+            raise self._rejected(response)
         where = web.address(self.url)
-        return read_token(self._token(answer), now, where, self.subject_claim, self.extensions)
+        return read_token(self._token(response), now, where, self.subject_claim, self.extensions)
 
-    def _refused(self, answer: web.HttpResponse) -> AuthenticationError | TransportError:
-        reason = _error_of(answer.body)
-        text = f"HTTP status {answer.status}" + (f" ({reason})" if reason else "")
-        if answer.status in FINAL_STATUSES or 300 <= answer.status < 400:
+    def _rejected(self, response: web.HttpResponse) -> AuthenticationError | TransportError:
+        reason = _error_of(response.body)
+        text = f"HTTP status {response.status}" + (f" ({reason})" if reason else "")
+        if response.status in FINAL_STATUSES or 300 <= response.status < 400:
             return self._error(f"{text}; check the client id, its secret and the scope")
         return TransportError(f"{web.address(self.url)}: {text}")
 
-    def _token(self, answer: web.HttpResponse) -> str:
+    def _token(self, response: web.HttpResponse) -> str:
         try:
-            found = parse_json(answer.body)
+            found = parse_json(response.body)
             token = found.get("access_token") or found.get("id_token")
         except (ValueError, AttributeError) as error:
-            raise self._error("its answer is not the JSON of a token server") from error
+            raise self._error("its response is not the JSON of a token server") from error
         if not isinstance(token, str):
-            raise self._error("its answer has neither access_token nor id_token")
+            raise self._error("its response has neither access_token nor id_token")
         return token
 
     def _error(self, why: str) -> AuthenticationError:
         where = web.address(self.url)
-        said = why.removeprefix(f"{where}: ")
+        reason = why.removeprefix(f"{where}: ")
         return AuthenticationError(
-            f"get a token from {where}: {said}; see sasl.oauthbearer.token.endpoint.url"
+            f"get a token from {where}: {reason}; see sasl.oauthbearer.token.endpoint.url"
         )
 
 

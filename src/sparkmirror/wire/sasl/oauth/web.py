@@ -25,14 +25,14 @@ from sparkmirror.errors import AuthenticationError, TransportError
 
 MOST_BYTES = 1 << 20
 TIMEOUT_SECONDS = 10.0
-# A socket's own timeout is for one read: a server that sends a byte now and then would keep us, and
-# everybody who waits for the credential, for ever. The whole exchange has so many of them.
+# A socket's own timeout is for one read: a server that sends a byte now and then would block all
+# that wait for the credential, for ever. The whole exchange has so many of them.
 MOST_TIMEOUTS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What the server said; `date` is its clock in seconds since 1970, if it tells."""
+    """The response; `date` is the server's clock in seconds since 1970, if it was sent."""
 
     status: int
     body: bytes = field(repr=False)
@@ -40,7 +40,7 @@ class HttpResponse:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect is an answer like others."""
+    """A redirect is a response like others."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -89,7 +89,7 @@ class _Connection(http.client.HTTPConnection):
         super().connect()
         self._watch.follow(self.sock)
 
-    def _tunnel(self) -> None:  # to a proxy, whose answer may drip too
+    def _tunnel(self) -> None:  # to a proxy, whose response may drip too
         self._watch.follow(self.sock)
         super()._tunnel()  # type: ignore[misc]
 
@@ -127,11 +127,11 @@ def ask(
     context: ssl.SSLContext | None = None,
     proxies: bool = True,
 ) -> HttpResponse:
-    """Send a request and read the answer, whatever its status.
+    """Send a request and read the response, whatever its status.
 
     Raises:
-        AuthenticationError: the address is none.
-        TransportError: nobody answers there.
+        AuthenticationError: the address is invalid.
+        TransportError: nothing responds there.
     """
     where = address(url)
     watch = _Watch(timeout * MOST_TIMEOUTS)
@@ -139,7 +139,7 @@ def ask(
     if not proxies:
         handlers.append(urllib.request.ProxyHandler({}))
     opener = urllib.request.build_opener(*handlers)
-    # `address` has refused everything but http and https.
+    # `address` has rejected everything but http and https.
     request = urllib.request.Request(url, body, dict(headers), method=method)  # noqa: S310
     try:
         return _exchange(opener, request, timeout, watch)
@@ -170,15 +170,15 @@ def _exchange(
     watch: _Watch,
 ) -> HttpResponse:
     try:
-        with opener.open(request, timeout=timeout) as answer:
-            return _read(answer.status, answer.headers, answer, watch)
-    except urllib.error.HTTPError as answer:
-        with answer:
-            return _read(answer.code, answer.headers, answer, watch)
+        with opener.open(request, timeout=timeout) as response:
+            return _read(response.status, response.headers, response, watch)
+    except urllib.error.HTTPError as response:
+        with response:
+            return _read(response.code, response.headers, response, watch)
 
 
-def _read(status: int, headers: Message, answer: IO[bytes], watch: _Watch) -> HttpResponse:
-    body = answer.read(MOST_BYTES)
+def _read(status: int, headers: Message, response: IO[bytes], watch: _Watch) -> HttpResponse:
+    body = response.read(MOST_BYTES)
     watch.check()
     return HttpResponse(status, body, _date(headers.get("Date")))
 
@@ -196,7 +196,7 @@ def _cause(error: object) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message})"
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return "no response in time"
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return str(error)

@@ -1,6 +1,6 @@
-"""What the fake broker knows and how it answers; sockets and failures are in fake_broker.
+"""What the fake broker knows and how it responds; sockets and failures are in fake_broker.
 
-Every method is called with the cluster's lock held. Answers are kafka-python's messages.
+Every method is called with the cluster's lock held. Responses are kafka-python's messages.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Do:
     """What a broker does with a request instead of the usual.
 
     apply      carry it out (produce: append)
-    code       answer with this error code, whatever came out of it
-    drop       close the connection instead of answering
-    garbage    answer with these bytes
-    diverging  fetch: answer that the log has another epoch, and where it ends
+    code       respond with this error code, whatever the result was
+    drop       close the connection instead of responding
+    garbage    respond with these bytes
+    diverging  fetch: report that the log has another epoch, and where it ends
     codes      produce: refuse these partitions with these codes
     """
 
@@ -87,22 +87,22 @@ class Topic:
 
 @dataclass(slots=True)
 class Session:
-    """An incremental fetch session: what is wanted, and the end offsets that were last told."""
+    """An incremental fetch session: what is wanted, and the end offsets that were last reported."""
 
     epoch: int = 1
     wanted: dict[tuple[Any, int], Any] = field(default_factory=dict)
-    told: dict[tuple[Any, int], int] = field(default_factory=dict)
+    reported: dict[tuple[Any, int], int] = field(default_factory=dict)
 
 
-class Answers:
-    """The state of a fake cluster, seen through its answers."""
+class Responses:
+    """The state of a fake cluster, seen through its responses."""
 
     def __init__(self, changed: threading.Condition, newest: Mapping[int, int]) -> None:
         self.topics: dict[str, Topic] = {}
         # What nodes that lag behind believe.
         self.old_topics: dict[int, dict[str, Topic]] = {}
         self.ports: dict[int, int] = {}
-        # Of brokers that tell clients to come to another address.
+        # Of brokers that advertise another address.
         self.advertised: dict[int, tuple[str, int]] = {}
         self.sessions: dict[tuple[int, int], Session] = {}
         self.keeps_sessions = True
@@ -113,8 +113,8 @@ class Answers:
         self._next_session = 100
         self._next_producer = 1000
 
-    def answer(self, request: Request, action: Do) -> Any:
-        """The message that answers `request`."""
+    def respond(self, request: Request, action: Do) -> Any:
+        """The message that responses `request`."""
         makers = {
             PRODUCE: self._produce,
             FETCH: self._fetch,
@@ -271,11 +271,11 @@ class Answers:
             self._changed.wait(left)
         if session_id and (request.body.session_epoch > 0):
             rows = {key: row for key, row in rows.items() if _is_news(session, key, row)}
-        session.told |= {key: row.high_watermark for key, row in rows.items()}
+        session.reported |= {key: row.high_watermark for key, row in rows.items()}
         return _fetch_response(0, session_id, rows, request.version)
 
     def _session(self, request: Request) -> tuple[int, int, Session | None]:
-        """The session that the request goes on with, opens, or does without."""
+        """The session that the request continues, opens, or does without."""
         body = request.body
         session_id, epoch = body.session_id, body.session_epoch
         if epoch in FULL_FETCH:
@@ -368,7 +368,7 @@ def _matters(row: Any) -> bool:
 
 
 def _is_news(session: Session, key: tuple[Any, int], row: Any) -> bool:
-    return _matters(row) or session.told.get(key) != row.high_watermark
+    return _matters(row) or session.reported.get(key) != row.high_watermark
 
 
 def _fetch_response(

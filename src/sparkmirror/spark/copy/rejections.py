@@ -1,4 +1,4 @@
-"""What happens to batches that the target refuses: split, skipped and counted, or the task's end.
+"""What happens to batches that the target rejects: split, skipped and counted, or the task fails.
 
 Runs on: executor.
 """
@@ -22,11 +22,11 @@ from sparkmirror.wire.protocol.error_codes import (
 log = logging.getLogger(__name__)
 
 TOO_LARGE = (MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE)
-# Errors that are about the records: others get in, and errors.tolerance=all skips these.
+# Errors about the records themselves: errors.tolerance=all skips these, and others are accepted.
 ABOUT_RECORDS = (*TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD)
 
 
-class Refusals:
+class Rejections:
     """Decides by `errors.tolerance`; counts what it skipped."""
 
     def __init__(self, tolerance: str) -> None:
@@ -41,11 +41,11 @@ class Refusals:
     ) -> Replacement:
         """What to send in place of `rejected`: its halves, or nothing.
 
-        A right that is missing for one topic, or a topic in an old message format, is no reason to
-        stop the others: that one waits.
+        A permission that is missing for one topic, or a topic in an old message format, is no
+        reason to stop the others: that one waits.
 
         Raises:
-            RefusedError: when it must not be left out.
+            RefusedError: it must not be skipped.
         """
         if isinstance(error, DeniedError) or error.code == UNSUPPORTED_FOR_MESSAGE_FORMAT:
             return None
@@ -62,7 +62,7 @@ class Refusals:
         try:
             halves = split(batch, half, partition.rules.codec_level)
         except BatchError as unreadable:
-            # Its CRC is right, so somebody produced it like that: no half of it can be made.
+            # Its CRC is right, so a client produced it like that: it cannot be halved.
             self._skip_or_fail(partition, batch, error, f", and cannot be split: {unreadable}")
             return []
         return [
