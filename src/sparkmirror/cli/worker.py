@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
-from sparkmirror.config.worker.environment import connect_names, take_away
+from sparkmirror.config.worker.environment import connect_names, remove_variables
 from sparkmirror.config.worker.image_variables import jvm_warnings
 from sparkmirror.config.worker.log_variables import ROOT, LevelVariable
 from sparkmirror.config.worker.worker_file import WorkerFile, load_worker, load_worker_variables
@@ -66,7 +66,7 @@ def _load(file: Path | None) -> WorkerFile:
     else:
         config = _beside_variables(load_worker(file), connect_names(os.environ))
         config = replace(config, warnings=(*config.warnings, *jvm_warnings(os.environ)))
-    take_away(os.environ)
+    remove_variables(os.environ)
     return config
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.config.connector_spec import parse_connector
-from sparkmirror.config.worker.environment import DEBEZIUM, connect_names, take_away
+from sparkmirror.config.worker.environment import DEBEZIUM, connect_names, remove_variables
 from sparkmirror.config.worker.worker_file import KEY_NAMES, WORKER_FILE_KEYS, load_worker_variables
 from sparkmirror.errors import ConfigError, ConfigErrors
 from tests.users.files import QUICKSTART, smallest
@@ -220,5 +220,5 @@ def test_names_of_variables_that_would_count_without_a_file() -> None:
 
 def test_prefixed_variables_are_removed() -> None:
     environ = {**SMALLEST, "CONNECT_URL": "http://w", "PATH": "/bin", "AWS_REGION": "eu"}
-    take_away(environ)
+    remove_variables(environ)
     assert environ == {"PATH": "/bin", "AWS_REGION": "eu"}

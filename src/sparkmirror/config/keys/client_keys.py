@@ -1,7 +1,7 @@
-"""The keys of Kafka's admin client, consumer and producer, as far as a mirror meets them.
+"""The keys of Kafka's admin client, consumer and producer, as far as a mirror has them.
 
-Kafka's names and defaults. What cannot apply to the forwarding of whole record batches is
-accepted, so that files need no change, and explained once when it is set.
+Kafka's names and defaults. Keys that cannot apply to forwarding whole record batches are accepted,
+so that files need no change, and explained once when they are set.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ COMMON_CLIENT_KEYS = Definition(
     ),
     _number("socket.connection.setup.timeout.ms", LONG, 10000, "Time to open a connection."),
     _number("socket.connection.setup.timeout.max.ms", LONG, 30000, "Longest such time."),
-    # A fixed size switches off the tuning by the OS, which is larger than Kafka's defaults.
+    # A fixed size turns off the OS's own tuning, which allows more than Kafka's defaults.
     _number(
         "send.buffer.bytes",
         INT,
