@@ -22,7 +22,7 @@ GOLDEN = [
         ChunkStart.CONTINUES,
         [(0, 0, 5), (7, 5, 2), (9, 8, 64)],
         "00 00 0005 0402 010140",
-        id="holes upstream, then downstream",
+        id="gaps upstream, then downstream",
     ),
 ]
 
