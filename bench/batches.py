@@ -144,8 +144,8 @@ def merging() -> Iterator[Case]:
 def rewriting() -> Iterator[Case]:
     for codec in Codec:
         name = codec.name.lower()
-        yield Case(f"holes, 500 of 100 B, {name}", partial(compacted, 8, 1000, 100, codec))
-        yield Case(f"holes, 63 of 1 KB, {name}", partial(compacted, 16, 126, 1000, codec))
+        yield Case(f"gaps, 500 of 100 B, {name}", partial(compacted, 8, 1000, 100, codec))
+        yield Case(f"gaps, 63 of 1 KB, {name}", partial(compacted, 16, 126, 1000, codec))
         stamped = partial(plain, 8, 1000, 100, codec, LOG_APPEND_TIME)
         yield Case(f"append time, 1000 of 100 B, {name}", stamped)
     to_lz4 = ForwardRules(codec=Codec.LZ4)

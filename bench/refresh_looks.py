@@ -16,7 +16,7 @@ from confluent_kafka.admin import ConfigResource
 from bench.end_offsets import EndOffsets
 from bench.systems import Flow
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.demo.client import ANSWER_SECONDS, admin_client
+from sparkmirror.demo.client import RESPONSE_SECONDS, admin_client
 from sparkmirror.demo.reading import read_topic
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import KafkaError
@@ -118,7 +118,7 @@ class TargetLooks:
         asked = [ConfigResource(ConfigResource.Type.TOPIC, remote) for remote in remotes]
         for future in self._admin.describe_configs(asked).values():
             try:
-                found = future.result(ANSWER_SECONDS)
+                found = future.result(RESPONSE_SECONDS)
             except KafkaException as error:
                 if error.args[0].code() != ClientError.UNKNOWN_TOPIC_OR_PART:
                     raise

@@ -13,7 +13,6 @@ import socket
 import ssl
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -105,12 +104,7 @@ class RestServer:
     def __enter__(self) -> RestServer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _run(self) -> None:

@@ -62,7 +62,7 @@ class AllowedAccess:
             if _is(key, ENDPOINT_URL):
                 self._check_url(key, value.strip(JAVA_BLANKS), settings.findings)
             elif _is(key, JAAS):
-                for url in _urls_of(value):
+                for url in login_urls(value):
                     self._check_url(key, url, settings.findings)
             elif any(_is(key, name) for name in FILE_KEYS):
                 self._check_file(key, value.strip(JAVA_BLANKS), settings.findings)
@@ -106,7 +106,8 @@ def _is(key: str, name: str) -> bool:
     return key == name or key.endswith(f".{name}")
 
 
-def _urls_of(jaas: str) -> Iterator[str]:
+def login_urls(jaas: str) -> Iterator[str]:
+    """URLs of token servers in a login module."""
     try:
         options = parse_jaas(jaas).options
     except BadValue:  # reported where the login is checked
