@@ -81,7 +81,7 @@ def test_each_missing_file_is_named_and_nothing_is_sent(shell: Shell, verb: str)
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
         pytest.param('{"name": ', "no JSON: Expecting value: line 1 column 10", id="half a file"),
         pytest.param("[]", "no JSON object; write the settings as {...}", id="list"),
@@ -114,11 +114,11 @@ def test_each_missing_file_is_named_and_nothing_is_sent(shell: Shell, verb: str)
     ],
 )
 def test_wrong_file_is_rejected_before_anything_is_sent(
-    shell: Shell, text: str, complaint: str
+    shell: Shell, text: str, message: str
 ) -> None:
     path = shell.write_text("msc", text)
     assert shell("deploy") == 2
-    assert f"sparkmirror: {path}: {complaint}" in shell.err
+    assert f"sparkmirror: {path}: {message}" in shell.err
     assert shell.worker.asked == []
 
 

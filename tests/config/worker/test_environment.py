@@ -102,9 +102,9 @@ def test_connectors_get_no_warning_that_the_worker_had() -> None:
     file = load_worker_variables({**QUICKSTART, "CONNECT_PRODUCER_ACKS": "0"})
     assert [text for text in file.warnings if text.startswith("CONNECT_PRODUCER_ACKS (producer.a")]
     connector = smallest("m", "t", "source:9092", "target:9092")
-    told = parse_connector(connector, file).warnings
-    assert told
-    assert not any("acks" in text for text in told)
+    messages = parse_connector(connector, file).warnings
+    assert messages
+    assert not any("acks" in text for text in messages)
 
 
 # -- Debezium ---------------------------------------------------------------------------------
