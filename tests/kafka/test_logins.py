@@ -1,4 +1,4 @@
-"""Every kind of login at a real broker: source and target of a mirror, and what can go wrong."""
+"""Each login mechanism at a real broker: source and target of a mirror, and its failures."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_every_login_is_a_source_and_a_target(logins: LoginCluster, tmp_path: Pa
 
 
 def refuse_for_a_while(logins: LoginCluster, mirror: Mirror) -> None:
-    """A flow that is not let in any more waits, says why, and goes on when it is."""
+    """A flow that may no longer log in waits, reports why, and continues when it may."""
     add_scram_user(logins.kafka, USER, "another")
     mirror.wait_for_log("SCRAM-SHA-512 login as 'alice': Authentication failed")
     fill(logins.kafka, topic("short"), RECORDS, first=end_offset(logins.kafka, topic("short")))
@@ -317,7 +317,7 @@ def test_a_kdc_that_is_down(logins: LoginCluster) -> None:
 
 
 def refused(config: ClientConfig) -> str:
-    """What is told, in one line, with the cluster and the address, soon, and without a secret."""
+    """The message: one line, soon, with the cluster and the address, and without a secret."""
     began = time.monotonic()
     with pytest.raises(AuthenticationError) as caught:
         check_reachable(config)
