@@ -32,7 +32,7 @@ from bench.copying import prepared_copy
 from bench.first_record import prepared_start
 from bench.latency import prepared_latency
 from bench.machine import describe_machine
-from bench.progress import say
+from bench.progress import report
 from bench.refreshing import prepared_refresh
 from bench.results import FAILURES, Measures, Results, RunSystem, as_json, store_text
 from bench.scaling import prepared_scale
@@ -46,7 +46,7 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     cases: list[Case]
     systems: list[str]
@@ -81,22 +81,22 @@ def parse_options(words: list[str]) -> Options:
 def main(words: list[str]) -> int:
     """Run the benchmark; 1 if a system could not be measured."""
     options = parse_options(words)
-    # As an exception, so that brokers and mirrors are stopped and their data deleted.
+    # Raise an exception, so that brokers and mirrors are stopped and their data deleted.
     signal.signal(signal.SIGTERM, _end)
     results = run(options)
     sys.stdout.write(render(results, judge(results)))
-    say(f"figures in {options.json_path}, tables in {options.table_path}")
+    report(f"figures in {options.json_path}, tables in {options.table_path}")
     return 1 if results.failures else 0
 
 
 def _end(signal_number: int, _frame: FrameType | None) -> None:
-    # A second one (timeout(1) and the shell may both send it) must not cut the cleaning up short.
+    # A second signal (timeout(1) and the shell may both send one) must not interrupt the cleanup.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(128 + signal_number)
 
 
 def run(options: Options) -> Results:
-    """Measure everything asked for; figures are stored after every run of a system."""
+    """Measure all chosen cases; figures are stored after every run of a system."""
     results = Results(
         date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         machine=describe_machine(),
@@ -104,7 +104,7 @@ def run(options: Options) -> Results:
     )
     with running_stage(options.json_path.parent, options.scale, options.rounds) as stage:
         for case in options.cases:
-            say(f"{case.name}: preparing")
+            report(f"{case.name}: preparing")
             for name, system, run_one in runs_of(stage, case, options.systems):
                 measure(results, name, system, run_one)
                 store(results, options)
@@ -112,7 +112,7 @@ def run(options: Options) -> Results:
 
 
 def runs_of(stage: Stage, case: Case, asked: list[str]) -> Iterator[Measuring]:
-    """What is measured, one after the other: under which name, of which system, and how."""
+    """The measurements in order: the name, the system, and the function that measures it."""
     if isinstance(case, WanCase):
         yield from wan_runs(stage, case, asked)
         return
@@ -123,12 +123,12 @@ def runs_of(stage: Stage, case: Case, asked: list[str]) -> Iterator[Measuring]:
 
 
 def systems_of(case: Case, asked: list[str]) -> list[str]:
-    """Those of the systems asked for that the case is about, and what it compares them with."""
+    """The requested systems that the case measures, and those that it compares them with."""
     if isinstance(case, LatencyCase):
         # Tuned for throughput, MirrorMaker 2 lets records wait for half a second by design.
         return [*(each for each in asked if each != MM2_TUNED), NO_MIRROR]
     if isinstance(case, ScaleCase) and case.groups:
-        # Its tuning is about throughput, of which there is none here, and the case takes minutes.
+        # Its tuning is for throughput, which does not matter here, and the case takes minutes.
         return [each for each in asked if each != MM2_TUNED]
     return asked
 
@@ -153,25 +153,25 @@ def prepared_case(
 def measure(
     results: Results, case: str, system: str, run_one: Callable[[], list[Measures]]
 ) -> None:
-    """Run one system; one that fails must not cost the figures of the others."""
+    """Run one system; a failure must not lose the figures of the others."""
     try:
         results.add(case, system, run_one())
     except FAILURES as error:
         results.add_failure(case, system, str(error))
-        say(f"{case} {system}: FAILED: {error}")
+        report(f"{case} {system}: FAILED: {error}")
         return
     for figures in results.rounds[case][system]:
         shown = ", ".join(f"{name} {format_number(value)}" for name, value in figures.items())
-        say(f"{case} {system}: {shown}")
+        report(f"{case} {system}: {shown}")
 
 
 def store(results: Results, options: Options) -> None:
-    """Write all files as far as the run has come."""
+    """Write all files with the results so far."""
     outcomes = judge(results)
     rows = [outcome.as_row() for outcome in outcomes]
     figures = as_json(results, rows)
     store_text(options.json_path, figures)
-    # All rounds stand beside the tables, for everybody who doubts a median.
+    # All rounds are beside the tables, so that readers can check the medians.
     store_text(options.table_path.with_suffix(".json"), figures)
     store_text(options.table_path, render(results, outcomes))
 

@@ -1,9 +1,9 @@
-"""How fast fetched bytes become batches for the target: one core, no I/O, CPU time.
+"""Measures how fast fetched bytes become batches for the target: one core, no I/O, CPU time.
 
     python -m bench.batches [words of the cases to run]
 
-Every case prepares what one fetch of one partition may bring and measures plan and stamp on it,
-best of several rounds. MB and records are those of the source's batches as they come.
+Every case prepares the bytes of one fetch of one partition and measures plan and stamp on them, the
+best of several rounds. MB and records are those of the source's batches.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Case:
 
 @dataclass(slots=True)
 class Log:
-    """Batches one after another, as a broker's log has them."""
+    """Batches one after another, as in a broker's log."""
 
     data: bytearray = field(default_factory=bytearray)
     next_offset: int = 0
@@ -76,7 +76,7 @@ _VOCABULARY = [
 
 
 def words(size: int) -> bytes:
-    """Make a value that compresses about as text does."""
+    """Make a value that compresses about as well as text."""
     value = b" ".join(_random.choices(_VOCABULARY, k=size // 7 + 1))
     return value[:size].ljust(size, b".")
 
@@ -101,7 +101,7 @@ def transactions(batches: int, size: int) -> bytearray:
 
 
 def compacted(batches: int, count: int, size: int, codec: Codec) -> bytearray:
-    """Make batches that have lost every other record, the way the cleaner leaves them."""
+    """Make batches that the log cleaner removed every other record from."""
     log = Log()
     for _ in range(batches):
         records = tuple(Record(n, NOW_MS, None, words(size)) for n in range(0, count, 2))
@@ -144,8 +144,8 @@ def merging() -> Iterator[Case]:
 def rewriting() -> Iterator[Case]:
     for codec in Codec:
         name = codec.name.lower()
-        yield Case(f"holes, 500 of 100 B, {name}", partial(compacted, 8, 1000, 100, codec))
-        yield Case(f"holes, 63 of 1 KB, {name}", partial(compacted, 16, 126, 1000, codec))
+        yield Case(f"gaps, 500 of 100 B, {name}", partial(compacted, 8, 1000, 100, codec))
+        yield Case(f"gaps, 63 of 1 KB, {name}", partial(compacted, 16, 126, 1000, codec))
         stamped = partial(plain, 8, 1000, 100, codec, LOG_APPEND_TIME)
         yield Case(f"append time, 1000 of 100 B, {name}", stamped)
     to_lz4 = ForwardRules(codec=Codec.LZ4)
@@ -153,7 +153,7 @@ def rewriting() -> Iterator[Case]:
 
 
 def measure(case: Case) -> str:
-    """Run one case: a line of figures."""
+    """Run one case; returns a line of figures."""
     source = case.make()
     buffer = memoryview(bytearray(source))
     best = float("inf")
@@ -180,7 +180,7 @@ def measure(case: Case) -> str:
 
 
 def main() -> None:
-    """Run the cases whose name holds all the words given."""
+    """Run the cases whose names contain all given words."""
     keep_freed_memory()  # as a copy task does
     for case in cases():
         if all(word in case.name for word in sys.argv[1:]):

@@ -1,4 +1,4 @@
-"""What is measured: the systems, the cases, and how much data each case has at full size."""
+"""The systems and the cases, with the amount of data of each case at full size."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ SPARKMIRROR = "sparkmirror"
 MM2_DEFAULT = "mm2-default"
 MM2_TUNED = "mm2-tuned"
 SYSTEMS = (SPARKMIRROR, MM2_DEFAULT, MM2_TUNED)
-# Not one of them: what `latency` measures when records are read where they were written.
+# Not a system: `latency` also measures records that are read where they were written.
 NO_MIRROR = "no-mirror"
-# The better of MirrorMaker 2's two figures, default or tuned: what sparkmirror is judged by.
+# The better of MirrorMaker 2's two figures, default or tuned, which sparkmirror is compared with.
 BETTER_MM2 = "the better mm2"
 
 # Which cluster is far.
@@ -19,9 +19,9 @@ SOURCE, TARGET = "source", "target"
 
 DATA_PARTITIONS = 8
 LATENCY_PARTITIONS = 4
-# A copy is measured for at least so long, in every round and of every system.
+# A copy is measured for at least this long, in every round and for every system.
 WINDOW_SECONDS = 10.0
-# A measured copy shorter than this is lost in the polling interval.
+# A shorter copy would be lost in the polling interval.
 _LEAST_RECORDS = 1_000
 _LEAST_SECONDS = 3.0
 _LEAST_TOPICS = 20
@@ -59,7 +59,7 @@ class CopyCase:
 
 @dataclass(frozen=True, slots=True)
 class LatencyCase:
-    """A steady trickle of records, each timed from `produce` to its arrival at a consumer."""
+    """Records at a steady rate, each timed from `produce` to its arrival at a consumer."""
 
     name: str
     records_per_second: int
@@ -69,7 +69,7 @@ class LatencyCase:
     rounds_per_visit: int = 4
 
     def seconds(self, scale: float) -> tuple[float, float]:
-        """Of every system: length of the warm-up and of one measured round."""
+        """The lengths of the warm-up and of one measured round, for every system."""
         factor = min(1.0, scale)
         return (
             max(_LEAST_SECONDS, self.warm_up_seconds * factor),
@@ -79,9 +79,9 @@ class LatencyCase:
 
 @dataclass(frozen=True, slots=True)
 class ScaleCase:
-    """Many partitions that hold one record each: time to start, then doing nothing.
+    """Many partitions with one record each: time to start, then idle.
 
-    With `groups` the flow also follows so many, and afterwards a new topic appears.
+    The flow also follows this number of `groups`; if there are any, a new topic appears later.
     """
 
     name: str
@@ -92,7 +92,7 @@ class ScaleCase:
     groups: int = 0
 
     def seconds(self, scale: float) -> tuple[float, float]:
-        """Length of the pause after the start and of the idle time that is measured."""
+        """The lengths of the pause after the start and of the measured idle time."""
         factor = min(1.0, scale)
         return (
             max(_LEAST_SECONDS, self.settle_seconds * factor),
@@ -117,7 +117,7 @@ class RefreshCase:
     topics: int
 
     def topic_count(self, scale: float) -> int:
-        """How many topics and how many groups."""
+        """The number of topics, which is also that of groups."""
         return max(_LEAST_TOPICS, int(self.topics * scale))
 
 
@@ -128,7 +128,7 @@ class WanLine:
     far: str
     delay_ms: int
     partitions: int
-    # Whether what it copies is compared with the source; the others would take too long.
+    # Whether the copy is compared with the source; for the other lines it would take too long.
     compares: bool = False
 
     @property
@@ -137,13 +137,13 @@ class WanLine:
 
     @property
     def is_near(self) -> bool:
-        """Whether the line is as short as any: what the others are compared with."""
+        """Whether the line has no delay, so that others are compared with it."""
         return self.delay_ms == 0
 
 
 @dataclass(frozen=True, slots=True)
 class WanCase:
-    """One of the clusters is behind a long line: copies of a backlog, and records as they come.
+    """One of the clusters is behind a long line: copies of a backlog, and live records.
 
     All lines of a system are measured with one worker: starting it takes longer than a line.
     """
@@ -205,14 +205,14 @@ _SCALE_CASES = tuple(
     ScaleCase(f"scale-{partitions}", partitions, settle_seconds=8.0, idle_seconds=15.0)
     for partitions in (10, 100, 1_000)
 )
-# A minute has one round of everything that is done from time to time.
+# Every periodic job runs once within a minute.
 _LARGEST = ScaleCase(
     "scale-10000", 10_000, settle_seconds=30.0, idle_seconds=60.0, brokers=3, groups=200
 )
 _START_CASE = StartCase("start", partitions=8, rounds=5)
 _REFRESH_CASE = RefreshCase("refresh", topics=2_000)
 
-# What TCP has under way per connection if nobody has tuned it: Linux' default for senders.
+# TCP's bytes in flight per connection without tuning: Linux' default for senders.
 WINDOW_BYTES = 4 << 20
 WAN_PARTITIONS = (4, 32)
 WAN_LINES = (
@@ -243,7 +243,7 @@ CASES = {case.name: case for case in _ALL}
 
 
 def parse_cases(text: str) -> list[Case]:
-    """Cases named in a comma-separated list; `scale` and `latency` stand for all of theirs."""
+    """Cases in a comma-separated list; `scale` and `latency` mean all cases of that kind."""
     chosen: list[Case] = []
     for word in text.split(","):
         named = [case for name, case in CASES.items() if word in (name, name.split("-")[0])]

@@ -1,4 +1,4 @@
-"""Whether the target holds what the source holds: read with an independent client, in order.
+"""Compares the target with the source: an independent client reads both, in order.
 
 Two processes read half of the partitions each, source and target side by side.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
 
-from bench.progress import say
+from bench.progress import report
 from bench.stage import Stage
 from sparkmirror.errors import MirrorError
 
@@ -24,7 +24,7 @@ Record = tuple[bytes | None, bytes | None, tuple[int, int], object]
 
 
 class Place(NamedTuple):
-    """A partition somewhere, and how many of its records are read."""
+    """A partition of a cluster, and the number of its records to read."""
 
     bootstrap: str
     topic: str
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 def compare_copy(stage: Stage, topic: str, remote: str, ends: Sequence[int]) -> None:
-    """MirrorError unless every partition of `remote` begins as that of `topic`, to its end."""
+    """Raise MirrorError unless all partitions of `remote` equal the start of those of `topic`."""
     pairs = [
         (
             Place(stage.source.bootstrap_servers, topic, partition, records),
@@ -45,11 +45,11 @@ def compare_copy(stage: Stage, topic: str, remote: str, ends: Sequence[int]) -> 
         differences = [found for found in pool.starmap(first_difference, pairs, 1) if found]
     if differences:
         raise MirrorError(f"compare {remote} with {topic}: {'; '.join(differences)}")
-    say(f"{remote}: {sum(ends):,} records are those of the source")
+    report(f"{remote}: {sum(ends):,} records are those of the source")
 
 
 def first_difference(source: Place, target: Place) -> str:
-    """Where two partitions differ first; empty if nowhere. Runs in a process of its own."""
+    """The first difference of two partitions, or nothing. Runs in a separate process."""
     pairs = zip(_records(source), _records(target), strict=True)
     for offset, (ours, theirs) in enumerate(pairs):
         if ours != theirs:

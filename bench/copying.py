@@ -1,14 +1,14 @@
-"""The copy cases: how fast a warm mirror copies a backlog, and what CPU it takes.
+"""The copy cases: how fast a warm mirror copies a backlog, and how much CPU it takes.
 
 A case has one topic. Each copy of it is a new connector of the same worker:
 
-    brokers   two unmeasured copies: a cold broker would cost the first system its figures
-    warm-up   copies until two more bring no lower CPU per GB
-    rounds    a fixed number of copies that are measured; the median counts
+    brokers   two unmeasured copies: cold brokers would spoil the figures of the first system
+    warm-up   copies until two more do not lower the CPU per GB
+    rounds    a fixed number of measured copies; the median counts
 
-A copy is measured in a window: from the last look at which the target had none of its records to
-the first look after the window's seconds have passed, or at which it has all of them. So starting
-the connector is not in it. After the last round what the target holds is compared with the source.
+A copy is measured in a window: from the last poll that found none of its records on the target to
+the first poll after the window's seconds, or the one that found all of them. So the start of the
+connector is excluded. After the last round the target is compared with the source.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bench.comparing import compare_copy
 from bench.end_offsets import EndOffsets
 from bench.filling import fill_topic, write_back
 from bench.process_tree import PeakMemory, Usage
-from bench.progress import say
+from bench.progress import report
 from bench.results import Measures, RunSystem
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
 from bench.systems import Mirror
@@ -36,9 +36,9 @@ from sparkmirror.types import TopicPartition
 _POLL_SECONDS = 0.05
 _SAMPLE_SECONDS = 0.5
 _SETTLE_SECONDS = 3.0
-# Longest time without a new record before a run is given up.
+# The longest time without a new record before a run is aborted.
 _STALL_SECONDS = 120.0
-# A task that was asked to stop may have records under way.
+# A stopping task may have records in flight.
 _QUIET_SECONDS = 1.0
 _BROKER_WARM_UPS = 2
 _FEWEST_WARM_UPS = 3
@@ -54,7 +54,7 @@ def prepared_copy(stage: Stage, case: CopyCase) -> Iterator[RunSystem]:
     topics = Topics(stage.source)
     topics.create([topic], case.partitions)
     shape = fill_topic(stage, topic, case)
-    say(
+    report(
         f"{case.name}: {shape.records:,} records, {shape.stored_bytes / 1e9:.1f} GB, "
         f"{shape.records_per_batch:.1f} records and {shape.bytes_per_batch:,.0f} B per batch"
     )
@@ -64,14 +64,14 @@ def prepared_copy(stage: Stage, case: CopyCase) -> Iterator[RunSystem]:
 
 
 def _warm_up_brokers(stage: Stage, case: CopyCase, topic: str) -> None:
-    say(f"{case.name}: warming up the brokers")
+    report(f"{case.name}: warming up the brokers")
     with _running(stage, case, topic, SPARKMIRROR, "brokers") as run:
         for number in range(1, _BROKER_WARM_UPS + 1):
             run.measure(f"brokers{number}")
 
 
 def run_copy(stage: Stage, case: CopyCase, topic: str, system: str) -> list[Measures]:
-    """Run one system: warm it up, measure every round, compare what the last one copied."""
+    """Run one system: warm it up, measure every round, compare the last copy with the source."""
     with _running(stage, case, topic, system, system) as run:
         warm_ups = run.warm_up()
         rounds = [run.measure(f"{system}-r{number}") for number in range(1, stage.rounds)]
@@ -112,7 +112,7 @@ def is_flat(cpu_s_per_gb: Sequence[float]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Copier:
-    """A worker that copies a topic, again and again, and the connection that watches the target."""
+    """A worker that copies a topic repeatedly, and the connection that watches the target."""
 
     stage: Stage
     case: CopyCase
@@ -122,17 +122,17 @@ class Copier:
     route: Route
 
     def warm_up(self) -> int:
-        """Copy until the CPU per GB is flat; how many windows that took."""
+        """Copy until the CPU per GB is flat; returns the number of windows."""
         seen: list[float] = []
         while not is_flat(seen) and len(seen) < _MOST_WARM_UPS:
             name = f"{self.worker.system}-w{len(seen) + 1}"
             seen.append(self.measure(name)["cpu_s_per_gb"])
         shown = ", ".join(f"{value:.2f}" for value in seen)
-        say(f"{self.case.name} {self.worker.system}: warm-up windows {shown} CPU s/GB")
+        report(f"{self.case.name} {self.worker.system}: warm-up windows {shown} CPU s/GB")
         return len(seen)
 
     def measure(self, alias: str, *, compare: bool = False) -> Measures:
-        """Copy the topic once under a source alias of its own and measure a window of it."""
+        """Copy the topic once under a new source alias, and measure a window of the copy."""
         name = CopyName(alias, self.topic)
         partitions = [TopicPartition(name.remote_topic, n) for n in range(self.case.partitions)]
         self.worker.start_copy(name, self.route)
@@ -167,7 +167,7 @@ class Copier:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of a copy: how long, how many records, the tree before and after, highest memory."""
+    """A part of a copy: seconds, records, the process tree before and after, highest memory."""
 
     seconds: float
     records: int
@@ -183,7 +183,7 @@ def watch_window(
     each: int,
     seconds: float,
 ) -> Window:
-    """Follow the copy of a topic, `each` records in a partition, that is not on the target yet."""
+    """Follow the copy of a topic with `each` records per partition, from its first record on."""
     watch = _Watch(mirror, target, partitions, each)
     while watch.count == 0:
         watch.start()
@@ -194,7 +194,7 @@ def watch_window(
 
 
 class _Watch:
-    """Polls the target; samples the process tree now and then, to catch its memory's peak."""
+    """Polls the target, and samples the process tree regularly, for its peak memory."""
 
     def __init__(
         self, mirror: Mirror, target: EndOffsets, partitions: list[TopicPartition], each: int
@@ -212,14 +212,14 @@ class _Watch:
         return self._polled_at - self._started_at
 
     def start(self) -> None:
-        """Nothing has arrived yet: what is measured begins here at the earliest."""
+        """Start the window here, because nothing has arrived yet."""
         self._started_at = self._polled_at = time.monotonic()
         self._before = self._mirror.tree.sample()
         self._sampled_at = self._started_at
         self._peak = PeakMemory()
 
     def poll(self) -> None:
-        """Wait for the next look and count what has arrived."""
+        """Wait, then count the records that have arrived."""
         time.sleep(_POLL_SECONDS)
         count = self._target.record_count(self._partitions, self._each)
         now = time.monotonic()
@@ -233,7 +233,7 @@ class _Watch:
             self._peak.note(self._mirror.tree.sample())
 
     def finish(self) -> Window:
-        """The window closes."""
+        """Close the window."""
         after = self._mirror.tree.sample()
         self._peak.note(after)
         return Window(self.seconds, self.count, self._before, after, self._peak)

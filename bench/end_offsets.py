@@ -1,7 +1,7 @@
-"""How many records a topic holds, asked so cheaply that it can be asked twenty times a second.
+"""Counts the records of a topic so cheaply that it can do so twenty times a second.
 
-confluent-kafka takes about a millisecond of CPU per question, on the cores that are measured;
-ListOffsets version 1 written by hand takes a third of that.
+confluent-kafka takes about a millisecond of CPU per request, on the cores that are measured; a
+hand-written ListOffsets version 1 takes a third of that.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 
 from sparkmirror.errors import BrokerError, RemoteProtocolError
 from sparkmirror.types import TopicPartition
@@ -23,7 +22,7 @@ _NOT_THERE_YET = {3, 5, 6}
 
 
 class EndOffsets:
-    """A connection to each broker of a cluster; partitions are asked of all of them."""
+    """A connection to each broker of a cluster; each is asked about all partitions."""
 
     def __init__(self, host: str, *ports: int) -> None:
         self._sockets = [
@@ -33,21 +32,21 @@ class EndOffsets:
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def record_count(self, partitions: Sequence[TopicPartition], each: int) -> int:
-        """Records in all partitions, at most `each` of any: one twice makes up for none missing.
+        """Records in all partitions, at most `each` of any: duplicates must not hide missing ones.
 
         Partitions that do not exist yet count as empty.
         """
         return sum(min(end or 0, each) for end in self.end_offsets(partitions).values())
 
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int | None]:
-        """End offsets, None where the partition does not exist yet; brokers reorder them."""
+        """End offsets, None for partitions that do not exist yet, in any order."""
         request = encode_request(partitions)
         found: dict[TopicPartition, int | None] = {}
         for each in self._sockets:
             each.sendall(struct.pack(">i", len(request)) + request)
             (size,) = struct.unpack(">i", read_exactly(each, 4))
             for tp, end_offset in decode_response(read_exactly(each, size)):
-                # A broker that does not lead it does not know.
+                # A broker that does not lead the partition does not know its end.
                 found[tp] = found.get(tp) if end_offset is None else end_offset
         return found
 
@@ -59,17 +58,12 @@ class EndOffsets:
     def __enter__(self) -> EndOffsets:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def read_exactly(connection: socket.socket, size: int) -> bytes:
-    """So many bytes of a connection, however many reads that takes."""
+    """Exactly this many bytes of a connection, in any number of reads."""
     data = bytearray()
     while len(data) < size:
         part = connection.recv(size - len(data))
@@ -93,7 +87,7 @@ def encode_request(partitions: Sequence[TopicPartition]) -> bytes:
 
 
 def decode_response(data: bytes) -> Iterator[tuple[TopicPartition, int | None]]:
-    """End offsets in an answer: correlation id, topics of (partition, error, time, offset)."""
+    """End offsets in a response: correlation id, topics of (partition, error, time, offset)."""
     (topics,) = struct.unpack_from(">i", data, 4)
     at = 8
     for _ in range(topics):

@@ -1,4 +1,4 @@
-"""The data of a case, written once to the source and checked in the source's own log."""
+"""Writes the data of a case to the source, once, and checks it in the source's own log."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bench.single_records import write_single_records
 from bench.stage import Stage
 from sparkmirror.errors import KafkaError, MirrorError
 
-# Values are slices of one random block. The block is far larger than what a compressor looks back
-# at (lz4: 64 KB), so slices that overlap by chance compress next to nothing.
+# Values are slices of one random block, which is far larger than a compressor's window (lz4: 64
+# KB), so slices that overlap by chance hardly compress.
 _RANDOM_BLOCK_BYTES = 32 << 20
 _DISTINCT_VALUES = 100_000
 _FLUSH_SECONDS = 300.0
-# One process of Python does not fill the line to the broker.
+# One Python process is too slow to keep the broker busy.
 _FILLERS = 2
 _CITIES = ("Amsterdam", "Berlin", "Copenhagen", "Dublin", "Edinburgh", "Florence", "Geneva")
 
@@ -48,14 +48,14 @@ def _fill_from_two_processes(stage: Stage, topic: str, case: CopyCase, each: int
 
 
 def _fill(bootstrap: str, topic: str, case: CopyCase, partitions: range, each: int) -> None:
-    """Write `each` records to every one of `partitions`. Runs in a process of its own."""
+    """Write `each` records to every one of `partitions`. Runs in a separate process."""
     values = itertools.cycle(make_values(case))
     pairs = zip(itertools.cycle(partitions), values, strict=False)
     produce(bootstrap, topic, itertools.islice(pairs, each * len(partitions)), case.producer)
 
 
 def check_shape(shape: BatchShape, case: CopyCase, records: int) -> None:
-    """Refuse to measure data that is not what the case says it is."""
+    """Raise MirrorError if the data differs from the description of the case."""
     least, most = case.records_per_batch
     codec = case.producer["compression.type"]
     wrong = (
@@ -71,7 +71,7 @@ def check_shape(shape: BatchShape, case: CopyCase, records: int) -> None:
 
 
 def make_values(case: CopyCase) -> Sequence[bytes]:
-    """Values of a case, some 100,000 different ones, the same in every run."""
+    """The values of a case, some 100,000 different ones, the same in every run."""
     chance = random.Random(case.name)
     if case.compressible:
         return [_order(chance, case.value_bytes) for _ in range(_DISTINCT_VALUES)]
@@ -99,7 +99,7 @@ def produce(
 ) -> None:
     """Write (partition, value) records to the source; return when all have left.
 
-    Delivery reports would double the time it takes: count what the source holds instead.
+    Delivery reports would double the time: count the records of the source instead.
     """
     producer = Producer(
         {
@@ -127,5 +127,5 @@ def _produce_when_room(producer: Producer, topic: str, partition: int, value: by
 
 
 def write_back() -> None:
-    """Let the disk catch up, so that no system is measured while another's data is written."""
+    """Wait for the disk, so that no system is measured while another's data is written."""
     os.sync()

@@ -1,7 +1,7 @@
 """The start case: how long `run` takes until the records of a small topic are on the target.
 
-The clusters are this case's own. Their brokers let a new group wait for further members as long
-as brokers do by default (`group.initial.rebalance.delay.ms`); those of the other cases and of the
+This case has its own clusters. Their brokers let a new group wait for further members as long as
+brokers do by default (`group.initial.rebalance.delay.ms`); those of the other cases and of the
 tests do not wait, which would hide three seconds of every start.
 """
 
@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 
 from bench.cases import StartCase
 from bench.process_tree import PeakMemory
-from bench.progress import say
+from bench.progress import report
 from bench.results import Measures, RunSystem
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
 from bench.starting import wait_until_copied
@@ -30,7 +30,7 @@ _FLUSH_SECONDS = 60.0
 
 @contextmanager
 def prepared_start(stage: Stage, case: StartCase) -> Iterator[RunSystem]:
-    """Start two clusters as brokers are by default, and write the topic."""
+    """Start two clusters with the brokers' default delay, and write the topic."""
     source, target = (
         KafkaCluster(f"bench-start-{side}", properties=DEFAULT_DELAY)
         for side in ("source", "target")
@@ -40,12 +40,12 @@ def prepared_start(stage: Stage, case: StartCase) -> Iterator[RunSystem]:
         topic = f"{DATA_PREFIX}{case.name}"
         Topics(source).create([topic], case.partitions)
         _fill(source, topic, case.partitions)
-        say(f"{case.name}: topic and clusters are there")
+        report(f"{case.name}: clusters and topic are ready")
         yield lambda system: run_start(own, case, topic, system)
 
 
 def run_start(stage: Stage, case: StartCase, topic: str, system: str) -> list[Measures]:
-    """Start one system again and again, each time with nothing of it on the clusters."""
+    """Start one system repeatedly, each time without its topics on the clusters."""
     return [_start_once(stage, case, topic, system, at) for at in range(case.rounds)]
 
 

@@ -1,10 +1,10 @@
-"""The latency cases: so many records a second, each timed from `produce` to its arrival.
+"""The latency cases: records at a steady rate, each timed from `produce` to its arrival.
 
     producer --> source --> mirror --> target --> consumer
 
-One system after the other, and then all of them once more: the host of a virtual machine is busy
-now and quiet then, and so a busy minute does not decide. The same without a mirror, from producer
-to consumer through the source alone, tells what the machine and a broker take of it.
+All systems run one after the other, and then all of them once more, so that a busy minute of a
+virtual machine's host does not decide. The same without a mirror, from producer to consumer
+through the source alone, shows the share of the machine and one broker.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import psutil
 from bench.cases import LATENCY_PARTITIONS, NO_MIRROR, LatencyCase
 from bench.filling import produce
 from bench.process_tree import PeakMemory
-from bench.progress import say
+from bench.progress import report
 from bench.results import FAILURES, Measures, RunSystem
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
 from bench.starting import wait_until_copied
@@ -30,11 +30,11 @@ from bench.trickle import Latencies, Trickle, run_consumer, run_producer
 from sparkmirror.errors import MirrorError
 from sparkmirror.types import TopicPartition
 
-# A p99 depends on the host more than any other figure does: two visits meet it at two times.
+# A p99 depends on the host more than any other figure, so each system runs at two times.
 _VISITS = 2
 # Records still on their way when the producer has ended.
 _DRAIN_SECONDS = 60.0
-# A look takes some 2 ms of a core, and whatever is on its way then waits: not more than a few.
+# A sample takes some 2 ms of a core, and delays records in flight: take only a few.
 _LOOK_SECONDS = 10.0
 _SPAWN = multiprocessing.get_context("spawn")
 
@@ -43,24 +43,24 @@ _SPAWN = multiprocessing.get_context("spawn")
 def prepared_latency(
     stage: Stage, case: LatencyCase, systems: Sequence[str]
 ) -> Iterator[RunSystem]:
-    """Run all systems; what is given then tells the rounds of each."""
+    """Run all systems; the yielded function returns the rounds of each."""
     rounds: dict[str, list[Measures]] = {system: [] for system in systems}
     failures: dict[str, Exception] = {}
     for visit in range(_VISITS):
         for system in systems:
             if system not in failures:
-                say(f"{case.name}: {system}, {visit + 1} of {_VISITS}")
+                report(f"{case.name}: {system}, {visit + 1} of {_VISITS}")
                 try:
                     rounds[system] += run_latency(stage, case, system, visit)
                 except FAILURES as error:
                     failures[system] = error
 
-    def tell(system: str) -> list[Measures]:
+    def rounds_of(system: str) -> list[Measures]:
         if system in failures:
             raise failures[system]
         return rounds[system]
 
-    yield tell
+    yield rounds_of
 
 
 def run_latency(
@@ -68,7 +68,7 @@ def run_latency(
 ) -> list[Measures]:
     """Run one system: a warm-up, then the rounds without a pause between them.
 
-    `source` is where the mirror finds the source cluster, if not where the producer does.
+    `source` is the source cluster's address for the mirror, if it differs from the producer's.
     """
     topic = f"{DATA_PREFIX}{case.name}"
     warm_up_seconds, round_seconds = case.seconds(stage.scale)
@@ -88,7 +88,7 @@ def run_latency(
 def _send_through(
     stage: Stage, name: str, system: str, trickle: Trickle, source: str
 ) -> tuple[Latencies, Measures]:
-    """Start the system, if it is one, and time the records at its other end."""
+    """Start the system, unless there is no mirror, and time the records at the other end."""
     if system == NO_MIRROR:
         return _probe(stage, trickle, (stage.source.bootstrap_servers, trickle.topic), None)
     flow = Flow(
@@ -106,7 +106,7 @@ def _send_through(
 
 
 def _create_topic(stage: Stage, case: LatencyCase, topic: str) -> None:
-    """A topic with one record in every partition, by which a start is seen."""
+    """Create a topic with one record in every partition, which shows that a mirror has started."""
     Topics(stage.source).create([topic], LATENCY_PARTITIONS)
     first = [(number, bytes(case.value_bytes)) for number in range(LATENCY_PARTITIONS)]
     produce(stage.source.bootstrap_servers, topic, first, {})
@@ -131,7 +131,7 @@ def _probe(
     with receiver, _ended(consumer), _ended(producer):
         consumer.start()
         sender.close()
-        receiver.recv()  # the consumer stands at the end of every partition
+        receiver.recv()  # the consumer is at the end of every partition
         producer.start()
         others = _watch(producer, mirror)
         latencies: Latencies = receiver.recv()
@@ -141,7 +141,7 @@ def _probe(
 
 @contextmanager
 def _ended(process: SpawnProcess) -> Iterator[None]:
-    """See to it that a process is gone at the end, also when another one has failed."""
+    """End a process with the block, even if another one has failed."""
     try:
         yield
     finally:
@@ -151,7 +151,7 @@ def _ended(process: SpawnProcess) -> Iterator[None]:
 
 
 def _watch(producer: SpawnProcess, mirror: Mirror | None) -> Measures:
-    """While records are produced: the mirror's highest memory, and what the host took away."""
+    """Sample the mirror's memory and the CPU that the host took, until the producer ends."""
     peak = PeakMemory()
     stolen_seconds, started_at = psutil.cpu_times().steal, time.monotonic()
     while producer.exitcode is None:
@@ -165,7 +165,7 @@ def _watch(producer: SpawnProcess, mirror: Mirror | None) -> Measures:
 
 
 def require_all(latencies: Latencies, trickle: Trickle, topic: str, exit_code: int | None) -> None:
-    """MirrorError if records are missing."""
+    """Raise MirrorError if records are missing."""
     got, expected = sum(map(len, latencies.values())), trickle.all_records
     if exit_code != 0 or got < expected:
         raise MirrorError(

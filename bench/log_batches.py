@@ -1,4 +1,4 @@
-"""Which record batches a broker really stores: read from its log segments, header by header."""
+"""Reads which record batches a broker stores, from the headers in its log segments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 @dataclass(frozen=True, slots=True)
 class BatchShape:
-    """What the batches of a topic look like, on average."""
+    """The batches of a topic, on average."""
 
     batches: int
     records: int

@@ -1,4 +1,4 @@
-"""The machine and the versions a result belongs to."""
+"""The machine and the versions of a result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkmirror.spark import machine as embedded_machine
 
 
 def describe_machine() -> dict[str, str]:
-    """What RESULTS.md and latest.json say about where they come from."""
+    """The description of machine and versions in RESULTS.md and latest.json."""
     return {
         "cpu": cpu_model(Path("/proc/cpuinfo").read_text()),
         "cores": str(os.cpu_count()),
@@ -29,7 +29,7 @@ def describe_machine() -> dict[str, str]:
 
 
 def cpu_model(cpuinfo: str) -> str:
-    """The name of the first core; ARM kernels give none."""
+    """The name of the first core; ARM kernels have none."""
     match = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     return match.group(1).strip() if match else platform.machine()
 
@@ -43,8 +43,8 @@ def ram_gigabytes(meminfo: str) -> float:
 
 
 def _java_version() -> str:
-    answer = subprocess.run(
+    printed = subprocess.run(
         [embedded_machine.java_program(), "-version"], capture_output=True, text=True, check=True
     )
-    match = re.search(r'version "([^"]+)"', answer.stderr)
+    match = re.search(r'version "([^"]+)"', printed.stderr)
     return match.group(1) if match else "unknown"

@@ -1,7 +1,7 @@
-"""CPU and memory of a process and everything it started, read from /proc.
+"""CPU and memory of a process and everything that it started, read from /proc.
 
-One pass over /proc costs about 2 ms and gives parents, CPU and memory of the same moment.
-Whoever has ended keeps the CPU seen last: sample regularly.
+One pass over /proc costs about 2 ms and gives parents, CPU and memory of the same moment. A process
+that has ended keeps its last CPU reading, so sample regularly.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _TASK_MARK = b"pyspark.worker"
 
 
 class ProcessKey(NamedTuple):
-    """A process id alone may be given to another process later."""
+    """Identifies a process, because its id may be reused later."""
 
     pid: int
     start_ticks: int
 
 
 class ProcessStat(NamedTuple):
-    """What one line of /proc/<pid>/stat says."""
+    """One line of /proc/<pid>/stat."""
 
     key: ProcessKey
     parent_pid: int
@@ -52,18 +52,18 @@ class PeakMemory:
     task_rss_bytes: int = 0
 
     def note(self, usage: Usage) -> None:
-        """One more sample."""
+        """Add a sample."""
         self.rss_bytes = max(self.rss_bytes, usage.rss_bytes)
         self.task_rss_bytes = max(self.task_rss_bytes, usage.largest_task_rss_bytes)
 
     def measures(self) -> dict[str, float]:
-        """In MB (10^6 bytes); a system without copy tasks has no figure of theirs."""
+        """In MB (10^6 bytes); without copy tasks there is no figure for them."""
         found = {"rss_mb": self.rss_bytes / 1e6, "task_rss_mb": self.task_rss_bytes / 1e6}
         return {name: value for name, value in found.items() if value}
 
 
 class ProcessTree:
-    """A process and its descendants, including those whose parent has ended since."""
+    """A process and its descendants, including those whose parent has ended."""
 
     def __init__(self, root_pid: int, proc: Path = Path("/proc")) -> None:
         self._root_pid = root_pid
@@ -72,7 +72,7 @@ class ProcessTree:
         self._tasks: set[ProcessKey] = set()
 
     def sample(self) -> Usage:
-        """Read the tree as it is now; CPU only ever grows."""
+        """Read the current tree; its CPU never decreases."""
         stats = list(self._read_all())
         members = self._members(stats)
         for stat in members:
@@ -117,7 +117,7 @@ class ProcessTree:
         return list(found.values())
 
     def _mark_tasks(self, members: list[ProcessStat]) -> None:
-        # Asked again every time, because a process changes its command line when it calls exec.
+        # Read every time, because exec changes a process's command line.
         for stat in members:
             if _TASK_MARK in self._read(str(stat.key.pid), "cmdline"):
                 self._tasks.add(stat.key)

@@ -1,4 +1,4 @@
-"""What the run is doing, for the person who waits for it: one line per step on stderr."""
+"""Reports the progress of a run: one line per step on stderr."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 _STARTED_AT = time.monotonic()
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     """Write one line, with the minutes and seconds since the start."""
     minutes, seconds = divmod(int(time.monotonic() - _STARTED_AT), 60)
     sys.stderr.write(f"{minutes:02d}:{seconds:02d}  {text}\n")

@@ -1,7 +1,7 @@
-"""Whether the target of a refresh run is complete: topics, settings, records, checkpoints, groups.
+"""Checks whether the target of a refresh run has all data: topics, settings, records, groups.
 
-The mirror and these looks share the cores. So nothing is asked about twice that was found once, and
-of what is missing only some is asked about at a time.
+The mirror and these checks share the cores. So nothing that was found is requested again, and only
+a part of what is missing is requested at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from confluent_kafka.admin import ConfigResource
 from bench.end_offsets import EndOffsets
 from bench.systems import Flow
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.demo.client import ANSWER_SECONDS, admin_client
+from sparkmirror.demo.client import RESPONSE_SECONDS, admin_client
 from sparkmirror.demo.reading import read_topic
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import KafkaError
@@ -25,8 +25,8 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.group_admin import GroupAdmin
 
 RECORDS = 2
-# What every group has committed in its topic. With one offset sync, which is for the first record,
-# MirrorMaker 2 translates this offset exactly, too.
+# Every group's committed offset in its topic. With one offset sync, which is for the first record,
+# MirrorMaker 2 translates this offset exactly too.
 COMMITTED = 1
 OWN_SETTINGS = {"retention.ms": "259200000"}
 _ADMIN_MS = 30_000
@@ -35,7 +35,7 @@ _AT_A_TIME = 50
 
 @dataclass(frozen=True, slots=True)
 class RefreshNames:
-    """What the source has: topics, those with settings of their own, the topic of each group."""
+    """The data of the source: topics, those with their own settings, the topic of each group."""
 
     topics: tuple[str, ...]
     with_settings: tuple[str, ...]
@@ -43,19 +43,19 @@ class RefreshNames:
 
 
 def group_admin(cluster: KafkaCluster) -> GroupAdmin:
-    """An admin client that asks about many groups at once."""
+    """An admin client that requests many groups at once."""
     return GroupAdmin(ClientConfig("bench", tuple(cluster.bootstrap_servers.split(","))), _ADMIN_MS)
 
 
 def drop_found(missing: list[str], are_there: Callable[[Sequence[str]], bool]) -> bool:
-    """Shorten `missing` by what is there now; whether nothing is missing any more."""
+    """Remove what exists now from `missing`; returns whether nothing is missing any more."""
     while missing and are_there(missing[:_AT_A_TIME]):
         del missing[:_AT_A_TIME]
     return not missing
 
 
 class TargetLooks:
-    """Looks at one run's target; each says whether it has all of something."""
+    """Checks of one run's target, each for one kind of data."""
 
     def __init__(
         self, target: KafkaCluster, offsets: EndOffsets, flow: Flow, names: RefreshNames
@@ -103,7 +103,7 @@ class TargetLooks:
         return found >= set(self._names.groups)
 
     def has_group_offsets(self) -> bool:
-        """Whether every group could go on with the second record of its remote topic."""
+        """Whether every group could continue with the second record of its remote topic."""
         return drop_found(self._without_offsets, self._have_offsets)
 
     def _exist(self, remotes: Sequence[str]) -> bool:
@@ -118,7 +118,7 @@ class TargetLooks:
         asked = [ConfigResource(ConfigResource.Type.TOPIC, remote) for remote in remotes]
         for future in self._admin.describe_configs(asked).values():
             try:
-                found = future.result(ANSWER_SECONDS)
+                found = future.result(RESPONSE_SECONDS)
             except KafkaException as error:
                 if error.args[0].code() != ClientError.UNKNOWN_TOPIC_OR_PART:
                     raise

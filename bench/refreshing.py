@@ -1,8 +1,8 @@
 """The refresh case: the first full sync of many small topics and many groups.
 
 Everything is on the source before a system starts: topics of one partition with two records, some
-with settings of their own, and for each topic a group without members that has read the first
-record. Measured is from the start of the process until the target has all of it.
+with their own settings, and for each topic a group without members that has read the first record.
+The time from the start of the process until the target has everything is measured.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 
 from bench.cases import SPARKMIRROR, RefreshCase
 from bench.process_tree import PeakMemory
-from bench.progress import say
+from bench.progress import report
 from bench.refresh_looks import (
     COMMITTED,
     OWN_SETTINGS,
@@ -35,21 +35,21 @@ _LOOK_SECONDS = 0.2
 _LONGEST_SECONDS = 600.0
 _FLUSH_SECONDS = 60.0
 _TOPICS_PER_REQUEST = 500
-# Every so many topics have settings of their own.
+# Every tenth topic has its own settings.
 _EACH = 10
-# How often checkpoints are made, and offsets of groups written: all systems.
+# How often all systems make checkpoints and write group offsets.
 _INTERVAL_SECONDS = "5"
 
 
 @dataclass(frozen=True, slots=True)
 class Milestone:
-    """When something was complete, and the CPU of all processes until then."""
+    """When a kind of data was complete, and the CPU of all processes until then."""
 
     seconds: float
     cpu_seconds: float
 
 
-# Each is looked for when the one before it in its chain was found.
+# Each is checked after the one before it in its chain was complete.
 Chain = Sequence[tuple[str, Callable[[], bool]]]
 
 
@@ -74,7 +74,7 @@ def prepared_refresh(stage: Stage, case: RefreshCase) -> Iterator[RunSystem]:
     create_topics(topics, names)
     fill(stage, names)
     commit_groups(stage, names)
-    say(f"{case.name}: {len(names.topics)} topics and groups; warming up the brokers")
+    report(f"{case.name}: {len(names.topics)} topics and groups; warming up the brokers")
     run_refresh(stage, case, names, SPARKMIRROR, f"brokers-{case.name}")
     yield lambda system: run_refresh(stage, case, names, system, f"{system}-{case.name}")
     topics.delete(set(names.topics))
@@ -100,7 +100,7 @@ def fill(stage: Stage, names: RefreshNames) -> None:
 
 
 def commit_groups(stage: Stage, names: RefreshNames) -> None:
-    """Let every group have read the first record of its topic."""
+    """Commit the first record of its topic for every group."""
     with closing(group_admin(stage.source)) as admin:
         outcomes = admin.alter_many(
             {
@@ -144,7 +144,7 @@ def run_refresh(
 
 
 def refresh_chains(looks: TargetLooks) -> list[Chain]:
-    """What is waited for."""
+    """The chains of checks to wait for."""
     return [
         [("topics_s", looks.has_topics), ("configs_s", looks.has_configs)],
         [("records_s", looks.has_records)],
@@ -153,7 +153,7 @@ def refresh_chains(looks: TargetLooks) -> list[Chain]:
 
 
 def watch(mirror: Mirror, chains: Sequence[Chain]) -> Measures:
-    """Look at the target until all is there."""
+    """Check the target until everything is complete."""
     left = [list(chain) for chain in chains]
     found: dict[str, Milestone] = {}
     peak = PeakMemory()
@@ -178,7 +178,7 @@ def _require_time(mirror: Mirror, missing: Sequence[str]) -> None:
 
 
 def refresh_measures(found: Mapping[str, Milestone], peak: PeakMemory) -> Measures:
-    """The figures of one run; the first sync of topics is their records and settings, too."""
+    """The figures of one run; the first sync of topics includes their records and settings."""
     topics = max(found[name].cpu_seconds for name in ("topics_s", "configs_s", "records_s"))
     return {
         **{name: milestone.seconds for name, milestone in found.items()},

@@ -1,4 +1,4 @@
-"""What was measured, as it is stored: the shape of latest.json.
+"""The measured figures, in the form of latest.json.
 
 {"date": ..., "machine": {...}, "settings": {...},
  "cases":    {case: {system: {measure: number}}},       the median of the rounds
@@ -25,7 +25,7 @@ Measures = dict[str, float]
 # Runs one system on data that is ready; the figures of each measured round.
 RunSystem = Callable[[str], list[Measures]]
 
-# What ends the run of one system, and must not cost the figures of the others.
+# Errors that end the run of one system, without losing the figures of the others.
 FAILURES = (MirrorError, TimeoutError, EOFError, KafkaException)
 
 _DIGITS = 3
@@ -33,7 +33,7 @@ _DIGITS = 3
 
 @dataclass(slots=True)
 class Results:
-    """Everything a run has found so far."""
+    """The figures of a run so far."""
 
     date: str
     machine: Mapping[str, str]
@@ -44,14 +44,14 @@ class Results:
     failures: list[dict[str, str]] = field(default_factory=list)
 
     def add(self, case: str, system: str, rounds: list[Measures]) -> None:
-        """Keep the rounds of one run, their medians, and the best of them."""
+        """Store the rounds of one run, their medians, and the best of them."""
         rounded = [rounded_measures(measures) for measures in rounds]
         self.rounds.setdefault(case, {})[system] = rounded
         self.cases.setdefault(case, {})[system] = rounded_measures(median_measures(rounds))
         self.best.setdefault(case, {})[system] = best_round(rounded)
 
     def add_failure(self, case: str, system: str, why: str) -> None:
-        """Note a run that has no figures."""
+        """Record a run without figures."""
         self.failures.append({"case": case, "system": system, "why": why})
 
     def measure(self, case: str, system: str, name: str) -> float | None:
@@ -60,7 +60,7 @@ class Results:
 
 
 def median_measures(rounds: list[Measures]) -> Measures:
-    """Of each measure the median over the rounds that have it."""
+    """The median of each measure over the rounds that have it."""
     names = {name for measures in rounds for name in measures}
     return {
         name: statistics.median(measures[name] for measures in rounds if name in measures)
@@ -78,7 +78,7 @@ def best_round(rounds: list[Measures]) -> Measures:
 
 
 def rounded_measures(measures: Measures) -> Measures:
-    """Without digits that mean nothing."""
+    """The measures without insignificant digits."""
     return {name: round(value, _DIGITS) for name, value in sorted(measures.items())}
 
 

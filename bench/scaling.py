@@ -1,4 +1,4 @@
-"""The scale cases: time to start on many partitions, then CPU and memory with nothing to do.
+"""The scale cases: time to start on many partitions, then CPU and memory while idle.
 
 The largest one has clusters of three brokers, groups to follow, and a topic that appears later.
 """
@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from bench.cases import ScaleCase
 from bench.end_offsets import EndOffsets
 from bench.process_tree import PeakMemory, ProcessTree, Usage
-from bench.progress import say
+from bench.progress import report
 from bench.refresh_looks import group_admin
 from bench.results import Measures, RunSystem
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up, wider_stage
@@ -29,7 +29,7 @@ _PARTITIONS_PER_TOPIC = 10
 _SAMPLE_SECONDS = 1.0
 _TOPICS_PER_REQUEST = 100
 _FLUSH_SECONDS = 120.0
-# All systems look for topics and groups, make checkpoints and write offsets of groups so often.
+# How often all systems look for topics and groups, make checkpoints and write group offsets.
 _ROUND_SECONDS = "60"
 
 
@@ -54,7 +54,7 @@ def prepared_scale(stage: Stage, case: ScaleCase) -> Iterator[RunSystem]:
             _fill(wide.source, some)
         if case.groups:
             _commit_groups(wide.source, case, names)
-        say(f"{case.name}: {len(names)} topics and {case.groups} groups are there")
+        report(f"{case.name}: {len(names)} topics and {case.groups} groups are ready")
         yield lambda system: run_scale(wide, case, names, system)
         topics.delete(set(names))
 
@@ -70,7 +70,7 @@ def _fill(cluster: KafkaCluster, names: Sequence[str]) -> None:
 
 
 def group_partitions(case: ScaleCase, names: Sequence[str]) -> dict[str, list[TopicPartition]]:
-    """What each group has read: every topic is one group's."""
+    """The partitions that each group has read; every topic belongs to one group."""
     return {
         f"{case.name}-group-{number}": [
             TopicPartition(name, at)

@@ -1,8 +1,8 @@
-"""Writes batches of one record, as producers without linger do, eight to a request.
+"""Writes batches of one record, like producers without linger, eight to a request.
 
-A request for each record, as confluent-kafka sends them, fills a topic with half as many records a
-second. These requests hold one batch for every partition, the most that a broker accepts. The
-batches that the source stores are the same.
+With one request per record, as in confluent-kafka, filling a topic takes twice as long. These
+requests contain one batch for every partition, the most that a broker accepts. The source stores
+the same batches.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RESPONSE = ">ihqqq"  # of a partition: number, error, base offset, append time,
 def write_single_records(
     port: int, topic: str, values: Sequence[bytes], partitions: range, each: int
 ) -> None:
-    """Write `each` records to every one of `partitions`, each record in a batch of its own."""
+    """Write `each` records to every one of `partitions`, each record in its own batch."""
     batches = itertools.cycle(single_record_batches(values))
     requests = (encode_request(topic, partitions, batches) for _ in range(each))
     with ExitStack() as stack:
@@ -51,7 +51,7 @@ def _exchange(
     topic: str,
     partitions: range,
 ) -> bool:
-    """Send some requests on every connection, then read their responses; False if none is left."""
+    """Send some requests on every connection, then read the responses; False if none were left."""
     counts: list[int] = []
     for connection in connections:
         some = list(itertools.islice(requests, _REQUESTS_AT_ONCE))

@@ -1,4 +1,4 @@
-"""The two clusters everything runs on, and the topics on them."""
+"""The two clusters of a run, and their topics."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ DATA_PREFIX = "bench-"
 _ADMIN_SECONDS = 60.0
 # The largest case: a topic of 6 GB on either side, and one that is being deleted.
 _DISK_BYTES = 20 << 30
-# With the 1 GB of its start script a broker collects garbage every three seconds for 20 ms, and
-# that decides the slowest arrivals of every system. More than 3 GB would take memory from the
-# page cache, which has to hold the backlog of a case. A collector that may choose starts with a
-# twentieth of the heap and stays there. Touched at the start: a heap that grows is slow.
+# With the 1 GB of its start script a broker collects garbage for 20 ms every three seconds, which
+# would decide the slowest arrivals of every system. More than 3 GB would take memory from the page
+# cache, which must hold the backlog of a case. The size of the young generation is fixed, because
+# a collector that may choose it stays at a twentieth of the heap. The heap is touched at the start,
+# because a growing heap is slow.
 _LARGEST_HEAP_GB = 3
 _BYTES_PER_HEAP_GB = 8 << 30
 # Each of six brokers beside the two: enough for some thousand partitions.
@@ -47,7 +48,7 @@ class Stage:
     rounds: int  # of the copy cases
     # Key store of the brokers' TLS listeners, which is also the trust store of their clients.
     tls_store: Path
-    # Lines to the clusters that can be made long; whoever does not use them does not notice.
+    # Lines to the clusters that can be made long; other cases do not use them.
     source_line: LongLine
     target_line: LongLine
 
@@ -64,7 +65,7 @@ class Stage:
         return EndOffsets(HOST, *(broker.port for broker in self.source.brokers))
 
     def log_folder(self, case: str, system: str) -> Path:
-        """Where a run keeps its settings and its log."""
+        """The folder of a run's settings and log."""
         return self.out_folder / "logs" / f"{case}-{system}"
 
 
@@ -88,7 +89,7 @@ def running_stage(out_folder: Path, scale: float, rounds: int) -> Iterator[Stage
 
 @contextmanager
 def wider_stage(stage: Stage, brokers: int) -> Iterator[Stage]:
-    """The stage itself, or one with more brokers for a single case, beside it."""
+    """The stage itself, or one with more brokers beside it, for a single case."""
     if brokers == len(stage.source.brokers):
         yield stage
         return
@@ -123,10 +124,10 @@ def _broker_heap_mb() -> int:
 
 
 class Topics:
-    """Creates, hides, shows and deletes topics of one cluster."""
+    """Creates, lists and deletes topics of one cluster."""
 
     def __init__(self, cluster: KafkaCluster) -> None:
-        # Its log would say that the brokers are gone, at the end, when they are meant to be.
+        # Without a log, which would report the orderly end of the brokers as an error.
         self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
 
     def create(
@@ -139,7 +140,7 @@ class Topics:
         self._wait_until(lambda: set(names) <= self.list_names(), f"topics {names} are listed")
 
     def list_names(self) -> set[str]:
-        """Every topic that is not Kafka's own."""
+        """Every topic except Kafka's own."""
         listed = self._admin.list_topics(timeout=_ADMIN_SECONDS).topics
         return {name for name in listed if not name.startswith("__")}
 
@@ -156,7 +157,7 @@ class Topics:
 
 
 def clean_up(stage: Stage) -> None:
-    """Delete what a mirror left behind on both clusters; the data of the case stays."""
+    """Delete a mirror's topics on both clusters; the data of the case stays."""
     target = Topics(stage.target)
     target.delete(target.list_names())
     source = Topics(stage.source)

@@ -1,4 +1,4 @@
-"""Waiting for a mirror that starts."""
+"""Waits for a mirror to start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def wait_until_copied(
     partitions: Sequence[TopicPartition],
     each: int,
 ) -> float:
-    """Wait until the target holds `each` records of every partition.
+    """Wait until the target has `each` records of every partition.
 
     Returns the seconds since the mirror was started.
     """
@@ -38,9 +38,9 @@ def wait_until_copied(
 
 
 def drop_copied(missing: list[TopicPartition], target: EndOffsets, each: int) -> bool:
-    """Shorten `missing` by what is there now; whether nothing is missing any more.
+    """Remove copied partitions from `missing`; returns whether nothing is missing any more.
 
-    Of thousands only some are asked about at a time: mirror and measurement share the cores.
+    Requests only some of thousands at a time: mirror and measurement share the cores.
     """
     while missing:
         some = missing[:_AT_A_TIME]

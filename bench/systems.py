@@ -1,7 +1,7 @@
 """The systems that are compared: their configuration files and how they are started.
 
-All get the same file; MM2 tuned gets seven more lines, which are what its users write when they
-tune it for throughput. sparkmirror runs with its default settings.
+All get the same file; tuned MM2 gets seven more lines, which users write to tune it for throughput.
+sparkmirror runs with its default settings.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REPLICATION_FACTORS = (
 MM2_JVM_ARGS = (*SERVER_JVM_ARGS, "-Xms256m")
 # MirrorMaker 2 needs several tasks to use two cores; one copy task of ours does.
 MM2_TASKS = "4"
-# What its users write when they tune it for throughput.
+# Settings that users write to tune it for throughput.
 PRODUCER_TUNING = {
     "batch.size": "524288",
     "linger.ms": "20",
@@ -50,7 +50,7 @@ STOP_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What one run of a mirror is to copy."""
+    """The flow of one run of a mirror."""
 
     alias: str
     source_bootstrap: str
@@ -65,7 +65,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """A mirror that was started."""
+    """A running mirror."""
 
     pid: int
     log_path: Path
@@ -73,9 +73,9 @@ class Mirror:
     tree: ProcessTree
 
     def require_running(self) -> None:
-        """Raise with the end of its log if the process is gone."""
+        """Raise MirrorError with the end of its log if the process has ended."""
         stat = Path(f"/proc/{self.pid}/stat")
-        # A zombie is a process that ended and whose parent has not asked yet.
+        # A zombie has ended, but its parent has not read its exit code.
         if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
             tail = log_tail(self.log_path)
             raise MirrorError(f"the mirror ended before it was stopped; {self.log_path}:\n{tail}")

@@ -1,4 +1,4 @@
-"""bench/RESULTS.md: the figures as tables, made from the results alone."""
+"""Makes bench/RESULTS.md: the figures as tables, from the results alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HEADINGS = {
     "rss_mb": "RSS MB",
     "task_rss_mb": "largest copy task MB",
 }
-# Not a property of the system.
+# Not properties of the system.
 _NOT_COMPARED = {"steal_percent", "window_s", "warm_ups", "mb_vs_20_ms", "cpu_vs_0_ms"}
 # Shown with the figure of the best round.
 _WITH_BEST = {"mb_per_s", "cpu_s_per_gb", "p50_ms", "p99_ms"}
@@ -115,7 +115,7 @@ def _failures(results: Results) -> str:
 
 
 def render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table whose columns line up as plain text, too."""
+    """A Markdown table whose columns are also aligned as plain text."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     rule = ["-" * width for width in widths]
     lines = [
@@ -126,7 +126,7 @@ def render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def format_number(value: float) -> str:
-    """Three digits that count, and thousands apart."""
+    """Three significant digits, with separators for thousands."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

@@ -1,4 +1,4 @@
-"""What sparkmirror has to reach, as a table, and whether it did."""
+"""The targets of sparkmirror, as a table, and whether it meets them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A target and what was measured; None if it was not."""
+    """A target and the measured value; None if it was not measured."""
 
     target: Target
     value: float | None
@@ -53,7 +53,7 @@ class Outcome:
         return None if self.value is None else _holds(self.value, self.target)
 
     def as_row(self) -> dict[str, Any]:
-        """As it stands in latest.json."""
+        """The row in latest.json."""
         value = None if self.value is None else round(self.value, 4)
         return {"target": str(self.target), "value": value, "met": self.is_met}
 
@@ -83,7 +83,7 @@ _WAN_TARGETS = (
         Target(f"wan-source-80-{partitions}", "cpu_vs_0_ms", AT_MOST, 2.0)
         for partitions in WAN_PARTITIONS
     ),
-    # The way over the line, and 5 ms.
+    # The delay of the line, and 5 ms.
     Target(WAN_CASE.live.name, "p50_ms", AT_MOST, WAN_CASE.live_delay_ms + 5.0),
 )
 
@@ -112,7 +112,7 @@ TARGETS = (
         Target(name, "task_rss_mb", BELOW, 300.0)
         for name in (*(name for name in CASES if name != WAN_CASE.name), *_WAN_NAMES)
     ),
-    # A shorter window would say that the case has too little data for this machine.
+    # A shorter window would mean that the case has too little data for this machine.
     *(
         Target(name, "window_s", AT_LEAST, WINDOW_SECONDS)
         for name in (
@@ -124,7 +124,7 @@ TARGETS = (
 
 
 def judge(results: Results) -> list[Outcome]:
-    """Every target with what was measured for it."""
+    """Every target with its measured value."""
     return [Outcome(target, _value(results, target)) for target in TARGETS]
 
 
@@ -141,7 +141,7 @@ def _theirs(results: Results, target: Target) -> float | None:
         return results.measure(target.case, target.against, target.measure)
     both = [results.measure(target.case, each, target.measure) for each in (MM2_DEFAULT, MM2_TUNED)]
     found = [value for value in both if value is not None]
-    # Judged only if both were measured: one alone may be the worse.
+    # Compared only if both were measured: one alone may be the worse one.
     if len(found) < len(both):
         return None
     return max(found) if target.sign == AT_LEAST else min(found)

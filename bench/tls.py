@@ -1,4 +1,4 @@
-"""The certificate of the brokers' TLS listeners, made by Java's keytool as users do it."""
+"""Makes the certificate of the brokers' TLS listeners with Java's keytool, as users do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PASSWORD = "bench-password"
 
 
 def make_store(folder: Path) -> Path:
-    """A PKCS12 store: a key of 2048 bits, and a certificate of its own for 127.0.0.1."""
+    """Make a PKCS12 store with a key of 2048 bits and a self-signed certificate for 127.0.0.1."""
     path = folder / "broker.p12"
     path.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -30,12 +30,12 @@ def make_store(folder: Path) -> Path:
 
 
 def broker_settings(store: Path) -> dict[str, str]:
-    """What the listener needs."""
+    """The settings of the listener."""
     return _store_settings("ssl.keystore", store)
 
 
 def client_settings(store: Path) -> dict[str, str]:
-    """What a client of such a listener needs."""
+    """The settings of a client of such a listener."""
     return {"security.protocol": "SSL", **_store_settings("ssl.truststore", store)}
 
 

@@ -1,8 +1,8 @@
-"""A trickle of records and the time that each takes: the two kinds of processes of `latency`.
+"""Sends records at a steady rate and times each: the two kinds of processes of `latency`.
 
-Producer and consumer are processes of their own, so that neither waits for the other's turn in the
-interpreter; both read the same clock of the same machine. The first eight bytes of a value are the
-time it was produced, the next four the phase: 0 warm-up, then the number of the round.
+Producer and consumer are separate processes, so that neither waits for the other's GIL; both read
+the clock of the same machine. The first eight bytes of a value are the time it was produced, the
+next four the phase: 0 for the warm-up, then the number of the round.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Latencies = dict[int, list[float]]
 
 @dataclass(frozen=True, slots=True)
 class Trickle:
-    """What is produced: phase after phase, without a pause between them."""
+    """The records to produce: phase after phase, without pauses."""
 
     topic: str
     phase_seconds: tuple[float, ...]
@@ -34,12 +34,12 @@ class Trickle:
     value_bytes: int
 
     def records(self, phase: int) -> int:
-        """Records of a phase."""
+        """The number of records of a phase."""
         return int(self.phase_seconds[phase] * self.records_per_second)
 
     @property
     def all_records(self) -> int:
-        """Of all phases."""
+        """The number of records of all phases."""
         return sum(map(self.records, range(len(self.phase_seconds))))
 
 

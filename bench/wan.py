@@ -3,9 +3,9 @@
     producer --> source ==line== mirror ------- target       far source: as MirrorMaker 2's
     producer --> source -------- mirror ==line== target       documentation advises, and far target
 
-The lines are sparkmirror.embedded's: a delay, and a window per connection. Everybody but the
-mirror reaches the brokers without them, and so does a Connect worker for its own topics. A system
-is started once and copies over all lines; each copy is a new connector.
+The lines are those of sparkmirror.embedded: a delay, and a window per connection. Only the mirror
+uses them, except for a Connect worker's own topics. A system is started once and copies over all
+lines; each copy is a new connector.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from bench.copying import Copier
 from bench.end_offsets import EndOffsets
 from bench.filling import fill_topic
 from bench.latency import run_latency
-from bench.progress import say
+from bench.progress import report
 from bench.results import FAILURES, Measures
 from bench.stage import DATA_PREFIX, Stage, Topics, clean_up
 from bench.workers import Route, Worker, running_worker
 
-# A line, a system, and what measures it.
+# A name, a system, and the function that measures it.
 Measuring = tuple[str, str, Callable[[], list[Measures]]]
 
-# With which the throughput of the longest line is compared.
+# The throughput of the long line is compared with that of the short one.
 _SHORT_MS, _LONG_MS = 20, 200
 
 
 def wan_runs(stage: Stage, case: WanCase, systems: Sequence[str]) -> Iterator[Measuring]:
-    """Everything that is to be measured, one after the other; each waits to be called."""
+    """The measurements in order; each is run when its function is called."""
     with _topics(stage, case):
         for system in systems:
             try:
@@ -66,7 +66,7 @@ def _topics(stage: Stage, case: WanCase) -> Iterator[None]:
         data = data_of(case, partitions)
         topics.create([_topic(data)], partitions)
         shape = fill_topic(stage, _topic(data), data)
-        say(f"{data.name}: {shape.records:,} records, {shape.stored_bytes / 1e9:.1f} GB")
+        report(f"{data.name}: {shape.records:,} records, {shape.stored_bytes / 1e9:.1f} GB")
     try:
         yield
     finally:
@@ -75,7 +75,7 @@ def _topics(stage: Stage, case: WanCase) -> Iterator[None]:
 
 
 def data_of(case: WanCase, partitions: int) -> CopyCase:
-    """The topic of the lines with so many partitions."""
+    """The data of the lines with this number of partitions."""
     return replace(case.data, name=f"{case.name}-{partitions}", partitions=partitions)
 
 
@@ -108,7 +108,7 @@ def _copies(stage: Stage, case: WanCase, system: str) -> Iterator[Measuring]:
 
 
 class _Copies:
-    """The copies of one system, which remember those that others are compared with."""
+    """The copies of one system; remembers their figures for comparisons."""
 
     def __init__(self, stage: Stage, case: WanCase, worker: Worker, target: EndOffsets) -> None:
         self._stage = stage
@@ -118,7 +118,7 @@ class _Copies:
         self._measured: dict[WanLine, Measures] = {}
 
     def warm_up(self) -> None:
-        """Copy once without a delay: the lines leave a JVM more time than it needs afterwards."""
+        """Copy once without a delay; the long copies that follow warm up a JVM further."""
         line = WanLine(SOURCE, 0, WAN_PARTITIONS[-1])
         self._copier(line).measure(f"{self._worker.system}-warm-up")
 
@@ -144,7 +144,7 @@ class _Copies:
         return Copier(stage, data, _topic(data), self._worker, self._target, route)
 
     def _ratios(self, line: WanLine, measures: Measures) -> Measures:
-        """How a line compares with shorter ones."""
+        """The figures of a line divided by those of shorter ones."""
         found: Measures = {}
         near = self._measured.get(replace(line, delay_ms=0, compares=False))
         if near is not None and not line.is_near:
@@ -156,7 +156,7 @@ class _Copies:
 
 
 def _live(stage: Stage, case: WanCase, system: str) -> list[Measures]:
-    """Records as they come, over a line to the source."""
+    """Measure live records over a line to the source."""
     _stretch(stage, WanLine(SOURCE, case.live_delay_ms, 0))
     try:
         return run_latency(stage, case.live, system, 0, stage.source_line.address)

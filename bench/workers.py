@@ -1,6 +1,6 @@
 """The systems as Connect workers: a copy is a connector that is created, measured and deleted.
 
-One worker lives for all copies of a system, so its code stays warm. Every copy of the same topic
+One worker makes all copies of a system, so its code stays warm. Every copy of the same topic
 starts without state, because its connector and its source alias are new.
 """
 
@@ -41,7 +41,7 @@ _REST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """From where to where records go; `security` are the settings of clients of both clusters."""
+    """The two clusters of a copy; `security` are the settings for clients of both."""
 
     source_bootstrap: str
     target_bootstrap: str
@@ -62,7 +62,7 @@ class CopyName:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A worker that runs, and the way to its REST API."""
+    """A running worker, and a client of its REST API."""
 
     system: str
     mirror: Mirror
@@ -75,7 +75,7 @@ class Worker:
         self.client.put_config(name.alias, body)
 
     def end_copy(self, name: CopyName) -> None:
-        """Delete the connector; return when the worker does not know it any more."""
+        """Delete the connector; return when the worker no longer lists it."""
         self.client.renew_patience()
         self.client.delete(name.alias)
         wait_for(
@@ -86,7 +86,7 @@ class Worker:
 
 
 def connector_config(system: str, name: CopyName, route: Route) -> dict[str, str]:
-    """The settings of the source connector, the same for all systems but for tasks and tuning."""
+    """The settings of the source connector; systems differ only in tasks and tuning."""
     config = {
         "name": name.alias,
         "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
@@ -161,7 +161,7 @@ def _running_ours(properties: dict[str, str], folder: Path) -> Iterator[tuple[Mi
         child = start_child(command, log_path)
         try:
             wait_for(
-                lambda: _answers(child, url),
+                lambda: _is_healthy(child, url),
                 within=_START_SECONDS,
                 describe=lambda: log_tail(log_path),
             )
@@ -170,7 +170,7 @@ def _running_ours(properties: dict[str, str], folder: Path) -> Iterator[tuple[Mi
             child.stop(STOP_SECONDS)
 
 
-def _answers(child: Child, url: str) -> bool:
+def _is_healthy(child: Child, url: str) -> bool:
     if child.exit_code is not None:
         raise MirrorError(f"the worker ended while it started:\n{log_tail(child.log_path)}")
     try:

@@ -13,7 +13,7 @@ from contextlib import closing
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
-from sparkmirror.demo.client import ANSWER_SECONDS, client_settings
+from sparkmirror.demo.client import RESPONSE_SECONDS, client_settings
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.types import TopicPartition
 from tests.clusters import patiently
@@ -56,7 +56,7 @@ def committed_offsets(cluster: KafkaCluster, group: str) -> dict[TopicPartition,
     Not by an admin client: librdkafka's crashes when a coordinator has just been elected.
     """
     with closing(group_client(cluster, group)) as client:
-        topics = client.list_topics(timeout=ANSWER_SECONDS).topics
+        topics = client.list_topics(timeout=RESPONSE_SECONDS).topics
         partitions = [TopicPartition(name, at) for name in topics for at in topics[name].partitions]
         return ask_offsets(client, partitions)
 
@@ -66,6 +66,6 @@ def ask_offsets(
 ) -> dict[TopicPartition, int]:
     """The same of some partitions, by a client that goes on."""
     asked = [ClientPartition(*where) for where in partitions]
-    rows = patiently(lambda: client.committed(asked, ANSWER_SECONDS), _COORDINATOR_COMES)
+    rows = patiently(lambda: client.committed(asked, RESPONSE_SECONDS), _COORDINATOR_COMES)
     found = {TopicPartition(row.topic, row.partition): row.offset for row in rows}
     return {where: offset for where, offset in found.items() if offset >= 0}

@@ -129,7 +129,7 @@ def test_many_failures_are_red_without_reruns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "words", "said"),
+    ("files", "words", "expected"),
     [
         pytest.param(
             {"test_b": "import nothing_of_this_name"},
@@ -154,11 +154,11 @@ def test_many_failures_are_red_without_reruns(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_the_failure_of_one_test_is_red(
-    tmp_path: Path, files: dict[str, str], words: tuple[str, ...], said: str | None
+    tmp_path: Path, files: dict[str, str], words: tuple[str, ...], expected: str | None
 ) -> None:
     code, lines = run_ci(tmp_path, *words, **{"test_a": PASSES, **files})
     assert code == 1
-    assert said is None or said in lines
+    assert expected is None or expected in lines
 
 
 def test_two_kinds_of_failure_do_not_hide_each_other(tmp_path: Path) -> None:

@@ -121,8 +121,8 @@ class TokenServer:
         elif not self._knows(request, form):
             self._send(request, 401, b'{"error":"invalid_client"}')
         else:
-            answer = json.dumps({"access_token": self.token(), "token_type": "Bearer"}).encode()
-            self._send(request, 200, answer if self.body is None else self.body)
+            response = json.dumps({"access_token": self.token(), "token_type": "Bearer"}).encode()
+            self._send(request, 200, response if self.body is None else self.body)
 
     def _knows(self, request: BaseHTTPRequestHandler, form: dict[str, str]) -> bool:
         if "assertion" in form:

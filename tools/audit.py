@@ -1,8 +1,8 @@
-"""Do packages of requirements.txt have known vulnerabilities? Called by `make check`.
+"""Checks the packages of requirements.txt for known vulnerabilities. Called by `make check`.
 
-One is exit code 1. A database that does not answer, or does not know a package, is said and lets
-the other checks go on, because no change of the code could help it; with AUDIT=required in the
-environment it is exit code 1 as well.
+A vulnerability means exit code 1. If the database does not respond, or does not know a package,
+this is only reported, because no change of the code could fix it; with AUDIT=required in the
+environment it also means exit code 1.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WORDS = (
 
 
 def main(pip_audit: str, requirements: str) -> int:
-    """Ask, and tell what came out."""
+    """Run pip-audit, and report the result."""
     try:
         asked = subprocess.run(
             [pip_audit, "--requirement", requirements, *WORDS],
@@ -36,34 +36,36 @@ def main(pip_audit: str, requirements: str) -> int:
     try:
         packages: Sequence[Mapping[str, Any]] = json.loads(asked.stdout)["dependencies"]
     except (ValueError, KeyError):
-        return not_done((asked.stderr.strip().splitlines() or ["no answer"])[-1])
+        return not_done((asked.stderr.strip().splitlines() or ["no response"])[-1])
     return judge(packages)
 
 
 def judge(packages: Sequence[Mapping[str, Any]]) -> int:
-    """Say what is known of them."""
+    """Report the known vulnerabilities."""
     found = [(package, flaw) for package in packages for flaw in package.get("vulns", ())]
     for package, flaw in found:
         fixed = ", ".join(flaw["fix_versions"]) or "no version"
-        say(f"{package['name']} {package['version']}: {flaw['id']}, mended in {fixed}")
+        report(f"{package['name']} {package['version']}: {flaw['id']}, fixed in {fixed}")
     if found:
-        say("raise these versions in pyproject.toml, then `make requirements`")
+        report("raise these versions in pyproject.toml, then `make requirements`")
         return 1
     unknown = [package["skip_reason"] for package in packages if "skip_reason" in package]
     if unknown or not packages:
         reason = f", the first: {unknown[0]}" if unknown else ""
-        return not_done(f"{len(unknown)} of {len(packages)} packages are not known there{reason}")
-    say(f"no known vulnerabilities in the {len(packages)} packages of requirements.txt")
+        return not_done(
+            f"{len(unknown)} of {len(packages)} packages are not in the database{reason}"
+        )
+    report(f"no known vulnerabilities in the {len(packages)} packages of requirements.txt")
     return 0
 
 
 def not_done(reason: str) -> int:
-    """The database is at fault."""
-    say(f"NOT DONE, no word from the database of known vulnerabilities: {reason[:300]}")
+    """Report that the database could not be used."""
+    report(f"NOT DONE, no complete response from the vulnerability database: {reason[:300]}")
     return int(os.environ.get("AUDIT") == "required")
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     sys.stderr.write(f"audit: {text}\n")
 
 

@@ -2,11 +2,11 @@
 
     python tools/ci_tests.py [WORDS FOR PYTEST ...] [--- WORDS FOR THE NEXT ROUND ...] ...
 
-A test that fails in a round and passes alone is reported as `flaky: <name>`. Up to three of these
-leave the exit code 0. It is 1 if there are more, if a test fails again, and after everything that
-is not the failure of one test: an error during collection, a worker process that died, a round
-without tests, or an error while fixtures are torn down. The last is never rerun: the check for
-processes left behind reports there, and the test that it names is only the last of many.
+A test that fails in a round and passes alone is reported as `flaky: <name>`. With up to three of
+these the exit code is 0. It is 1 if there are more, if a test fails again, and after any failure
+that is not of one test: an error during collection, a worker process that died, a round without
+tests, or an error in a teardown. Teardowns are never rerun: the check for leftover processes
+reports there, and the test that it names is only the last of many.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MOST_FLAKY = 3
-# When more tests fail, one cause has broken them all: reruns would only delay the news.
+# If more tests fail, they probably have one cause, and reruns would only delay the report.
 MOST_RERUNS = 10
 SEPARATOR = "---"
 OF_ONE_TEST = ("setup", "call")
@@ -34,7 +34,7 @@ CLOSING_LINE = re.compile(rb"^(=+ )?.*\b(passed|failed|error|errors|no tests ran
 
 @dataclass
 class Round:
-    """What one run of pytest left."""
+    """The result of one run of pytest."""
 
     words: Sequence[str]
     exit_code: int = 0
@@ -42,17 +42,17 @@ class Round:
     failed: list[str] = field(default_factory=list)
     """Tests whose setup or body failed, each once, in order."""
     beyond_tests: list[str] = field(default_factory=list)
-    """Failures that cannot be blamed on one test."""
+    """Failures that do not belong to one test."""
 
     @property
-    def is_red_for_good(self) -> bool:
+    def is_beyond_repair(self) -> bool:
         """Whether reruns of single tests cannot help."""
         unexplained = self.exit_code != 0 and not self.failed
         return bool(self.beyond_tests) or self.exit_code > SOME_FAILED or unexplained
 
 
 def main(words: Sequence[str]) -> int:
-    """All rounds, the reruns, the verdict."""
+    """Run all rounds and the reruns; returns the exit code."""
     rounds = [run_pytest(words_of_round) for words_of_round in split(words)]
     failed = list(dict.fromkeys(test for each in rounds for test in each.failed))
     reruns = [rerun_alone(test) for test in failed] if len(failed) <= MOST_RERUNS else []
@@ -60,16 +60,16 @@ def main(words: Sequence[str]) -> int:
     broken = [test for test in failed if test not in flaky]
     for each in rounds:
         for what in each.beyond_tests:
-            say(f"not rerun: {what}")
+            report(f"not rerun: {what}")
     for test in flaky:
-        say(f"flaky: {test}")
+        report(f"flaky: {test}")
     for test in broken:
-        say(f"failed again: {test}" if reruns else f"failed: {test}")
+        report(f"failed again: {test}" if reruns else f"failed: {test}")
     if len(flaky) > MOST_FLAKY:
-        say(f"{len(flaky)} flaky tests, {MOST_FLAKY} are allowed")
+        report(f"{len(flaky)} flaky tests, {MOST_FLAKY} are allowed")
     for each in rounds:
-        say(each.closing_line)
-    red = any(each.is_red_for_good for each in rounds) or broken or len(flaky) > MOST_FLAKY
+        report(each.closing_line)
+    red = any(each.is_beyond_repair for each in rounds) or broken or len(flaky) > MOST_FLAKY
     return 1 if red else 0
 
 
@@ -85,16 +85,16 @@ def split(words: Sequence[str]) -> list[list[str]]:
 
 
 def rerun_alone(test: str) -> Round:
-    """In a process of its own, with no other test beside it.
+    """Run a test in a separate process, without other tests.
 
-    The empty expression undoes the `-m` of pyproject.toml, which would leave out a long test.
+    The empty expression overrides the `-m` of pyproject.toml, which would exclude a long test.
     """
-    say(f"rerun alone: {test}")
+    report(f"rerun alone: {test}")
     return run_pytest(["-p", "no:xdist", "-m", "", test])
 
 
 def run_pytest(words: Sequence[str]) -> Round:
-    """Show its output as it comes, and keep what the verdict needs."""
+    """Run pytest and show its output; returns its result."""
     result = Round(words)
     with tempfile.TemporaryDirectory() as folder:
         failures = Path(folder) / "failures"
@@ -115,7 +115,7 @@ def run_pytest(words: Sequence[str]) -> Round:
 
 
 def show(running: subprocess.Popen[bytes]) -> str:
-    """Pass the output on; returns pytest's closing line, or nothing."""
+    """Print the output as it comes; returns pytest's closing line, or nothing."""
     assert running.stdout is not None
     closing = b""
     partial = b""
@@ -137,7 +137,7 @@ def note_failure(result: Round, test: str, phase: str) -> None:
 PHASES = {"???": "its worker process died", "collect": "error during collection"}
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 

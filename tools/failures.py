@@ -16,7 +16,7 @@ VARIABLE = "FAILURES_FILE"
 
 
 class Failures:
-    """Notes failures as they are reported."""
+    """Writes failures when pytest reports them."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -37,7 +37,7 @@ class Failures:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Workers of pytest-xdist send their reports to the process that started them: it writes."""
+    """Register the plugin, except in workers of pytest-xdist, which report to their parent."""
     file = os.environ.get(VARIABLE)
     if file and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Failures(Path(file)))

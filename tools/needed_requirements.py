@@ -1,9 +1,9 @@
-"""The part of requirements.txt that the program needs to run, or to be built and installed.
+"""Prints the part of requirements.txt that the program needs to run, or to be built.
 
     python tools/needed_requirements.py run     what an image contains: the extra [aws] too
     python tools/needed_requirements.py build   what builds and installs packages
 
-Versions and hashes are those of requirements.txt, which says of every package who wants it.
+Versions and hashes are those of requirements.txt, which lists the dependents of every package.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def main(part: str) -> int:
 
 
 def read_blocks(text: str) -> list[str]:
-    """The lines of each package; one may be there in several versions, for several Pythons."""
+    """The lines of each package, which may have several versions for several Pythons."""
     return [block for block in re.split(r"(?m)^(?=[A-Za-z0-9])", text) if NAME.match(block)]
 
 
 def needed(direct: list[str], blocks: list[str]) -> list[str]:
-    """The blocks of `direct`, and of all that these want."""
+    """The blocks of `direct`, and of all their dependencies."""
     found: set[str] = set()
     new = {_name(requirement) for requirement in direct}
     while new:
@@ -51,7 +51,7 @@ def needed(direct: list[str], blocks: list[str]) -> list[str]:
 
 
 def wanted_by(block: str) -> set[str]:
-    """Who wants a package: the lines below `# via`."""
+    """The dependents of a package: the lines below `# via`."""
     _, _, via = block.partition("# via")
     return {_name(line) for line in re.split(r"\n\s*#|\n", via) if NAME.match(line.strip())}
 

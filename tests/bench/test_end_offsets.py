@@ -76,11 +76,11 @@ def test_partitions_are_asked_of_every_broker_and_dropped_when_they_are_copied()
 
 
 @contextmanager
-def serving(*answers: bytes) -> Iterator[int]:
+def serving(*responses: bytes) -> Iterator[int]:
     def serve() -> None:
         connection, _ = server.accept()
         with connection:
-            for data in answers:
+            for data in responses:
                 connection.recv(1000)
                 connection.sendall(len(data).to_bytes(4) + data)
 

@@ -77,11 +77,11 @@ def test_connectors(resource: Path, out: Path) -> None:
 
 def test_json(resource: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(resource, "--output", out, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["name"] == "mirror"
-    assert told["format"] == "mm2"
-    assert sorted(told["files"]) == [str(out / name) for name in FILES]
-    [note] = told["not_carried_over"]
+    text = json.loads(capsys.readouterr().out)
+    assert text["name"] == "mirror"
+    assert text["format"] == "mm2"
+    assert sorted(text["files"]) == [str(out / name) for name in FILES]
+    [note] = text["not_carried_over"]
     assert sorted(note) == ["instead", "path", "reason"]
     assert note["path"] == "spec.clusters[1]"
 
@@ -136,10 +136,10 @@ def test_nothing_is_written_when_the_input_is_wrong(
     resource.write_text(text)
     assert run(resource, "--output", out, "--format", format_) == 2
     assert not out.exists()
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert all(line.startswith(f"sparkmirror: {resource}: ") for line in told.err.splitlines())
-    assert said in told.err
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert all(line.startswith(f"sparkmirror: {resource}: ") for line in shown.err.splitlines())
+    assert said in shown.err
 
 
 def test_files_that_cannot_be_read(

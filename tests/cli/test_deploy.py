@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
@@ -14,25 +12,10 @@ from starlette.routing import Route
 
 from sparkmirror.cli import main as cli
 from sparkmirror.connect.entities import RequestError, State, TargetState
-from sparkmirror.rest.connect_api import make_app
 from sparkmirror.rest.rest_server import RestServer
-from sparkmirror.tools.deploy import deployment
-from tests.cli.deploy_shell import CLASSES, MIRROR, Shell, Worker, settings
+from tests.cli.deploy_shell import CLASSES, MIRROR, Shell, settings
 
 CPC, HBC, MSC = NAMES = tuple(f"mm2-{kind}-eu" for kind in CLASSES)
-
-
-@pytest.fixture
-def shell(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Shell]:
-    monkeypatch.setattr(deployment, "_POLL_SECONDS", 0.02)
-    worker = Worker()
-    with RestServer([("127.0.0.1", 0)]).start(make_app(worker)) as server:
-        shell = Shell(worker, f"http://127.0.0.1:{server.ports[0]}", tmp_path, capsys)
-        for kind in CLASSES:
-            shell.write(kind)
-        yield shell
 
 
 def test_deploy_creates_three_connectors_and_waits(shell: Shell) -> None:
@@ -81,7 +64,7 @@ def test_each_missing_file_is_named_and_nothing_is_sent(shell: Shell, verb: str)
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
         pytest.param('{"name": ', "no JSON: Expecting value: line 1 column 10", id="half a file"),
         pytest.param("[]", "no JSON object; write the settings as {...}", id="list"),
@@ -114,11 +97,11 @@ def test_each_missing_file_is_named_and_nothing_is_sent(shell: Shell, verb: str)
     ],
 )
 def test_wrong_file_is_rejected_before_anything_is_sent(
-    shell: Shell, text: str, complaint: str
+    shell: Shell, text: str, message: str
 ) -> None:
     path = shell.write_text("msc", text)
     assert shell("deploy") == 2
-    assert f"sparkmirror: {path}: {complaint}" in shell.err
+    assert f"sparkmirror: {path}: {message}" in shell.err
     assert shell.worker.asked == []
 
 

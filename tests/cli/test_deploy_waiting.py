@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from sparkmirror.connect.entities import State, TargetState
-from sparkmirror.rest.connect_api import make_app
-from sparkmirror.rest.rest_server import RestServer
 from sparkmirror.tools.deploy import deployment
-from tests.cli.deploy_shell import CLASSES, Shell, Worker
+from tests.cli.deploy_shell import Shell
 from tests.cli.test_deploy import CPC, HBC, MSC
-
-
-@pytest.fixture
-def shell(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Shell]:
-    monkeypatch.setattr(deployment, "_POLL_SECONDS", 0.02)
-    worker = Worker()
-    with RestServer([("127.0.0.1", 0)]).start(make_app(worker)) as server:
-        shell = Shell(worker, f"http://127.0.0.1:{server.ports[0]}", tmp_path, capsys)
-        for kind in CLASSES:
-            shell.write(kind)
-        yield shell
 
 
 def test_rebalance_is_waited_for(shell: Shell) -> None:

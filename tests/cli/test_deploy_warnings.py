@@ -8,11 +8,8 @@ import pytest
 
 from sparkmirror.config.validation.connector_validation import add_errors
 from sparkmirror.connect.entities import Json, State
-from tests.cli import test_deploy
 from tests.cli.deploy_shell import Shell
 from tests.cli.test_deploy import CPC, MSC, NAMES
-
-shell = test_deploy.shell
 
 
 def test_what_works_all_the_same_is_a_warning(

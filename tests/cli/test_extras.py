@@ -69,8 +69,8 @@ def write_file(folder: Path, port: int) -> Path:
 def test_an_iam_login_says_what_it_needs(command: str, tmp_path: Path, listener: int) -> None:
     done = run(command, write_file(tmp_path, listener))
     assert done.returncode == 1
-    told = "AWS IAM needs botocore, which is not installed: pip install 'sparkmirror[aws]'"
-    assert f"cluster 'a': {told}" in done.stdout + done.stderr
+    output = "AWS IAM needs botocore, which is not installed: pip install 'sparkmirror[aws]'"
+    assert f"cluster 'a': {output}" in done.stdout + done.stderr
 
 
 def test_the_production_path_needs_no_extra() -> None:

@@ -66,7 +66,7 @@ def test_a_cluster_that_was_kept_comes_back_on_its_ports(state: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "complaint"),
+    ("words", "code", "message"),
     [
         pytest.param(("stop", "--name", "none"), 2, "no cluster of that name", id="unknown name"),
         pytest.param(("start", "--name", "../up"), 2, "use letters, digits", id="path as name"),
@@ -75,11 +75,11 @@ def test_a_cluster_that_was_kept_comes_back_on_its_ports(state: Path) -> None:
     ],
 )
 def test_wrong_use_is_reported(
-    state: Path, words: tuple[str, ...], code: int, complaint: str
+    state: Path, words: tuple[str, ...], code: int, message: str
 ) -> None:
     done = kafka(*words)
     assert done.returncode == code
-    assert complaint in done.stderr
+    assert message in done.stderr
     assert not list(state.glob("*/broker-*"))
 
 

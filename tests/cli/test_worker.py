@@ -90,9 +90,9 @@ def test_open_listener_is_reported_before_anything_else(caplog: pytest.LogCaptur
     file = worker_with({"listeners": "http://127.0.0.1:0,http://0.0.0.0:0", **nobody})
     with caplog.at_level(logging.WARNING), pytest.raises(TransportError):
         serving.serve(file, threading.Event())
-    told = [text for text in caplog.messages if "has no authentication" in text]
-    assert len(told) == 1
-    assert told[0].startswith("http://0.0.0.0:0 ")
+    found = [text for text in caplog.messages if "has no authentication" in text]
+    assert len(found) == 1
+    assert found[0].startswith("http://0.0.0.0:0 ")
 
 
 def run_worker(file: Path) -> int | str | None:

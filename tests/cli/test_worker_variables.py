@@ -161,7 +161,7 @@ def test_levels_of_variables_are_set() -> None:
             "CONNECT_LOG4J_LOGGERS": "org.apache.kafka.connect.mirror=DEBUG",
         }
     )
-    worker._set_levels(file.log_levels, but_root=False)
+    worker._set_levels(file.log_levels, except_root=False)
     assert logging.getLogger("sparkmirror").getEffectiveLevel() == logging.ERROR
     mirror = logging.getLogger("sparkmirror.connect.source.mirror_source_connector")
     assert mirror.getEffectiveLevel() == logging.DEBUG
@@ -171,6 +171,6 @@ def test_levels_of_variables_are_set() -> None:
 def test_option_is_stronger_than_the_roots_level() -> None:
     before = logging.getLogger("sparkmirror").level
     levels = [LevelVariable("root", "OFF"), LevelVariable("sparkmirror.wire", "DEBUG")]
-    worker._set_levels(levels, but_root=True)
+    worker._set_levels(levels, except_root=True)
     assert logging.getLogger("sparkmirror").level == before
     assert logging.getLogger("sparkmirror.wire").level == logging.DEBUG

@@ -137,15 +137,15 @@ def test_default_stands_in_for_a_bad_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [("5", True), ("7", False), ("9", False)],
     ids=["set", "set-to-default", "set-to-a-quiet-value"],
 )
-def test_key_without_effect_is_explained_once_it_is_set(text: str, told: bool) -> None:
+def test_key_without_effect_is_explained_once_it_is_set(text: str, expected: bool) -> None:
     row = key("k", default="7", status=KeySupport.EXPLAINED, reason="there is none", quiet=("9",))
     findings = Findings("file")
     Definition(row).parse({"k": text}, findings)
-    assert findings.warnings == (("file: k: has no effect: there is none",) if told else ())
+    assert findings.warnings == (("file: k: has no effect: there is none",) if expected else ())
 
 
 def test_repeated_list_element_is_reported() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.demo.compare import TopicResult, compare_records
-from sparkmirror.demo.reading import Partitions, ReadRecord, RecordContent, offset_holes
+from sparkmirror.demo.reading import Partitions, ReadRecord, RecordContent, offset_gaps
 
 HEADERS = (("a", b"1"), ("a", None), ("b", b""))
 
@@ -128,8 +128,8 @@ def _partition(values: list[int]) -> Partitions:
 
 
 @pytest.mark.parametrize(
-    ("offsets", "holes"), [((), 0), ((7,), 0), ((0, 1, 2), 0), ((5, 8, 9), 2)], ids=str
+    ("offsets", "gaps"), [((), 0), ((7,), 0), ((0, 1, 2), 0), ((5, 8, 9), 2)], ids=str
 )
-def test_gaps_are_offsets_without_records(offsets: tuple[int, ...], holes: int) -> None:
+def test_gaps_are_offsets_without_records(offsets: tuple[int, ...], gaps: int) -> None:
     records = [ReadRecord(offset, _content(0, offset)) for offset in offsets]
-    assert offset_holes(records) == holes
+    assert offset_gaps(records) == gaps

@@ -35,9 +35,9 @@ def entries(folder: Path) -> Sequence[Path]:
 
 def test_demo_finds_an_exact_copy(tmp_path: Path) -> None:
     with start_demo(tmp_path, "--json") as demo:
-        said, story = demo.communicate()
-    assert demo.returncode == 0, f"{said}\n{story}"
-    result = json.loads(said)
+        output, story = demo.communicate()
+    assert demo.returncode == 0, f"{output}\n{story}"
+    result = json.loads(output)
     assert (result["ok"], result["missing"], result["different"]) == (True, 0, 0)
     assert {topic["topic"] for topic in result["topics"]} == {row.name for row in (*TOPICS, LATE)}
     assert all(topic["same"] for topic in result["topics"])
@@ -49,8 +49,8 @@ def test_demo_finds_an_exact_copy(tmp_path: Path) -> None:
 
 def test_demo_that_cannot_start_says_why(tmp_path: Path) -> None:
     with start_demo(tmp_path, "--json", JAVA_HOME=str(tmp_path)) as demo:
-        said, story = demo.communicate(timeout=60)
-    result = json.loads(said)
+        output, story = demo.communicate(timeout=60)
+    result = json.loads(output)
     assert (demo.returncode, result["ok"]) == (1, False)
     assert "Start two Kafka" in result["error"]
     assert "has no bin/java" in result["error"]

@@ -112,8 +112,8 @@ class TestImage:
 
     def test_secrets_of_the_build_are_in_no_layer(self, engine: Engine, mark: str) -> None:
         assert len(engine.layers) > 3
-        told = json.dumps(engine.inspect(IMAGE)) + engine.call("history", "--no-trunc", IMAGE)
-        assert mark not in told
+        output = json.dumps(engine.inspect(IMAGE)) + engine.call("history", "--no-trunc", IMAGE)
+        assert mark not in output
         found = run("grep", "-rlF", mark, *map(str, engine.layers), within=300.0)
         assert (found.returncode, found.stdout) == (1, "")
 

@@ -202,18 +202,18 @@ def test_containers_write_to_tmp_only(services: dict[str, Json], name: str) -> N
 def test_addresses_are_services(
     services: dict[str, Json], worker: WorkerFile, connectors: list[ConnectorFile]
 ) -> None:
-    told = [*worker.worker.bootstrap_servers]
+    text = [*worker.worker.bootstrap_servers]
     for file in connectors:
         for side in ("source", "target"):
-            told += (file.config[f"{side}.cluster.bootstrap.servers"] or "").split(",")
+            text += (file.config[f"{side}.cluster.bootstrap.servers"] or "").split(",")
     ui = services["kafka-ui"]["environment"].items()
-    told += [
+    text += [
         part for key, value in ui if key.endswith("BOOTSTRAPSERVERS") for part in value.split(",")
     ]
-    told += [value.removeprefix("http://") for key, value in ui if key.endswith("ADDRESS")]
-    told += [word.partition("=")[2] for name in EXPORTERS for word in services[name]["command"]]
-    told += [target for job in scraped_jobs() for target in job["targets"]]
-    hosts = {address.split(":")[0] for address in told}
+    text += [value.removeprefix("http://") for key, value in ui if key.endswith("ADDRESS")]
+    text += [word.partition("=")[2] for name in EXPORTERS for word in services[name]["command"]]
+    text += [target for job in scraped_jobs() for target in job["targets"]]
+    hosts = {address.split(":")[0] for address in text}
     assert hosts == {
         name for name in services if name.startswith(("source-", "target-", "worker-"))
     }
@@ -264,5 +264,5 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     copy = tmp_path / UNIT.name
     copy.write_text(text, "ascii")
     verified = run("systemd-analyze", "verify", str(copy))
-    complaints = [line for line in verified.stderr.splitlines() if UNIT.name in line]
-    assert (verified.returncode, complaints) == (0, [])
+    messages = [line for line in verified.stderr.splitlines() if UNIT.name in line]
+    assert (verified.returncode, messages) == (0, [])

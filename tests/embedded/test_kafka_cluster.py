@@ -54,8 +54,8 @@ def test_killed_broker_has_its_address_and_data_when_started_again(tmp_path: Pat
 
 
 def _known_nodes(cluster: KafkaCluster) -> list[tuple[int, ...]]:
-    answers = [broker.ask() for broker in cluster.brokers]
-    return [answer.node_ids if answer else () for answer in answers]
+    responses = [broker.ask() for broker in cluster.brokers]
+    return [response.node_ids if response else () for response in responses]
 
 
 def test_three_brokers_form_one_cluster_and_outlive_the_loss_of_one() -> None:

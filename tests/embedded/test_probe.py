@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from sparkmirror.embedded.ports import HOST, ReservedPort
-from sparkmirror.embedded.probe import ProbeResponse, ask, decode_answer
+from sparkmirror.embedded.probe import ProbeResponse, ask, decode_response
 from sparkmirror.errors import RemoteProtocolError, TransportError
 
 
@@ -33,14 +33,14 @@ def answer_bytes(nodes: list[tuple[int, bytes | None]], controller_id: int) -> b
     ],
 )
 def test_response_is_decoded(body: bytes, expected: ProbeResponse) -> None:
-    assert decode_answer(body) == expected
+    assert decode_response(body) == expected
 
 
 @pytest.mark.parametrize("size", [0, 7, 12, 20, 23])
 def test_truncated_response_is_an_error(size: int) -> None:
     body = answer_bytes([(1, None)], 1)
     with pytest.raises(RemoteProtocolError, match="Metadata v1"):
-        decode_answer(body[:size])
+        decode_response(body[:size])
 
 
 def test_missing_controller_is_reported() -> None:

@@ -135,8 +135,10 @@ def ask_in_vain(client: ClientConfig) -> None:
     """An admin request that nobody answers: it is tried again until its time is over."""
     gone = TransportError("its coordinator is away")
     admin = BrokerRoutedAdmin(client, 1)
-    answers = admin._ask_until_settled(["g"], lambda keys: dict.fromkeys(keys, gone), lambda *_: {})
-    assert answers == {"g": gone}
+    responses = admin._ask_until_settled(
+        ["g"], lambda keys: dict.fromkeys(keys, gone), lambda *_: {}
+    )
+    assert responses == {"g": gone}
     admin.close()
 
 

@@ -1,6 +1,6 @@
 """Fifty consumer groups: where they stand on the source, and what a move would cost each of them.
 
-A group stands anywhere: at the head, a little or far behind, on records, in the holes that
+A group stands anywhere: at the head, a little or far behind, on records, in the gaps that
 compaction leaves, on aborted records and on markers. It must go on at the target with the record
 that it would have read next on the source:
 

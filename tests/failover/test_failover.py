@@ -35,7 +35,7 @@ def test_groups_stand_on_records_and_between_them(worlds: Worlds) -> None:
 
 
 def _places_between_records(worlds: Worlds, topic: str) -> int:
-    """In holes, on aborted records and on markers, also on those after the last record."""
+    """In gaps, on aborted records and on markers, also on those after the last record."""
     visible = {
         at: {record.offset for record in records} for at, records in worlds.records[topic].items()
     }

@@ -87,10 +87,10 @@ def _newest(target: KafkaCluster, topic: str) -> dict[str, bytes]:
 
 def _odd_differences(base_url: str) -> list[str]:
     """Bad requests, while the worker has no connectors."""
-    answers = [(odd, send(base_url, odd.data)) for odd in load_odd_requests()]
+    responses = [(odd, send(base_url, odd.data)) for odd in load_odd_requests()]
     return [
         f"{odd.name}: expected {odd.answer}, found {found}"
-        for odd, found in answers
+        for odd, found in responses
         if found != odd.answer
     ]
 

@@ -102,8 +102,8 @@ class HandOver:
     def create_connectors(self) -> None:
         for name, config in self.flow.configs().items():
             body = {"name": name, "config": config}
-            answer = request(self.worker.url, "POST", "/connectors", body)
-            assert answer.status_code == CREATED, answer.text
+            response = request(self.worker.url, "POST", "/connectors", body)
+            assert response.status_code == CREATED, response.text
 
     def start(self, worker: ConnectWorker | Worker) -> None:
         """Start the next one and wait until it answers."""
@@ -139,10 +139,10 @@ class HandOver:
         return {name: self._status(name) for name in self.flow.names}
 
     def _status(self, name: str) -> list[tuple[str, str]]:
-        answer = request(self.worker.url, "GET", connector_path(name, "status"))
-        if answer.status_code != OK:
+        response = request(self.worker.url, "GET", connector_path(name, "status"))
+        if response.status_code != OK:
             return []
-        found = answer.json()
+        found = response.json()
         return [(row["state"], row["worker_id"]) for row in (found["connector"], *found["tasks"])]
 
     def wait_complete(self) -> None:

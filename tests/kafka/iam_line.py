@@ -109,8 +109,8 @@ async def _forward(
         frame = await reader.readexactly(struct.unpack(">i", head)[0])
         api, version, correlation, name_size = struct.unpack_from(">hhih", frame)
         if api in (HANDSHAKE, AUTHENTICATE):
-            said = guard.respond(api, version, frame[10 + max(name_size, 0) :])
-            client.write(struct.pack(">ii", 4 + len(said), correlation) + said)
+            text = guard.respond(api, version, frame[10 + max(name_size, 0) :])
+            client.write(struct.pack(">ii", 4 + len(text), correlation) + text)
             await client.drain()
         elif guard.lets_pass(api):
             broker.write(head + frame)

@@ -140,9 +140,9 @@ def test_heartbeats_tell_how_many_hops_away_a_cluster_is(chain: Chain) -> None:
         }
         found = {topic for topic in topic_names(cluster) if topic.endswith("heartbeats")}
         assert found == {"heartbeats", *arriving}
-    answers = ask_mirror_client(last.bootstrap_servers, ["a", "b"])
-    assert set(answers["upstreamClusters"]) == {"a", "b"}
-    assert answers["replicationHops"] == {"a": 2, "b": 1}
+    responses = ask_mirror_client(last.bootstrap_servers, ["a", "b"])
+    assert set(responses["upstreamClusters"]) == {"a", "b"}
+    assert responses["replicationHops"] == {"a": 2, "b": 1}
 
 
 def test_a_group_goes_on_along_the_chain_only_where_its_offsets_are_synced(chain: Chain) -> None:

@@ -256,8 +256,8 @@ def test_a_group_in_use_on_the_target_is_left_alone_and_named_until_it_is_free(
         flow.wait_for_offsets(group, {0: 10})
         assert connector.last_error == ""
     assert sum(why in line for line in caplog.messages) == 1
-    said = f"[{flow.alias}->{flow.target_alias}] 1 groups are gone: {gone}"
-    assert caplog.messages.count(said) == 1
+    found = f"[{flow.alias}->{flow.target_alias}] 1 groups are gone: {gone}"
+    assert caplog.messages.count(found) == 1
     assert committed(flow.target, gone, flow.remote) == {0: 10}
     assert [c.group for c in flow.decoded()].count(gone) == 1
 

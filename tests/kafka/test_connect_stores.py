@@ -165,8 +165,8 @@ def test_of_a_write_that_was_not_finished_nothing_is_read(
     target_cluster: KafkaCluster, client: ClientConfig
 ) -> None:
     topic = create_topic(target_cluster, config={"cleanup.policy": "compact"})
-    tp, answers = TopicPartition(topic, 0), [True, True, False]
-    frozen = TransactionalWriter(client, topic, lambda: answers.pop(0))
+    tp, responses = TopicPartition(topic, 0), [True, True, False]
+    frozen = TransactionalWriter(client, topic, lambda: responses.pop(0))
     with closing(frozen), closing(TransactionalWriter(client, topic)) as next_one:
         frozen.claim(30)
         with pytest.raises(FencedError):  # between its records and the commit

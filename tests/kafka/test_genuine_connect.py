@@ -120,8 +120,8 @@ def test_each_reads_what_the_other_wrote(
 def _let_it_write(genuine: ConnectWorker, path: str, world: World) -> None:
     changed: dict[str, Any] = {"partition": dict(reversed(PARTITION.items()))}
     body = {"offsets": [{**changed, "offset": {"offset": 99}}]}
-    status, answer = genuine.request("PATCH", f"{path}/offsets", body)
-    assert status == 200, answer
+    status, response = genuine.request("PATCH", f"{path}/offsets", body)
+    assert status == 200, response
     heartbeat = {**world.common, "connector.class": "MirrorHeartbeat"}
     created = {"name": THEIRS, "config": heartbeat}
     assert genuine.request("POST", "/connectors", created)[0] == 201

@@ -150,8 +150,8 @@ def test_a_deleted_topic_is_created_again_and_heartbeats_go_on(
     wait_for(lambda: not connector.last_error, within=WAIT_SECONDS, describe="no error")
     connector.stop()
     assert connector.join(10.0)
-    complaint = f"[{connector.name}] 'heartbeats' is missing on 'b': creating it again"
-    assert caplog.messages.count(complaint) == 1
+    message = f"[{connector.name}] 'heartbeats' is missing on 'b': creating it again"
+    assert caplog.messages.count(message) == 1
     assert topic_shape(target_cluster, "heartbeats") == (1, "compact")
     times = [record.timestamp_ms for record in beating.records()]
     assert times == sorted(set(times)), "out of order, or twice"

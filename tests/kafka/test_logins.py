@@ -1,4 +1,4 @@
-"""Every kind of login at a real broker: source and target of a mirror, and what can go wrong."""
+"""Each login mechanism at a real broker: source and target of a mirror, and its failures."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_every_login_is_a_source_and_a_target(logins: LoginCluster, tmp_path: Pa
 
 
 def refuse_for_a_while(logins: LoginCluster, mirror: Mirror) -> None:
-    """A flow that is not let in any more waits, says why, and goes on when it is."""
+    """A flow that may no longer log in waits, reports why, and continues when it may."""
     add_scram_user(logins.kafka, USER, "another")
     mirror.wait_for_log("SCRAM-SHA-512 login as 'alice': Authentication failed")
     fill(logins.kafka, topic("short"), RECORDS, first=end_offset(logins.kafka, topic("short")))
@@ -213,23 +213,23 @@ class Asking:
     def _connection(self) -> Connection | None:
         return self.cluster.connection(BOOTSTRAP)
 
-    def _on_response(self, answer: memoryview, _: object) -> None:
-        assert messages.decode_api_versions(answer)
+    def _on_response(self, response: memoryview, _: object) -> None:
+        assert messages.decode_api_versions(response)
         self.answers += 1
 
 
 def test_wrong_password(logins: LoginCluster) -> None:
     for alias, user in {"source": "token", "scram256": USER, "scram512": USER}.items():
         line = logins.client(alias)["sasl.jaas.config"].replace(f"{user}-secret", "SECRET")
-        told = refused(logins.config(alias, sasl_jaas_config=line))
-        assert f"login as '{user}': Authentication failed" in told
-        assert "; check user name and password in sasl.jaas.config" in told
+        text = refused(logins.config(alias, sasl_jaas_config=line))
+        assert f"login as '{user}': Authentication failed" in text
+        assert "; check user name and password in sasl.jaas.config" in text
 
 
 def test_a_mechanism_that_the_listener_lacks(logins: LoginCluster) -> None:
     servers = logins.client("short")["bootstrap.servers"]
-    told = refused(logins.config("source", bootstrap_servers=servers))
-    assert "the broker offers SCRAM-SHA-512 on this listener; set sasl.mechanism" in told
+    text = refused(logins.config("source", bootstrap_servers=servers))
+    assert "the broker offers SCRAM-SHA-512 on this listener; set sasl.mechanism" in text
 
 
 @pytest.mark.parametrize(
@@ -244,23 +244,23 @@ def test_a_login_where_none_is_wanted(logins: LoginCluster, protocol: str, liste
 
 def test_a_token_that_the_broker_does_not_take(logins: LoginCluster) -> None:
     servers = logins.client("tokens")["bootstrap.servers"]
-    told = refused(logins.config("unsecured", bootstrap_servers=servers))
-    assert "OAUTHBEARER login as 'alice'" in told
-    assert "invalid_token" in told
+    text = refused(logins.config("unsecured", bootstrap_servers=servers))
+    assert "OAUTHBEARER login as 'alice'" in text
+    assert "invalid_token" in text
 
 
 def test_a_token_server_whose_clock_is_wrong(logins: LoginCluster) -> None:
     logins.tokens.skew_seconds = 3600.0
     try:
         url = f"{logins.tokens.token_url}?ahead"
-        told = refused(logins.config("tokens", sasl_oauthbearer_token_endpoint_url=url))
+        text = refused(logins.config("tokens", sasl_oauthbearer_token_endpoint_url=url))
         logins.tokens.skew_seconds = -3600.0
         url = f"{logins.tokens.token_url}?behind"
         expired = refused(logins.config("tokens", sasl_oauthbearer_token_endpoint_url=url))
     finally:
         logins.tokens.skew_seconds = 0.0
-    assert re.search(r"this machine's clock is 3\d{3} s behind the server's: correct it", told)
-    assert "?ahead" not in told
+    assert re.search(r"this machine's clock is 3\d{3} s behind the server's: correct it", text)
+    assert "?ahead" not in text
     assert "expired" in expired
     assert "compare the clocks" in expired
 
@@ -270,14 +270,14 @@ def test_a_token_server_that_is_down(logins: LoginCluster) -> None:
         "sasl_oauthbearer_token_endpoint_url": "http://127.0.0.1:1/token",
         "sasl_login_retry_backoff_max_ms": "200",
     }
-    told = refused(logins.config("tokens", **changes))
-    assert "get a token from http://127.0.0.1:1/token: Connection refused" in told
+    text = refused(logins.config("tokens", **changes))
+    assert "get a token from http://127.0.0.1:1/token: Connection refused" in text
 
 
 def test_a_keytab_of_somebody_else(logins: LoginCluster) -> None:
     line = logins.client("kerberos")["sasl.jaas.config"].replace("alice@", "bob@")
-    told = refused(logins.config("kerberos", sasl_jaas_config=line))
-    assert "check that the keytab has a key of this principal" in told
+    text = refused(logins.config("kerberos", sasl_jaas_config=line))
+    assert "check that the keytab has a key of this principal" in text
 
 
 def test_tickets_of_a_cache(logins: LoginCluster, tmp_path: Path) -> None:
@@ -292,8 +292,8 @@ def test_tickets_of_a_cache(logins: LoginCluster, tmp_path: Path) -> None:
     line = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true "
     check_reachable(logins.config("kerberos", sasl_jaas_config=f'{line} ticketCache="{cache}";'))
     elsewhere = tmp_path / "elsewhere"
-    told = refused(logins.config("kerberos", sasl_jaas_config=f'{line} ticketCache="{elsewhere}";'))
-    assert "check keyTab and ticketCache" in told
+    text = refused(logins.config("kerberos", sasl_jaas_config=f'{line} ticketCache="{elsewhere}";'))
+    assert "check keyTab and ticketCache" in text
     secret_files.provide(str(elsewhere), cache.read_bytes())
     try:
         check_reachable(
@@ -304,28 +304,28 @@ def test_tickets_of_a_cache(logins: LoginCluster, tmp_path: Path) -> None:
 
 
 def test_a_service_that_the_kdc_does_not_know(logins: LoginCluster) -> None:
-    told = refused(logins.config("kerberos", sasl_kerberos_service_name="nobody"))
-    assert "not found in Kerberos database; check sasl.kerberos.service.name" in told
+    text = refused(logins.config("kerberos", sasl_kerberos_service_name="nobody"))
+    assert "not found in Kerberos database; check sasl.kerberos.service.name" in text
 
 
 def test_a_kdc_that_is_down(logins: LoginCluster) -> None:
     line = logins.client("kerberos")["sasl.jaas.config"].replace(";", " debug=true;")
     logins.kdc.stop()
     try:
-        told = refused(logins.config("kerberos", sasl_jaas_config=line))
+        text = refused(logins.config("kerberos", sasl_jaas_config=line))
     finally:
         logins.kdc.start()
-    assert "Cannot contact any KDC" in told
+    assert "Cannot contact any KDC" in text
 
 
 def refused(config: ClientConfig) -> str:
-    """What is told, in one line, with the cluster and the address, soon, and without a secret."""
+    """The message: one line, soon, with the cluster and the address, and without a secret."""
     began = time.monotonic()
     with pytest.raises(AuthenticationError) as caught:
         check_reachable(config)
     assert time.monotonic() - began < 20.0
-    told = str(caught.value)
-    assert told.startswith(f"cluster '{config.alias}', broker 127.0.0.1:")
-    assert "\n" not in told
-    assert "SECRET" not in told
-    return told
+    text = str(caught.value)
+    assert text.startswith(f"cluster '{config.alias}', broker 127.0.0.1:")
+    assert "\n" not in text
+    assert "SECRET" not in text
+    return text

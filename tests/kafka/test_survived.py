@@ -45,13 +45,13 @@ def test_remote_topics_of_another_shape_and_a_refused_syncs_topic(
             assert_identical(mirror, topic, partitions)
         flow, syncs = f"[{mirror.alias}->target]", f"mm2-offset-syncs.{mirror.alias}.internal"
         refused = f"create topic '{syncs}' on 'target': INVALID_REPLICATION_FACTOR"
-        for said in (
+        for text in (
             f"{flow} '{mirror.remote(narrow)}' has 3 partitions now",
             f"{flow} '{mirror.remote(compacted)}': cleanup.policy=compact",
             f"{flow} '{mirror.remote(plain)}': cleanup.policy is the target's default",
             f"{flow} creating internal topics failed: {refused}",
         ):
-            assert mirror.log().count(said) == 1, said
+            assert mirror.log().count(text) == 1, text
         assert topic_shape(target_cluster, mirror.remote(narrow)) == (3, "delete")
         assert topic_shape(target_cluster, mirror.remote(compacted)) == (1, "compact")
         assert topic_shape(target_cluster, mirror.remote(plain)) == (1, "delete")

@@ -28,9 +28,9 @@ class MirroredPartition:
         self.map = OffsetMap(max_runs)
         self.writer = self._new_writer()
 
-    def produce(self, count: int, hole: int = 0) -> None:
+    def produce(self, count: int, missing: int = 0) -> None:
         """Records on the source, after offsets that no consumer will ever see."""
-        first = self.next_upstream + hole
+        first = self.next_upstream + missing
         self.source += range(first, first + count)
         self.next_upstream = first + count
 

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from sparkmirror.demo.client import ANSWER_SECONDS, admin_client, wait_for_all
+from sparkmirror.demo.client import RESPONSE_SECONDS, admin_client, wait_for_all
 from sparkmirror.demo.compare import compare_topics
 from sparkmirror.demo.producing import SeedProducer, producing
 from sparkmirror.demo.reading import EndOffsets, partition_counts
@@ -92,7 +92,7 @@ def _send(producer: SeedProducer, partitions: Iterable[TopicPartition], count: i
 
 def topic_names(cluster: KafkaCluster) -> set[str]:
     """All topics of a cluster."""
-    return set(admin_client(cluster.bootstrap_servers).list_topics(timeout=ANSWER_SECONDS).topics)
+    return set(admin_client(cluster.bootstrap_servers).list_topics(timeout=RESPONSE_SECONDS).topics)
 
 
 def ends(cluster: KafkaCluster, topics: Iterable[str]) -> dict[TopicPartition, int]:
@@ -159,7 +159,7 @@ def _entries(cluster: KafkaCluster, topic: str) -> dict[str, ConfigEntry]:
     admin = admin_client(cluster.bootstrap_servers)
     resource = ConfigResource(ResourceType.TOPIC, topic)
     found: dict[str, ConfigEntry] = admin.describe_configs([resource])[resource].result(
-        ANSWER_SECONDS
+        RESPONSE_SECONDS
     )
     return found
 

@@ -121,8 +121,8 @@ def test_everything_works_with_the_commands_of_the_document(
 def _own_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     """All but what comes with every new cluster and with every end."""
     usual = ("COORDINATOR", "does not lead any more")
-    said = warnings_of(caplog.records)
-    return [text for text in said if not any(each in text for each in usual)]
+    messages = warnings_of(caplog.records)
+    return [text for text in messages if not any(each in text for each in usual)]
 
 
 def test_without_the_permission_on_its_group_a_flow_is_not_copied(
@@ -135,7 +135,7 @@ def test_without_the_permission_on_its_group_a_flow_is_not_copied(
     (text,) = {text for text in world.messages if describe_lack(row.client, permission) in text}
     assert row.need.without in text
     assert f"; to allow it: {grant_command(row.client, permission)}" in text
-    assert any(text in said for said in warnings_of(caplog.records))
+    assert any(text in found for found in warnings_of(caplog.records))
 
 
 def commands() -> list[list[str]]:
@@ -180,11 +180,11 @@ def test_a_missing_permission_is_named_and_the_rest_goes_on(
         world.run_source()
     if need.feature in (CHECKPOINTS, GROUP_OFFSETS):
         world.run_checkpoints()
-    said = [*world.messages, *warnings_of(caplog.records)]
+    found = [*world.messages, *warnings_of(caplog.records)]
     if need.without == NOT_LOOKED:
-        assert all("lacks DESCRIBE_CONFIGS" in text for text in said), said
+        assert all("lacks DESCRIBE_CONFIGS" in text for text in found), found
     else:
-        (text,) = {_cut(text) for text in said if describe_lack(row.client, missing) in text}
+        (text,) = {_cut(text) for text in found if describe_lack(row.client, missing) in text}
         assert need.without in text
         assert f"; to allow it: {grant_command(row.client, missing)}" in text
     _check_the_rest(need, world, before)

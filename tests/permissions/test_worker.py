@@ -120,8 +120,8 @@ def test_a_worker_works_with_exactly_the_documented_permissions(
     assert worker.messages == []
     # The same for transactions comes while it runs; and at the end the group is left.
     usual = ("COORDINATOR", "does not lead any more")
-    said = warnings_of(caplog.records)
-    assert [text for text in said if not any(each in text for each in usual)] == []
+    found = warnings_of(caplog.records)
+    assert [text for text in found if not any(each in text for each in usual)] == []
     assert worker.done == ALL
 
 
@@ -156,12 +156,12 @@ def test_a_missing_permission_is_named_and_the_rest_goes_on(
     _prepare(worker, missing)
     worker.guarded.allow_only(grants_of(wanted) - {Grant(principal_of(row.client), missing)})
     worker.run()
-    said = [*worker.messages, *warnings_of(caplog.records)]
-    texts = [text for text in said if describe_lack(row.client, missing) in text]
+    found = [*worker.messages, *warnings_of(caplog.records)]
+    texts = [text for text in found if describe_lack(row.client, missing) in text]
     if need.without == NOT_LOOKED:
         assert worker.done == ALL
         return
-    assert texts, said
+    assert texts, found
     assert f"to allow it: {grant_command(row.client, missing)}" in texts[0]
     assert any(need.without in text for text in texts), texts
     assert worker.done == DONE[need.place, need.operation]

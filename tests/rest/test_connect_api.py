@@ -69,8 +69,8 @@ def test_every_route_returns_errors_in_one_shape(
     url = serve(_broken(error))
     request(url, "GET", "/connectors")  # it looks whether the worker is ready
     for route in _PUBLIC:
-        answer = request(url, route.method, _path(route), _BODIES[route.body])
-        assert (answer.status_code, answer.json(), answer.headers["content-type"]) == (
+        response = request(url, route.method, _path(route), _BODIES[route.body])
+        assert (response.status_code, response.json(), response.headers["content-type"]) == (
             status,
             {"error_code": status, "message": text},
             "application/json",
@@ -82,13 +82,13 @@ def test_every_route_rejects_other_media_types(serve: Serve, herder: FakeHerder)
     for route in ROUTES:
         if route.path in ("/", "/health"):
             continue
-        answer = request(url, route.method, _path(route), "a=b", content_type="text/plain")
-        assert answer.status_code == 415, route.path
-        assert answer.json() == {
+        response = request(url, route.method, _path(route), "a=b", content_type="text/plain")
+        assert response.status_code == 415, route.path
+        assert response.json() == {
             "error_code": 415,
             "message": "HTTP 415 Unsupported Media Type",
         }
-        assert "content-type" not in answer.headers
+        assert "content-type" not in response.headers
     assert herder.asked == []
 
 
@@ -100,23 +100,23 @@ def test_every_path_says_what_it_allows(serve: Serve, herder: FakeHerder) -> Non
         assert "OPTIONS" in allowed
         assert ("HEAD" in allowed) == ("GET" in allowed)
         for method in {"GET", "PUT", "POST", "DELETE", "PATCH"} - set(allowed):
-            answer = request(url, method, _path(route))
-            assert answer.status_code == 405, (method, route.path)
-            assert answer.json()["message"] == "HTTP 405 Method Not Allowed"
+            response = request(url, method, _path(route))
+            assert response.status_code == 405, (method, route.path)
+            assert response.json()["message"] == "HTTP 405 Method Not Allowed"
 
 
 def test_head_is_get_without_a_body(client: httpx.Client) -> None:
-    answer = client.head("/connectors")
-    assert (answer.status_code, answer.content) == (200, b"")
-    assert answer.headers["content-length"] == "2"
+    response = client.head("/connectors")
+    assert (response.status_code, response.content) == (200, b"")
+    assert response.headers["content-length"] == "2"
 
 
 def test_slow_request_times_out(serve: Serve, herder: FakeHerder) -> None:
     herder.gate.clear()
     url = serve(herder, request_timeout_seconds=0.2)
-    answer = request(url, "DELETE", "/connectors/x")
+    response = request(url, "DELETE", "/connectors/x")
     herder.gate.set()
-    assert (answer.status_code, answer.json()) == (
+    assert (response.status_code, response.json()) == (
         500,
         {"error_code": 500, "message": "Request timed out"},
     )
@@ -129,8 +129,9 @@ def test_health_has_its_own_statuses(
     client: httpx.Client, herder: FakeHerder, status: str, code: int
 ) -> None:
     herder.health_answer = (status, "so it is")
-    answer = client.get("/health")
-    assert (answer.status_code, answer.json()) == (code, {"status": status, "message": "so it is"})
+    response = client.get("/health")
+    assert response.status_code == code
+    assert response.json() == {"status": status, "message": "so it is"}
 
 
 def test_health_is_bad_when_the_herder_hangs(serve: Serve) -> None:
@@ -143,9 +144,9 @@ def test_health_is_bad_when_the_herder_hangs(serve: Serve) -> None:
             release.wait(20)
             return super().health()
 
-    answer = request(serve(Hanging(), health_timeout_seconds=0.2), "GET", "/health")
+    response = request(serve(Hanging(), health_timeout_seconds=0.2), "GET", "/health")
     release.set()
-    assert (answer.status_code, answer.json()["status"]) == (500, "unhealthy")
+    assert (response.status_code, response.json()["status"]) == (500, "unhealthy")
 
 
 def test_requests_wait_for_a_worker_that_is_starting(serve: Serve, herder: FakeHerder) -> None:
@@ -168,8 +169,8 @@ def test_requests_wait_for_a_worker_that_is_starting(serve: Serve, herder: FakeH
 def test_request_to_a_worker_that_does_not_start_times_out(serve: Serve) -> None:
     herder = FakeHerder()
     herder.health_answer = ("starting", "Worker is still starting up.")
-    answer = request(serve(herder, request_timeout_seconds=0.2), "GET", "/connectors")
-    assert (answer.status_code, answer.json()["message"]) == (500, "Request timed out")
+    response = request(serve(herder, request_timeout_seconds=0.2), "GET", "/connectors")
+    assert (response.status_code, response.json()["message"]) == (500, "Request timed out")
 
 
 @pytest.mark.parametrize("host", ["[::1", "a b", "<script>", "connect:8083"])
@@ -180,10 +181,10 @@ def test_any_host_header_will_do(client: httpx.Client, host: str) -> None:
 
 def test_page_about_a_bad_request_repeats_nothing_dangerous(client: httpx.Client) -> None:
     data = b"PUT /connectors/x/pause HTTP/1.1\r\nHost: <script>\r\nContent-Type: odd\r\n"
-    answer = exchange_bytes(str(client.base_url), data + b"Connection: close\r\n\r\n")
-    assert answer.startswith(b"HTTP/1.1 400")
-    assert b"<script>" not in answer
-    assert b"&lt;script&gt;" in answer
+    response = exchange_bytes(str(client.base_url), data + b"Connection: close\r\n\r\n")
+    assert response.startswith(b"HTTP/1.1 400")
+    assert b"<script>" not in response
+    assert b"&lt;script&gt;" in response
 
 
 def test_settings_become_strings_and_are_echoed(client: httpx.Client, herder: FakeHerder) -> None:
@@ -192,8 +193,8 @@ def test_settings_become_strings_and_are_echoed(client: httpx.Client, herder: Fa
         '"float":1.50,"exp":1E5,"big":123456789012345678901234567890,"yes":true,"no":false,'
         '"text":" kept ","empty":""}'
     )
-    answer = request(client.base_url, "PUT", "/connectors/x/config", body)
-    assert answer.status_code == 201
+    response = request(client.base_url, "PUT", "/connectors/x/config", body)
+    assert response.status_code == 201
     assert herder.connector_info("x").config == {
         "connector.class": "MirrorHeartbeatConnector",
         "source.cluster.alias": "a",
@@ -302,8 +303,8 @@ def test_many_large_bodies_at_once_are_read_a_few_at_a_time(
 
 def test_too_large_body_is_rejected(serve: Serve, herder: FakeHerder) -> None:
     url = serve(herder, max_body_bytes=1000)
-    answer = request(url, "PUT", "/connectors/x/config", {"a": "x" * 2000})
-    assert (answer.status_code, answer.json()["message"]) == (
+    response = request(url, "PUT", "/connectors/x/config", {"a": "x" * 2000})
+    assert (response.status_code, response.json()["message"]) == (
         413,
         "HTTP 413 Request Entity Too Large",
     )
@@ -311,16 +312,16 @@ def test_too_large_body_is_rejected(serve: Serve, herder: FakeHerder) -> None:
 
 def test_unwanted_large_body_gets_a_response(client: httpx.Client) -> None:
     body = b"x" * 5_000_000
-    answer = request(client.base_url, "POST", "/connectors", body, content_type="text/plain")
-    assert answer.status_code == 415
+    response = request(client.base_url, "POST", "/connectors", body, content_type="text/plain")
+    assert response.status_code == 415
     assert request(client.base_url, "POST", "/nope", body).status_code == 404
 
 
 def test_deep_nesting_is_rejected(client: httpx.Client) -> None:
     body = '{"offsets":[{"partition":{"a":' + "[" * 50_000
-    answer = request(client.base_url, "PATCH", "/connectors/x/offsets", body)
-    assert answer.status_code == 500
-    assert "has more than 1000 levels" in answer.json()["message"]
+    response = request(client.base_url, "PATCH", "/connectors/x/offsets", body)
+    assert response.status_code == 500
+    assert "has more than 1000 levels" in response.json()["message"]
 
 
 @pytest.mark.parametrize("body", [None, "", "garbage", "{}", '{"a":1}'])
@@ -333,12 +334,20 @@ def test_pause_does_not_look_at_a_body(
 
 def test_topics_can_be_kept_secret(serve: Serve, herder: FakeHerder) -> None:
     untracked = serve(herder, topic_tracking=False)
-    answer = request(untracked, "GET", "/connectors/x/topics")
-    assert (answer.status_code, answer.json()["message"]) == (403, "Topic tracking is disabled.")
-    answer = request(untracked, "PUT", "/connectors/x/topics/reset")
-    assert (answer.status_code, answer.json()["message"]) == (403, "Topic tracking is disabled.")
-    answer = request(serve(herder, topic_tracking_reset=False), "PUT", "/connectors/x/topics/reset")
-    assert (answer.status_code, answer.json()["message"]) == (
+    response = request(untracked, "GET", "/connectors/x/topics")
+    assert (response.status_code, response.json()["message"]) == (
+        403,
+        "Topic tracking is disabled.",
+    )
+    response = request(untracked, "PUT", "/connectors/x/topics/reset")
+    assert (response.status_code, response.json()["message"]) == (
+        403,
+        "Topic tracking is disabled.",
+    )
+    response = request(
+        serve(herder, topic_tracking_reset=False), "PUT", "/connectors/x/topics/reset"
+    )
+    assert (response.status_code, response.json()["message"]) == (
         403,
         "Topic tracking reset is disabled.",
     )
@@ -361,16 +370,16 @@ def test_duplicate_partitions_in_offsets_the_last_counts(
         {"partition": {"cluster": "a", "topic": "t"}, "offset": {"offset": number}}
         for number in (1, 2)
     ]
-    answer = request(client.base_url, "PATCH", "/connectors/x/offsets", {"offsets": rows})
-    assert answer.status_code == 200
+    response = request(client.base_url, "PATCH", "/connectors/x/offsets", {"offsets": rows})
+    assert response.status_code == 200
     assert herder.offsets("x") == [({"cluster": "a", "topic": "t"}, {"offset": 2})]
 
 
 def test_internal_requests_are_rejected(client: httpx.Client) -> None:
     for method, path in (("POST", "tasks"), ("PUT", "fence")):
-        answer = request(client.base_url, method, f"/connectors/x/{path}", "[]")
-        assert answer.status_code == 400
-        assert answer.json()["message"] == "Internal request missing required signature"
+        response = request(client.base_url, method, f"/connectors/x/{path}", "[]")
+        assert response.status_code == 400
+        assert response.json()["message"] == "Internal request missing required signature"
 
 
 def test_garbage_instead_of_http_gets_a_response(client: httpx.Client) -> None:
@@ -381,8 +390,8 @@ def test_garbage_instead_of_http_gets_a_response(client: httpx.Client) -> None:
 def test_cross_origin_headers(serve: Serve, herder: FakeHerder) -> None:
     url = serve(herder, allow_origin="http://good.example", allow_methods="GET,PUT")
     good = {"Origin": "http://good.example"}
-    answer = request(url, "GET", "/", headers=good)
-    assert answer.headers["access-control-allow-origin"] == "http://good.example"
+    response = request(url, "GET", "/", headers=good)
+    assert response.headers["access-control-allow-origin"] == "http://good.example"
     bad = request(url, "GET", "/", headers={"Origin": "http://evil.example"})
     assert "access-control-allow-origin" not in bad.headers
     asked = {**good, "Access-Control-Request-Method": "PUT"}

@@ -60,11 +60,11 @@ def test_logins_get_a_genuine_workers_responses(
     url: str, *, method: str, path: str, login: str | None, status: int, content_type: str
 ) -> None:
     headers = {} if login is None else {"authorization": login}
-    answer = request(url, method, path, headers=headers)
-    assert (answer.status_code, answer.headers["content-type"]) == (status, content_type)
+    response = request(url, method, path, headers=headers)
+    assert (response.status_code, response.headers["content-type"]) == (status, content_type)
     if status == 401:
-        assert answer.text == ("" if method == "HEAD" else "User cannot access the resource.")
-        assert answer.headers["content-length"] == "32"
+        assert response.text == ("" if method == "HEAD" else "User cannot access the resource.")
+        assert response.headers["content-length"] == "32"
 
 
 @pytest.mark.parametrize("headers", [None, WRONG, {"authorization": "Bearer x"}])
@@ -84,9 +84,9 @@ def test_logins_get_a_genuine_workers_responses(
 def test_nothing_is_served_without_a_login(
     url: str, method: str, path: str, headers: dict[str, str] | None
 ) -> None:
-    answer = request(url, method, path, headers=headers)
-    assert (answer.status_code, answer.text) == (401, "User cannot access the resource.")
-    assert answer.headers["www-authenticate"] == 'Basic realm="KafkaConnect"'
+    response = request(url, method, path, headers=headers)
+    assert (response.status_code, response.text) == (401, "User cannot access the resource.")
+    assert response.headers["www-authenticate"] == 'Basic realm="KafkaConnect"'
 
 
 def test_with_a_login_everything_is_as_without_users(
@@ -116,10 +116,10 @@ def test_with_a_login_everything_is_as_without_users(
 def test_readers_look_and_change_nothing(
     url: str, herder: FakeHerder, *, method: str, path: str, body: object, status: int
 ) -> None:
-    answer = request(url, method, path, body, headers=READER)
-    assert answer.status_code == status
+    response = request(url, method, path, body, headers=READER)
+    assert response.status_code == status
     if status == 403:
-        assert answer.json() == {"error_code": 403, "message": "User reader may only read."}
+        assert response.json() == {"error_code": 403, "message": "User reader may only read."}
         assert not herder.asked
 
 
@@ -163,10 +163,10 @@ def test_after_some_wrong_passwords_the_next_is_not_even_looked_at(
 ) -> None:
     assert request(url, "GET", "/", headers=READER).status_code == 200
     with caplog.at_level(logging.WARNING):
-        answers = [request(url, "GET", "/", headers=WRONG)]
-        while answers[-1].status_code == 401 and len(answers) < 60:
-            answers.append(request(url, "GET", "/", headers=WRONG))
-    *refused, last = answers
+        responses = [request(url, "GET", "/", headers=WRONG)]
+        while responses[-1].status_code == 401 and len(responses) < 60:
+            responses.append(request(url, "GET", "/", headers=WRONG))
+    *refused, last = responses
     assert len(refused) >= 10
     assert last.status_code == 429
     assert last.json() == {"error_code": 429, "message": "Too many wrong passwords."}
@@ -201,8 +201,8 @@ class GatheredUsers(Users):
 def ask_at_once(url: str, headers: Sequence[dict[str, str]]) -> list[int]:
     """The status of each response."""
     with ThreadPoolExecutor(len(headers)) as pool:
-        answers = pool.map(lambda each: request(url, "GET", "/", headers=each), headers)
-        return [answer.status_code for answer in answers]
+        responses = pool.map(lambda each: request(url, "GET", "/", headers=each), headers)
+        return [reply.status_code for reply in responses]
 
 
 def test_wrong_passwords_at_once_are_limited_as_one_after_the_other(
@@ -238,26 +238,26 @@ def test_no_login_at_all_is_not_a_wrong_one(url: str) -> None:
 def test_requests_beyond_the_limit_have_to_wait(serve: Serve, herder: FakeHerder) -> None:
     url = serve(herder, max_requests_per_second=5)
     with httpx.Client(base_url=url, trust_env=False, verify=False) as client:
-        answers = [client.get("/connectors") for _ in range(40)]
-    assert [answer.status_code for answer in answers[:5]] == [200] * 5
-    refused = [answer for answer in answers if answer.status_code == 429]
+        responses = [client.get("/connectors") for _ in range(40)]
+    assert [response.status_code for response in responses[:5]] == [200] * 5
+    refused = [response for response in responses if response.status_code == 429]
     assert len(refused) >= 5
     assert refused[0].json() == {"error_code": 429, "message": "Too many requests."}
     assert refused[0].headers["retry-after"] == "1"
 
 
 def test_body_of_a_rejected_request_is_read(url: str) -> None:
-    answer = request(url, "POST", "/connectors", b"x" * 3_000_000)
-    assert answer.status_code == 401
+    response = request(url, "POST", "/connectors", b"x" * 3_000_000)
+    assert response.status_code == 401
 
 
 def test_responses_behind_a_password_have_protective_headers(
     url: str, serve: Serve, herder: FakeHerder
 ) -> None:
     for headers in (ADMIN, None):
-        answer = request(url, "GET", "/connectors", headers=headers)
+        response = request(url, "GET", "/connectors", headers=headers)
         for name, value in SAFE_HEADERS:
-            assert answer.headers.get_list(name) == [value]
+            assert response.headers.get_list(name) == [value]
     assert "x-frame-options" not in request(serve(herder), "GET", "/connectors").headers
 
 

@@ -52,9 +52,9 @@ def test_operation_ids_are_unique() -> None:
 
 
 def test_description_is_served(client: httpx.Client) -> None:
-    answer = client.get("/openapi.json")
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.json()["openapi"] == "3.1.0"
+    response = client.get("/openapi.json")
+    assert response.headers["content-type"] == "application/json"
+    assert response.json()["openapi"] == "3.1.0"
 
 
 def test_description_is_not_a_connector_or_a_method(serve: Serve, herder: FakeHerder) -> None:

@@ -82,9 +82,9 @@ def test_two_hops_are_the_limit(serve: Serve) -> None:
     first, second, third = FakeHerder(), FakeHerder(), FakeHerder()
     urls = [serve(first), serve(second), serve(third)]
     first.leader_url, second.leader_url, third.leader_url = urls[1], urls[2], urls[0]
-    answer = request(urls[0], "DELETE", "/connectors/x")
-    assert answer.status_code == 409
-    assert answer.json() == {"error_code": 409, "message": TOO_MANY_HOPS}
+    response = request(urls[0], "DELETE", "/connectors/x")
+    assert response.status_code == 409
+    assert response.json() == {"error_code": 409, "message": TOO_MANY_HOPS}
     assert [herder.asked for herder in (first, second, third)] == [["delete"]] * 3
 
 
@@ -150,9 +150,9 @@ def test_leader_is_asked_only_at_a_plain_address(
 ) -> None:
     port, asked = stranger
     follower = serve(FakeHerder(leader_url.format(port)))
-    answer = request(follower, "DELETE", "/connectors/x")
-    assert (answer.status_code, asked) == (500, [])
-    assert "http://host:port/" in answer.json()["message"]
+    response = request(follower, "DELETE", "/connectors/x")
+    assert (response.status_code, asked) == (500, [])
+    assert "http://host:port/" in response.json()["message"]
 
 
 def test_request_over_https_is_not_sent_on_in_the_clear() -> None:
@@ -171,17 +171,17 @@ def test_path_without_a_leading_slash_is_not_sent_on() -> None:
 
 
 def test_conflict_without_a_leader(serve: Serve) -> None:
-    answer = request(serve(FakeHerder("")), "DELETE", "/connectors/x")
-    assert answer.status_code == 409
-    assert answer.json() == {"error_code": 409, "message": NO_LEADER}
+    response = request(serve(FakeHerder("")), "DELETE", "/connectors/x")
+    assert response.status_code == 409
+    assert response.json() == {"error_code": 409, "message": NO_LEADER}
 
 
 def test_error_says_so_when_the_leader_is_gone(serve: Serve) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    answer = request(serve(FakeHerder(f"http://127.0.0.1:{port}/")), "DELETE", "/connectors/x")
-    assert answer.status_code == 500
-    assert answer.json()["message"].startswith("IO Error trying to forward REST request: ")
+    response = request(serve(FakeHerder(f"http://127.0.0.1:{port}/")), "DELETE", "/connectors/x")
+    assert response.status_code == 500
+    assert response.json()["message"].startswith("IO Error trying to forward REST request: ")
 
 
 def test_credentials_are_passed_on(serve: Serve) -> None:
@@ -195,8 +195,8 @@ def test_credentials_are_passed_on(serve: Serve) -> None:
         server.start(leader)
         follower = serve(FakeHerder(f"http://127.0.0.1:{server.ports[0]}"))
         headers = {"Authorization": "Basic c2VjcmV0", "Cookie": "private"}
-        answer = request(follower, "DELETE", "/connectors/x", headers=headers)
-    assert answer.status_code == 204
+        response = request(follower, "DELETE", "/connectors/x", headers=headers)
+    assert response.status_code == 204
     assert seen[0]["authorization"] == "Basic c2VjcmV0"
     assert "cookie" not in seen[0]
 
@@ -205,9 +205,9 @@ def test_leader_with_other_users_is_reported(serve: Serve, tmp_path: Path) -> No
     file = tmp_path / "users"
     file.write_text("admin: all-of-it\n")
     leader_url = serve(FakeHerder(), users=Users(file))
-    answer = request(serve(FakeHerder(leader_url)), "DELETE", "/connectors/x")
-    assert answer.status_code == 401
-    assert answer.json() == {"error_code": 401, "message": OTHER_USERS}
+    response = request(serve(FakeHerder(leader_url)), "DELETE", "/connectors/x")
+    assert response.status_code == 401
+    assert response.json() == {"error_code": 401, "message": OTHER_USERS}
 
 
 def test_leader_that_sends_a_byte_now_and_then_is_given_up() -> None:

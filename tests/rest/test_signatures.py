@@ -112,8 +112,8 @@ def test_second_hop_is_signed_again(serve: Serve, herder: FakeHerder) -> None:
 def test_leader_rejects_workers_of_another_group(serve: Serve, herder: FakeHerder) -> None:
     leader = serve(herder, signer=signer(OTHER))
     follower = serve(FakeHerder(leader), signer=signer(KEY))
-    answer = request(follower, "DELETE", "/connectors/x")
-    assert (answer.status_code, answer.json()["message"]) == (403, INVALID)
+    response = request(follower, "DELETE", "/connectors/x")
+    assert (response.status_code, response.json()["message"]) == (403, INVALID)
     assert herder.asked == []
 
 
@@ -132,8 +132,8 @@ def test_who_claims_to_be_a_worker_must_prove_it(
     serve: Serve, herder: FakeHerder, query: str, headers: dict[str, str], status: int
 ) -> None:
     url = serve(herder, signer=signer(KEY))
-    answer = request(url, "DELETE", f"/connectors/x{query}", headers=headers)
-    assert answer.status_code == status
+    response = request(url, "DELETE", f"/connectors/x{query}", headers=headers)
+    assert response.status_code == status
     assert bool(herder.asked) == (status == 404)
 
 
@@ -146,8 +146,8 @@ def test_follower_waits_for_the_first_key(serve: Serve, herder: FakeHerder) -> N
 
     leader = serve(herder, signer=signer(KEY))
     follower = serve(FakeHerder(leader), signer=Signer(InterWorkerConfig(), keys))
-    answer = request(follower, "PUT", f"/connectors/{NAME}/config", HEARTBEAT)
-    assert answer.status_code == 201
+    response = request(follower, "PUT", f"/connectors/{NAME}/config", HEARTBEAT)
+    assert response.status_code == 201
 
 
 def test_headers_are_those_of_connect(serve: Serve) -> None:

@@ -70,8 +70,8 @@ def pages(url: str, paths: Iterable[str]) -> Iterator[Place]:
     """Answers of a web server, errors too."""
     for path in paths:
         try:
-            with _opener.open(url + path, timeout=20) as answer:
-                yield path, answer.read().decode(errors="replace")
+            with _opener.open(url + path, timeout=20) as response:
+                yield path, response.read().decode(errors="replace")
         except urllib.error.HTTPError as error:
             with error:
                 yield path, error.read().decode(errors="replace")

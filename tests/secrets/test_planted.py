@@ -187,8 +187,8 @@ def has_failed(worker: Worker, connector: str) -> bool:
 
 
 def put(worker: Worker, name: str, config: dict[str, str]) -> None:
-    answer = worker.ask("PUT", connector_path(name, "config"), config)
-    assert answer.status_code == 201, answer.text
+    response = worker.ask("PUT", connector_path(name, "config"), config)
+    assert response.status_code == 201, response.text
 
 
 def rest_places(scene: Scene, *paths: str) -> Iterator[places.Place]:
@@ -198,8 +198,8 @@ def rest_places(scene: Scene, *paths: str) -> Iterator[places.Place]:
 
 
 def test_log_at_debug_has_none(scene: Scene) -> None:
-    answer = scene.worker.ask("PUT", "/admin/loggers/root", {"level": "TRACE"})
-    assert answer.status_code == 200
+    response = scene.worker.ask("PUT", "/admin/loggers/root", {"level": "TRACE"})
+    assert response.status_code == 200
     for name in ("kafka", "py4j", "httpx", "httpcore"):
         scene.worker.ask("PUT", f"/admin/loggers/{name}", {"level": "TRACE"})
     scene.worker.ask("POST", connector_path(scene.flow.source_name, "restart?includeTasks=true"))

@@ -47,9 +47,11 @@ class SmallestConnector:
         # The topic is created on the target, as the config says, and stays empty.
         assert ends(clusters.target, ["source.to_keep"]) == {TopicPartition("source.to_keep", 0): 0}
         status = worker.wait_running("test_home", tasks=1, on=worker)
-        told = status["connector"]["trace"]
-        assert told.startswith("records go to 127.0.0.1:")
-        assert f"producer.override.bootstrap.servers={','.join(sorted(target.split(',')))}" in told
-        warnings = [line for line in worker.log.splitlines() if told in line]
+        messages = status["connector"]["trace"]
+        assert messages.startswith("records go to 127.0.0.1:")
+        assert (
+            f"producer.override.bootstrap.servers={','.join(sorted(target.split(',')))}" in messages
+        )
+        warnings = [line for line in worker.log.splitlines() if messages in line]
         assert warnings
         assert "WARN" in warnings[0]

@@ -73,9 +73,9 @@ class WorkerProcess:
 
     def get(self, path: str) -> Any:
         """The JSON at `path`."""
-        answer = self.ask("GET", path)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        response = self.ask("GET", path)
+        assert response.status_code == 200, response.text
+        return response.json()
 
     def wait_running(self, connector: str, tasks: int, on: WorkerProcess) -> dict[str, Any]:
         """Wait until the connector and so many tasks are RUNNING on that worker; its status."""
@@ -101,10 +101,10 @@ class WorkerProcess:
         self._child.kill()
 
     def _states(self, connector: str) -> list[tuple[str, str]]:
-        answer = self.ask("GET", f"/connectors/{connector}/status")
-        if answer.status_code != 200:
+        response = self.ask("GET", f"/connectors/{connector}/status")
+        if response.status_code != 200:
             return []
-        status = answer.json()
+        status = response.json()
         parts = (status["connector"], *status["tasks"])
         return [(part["state"], part["worker_id"]) for part in parts]
 

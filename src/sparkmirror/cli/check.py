@@ -52,7 +52,7 @@ def check(
     from sparkmirror.tools.check.checked_file import load_checked
     from sparkmirror.tools.check.cluster_check import check_file
 
-    # The report has all findings.
+    # The report contains all findings.
     logging.getLogger("sparkmirror").setLevel(logging.CRITICAL)
     report = check_file(load_checked(file, worker), str(file))
     if as_json:
@@ -67,12 +67,12 @@ def _print(report: Report) -> None:
         echo(f"warning: {warning}", err=True)
     for cluster in report.clusters:
         _print_cluster(cluster)
-    if asked := [row for row in report.permissions if not row.is_unasked]:
-        print_table(PERMISSION_HEADER, [_cells(row) for row in asked])
+    if checked := [row for row in report.permissions if not row.is_unchecked]:
+        print_table(PERMISSION_HEADER, [_cells(row) for row in checked])
         echo("")
-    unasked = Counter(row.alias for row in report.permissions if row.is_unasked)
-    for alias, count in unasked.items():
-        echo(f"cluster '{alias}' cannot be asked about {count} permissions: no connection\n")
+    unchecked = Counter(row.alias for row in report.permissions if row.is_unchecked)
+    for alias, count in unchecked.items():
+        echo(f"{count} permissions on cluster '{alias}' were not checked: no connection\n")
     missing = [row for row in report.permissions if row.denied and not row.is_ok]
     for row in missing:
         _print_missing(row)

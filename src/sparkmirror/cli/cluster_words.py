@@ -1,7 +1,7 @@
 """`--clusters A B`: one option with several words, as in connect-mirror-maker.sh.
 
-Mirrors: the argument parser of org.apache.kafka.connect.mirror.MirrorMaker. Click knows options
-with one word only, so the words become `--clusters A --clusters B` before it reads them.
+Mirrors: the argument parser of org.apache.kafka.connect.mirror.MirrorMaker. Click supports
+options with one word only, so the words become `--clusters A --clusters B` before it parses them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ OPTION = "--clusters"
 
 
 class ClustersCommand(TyperCommand):
-    """A command whose `--clusters` takes one word or more."""
+    """A command whose `--clusters` takes one or more words."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Called by Click with the words of the command line."""
+        """Called by Click with the command line."""
         return super().parse_args(ctx, spread_clusters(args))
 
 
@@ -44,7 +44,7 @@ def spread_clusters(words: Sequence[str]) -> list[str]:
 
 
 def _take_words(rest: list[str]) -> list[str]:
-    """The words up to the next option; they are taken out of `rest`."""
+    """Remove the words up to the next option from `rest`, and return them."""
     taken = []
     while rest and not rest[0].startswith("-"):
         taken.append(rest.pop(0))

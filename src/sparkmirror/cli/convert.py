@@ -1,4 +1,4 @@
-"""`sparkmirror convert FILE`: converts a Strimzi resource to this program's files and manifests."""
+"""`sparkmirror convert FILE`: convert a Strimzi resource to this program's files and manifests."""
 
 from __future__ import annotations
 

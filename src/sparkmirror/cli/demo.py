@@ -97,5 +97,5 @@ def _parse_settings(words: Sequence[str]) -> dict[str, str]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Let SIGTERM unwind the stack, as Ctrl-C does, so that everything is stopped."""
+    """Make SIGTERM unwind the stack, as Ctrl-C does, so that everything is stopped."""
     sys.exit(128 + number)

@@ -204,8 +204,8 @@ def _warn(text: str) -> None:
 
 
 def _as_json(name: str, found: DeployedStatus | None) -> dict[str, object]:
-    """The worker's own response; only the name of a connector that does not exist."""
-    return found.answer if found else {"name": name, "connector": None, "tasks": []}
+    """The worker's own response, or just the name of a connector that does not exist."""
+    return found.response if found else {"name": name, "connector": None, "tasks": []}
 
 
 def _rows(name: str, found: DeployedStatus | None) -> Sequence[Sequence[object]]:

@@ -235,9 +235,9 @@ class Rounds(Protocol):
 def _connected(settings: SyncSettings) -> Iterator[GroupTool]:
     with (
         closing(GroupAdmin(settings.admin, settings.admin_timeout_ms)) as admin,
-        closing(LogReader(settings.reader, settings.checkpoints_topic)) as follower,
+        closing(LogReader(settings.reader, settings.checkpoints_topic)) as reader,
     ):
-        yield GroupTool(settings, admin, follower)
+        yield GroupTool(settings, admin, reader)
 
 
 def repeat(tool: Rounds, interval: float, stop: threading.Event, as_json: bool) -> bool:
@@ -276,9 +276,9 @@ def _show_round(rows: Sequence[SyncRow], as_json: bool) -> bool:
     if rows:
         print_table(SYNC_HEADER, [_sync_cells(row) for row in rows])
     counts = {outcome: sum(row.outcome is outcome for row in rows) for outcome in SyncOutcome}
-    told = [f"{count} {outcome.value}" for outcome, count in counts.items() if count]
+    shown = [f"{count} {outcome.value}" for outcome, count in counts.items() if count]
     groups = len({row.group for row in rows})
-    typer.echo(f"{time.strftime('%H:%M:%S')} {_count(groups, 'group')}: {', '.join(told) or '-'}")
+    typer.echo(f"{time.strftime('%H:%M:%S')} {_count(groups, 'group')}: {', '.join(shown) or '-'}")
     return complete
 
 
@@ -331,7 +331,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _stop_after(seconds: float) -> threading.Event:
-    """Set by a signal, or when the time is over; 0: it never is."""
+    """An event that a signal sets, or the end of this time; 0: no limit."""
     stop = _stop_on_signals()
     if seconds > 0:
         timer = threading.Timer(seconds, stop.set)
@@ -341,7 +341,7 @@ def _stop_after(seconds: float) -> threading.Event:
 
 
 def _stop_on_signals() -> threading.Event:
-    """The first SIGTERM or Ctrl-C finishes the current round, the second exits at once."""
+    """The first SIGTERM or Ctrl-C ends after the current round, the second at once."""
     stop = threading.Event()
 
     def on_signal(_: int, __: FrameType | None) -> None:

@@ -77,7 +77,7 @@ def legacy(
         Text, typer.Option("--message.handler", metavar="CLASS", help="Rejected, with the reason.")
     ] = None,
     message_handler_args: Annotated[
-        Text, typer.Option("--message.handler.args", metavar="TEXT", help="Refused too.")
+        Text, typer.Option("--message.handler.args", metavar="TEXT", help="Rejected too.")
     ] = None,
     rebalance_listener: Annotated[
         Text,
@@ -86,7 +86,7 @@ def legacy(
         ),
     ] = None,
     rebalance_listener_args: Annotated[
-        Text, typer.Option("--rebalance.listener.args", metavar="TEXT", help="Refused too.")
+        Text, typer.Option("--rebalance.listener.args", metavar="TEXT", help="Rejected too.")
     ] = None,
     new_consumer: Annotated[
         bool, typer.Option("--new.consumer", help="No effect, as in Kafka 2.0 and later.")
@@ -158,7 +158,7 @@ def _mirror(config: LegacyConfig, log_level: str) -> None:
     from sparkmirror.connect.legacy.legacy_mirror import LegacyMirror, identify
 
     set_up_log(log_level)
-    java_program()  # Spark needs it, and would miss it only after topics were created
+    java_program()  # checked now: Spark would fail without it only after topics are created
     stop = stop_on_signals()
     for warning in config.warnings:
         log.warning("%s", warning)

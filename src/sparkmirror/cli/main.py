@@ -30,12 +30,12 @@ class Command(NamedTuple):
     """Where a command is, and its line in the list of commands.
 
     The module has `register(app)`, which adds its commands to `app`. It is imported only when one
-    of them is asked for: some import Spark or a web server, which takes seconds.
+    of them is used: some import Spark or a web server, which takes seconds.
     """
 
     module: str
     help: str
-    # What `pip install 'sparkmirror[extra]'` brings that the others do not need.
+    # The extra in `pip install 'sparkmirror[extra]'`: packages that only this command needs.
     extra: str = ""
 
 
@@ -131,14 +131,14 @@ def _run(command: str | None, words: list[str]) -> None:
 
 
 def build_app(command: str | None = None) -> typer.Typer:
-    """The command tree: `command`, or if there is none of that name the list of all, for help."""
+    """The command tree with `command`, or a list of all commands if there is none of that name."""
     app = typer.Typer(
         name="sparkmirror",
         help="Copy topics between Kafka clusters like MirrorMaker 2, on Spark.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
-        # Boxes cut the names of options off where a terminal is narrow.
+        # On a narrow terminal, boxes would cut off the names of options.
         rich_markup_mode=None,
         callback=_options,
     )
@@ -152,7 +152,7 @@ def build_app(command: str | None = None) -> typer.Typer:
 
 
 def _command_in(words: Sequence[str]) -> str | None:
-    """The first word that is no option (those take no value); none if help comes before it."""
+    """The first word that is not an option (these take no value); None if --help precedes it."""
     for word in words:
         if word == "--help":
             break
@@ -162,11 +162,11 @@ def _command_in(words: Sequence[str]) -> str | None:
 
 
 def _only_listed() -> None:
-    """Stands for a command in the list of all; no words lead here."""
+    """Represents a command in the list of all; never called."""
 
 
 def _take_debug(words: list[str]) -> bool:
-    """Accept --debug anywhere before `--`: people append it to the line that failed."""
+    """Accept --debug anywhere before `--`: users append it to the command that failed."""
     options = words[: words.index("--")] if "--" in words else words
     if "--debug" not in options:
         return False
@@ -175,7 +175,7 @@ def _take_debug(words: list[str]) -> bool:
 
 
 def _take_java_options() -> None:
-    """The login options that Kafka's start scripts pass to the JVM."""
+    """Use the login options that Kafka's start scripts would pass to the JVM."""
     kafka_opts = os.environ.get("KAFKA_OPTS", "")
     use_java_options(kafka_opts)
     krb5_conf = java_property(kafka_opts, KRB5_CONF)

@@ -29,7 +29,7 @@ def password(
         raise ConfigError("USER", user, "not a user name", "use a name without a colon")
     text = _ask() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
     if not text:
-        raise ConfigError("password", None, "is empty", "give one")
+        raise ConfigError("password", None, "is empty", "enter one")
     typer.echo(javaproperties.join_key_value(user, hash_password(text), separator=": "))
 
 

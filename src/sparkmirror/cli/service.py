@@ -1,4 +1,4 @@
-"""What long-running commands share: their log, and signals."""
+"""Log and signal handling of long-running commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 
 class StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to what stderr is at the moment: the live display puts log lines above its own."""
+    """Writes to the current stderr, because the live display replaces it while it is shown."""
 
     @property
     def stream(self) -> TextIO:

@@ -1,6 +1,6 @@
-"""What `sparkmirror worker` does once its settings are read: listens, joins its group, copies.
+"""Runs a worker whose settings have been read: listens, joins its group, copies.
 
-Imported when the worker starts, not for its help: it brings Spark and the REST server with it.
+Imported when the worker starts, not for its help, because it imports Spark and the REST server.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OPEN = (
     "%s has no authentication: anyone who can connect can read and change every connector. Bind it "
     "to 127.0.0.1, or set up passwords or TLS client certificates (docs/security.md)"
 )
-# Word for word as Kafka Connect says it: operators' scripts look for it with `grep Herder`.
+# Kafka Connect's exact words: operators' scripts search for them with `grep Herder`.
 HERDER = "[Worker clientId=connect-1, groupId=%s] Herder %s"
 READY_SECONDS = 0.1
 LOOK_SECONDS = 1.0
@@ -43,7 +43,7 @@ Servers = list[tuple[RestServer, RestOptions]]
 
 
 def serve(config: WorkerFile, stop: threading.Event) -> bool:
-    """Run the worker until `stop`; tells whether everything was committed."""
+    """Run the worker until `stop`; returns whether everything was committed."""
     for warning in config.warnings:
         log.warning("%s", warning)
     for listener in config.rest.open_listeners:
@@ -63,7 +63,7 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
 def _run(
     distributed: ConnectDistributed, config: WorkerFile, servers: Servers, stop: threading.Event
 ) -> bool:
-    """Start, serve until `stop`, and stop; tells whether everything was committed."""
+    """Start, serve until `stop`, and stop; returns whether everything was committed."""
     began = time.monotonic()
     is_started = False
     try:
@@ -81,14 +81,14 @@ def _run(
                 distributed.membership.own_url,
                 time.monotonic() - began,
             )
-            _look_after(distributed, stop)
+            _watch(distributed, stop)
     finally:
-        # Before it is started it runs no connectors, and may wait for a cluster that says nothing.
+        # Before it has started, it runs no connectors and may be waiting for a silent cluster.
         clean = not is_started or distributed.stop()
     return clean
 
 
-def _look_after(distributed: ConnectDistributed, stop: threading.Event) -> None:
+def _watch(distributed: ConnectDistributed, stop: threading.Event) -> None:
     flow_log = FlowLog()
     while not stop.wait(LOOK_SECONDS):
         distributed.check_alive()
@@ -96,7 +96,7 @@ def _look_after(distributed: ConnectDistributed, stop: threading.Event) -> None:
 
 
 def _show(distributed: ConnectDistributed, flow_log: FlowLog) -> None:
-    """What runs on this worker; others may run the rest."""
+    """Log what runs on this worker; other workers may run the rest."""
     tasks = distributed.crew.tasks()
     flows = running_flows(distributed.crew.connectors(), tasks)
     others = {task.name: task for name, each in tasks.items() if name not in flows for task in each}
@@ -104,7 +104,7 @@ def _show(distributed: ConnectDistributed, flow_log: FlowLog) -> None:
 
 
 def _wait_until_ready(distributed: ConnectDistributed, stop: threading.Event) -> None:
-    """Until somebody leads the group, which may be this worker: then GET /health says so too."""
+    """Wait until the group has a leader, perhaps this worker; then GET /health succeeds too."""
     while not distributed.membership.leader_url and not stop.wait(READY_SECONDS):
         distributed.check_alive()
 
@@ -115,13 +115,13 @@ def _users(rest: RestConfig) -> Users | None:
 
 
 def _servers(config: WorkerFile, users: Users | None) -> Servers:
-    """The public one, and one for /admin if that is elsewhere."""
+    """The public server, and one for /admin if that has its own listeners."""
     rest = config.rest
     admin = rest.admin_listeners
     options = _options(config, users)
     servers = [(_server(rest.listeners, rest.tls), replace(options, admin=admin is None))]
     if admin:
-        # As in Connect, pages of other sites have no business with log levels.
+        # As in Connect, pages of other sites may not use /admin.
         options = replace(options, main=False, allow_origin="")
         servers.append((_server(admin, rest.admin_tls), options))
     return servers
@@ -151,8 +151,7 @@ def _options(config: WorkerFile, users: Users | None) -> RestOptions:
 
 
 def _own_url(config: WorkerFile, ports: Sequence[int]) -> str:
-    """Where other workers and users find this one."""
+    """The URL of this worker, for other workers and users."""
     rest = config.rest
-    told = rest.advertised(socket.gethostname(), ports[rest.listeners.index(rest.public)])
-    host = f"[{told.host}]" if ":" in told.host else told.host
-    return f"{told.scheme}://{host}:{told.port}/"
+    address = rest.advertised(socket.gethostname(), ports[rest.listeners.index(rest.public)])
+    return f"{address}/"

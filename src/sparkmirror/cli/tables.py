@@ -1,4 +1,4 @@
-"""What commands print on a terminal: lines and tables, without secrets."""
+"""Prints lines and tables on a terminal, without secrets."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
-from sparkmirror.config.worker.environment import connect_names, take_away
+from sparkmirror.config.worker.environment import connect_names, remove_variables
 from sparkmirror.config.worker.image_variables import jvm_warnings
 from sparkmirror.config.worker.log_variables import ROOT, LevelVariable
 from sparkmirror.config.worker.worker_file import WorkerFile, load_worker, load_worker_variables
@@ -50,8 +50,8 @@ def worker(
     """Run a Connect worker with the three Mirror connectors until SIGTERM or Ctrl-C."""
     config = _load(file)
     set_up_log(log_level or LOG_LEVEL)
-    _set_levels(config.log_levels, but_root=log_level is not None)
-    java_program()  # Spark needs it, and would miss it only when a connector starts
+    _set_levels(config.log_levels, except_root=log_level is not None)
+    java_program()  # checked now: Spark would fail without it only when a connector starts
     stop = stop_on_signals()
     from sparkmirror.cli.serving import serve
 
@@ -64,21 +64,21 @@ def _load(file: Path | None) -> WorkerFile:
     if file is None:
         config = load_worker_variables(os.environ)
     else:
-        config = _beside_variables(load_worker(file), connect_names(os.environ))
+        config = _warn_ignored(load_worker(file), connect_names(os.environ))
         config = replace(config, warnings=(*config.warnings, *jvm_warnings(os.environ)))
-    take_away(os.environ)
+    remove_variables(os.environ)
     return config
 
 
-def _beside_variables(config: WorkerFile, names: Sequence[str]) -> WorkerFile:
+def _warn_ignored(config: WorkerFile, names: Sequence[str]) -> WorkerFile:
     if not names:
         return config
     text = f"only {config.path} is used; these variables are ignored: {', '.join(names)}"
     return replace(config, warnings=(text, *config.warnings))
 
 
-def _set_levels(levels: Sequence[LevelVariable], *, but_root: bool) -> None:
+def _set_levels(levels: Sequence[LevelVariable], *, except_root: bool) -> None:
     loggers = WorkerLoggers()
     for logger, level in levels:
-        if logger != ROOT or not but_root:
+        if logger != ROOT or not except_root:
             loggers.change(logger, level)

@@ -63,11 +63,11 @@ class ClientConfig:
     servers_key: str = field(default=BOOTSTRAP_SERVERS, compare=False)
 
     def key(self, name: str) -> str:
-        """Where the user sets `name` for this cluster: beside its addresses."""
+        """The key that sets `name` for this cluster, in the form of the key of its addresses."""
         return beside(self.servers_key, BOOTSTRAP_SERVERS, name)
 
     def is_same_cluster(self, other: ClientConfig) -> bool:
-        """Whether the addresses have one in common; a broker of two names looks like two."""
+        """Whether the two have an address in common; a broker with two names looks like two."""
         return not set(self.bootstrap_servers).isdisjoint(other.bootstrap_servers)
 
 
@@ -98,8 +98,8 @@ class ConsumerConfig:
 class ProducerConfig:
     """How records are written to the target cluster, which is `client`.
 
-    `max_request_size` and `compression_type` are None when the user set nothing: then the target's
-    limits hold and batches keep their codec. `acks` is -1 (all) or 1.
+    `max_request_size` and `compression_type` are None when unset: then the target's limits apply
+    and batches keep their codec. `acks` is -1 (all) or 1.
     """
 
     client: ClientConfig
@@ -116,7 +116,7 @@ class ProducerConfig:
 
     @property
     def compression_level(self) -> int | None:
-        """The level of the codec that the user wants; None: that codec has none."""
+        """The level for `compression_type`; None if that codec has no levels."""
         levels = {
             "gzip": self.compression_gzip_level,
             "lz4": self.compression_lz4_level,
@@ -231,7 +231,7 @@ def _client(values: Mapping[str, Any], settings: Settings, alias: str) -> Client
 
 
 def _api_timeout_ms(values: Mapping[str, Any], settings: Settings) -> int:
-    """As Kafka's admin client does: one request must have its time."""
+    """As in Kafka's admin client, there must be time for at least one request."""
     given: int = values[API_TIMEOUT]
     least: int = values["request.timeout.ms"]
     if API_TIMEOUT in settings.values and given < least:
@@ -245,7 +245,7 @@ def _api_timeout_ms(values: Mapping[str, Any], settings: Settings) -> int:
 
 
 def _check_delivery(config: ProducerConfig, settings: Settings) -> None:
-    """As Kafka's producer does: one request must have its time."""
+    """As in Kafka's producer, there must be time for at least one request."""
     least = config.request_timeout_ms
     if DELIVERY_TIMEOUT in settings.values and config.delivery_timeout_ms < least:
         settings.findings.error(
@@ -260,12 +260,12 @@ def _check_levels(config: ProducerConfig, settings: Settings) -> None:
     for codec, *_ in COMPRESSION_LEVELS:
         name = f"compression.{codec}.level"
         if name in settings.values and config.compression_type != codec:
-            text = f"has no effect: compression.type is not {codec}, so it is not used"
+            text = f"has no effect: compression.type is not {codec}"
             settings.findings.warn_key(name, text)
 
 
 def _within_promises(config: ProducerConfig, findings: Findings) -> ProducerConfig:
-    """Settings that would break order or lose records: made safe, with a warning."""
+    """Replace settings that would break order or lose records by safe ones, with a warning."""
     acks, in_flight = config.acks, config.max_in_flight
     if acks == 0:
         acks = 1

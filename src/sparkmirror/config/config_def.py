@@ -1,7 +1,7 @@
 """One row per setting, and Kafka's rules for reading a value of each type.
 
-The rows make four things: typed values, validation, docs/configuration.md and (by their names) the
-list of what is known.  Mirrors: org.apache.kafka.common.config.ConfigDef (4.3).
+Four things derive from the rows: typed values, validation, docs/configuration.md and the list of
+known keys. Mirrors: org.apache.kafka.common.config.ConfigDef (4.3).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Secret:
 
 
 class BadValue(ValueError):
-    """A value that its key does not take: what is wrong, and what would be right."""
+    """A value that its key does not accept: what is wrong, and how to correct it."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason, remedy)
@@ -85,11 +85,11 @@ class BadValue(ValueError):
 class Key:
     """One setting.
 
-    `attribute` is the field it fills in a config class (default: the name with underscores).
-    `convert` has the last word on a value: it returns what the field gets, or raises BadValue.
-    `reason` says why an EXPLAINED key has no effect; `quiet` values need no such notice.
-    `kafka_default` is Kafka's own default in words, where ours differs; `shown_default` is ours in
-    words, where `default` is not what a user would write.
+    `attribute` is the field that it fills in a config class (default: the name with underscores).
+    `convert` runs last: it returns the value of the field, or raises BadValue. `reason` explains
+    why an EXPLAINED key has no effect; `quiet` values need no such notice. `kafka_default` is
+    Kafka's own default in words, if ours differs; `shown_default` is ours in words, if a user would
+    not write `default`.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Key:
             raise BadValue(bad.reason, f"use {self.expected()}" if bounded else bad.remedy) from bad
 
     def expected(self) -> str:
-        """What the key takes, in words."""
+        """What the key accepts, in words."""
         if self.one_of:
             return "one of " + ", ".join(self.one_of)
         return TYPE_WORDS[self.type] + self._bounds()
@@ -163,13 +163,13 @@ class Key:
 
 
 def positive_or_default(value: int) -> int:
-    """Of replicas and partitions: -1 stands for the brokers' default. Raises BadValue."""
+    """A number of replicas or partitions; -1 is the brokers' default. Raises BadValue."""
     if value == -1 or value > 0:
         return value
     raise BadValue("out of range", "use a whole number of at least 1, or -1 for the broker default")
 
 
-# Zeros may stand before it, but Python does not read thousands of digits.
+# Leading zeros are allowed, but Python rejects numbers of thousands of digits.
 NUMBER = re.compile(r"[+-]?[0-9]{1,100}")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
 COMMA = re.compile(r"\s*,\s*", re.ASCII)
@@ -185,7 +185,7 @@ TYPE_WORDS = {
     Type.CLASS: "a class name",
     Type.PASSWORD: "a password",
 }
-# Java's String.trim takes away every character up to the space.
+# Java's String.trim removes every character up to the space.
 JAVA_BLANKS = "".join(map(chr, range(0x21)))
 
 
@@ -306,8 +306,8 @@ class Definition:
 
 
 def _explain(key: Key, text: str, value: Any, findings: Findings) -> None:
-    says_nothing_new = value == key.default or text.strip() in key.quiet
-    if key.status is KeySupport.EXPLAINED and not says_nothing_new:
+    is_harmless = value == key.default or text.strip() in key.quiet
+    if key.status is KeySupport.EXPLAINED and not is_harmless:
         findings.warn_key(key.name, f"has no effect: {key.reason}")
 
 
@@ -318,6 +318,6 @@ def _warn_repeated(key: Key, text: str, value: Any, findings: Findings) -> None:
 
 def fill(cls: type[ConfigT], keys: Definition, values: Mapping[str, Any], **extra: Any) -> ConfigT:
     """Make a config dataclass: each field from the key that names it, or from `extra`."""
-    wanted = {field.name for field in fields(cls)}  # type: ignore[arg-type]
-    found = {key.field: values[key.name] for key in keys if key.field in wanted}
+    names = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+    found = {key.field: values[key.name] for key in keys if key.field in names}
     return cls(**(found | extra))

@@ -1,7 +1,7 @@
 """Collects all errors and warnings of a configuration, to report them at once.
 
 Parsers work on expanded names (`source.consumer.fetch.max.bytes`); users know the name in their
-file (`A.consumer.fetch.max.bytes`). An `Origin` leads from the first to the second.
+file (`A.consumer.fetch.max.bytes`). An `Origin` maps the first to the second.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sparkmirror.errors import ConfigError, ConfigErrors
 class Origin(NamedTuple):
     """Where an expanded setting was written: the key in the file and its unresolved value.
 
-    `provided` are the values that config providers gave for placeholders in it.
+    `provided` are the values of its placeholders, from config providers.
     """
 
     key: str
@@ -27,7 +27,7 @@ class Origin(NamedTuple):
 class Findings:
     """Errors and warnings about one file or one set of properties; equal ones are kept once.
 
-    `within` gives a view for the parser of a part: other names, the same two lists.
+    `within` returns a view for the parser of a part: other names, the same two lists.
     """
 
     def __init__(self, where: str = "", origins: Mapping[str, Origin] | None = None) -> None:
@@ -49,12 +49,12 @@ class Findings:
         return self.origins.get(key, Origin(key))
 
     def note_provided(self, key: str, written: str, values: frozenset[str]) -> None:
-        """The value of `key`, `written` with placeholders, has `values` of config providers."""
+        """Record that placeholders in the value of `key`, as `written`, became `values`."""
         origin = self.origin(key)
         self.origins[key] = Origin(origin.key, origin.shown or written, values)
 
     def error(self, key: str, value: object, reason: str, remedy: str = "") -> None:
-        """Note that `key` cannot be used; `value` is None when the key is absent."""
+        """Record that `key` cannot be used; `value` is None if the key is absent."""
         origin = self.origin(key)
         reason, remedy = (mask_words(text, origin.provided) for text in (reason, remedy))
         shown = origin.shown if value is not None and origin.shown is not None else value
@@ -64,12 +64,12 @@ class Findings:
         self._errors.setdefault(str(found), found)
 
     def warn(self, text: str) -> None:
-        """Note something that works, but perhaps not as the user thinks."""
+        """Record something that works, but perhaps not as the user expects."""
         place = f"{self.where}: " if self.where else ""
         self._warnings.setdefault(f"{place}{text}", None)
 
     def warn_key(self, key: str, text: str) -> None:
-        """Note something about one key, under its name in the user's file."""
+        """Record a warning about one key, under its name in the user's file."""
         origin = self.origin(key)
         self.warn(f"{origin.key}: {mask_words(text, origin.provided)}")
 
@@ -85,13 +85,13 @@ class Findings:
         return view
 
     def raise_errors(self) -> None:
-        """Raise everything found so far, if anything was."""
+        """Raise all errors found so far, if any."""
         if self._errors:
             raise ConfigErrors(self.errors)
 
 
 class Settings(NamedTuple):
-    """Properties with resolved placeholders, and where to report what is wrong with them."""
+    """Properties with resolved placeholders, and the findings for their errors."""
 
     values: Mapping[str, str]
     findings: Findings

@@ -1,7 +1,7 @@
 """Makes foreign text safe for a log: it can neither start a new line nor control a terminal.
 
 Names of connectors and topics, request paths, broker messages and traces come from others. A line
-break in one of them could pass for another entry of the log, an escape sequence could hide one.
+break in one of them could imitate a log entry, an escape sequence could hide one.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 
 CONTINUATION = "\n    "
-# All control characters but tab and newline, what else breaks lines, and what reverses text.
+# Control characters except tab and newline, other line breaks, and marks that reverse text.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 
 
 def as_one_entry(text: str) -> str:
-    """`text` as one entry: its further lines are indented, which no entry begins with."""
+    """`text` as one entry: its further lines are indented, unlike the start of an entry."""
     return without_controls(text.replace("\r\n", "\n")).replace("\n", CONTINUATION)
 
 

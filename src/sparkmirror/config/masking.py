@@ -1,8 +1,8 @@
-"""Which settings are secret, and the last line of defence: no known secret gets into any text.
+"""Which settings are secret, and the last line of defence: no text contains a known secret.
 
-Runs on: worker and executor. Values of PASSWORD keys are `Secret`, which prints as `[hidden]`; what
-slips past that (a library's own words, a value inside an error) is taken out by `mask` wherever
-text leaves the process: log lines, traces, errors of commands and of the REST API.
+Runs on: worker and executor. Values of PASSWORD keys are `Secret`, which prints as `[hidden]`.
+`mask` removes secrets that still get into text (a library's message, a value inside an error)
+wherever text leaves the process: log lines, traces, errors of commands and of the REST API.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ _SECRET_KEY = re.compile(
     r"|(?:^|[._-]|access|api)key$|keystore\.key",
     re.IGNORECASE,
 )
-# Names of files, addresses and the like: they say where a secret is, not what it is.
+# Files, addresses and the like: they show where a secret is, not the secret.
 _PLAIN_KEY = re.compile(
     r"[._-](?:location|file|files|path|paths|type|algorithm|class|url|id|name|enabled|enable|ms"
     r"|seconds)$",
     re.IGNORECASE,
 )
 # Options of a login module, or pairs of a query: name="value", name='value', name=value. It tries
-# no word twice: tokens are one long word.
+# no word twice, because tokens are long words.
 _OPTION = re.compile(
     r"""(?<![\w.-])([\w.-]++)\s*+=\s*+"""
     r"""(?:"((?:[^"\\]|\\.)*+)"|'((?:[^'\\]|\\.)*+)'|([^\s;&"']++))"""
 )
 _ADDRESS = re.compile(r"(?:\w+://)?\[?([^/@]+?)]?:\d+")
-# Shorter ones, words and numbers would make a log unreadable, and are no secrets to anybody.
+# Hiding shorter values, words and numbers would make a log unreadable, and they are hardly secret.
 _SHORTEST = 6
 _LONG = 12
 # Values from a config provider are secret regardless of their keys' names; shorter ones too, if
-# they are separate words. "true" and "9092" say nothing.
+# they are separate words. "true" and "9092" reveal nothing.
 _SHORTEST_PROVIDED = 4
 _SHORTEST_PROVIDED_NUMBER = 6
 _PLAIN_VALUES = frozenset({"true", "false", "none", "null"})
-# Of secrets that change; more than a worker with hundreds of connectors has.
+# Secrets that change; a worker with hundreds of connectors has fewer.
 _MOST_PASSING = 5000
-# Longer ones are looked for one by one: a pattern of a megabyte takes seconds to make.
+# Longer secrets are searched one by one: compiling a pattern of a megabyte takes seconds.
 _MOST_IN_PATTERN = 5000
-# Of one request that is only checked.
+# Secrets of one request that is only validated.
 _MOST_PROVISIONAL = 1000
 
 
@@ -59,18 +59,18 @@ def is_secret(key: str) -> bool:
 
 
 class _Known:
-    """Secrets in every spelling; for any thread.
+    """Secrets in every spelling; any thread may use it.
 
-    Each owner's (a connector's; "" is the process itself) are kept until the owner gives them up,
-    so that no number of others pushes them out. Tokens, and what owners have given up, pass: the
-    oldest make room for new ones. A value is True if a config provider gave it.
+    The secrets of an owner (a connector; "" is the process itself) are kept until the owner is
+    released, however many others there are. Tokens and secrets of released owners are passing: the
+    oldest make room for new ones. A value is True if it came from a config provider.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: dict[Hashable, dict[str, bool]] = {}
         self._passing: dict[str, bool] = {}
-        # Made when it is needed: the pattern for most of them, and those that are too long for it.
+        # Made when needed: the pattern for most secrets, and those that are too long for it.
         self._search: tuple[re.Pattern[str] | None, list[str]] | None = None
 
     def keep(self, owner: Hashable, value: str, *, is_provided: bool = False) -> None:
@@ -80,16 +80,16 @@ class _Known:
                 values[value] = is_provided
                 self._search = None
 
-    def let_pass(self, value: str, *, is_provided: bool = False) -> None:
+    def add_passing(self, value: str, *, is_provided: bool = False) -> None:
         with self._lock:
             self._retire({value: is_provided})
 
-    def give_up(self, owner: Hashable) -> None:
+    def release(self, owner: Hashable) -> None:
         with self._lock:
             self._retire(self._kept.pop(owner, {}))
 
     def replace(self, owner: Hashable, found: _Known) -> None:
-        """What `found` has is all that `owner` has from now on."""
+        """From now on `owner` has exactly the secrets in `found`."""
         with self._lock:
             former = self._kept.pop(owner, {})
             self._kept[owner] = found.values()
@@ -97,7 +97,7 @@ class _Known:
             self._retire(former)
 
     def values(self) -> dict[str, bool]:
-        """All of them."""
+        """All secrets."""
         found = dict(self._passing)
         for values in self._kept.values():
             for value, is_provided in values.items():
@@ -128,7 +128,7 @@ class _Known:
 
 
 class _Provisional(_Known):
-    """Per request: its sender already knows the secrets in its text, so a few are enough."""
+    """The secrets of one request: its sender knows them already, so masking some is enough."""
 
     def keep(self, owner: Hashable, value: str, *, is_provided: bool = False) -> None:
         if is_provided or sum(map(len, self._kept.values())) < _MOST_PROVISIONAL:
@@ -140,19 +140,19 @@ _scope: ContextVar[_Known | None] = ContextVar("_scope", default=None)
 
 
 def remember(value: str) -> None:
-    """Never show `value` again, nor the passwords among the options that it may consist of."""
+    """Hide `value` from now on, and the passwords among the options that it may consist of."""
     for secret in _secrets_in(value):
         _here().keep("", secret)
 
 
 def remember_token(value: str) -> None:
-    """Do not show `value`, which will be replaced soon, until thousands of others have come."""
+    """Hide `value`, which will soon be replaced, until thousands of others have followed."""
     for secret in _secrets_in(value):
-        _known.let_pass(secret)
+        _known.add_passing(secret)
 
 
 def remember_provided(value: str) -> None:
-    """Never show `value`, which comes from a config provider, regardless of its key's name."""
+    """Hide `value`, which comes from a config provider, regardless of its key's name."""
     remember(value)
     for text in _provided_forms(value):
         if _is_worth_hiding(text, is_provided=True):
@@ -160,7 +160,7 @@ def remember_provided(value: str) -> None:
 
 
 def remember_secrets(props: Mapping[str, str]) -> None:
-    """Never show the properties that look like secrets by their names."""
+    """Hide the values of properties whose names suggest a secret."""
     for key, value in props.items():
         if is_secret(key):
             remember(value)
@@ -168,11 +168,11 @@ def remember_secrets(props: Mapping[str, str]) -> None:
 
 @contextmanager
 def provisional() -> Iterator[Callable[[str], str]]:
-    """What is remembered inside, by this thread, is hidden inside only.
+    """Secrets that this thread remembers in the block are hidden only in the block.
 
-    For settings that a request only wants checked: its sender can neither push out the secrets of
-    others nor have common words hidden from all later lines. Gives a `mask` for the response, which
-    hides nothing else: if it did, the sender could guess at the secrets of others.
+    For settings that a request only validates: its sender can neither displace the secrets of
+    others nor hide common words from later lines. Yields a `mask` for the response that hides only
+    these secrets; with a wider one, the sender could guess the secrets of others.
     """
     found = _Provisional()
     token = _scope.set(found)
@@ -184,7 +184,7 @@ def provisional() -> Iterator[Callable[[str], str]]:
 
 @contextmanager
 def owned_by(owner: Hashable) -> Iterator[None]:
-    """What is remembered inside, by this thread, is all that `owner` has."""
+    """Secrets that this thread remembers in the block become the secrets of `owner`."""
     found = _Known()
     token = _scope.set(found)
     try:
@@ -195,8 +195,8 @@ def owned_by(owner: Hashable) -> Iterator[None]:
 
 
 def forget_owner(owner: Hashable) -> None:
-    """The owner is gone: its secrets are hidden for a while yet."""
-    _known.give_up(owner)
+    """Release an owner that no longer exists: its secrets stay hidden for a while."""
+    _known.release(owner)
 
 
 def provided_in(texts: Iterable[str]) -> list[str]:
@@ -206,23 +206,23 @@ def provided_in(texts: Iterable[str]) -> list[str]:
 
 
 def mask(text: str) -> str:
-    """`text` without any secret that was remembered."""
+    """`text` without any remembered secret."""
     scope = _scope.get()
     return _known.mask(text if scope is None else scope.mask(text))
 
 
 def mask_words(text: str, values: Iterable[str]) -> str:
-    """`text` without `values`, however short, where they are separate words."""
+    """`text` without `values`, even short ones, where they are separate words."""
     words = {value.strip() for value in values} - {""}
     pattern = "|".join(map(_word, _longest_first(words)))
     return re.sub(pattern, HIDDEN, text) if words else text
 
 
 def _provided_forms(value: str) -> set[str]:
-    """What messages may have of it: the whole, the elements of a list, the host of an address."""
+    """The forms that messages may contain: all of it, list elements, the host of an address."""
     elements = [part.strip() for part in value.split(",")]
     if any(" " in part for part in elements):
-        return {value, value.strip()}  # a sentence, or a login module: its words are not secret
+        return {value, value.strip()}  # a sentence or a login module, whose words are not secret
     hosts = (found[1] for part in elements if (found := _ADDRESS.fullmatch(part)))
     return {value, value.strip(), *elements, *hosts}
 
@@ -254,7 +254,7 @@ def _is_worth_hiding(value: str, *, is_provided: bool = False) -> bool:
 
 
 def _any_of(values: Iterable[str]) -> tuple[re.Pattern[str] | None, list[str]]:
-    """What finds any of them, the longest first."""
+    """A pattern that finds any of them, longest first, and those too long for a pattern."""
     spellings = {
         text: re.escape(text) if _is_worth_hiding(value) else _word(text)
         for value in values
@@ -277,7 +277,7 @@ def _word(text: str) -> str:
 
 
 def _spellings(value: str) -> Iterator[str]:
-    """As it is, as a JSON or Python string has it, and as a URL has it."""
+    """The value unchanged, as in a JSON or Python string, and as in a URL."""
     yield value
     yield json.dumps(value)[1:-1]
     yield repr(value)[1:-1]

@@ -1,4 +1,4 @@
-"""The worker of a flow: the Kafka Connect worker whose topics and settings it uses.
+"""The worker of a flow: the Kafka Connect worker whose topics and settings the flow uses.
 
 In an mm2 file every worker key belongs to the *target* cluster: `B.offset.flush.interval.ms`. A
 worker with its own file (`worker_file`) reads SHARED_KEYS and more.
@@ -36,7 +36,7 @@ from sparkmirror.config.keys.not_yet import check_not_yet
 INT, SHORT, LONG, STRING, LIST = Type.INT, Type.SHORT, Type.LONG, Type.STRING, Type.LIST
 BOOLEAN, CLASS = Type.BOOLEAN, Type.CLASS
 HIGH = Importance.HIGH
-# What follows `offset.storage.` and its like and is no setting of the topic in Kafka itself.
+# These follow `offset.storage.` and its like, but are not topic settings of Kafka.
 STORAGE_KINDS = ("offset", "config", "status")
 STORAGE_PREFIXES = tuple(f"{kind}.storage." for kind in STORAGE_KINDS)
 NO_TOPIC_SETTING = ("topic", "replication.factor", "partitions")
@@ -213,7 +213,7 @@ class WorkerConfig:
 
     @property
     def group(self) -> GroupConfig:
-        """The group of those that do the same work, on the cluster of `client`."""
+        """The group that this worker joins, on the cluster of `client`."""
         return GroupConfig(
             self.group_id,
             self.session_timeout_ms,
@@ -225,7 +225,7 @@ class WorkerConfig:
 def parse_worker(settings: Settings, alias: str, keys: Definition = WORKER_KEYS) -> WorkerConfig:
     """The typed settings of a worker whose own cluster is called `alias`.
 
-    Never raises: look into the findings.
+    Never raises: errors are in the findings.
     """
     values: dict[str, Any] = keys.parse(*settings)
     check_not_yet(values, settings.findings)
@@ -245,7 +245,7 @@ def parse_worker(settings: Settings, alias: str, keys: Definition = WORKER_KEYS)
 
 
 def _topic_settings(settings: Settings, kind: str) -> dict[str, str]:
-    """`offset.storage.min.insync.replicas=2` and its like: settings of the topic, as in Connect.
+    """`offset.storage.min.insync.replicas=2` and the like: settings of the topic, as in Connect.
 
     Mirrors: org.apache.kafka.connect.runtime.distributed.DistributedConfig.topicSettings (4.3).
     """

@@ -1,5 +1,5 @@
 """Two real clusters, a mirror between them, and an independent comparison of what arrived.
 
-Everything that touches records here goes through confluent-kafka, which shares no code with the
-mirror. Seeding and comparison are also used by the parity and Spark-cluster tests.
+All records here are written and read with confluent-kafka, which shares no code with the mirror.
+The parity and Spark-cluster tests use the seeding and the comparison too.
 """

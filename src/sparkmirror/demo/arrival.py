@@ -1,4 +1,4 @@
-"""Has everything arrived? Expected records per partition against the target's end offsets."""
+"""Waits for records: compares expected records per partition with the target's end offsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from sparkmirror.errors import MirrorError
 from sparkmirror.types import TopicPartition
 
-# End offset per partition of these topics, as far as they exist.
+# End offset per partition of those topics that exist.
 ListEndOffsets = Callable[[Iterable[str]], Mapping[TopicPartition, int]]
 
 _POLL_SECONDS = 0.1
@@ -17,10 +17,10 @@ _MOST_NAMED = 5
 
 
 class Arrivals:
-    """What the target should hold, and how much of it is there.
+    """The records that the target should have, and how many of them it has.
 
-    A record at the target takes one offset there: true for a mirror without transactions, to a
-    topic that nothing is deleted from.
+    Counts one offset per record, which is true for a mirror without transactions and a topic that
+    loses no records.
     """
 
     def __init__(self, list_end_offsets: ListEndOffsets, remote_name: Callable[[str], str]) -> None:
@@ -30,24 +30,24 @@ class Arrivals:
 
     @property
     def total(self) -> int:
-        """All records that should be there."""
+        """The number of expected records."""
         return self._expected.total()
 
     def expect(self, records: Mapping[TopicPartition, int]) -> None:
-        """Records that the source has got, by source partition."""
+        """Add records of the source, by source partition."""
         for where, count in records.items():
             remote = TopicPartition(self._remote_name(where.topic), where.partition)
-            # Also a partition without records: it must come to exist.
+            # Includes partitions without records, which must exist too.
             self._expected[remote] += count
 
     def list_surplus(self) -> dict[TopicPartition, int]:
-        """Partitions that hold more than they should: something was copied twice."""
+        """Partitions with more records than expected: something was copied twice."""
         return dict(Counter(self._list_found()) - self._expected)
 
     def wait(
         self, within: float, on_poll: Callable[[int, int], None] = lambda _done, _total: None
     ) -> None:
-        """Return once everything is there; `on_poll` hears how much is, and may raise."""
+        """Return once everything has arrived; `on_poll` gets the counts, and may raise."""
         deadline = time.monotonic() + within
         while (found := self._list_found()).keys() != self._expected.keys() or self._lacking(found):
             lacking = self._lacking(found)

@@ -1,4 +1,4 @@
-"""What all confluent-kafka clients of the demo have in common."""
+"""Settings and waiting of the demo's confluent-kafka clients."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
-ANSWER_SECONDS = 20.0
+RESPONSE_SECONDS = 20.0
 
 
 def client_settings(bootstrap: str, **settings: object) -> dict[str, object]:
     """Settings of a client, with `_` for `.`."""
     options = {name.replace("_", "."): value for name, value in settings.items()}
-    # librdkafka writes to stderr by itself; what concerns us comes as an exception anyway.
+    # librdkafka writes to stderr by itself; errors that matter here are also raised.
     return {"bootstrap.servers": bootstrap, "log_level": 2, **options}
 
 
@@ -26,4 +26,4 @@ def admin_client(bootstrap: str) -> AdminClient:
 def wait_for_all(futures: Mapping[Any, Future[Any]]) -> None:
     """Return when every request has a response; raises the first error."""
     for future in futures.values():
-        future.result(ANSWER_SECONDS)
+        future.result(RESPONSE_SECONDS)

@@ -1,11 +1,11 @@
-"""Whether a target topic holds exactly what its source topic holds, in the same order.
+"""Compares a target topic with its source topic, record by record and in order.
 
     source   a b c d e        lost     = records of the source that the target lacks
     target   a X c e d        unknown  = records of the target that the source lacks
 
 A lost and an unknown record together count as one *different* record; lost records beyond that
-are *missing*, unknown ones beyond that are *extra* (a record copied twice is extra). What both
-sides have must be in the same order. Nothing here knows how the target was filled.
+are *missing*, unknown ones beyond that are *extra* (a record copied twice is extra). Records
+on both sides must be in the same order. Nothing here depends on how the target was filled.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def compare_topics(
     source_read_committed: bool = True,
     target_read_committed: bool = False,
 ) -> list[TopicResult]:
-    """Read both sides and compare; `target_names` says what each source topic is called there.
+    """Read both sides and compare; `target_names` maps source topics to their copies.
 
-    The target is read uncommitted unless the mirror writes transactions: a mirror that does not
-    must leave nothing there that a plain consumer would see too much.
+    The target is read uncommitted unless the mirror writes transactions: otherwise every record
+    there is visible to plain consumers, so it must be one of the source.
     """
     source = read_topics(source_bootstrap, target_names, read_committed=source_read_committed)
     present = partition_counts(target_bootstrap, target_names.values())
@@ -124,7 +124,7 @@ def _without(
 ) -> list[RecordContent]:
     """The contents in order without the last `removed[x]` of each x.
 
-    The last ones, because of a record copied twice the second copy is the one too many.
+    The last ones, because the second copy of a record is the superfluous one.
     """
     left = Counter(removed)
     kept = []
@@ -151,7 +151,7 @@ def _first_difference(
 
 
 def _describe(number: int, source: Sequence[ReadRecord], target: Sequence[ReadRecord]) -> str:
-    """The first place where the two sides differ, for a person to look up."""
+    """The first place where the two sides differ, for the report."""
     for wanted, copied in zip(source, target, strict=False):
         if wanted.content != copied.content:
             fields = _differing_fields(wanted.content, copied.content)

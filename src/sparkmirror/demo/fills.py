@@ -1,7 +1,7 @@
-"""How each topic of the demo gets its records: one function per kind of topic.
+"""Fills the topics of the demo: one function per kind of topic.
 
-All contents are the same in every run, except for timestamps, which are relative to the present:
-old ones would be deleted by retention while the demo runs.
+Contents are the same in every run, except for timestamps, which are relative to the present:
+retention would delete old records while the demo runs.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
 
-# Everything a header can be: absent, binary, repeated in an order that matters, null, empty,
-# and a name outside ASCII.
+# All kinds of headers: absent, binary, repeated in a significant order, null, empty, and a name
+# outside ASCII.
 HEADERS: tuple[Headers, ...] = (
     (),
     (("trace-id", bytes(range(256))),),
@@ -46,11 +46,11 @@ PAYMENT_ROUNDS = ((True, True), (True, False), (False, True), (False, False)) * 
 
 
 def fill_nothing(bootstrap: str, topic: str, partitions: int) -> None:
-    """An empty topic must get its copy as well."""
+    """An empty topic must be copied too."""
 
 
 def fill_orders(bootstrap: str, topic: str, partitions: int) -> None:
-    """Keys, headers, null and empty values, timestamps back and forth, an empty partition."""
+    """Keys, headers, null and empty values, unordered timestamps, an empty partition."""
     start_ms = _now_ms() - HOUR_MS
     with producing(bootstrap, linger_ms=5) as producer:
         for number in range(ORDERS):
@@ -58,7 +58,7 @@ def fill_orders(bootstrap: str, topic: str, partitions: int) -> None:
                 TopicPartition(topic, number % (partitions - 1)),
                 KEYS[number // 2 % len(KEYS)],
                 _order(number),
-                # Not in step with the partitions: each of them gets every kind.
+                # Out of step with the partitions, so that each of them gets every kind.
                 headers=HEADERS[number // 3 % len(HEADERS)],
                 timestamp_ms=start_ms + number * 7919 % HOUR_MS,
             )
@@ -143,7 +143,7 @@ def fill_tiny(bootstrap: str, topic: str, partitions: int) -> None:
 
 
 def fill_large(bootstrap: str, topic: str, partitions: int) -> None:
-    """Records a little smaller than the largest that a topic takes by default."""
+    """Records slightly smaller than the default limit of a topic."""
     content = random.Random(5)
     with producing(bootstrap) as producer:
         for number in range(LARGE):
@@ -161,7 +161,7 @@ def fill_bulk(bootstrap: str, topic: str, partitions: int) -> None:
 
 
 def fill_late(bootstrap: str, topic: str, partitions: int) -> None:
-    """Something to see in a topic that is created while the mirror runs."""
+    """Records for a topic that is created while the mirror runs."""
     with producing(bootstrap, linger_ms=5) as producer:
         for number in range(LATE_RECORDS):
             _send_document(producer, topic, partitions, number)
@@ -198,5 +198,5 @@ def _send_payments(producer: SeedProducer, topic: str, partitions: int, text: st
     for number in range(30):
         value = f"{text}.{number}".encode()
         producer.send(TopicPartition(topic, number % partitions), b"%d" % number, value)
-    # A batch per call, so that the batches of both transactions lie between each other.
+    # A batch per call, so that the batches of both transactions are interleaved.
     producer.flush()

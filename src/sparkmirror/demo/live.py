@@ -1,4 +1,4 @@
-"""Traffic while the mirror runs: a steady trickle of records, and how long each one takes."""
+"""Live traffic: sends records at a steady rate, and measures how long each one takes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class LiveResult:
-    """What was sent by partition, and how fast it came; None if nothing came in time."""
+    """Sent records by partition, and their latency; None if none arrived in time."""
 
     delivered: Counter[TopicPartition]
     latency: Latency | None
@@ -64,7 +64,7 @@ class LiveTraffic:
         consumer = Consumer(settings)
         everywhere = [ClientPartition(target_topic, n, OFFSET_END) for n in range(partitions)]
         consumer.assign(everywhere)
-        # "The end" is looked up when the partition is first fetched: before anything is sent.
+        # The consumer finds the end at its first fetch, which must be before anything is sent.
         consumer.poll(1.0)
         return consumer
 

@@ -33,7 +33,7 @@ _REPLICATION_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A program that mirrors as an mm2.properties says."""
+    """A program that runs an mm2.properties."""
 
     title: str
     command: Callable[[Path], Sequence[str | Path]]
@@ -51,8 +51,8 @@ def _mm2_command(file: Path) -> Sequence[str | Path]:
     return java_command(jars, file.parent, main_class, [file], heap="1g", jvm_args=QUICK_JVM_ARGS)
 
 
-# Genuine MirrorMaker 2 is here to test the demo itself: what it does is right by definition. It
-# ends as a Java program does on SIGTERM (128 + 15) and takes its time.
+# Genuine MirrorMaker 2 tests the demo itself, because its results are correct by definition. Its
+# exit code is that of a Java program after SIGTERM (128 + 15), and it stops slowly.
 ENGINES = {
     "sparkmirror": Engine("sparkmirror", _sparkmirror_command, stop_seconds=10.0, exit_code=0),
     "mm2": Engine(
@@ -62,11 +62,11 @@ ENGINES = {
 
 
 class MirrorEnded(MirrorError):
-    """The mirror ended when it should not, or did not when it should; shows the end of its log."""
+    """The mirror ended unexpectedly, or did not end; shows the end of its log."""
 
 
 class MirrorProcess(ManagedProcess):
-    """One mirror, started and stopped as often as the story wants; its log is kept throughout."""
+    """One mirror, which can be started and stopped repeatedly; all runs write one log."""
 
     def __init__(self, engine: Engine, file: Path, *, detached: bool) -> None:
         super().__init__(engine.title, file.with_name("mirror.log"))
@@ -75,11 +75,11 @@ class MirrorProcess(ManagedProcess):
         self._detached = detached
 
     def command(self) -> Sequence[str | Path]:
-        """The engine's own."""
+        """The engine's command."""
         return self.engine.command(self._file)
 
     def start(self, *, detached: bool = False) -> Self:
-        """Start it, detached if it was made so; it needs some seconds until it copies."""
+        """Start it, detached if it was created so; it begins to copy after some seconds."""
         return super().start(detached=detached or self._detached)
 
     def check_running(self) -> None:
@@ -89,7 +89,7 @@ class MirrorProcess(ManagedProcess):
             raise MirrorEnded(f"{self.engine.title} ended with exit code {code}; {self.log_end()}")
 
     def stop(self, within: float | None = None) -> float:
-        """Send SIGTERM and wait for an orderly end in time; how many seconds it took."""
+        """Send SIGTERM and wait for an orderly end; returns the seconds that it took."""
         allowed = self.engine.stop_seconds if within is None else within
         self.check_running()
         child = self._started()
@@ -116,7 +116,7 @@ class MirrorProcess(ManagedProcess):
 def mm2_properties(
     source_bootstrap: str, target_bootstrap: str, topics: Sequence[str], changes: Mapping[str, str]
 ) -> str:
-    """The mm2.properties of the demo, as a person would write it, with `changes` made to it."""
+    """The mm2.properties of the demo, as a user would write it, with `changes` applied."""
     sections: dict[str, dict[str, str]] = {
         "Two clusters, one flow between them.": {
             "clusters": f"{SOURCE}, {TARGET}",

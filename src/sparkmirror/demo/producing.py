@@ -1,4 +1,4 @@
-"""A confluent-kafka producer that loses nothing silently: a record is acknowledged or raises."""
+"""A confluent-kafka producer that loses nothing silently: unacknowledged records raise."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ FLUSH_SECONDS = 60.0
 
 
 class SeedProducer:
-    """Sends records to partitions named by the caller and counts what the broker took.
+    """Sends records to partitions named by the caller and counts those that the broker stored.
 
     Not thread-safe: one thread sends, flushes and ends transactions.
     """
 
     def __init__(self, bootstrap: str, **settings: object) -> None:
         self.delivered: Counter[TopicPartition] = Counter()
-        self._refused: list[str] = []
+        self._rejected: list[str] = []
         # Idempotence keeps the order of a partition through retries.
         self._producer = Producer(client_settings(bootstrap, enable_idempotence=True, **settings))
 
@@ -52,26 +52,26 @@ class SeedProducer:
                     **arguments,
                 )
             except BufferError:
-                # The local queue is full: wait until the broker has taken some of it.
+                # The local queue is full: wait until the broker has stored some records.
                 self._producer.poll(0.1)
             else:
                 self._producer.poll(0)
                 return
 
     def flush(self) -> None:
-        """Return once the broker has everything; raises KafkaError if it rejected a record."""
+        """Return once the broker has stored everything; raises KafkaError for a rejected record."""
         waiting = self._producer.flush(FLUSH_SECONDS)
         if waiting:
             raise KafkaError(f"produce: {waiting} records not accepted within {FLUSH_SECONDS:g} s")
-        if self._refused:
-            raise KafkaError(f"produce: {len(self._refused)} rejected, first {self._refused[0]}")
+        if self._rejected:
+            raise KafkaError(f"produce: {len(self._rejected)} rejected, first {self._rejected[0]}")
 
     def init_transactions(self) -> None:
-        """Once before the first transaction."""
+        """Call once, before the first transaction."""
         self._producer.init_transactions(FLUSH_SECONDS)
 
     def begin_transaction(self) -> None:
-        """What is sent from here on belongs together."""
+        """Begin a transaction with the records that follow."""
         self._producer.begin_transaction()
 
     def end_transaction(self, *, commit: bool) -> None:
@@ -87,7 +87,7 @@ class SeedProducer:
         if error is None:
             self.delivered[where] += 1
         else:
-            self._refused.append(f"{where}: {error.str()}")
+            self._rejected.append(f"{where}: {error.str()}")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a cluster holds, read by confluent-kafka: records, partition counts, end offsets."""
+"""Reads a cluster with confluent-kafka: records, partition counts, end offsets."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaException, M
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import OffsetSpec
 
-from sparkmirror.demo.client import ANSWER_SECONDS, admin_client, client_settings
+from sparkmirror.demo.client import RESPONSE_SECONDS, admin_client, client_settings
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.types import TopicPartition
 
-# Nothing at all from a broker of the same machine for this long: it hangs.
+# A broker on this machine that sends nothing for this long hangs.
 _SILENCE_SECONDS = 30.0
 _MOST_PER_CALL = 20_000
-# What a broker says about a partition of a topic that was created a moment ago.
+# Errors of brokers for partitions of a topic that was just created.
 BEING_CREATED = (
     "UNKNOWN_TOPIC_OR_PART",
     "LEADER_NOT_AVAILABLE",
@@ -28,12 +28,12 @@ BEING_CREATED = (
 )
 _END_OF_PARTITION = "_PARTITION_EOF"
 # Records of message format 0 have no timestamp. librdkafka reports 0 for these, and -1 for their
-# copies in a newer format, which say so themselves.
+# copies in a newer format, which contain -1.
 _NO_TIMESTAMP = -1
 
 
 class RecordContent(NamedTuple):
-    """All of a record that a mirror must keep."""
+    """The parts of a record that a mirror must preserve."""
 
     key: bytes | None
     value: bytes | None
@@ -66,7 +66,7 @@ def read_topic(bootstrap: str, topic: str, *, read_committed: bool) -> Partition
 def read_topics(
     bootstrap: str, topics: Iterable[str], *, read_committed: bool
 ) -> dict[str, Partitions]:
-    """Every record that the topics hold when each partition's end is reached.
+    """Every record of the topics, up to the end of each partition.
 
     Raises: KafkaError if a topic does not exist.
     """
@@ -85,25 +85,25 @@ def read_topics(
 
 def partition_counts(bootstrap: str, topics: Iterable[str]) -> dict[str, int]:
     """How many partitions each topic has; topics that do not exist are left out."""
-    known = admin_client(bootstrap).list_topics(timeout=ANSWER_SECONDS).topics
+    known = admin_client(bootstrap).list_topics(timeout=RESPONSE_SECONDS).topics
     return {topic: len(known[topic].partitions) for topic in topics if topic in known}
 
 
-def offset_holes(records: Iterable[ReadRecord]) -> int:
-    """Offsets between the first and the last record that no consumer sees."""
+def offset_gaps(records: Iterable[ReadRecord]) -> int:
+    """The number of offsets without a record between the first and the last record."""
     offsets = [record.offset for record in records]
     return offsets[-1] - offsets[0] + 1 - len(offsets) if offsets else 0
 
 
 class EndOffsets:
-    """The end offsets of some topics of one cluster, asked again and again."""
+    """Lists end offsets of one cluster repeatedly."""
 
     def __init__(self, bootstrap: str) -> None:
         self._admin = admin_client(bootstrap)
 
     def list_end_offsets(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
         """End offset per partition; what does not exist, or has no leader yet, is left out."""
-        known = self._admin.list_topics(timeout=ANSWER_SECONDS).topics
+        known = self._admin.list_topics(timeout=RESPONSE_SECONDS).topics
         asked = {
             ClientPartition(topic, number): OffsetSpec.latest()
             for topic in topics
@@ -112,11 +112,11 @@ class EndOffsets:
         }
         if not asked:
             return {}
-        answers = self._admin.list_offsets(asked, request_timeout=ANSWER_SECONDS)
+        futures = self._admin.list_offsets(asked, request_timeout=RESPONSE_SECONDS)
         found = {}
-        for partition, answer in answers.items():
+        for partition, future in futures.items():
             try:
-                end_offset = answer.result(ANSWER_SECONDS).offset
+                end_offset = future.result(RESPONSE_SECONDS).offset
             except KafkaException as error:
                 if error.args[0].name() not in BEING_CREATED:
                     raise
@@ -128,7 +128,7 @@ class EndOffsets:
 def _consumer(bootstrap: str, read_committed: bool) -> Consumer:
     settings = client_settings(
         bootstrap,
-        # Never joined: partitions are assigned by hand and no offset is committed.
+        # Required but never joined: partitions are assigned and no offset is committed.
         group_id="sparkmirror-demo-reader",
         enable_auto_commit=False,
         enable_partition_eof=True,
@@ -146,7 +146,7 @@ def _read_to_end(consumer: Consumer, found: Mapping[str, Partitions]) -> None:
     unfinished = {
         TopicPartition(topic, number) for topic, numbers in found.items() for number in numbers
     }
-    # OFFSET_BEGINNING would be asked for, and first in vain: half a second.
+    # OFFSET_BEGINNING would cost a failing request first: half a second.
     consumer.assign([ClientPartition(*one, 0) for one in unfinished])
     heard = time.monotonic()
     while unfinished:

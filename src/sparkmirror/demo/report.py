@@ -35,7 +35,7 @@ class StepTime:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How the records that were there before the mirror were copied."""
+    """The copying of the records that existed before the mirror."""
 
     records: int
     size_bytes: int
@@ -45,7 +45,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class RestartStep:
-    """What a second start of the mirror did: `copied_twice` counts records the target had."""
+    """The second start of the mirror; `copied_twice` counts records that the target had."""
 
     new_records: int
     copied_twice: int
@@ -53,7 +53,7 @@ class RestartStep:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """Everything that the demo has found out."""
+    """All results of the demo."""
 
     engine: str
     topics: Sequence[TopicResult]
@@ -90,7 +90,7 @@ class DemoResult:
 
 @dataclass(frozen=True, slots=True)
 class KeptClusters:
-    """What still runs, and how to look at it and to end it."""
+    """The processes that still run, and how to inspect and end them."""
 
     folder: Path
     bootstrap_servers: Mapping[str, str]
@@ -125,19 +125,19 @@ class DemoStep:
         self.detail = ""
         self._console = console
         self._status = status
-        self._said = time.monotonic()
+        self._printed_at = time.monotonic()
 
     def progress(self, text: str) -> None:
-        """Say how far it is; may be called as often as one likes."""
+        """Show the progress; may be called at any rate."""
         if self._status is not None:
             self._status.update(escape(f"{self.title}: {text}"))
-        elif time.monotonic() - self._said > _PLAIN_PROGRESS_SECONDS:
-            self._said = time.monotonic()
+        elif time.monotonic() - self._printed_at > _PLAIN_PROGRESS_SECONDS:
+            self._printed_at = time.monotonic()
             self._console.print(f"          {self.title}: {text}", markup=False, soft_wrap=True)
 
 
 class Narrator:
-    """Prints a story step by step and keeps the times."""
+    """Prints the steps of the demo and records their times."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -145,15 +145,15 @@ class Narrator:
 
     @contextmanager
     def step(self, title: str) -> Iterator[DemoStep]:
-        """Run one step: prints a line when it is done, another one if it fails."""
+        """Run one step, and print a line when it is done or has failed."""
         began = time.monotonic()
         if self.console.is_terminal:
             with self.console.status(escape(title)) as status:
-                yield from self._told(DemoStep(title, self.console, status), began)
+                yield from self._timed(DemoStep(title, self.console, status), began)
         else:
-            yield from self._told(DemoStep(title, self.console, None), began)
+            yield from self._timed(DemoStep(title, self.console, None), began)
 
-    def _told(self, step: DemoStep, began: float) -> Iterator[DemoStep]:
+    def _timed(self, step: DemoStep, began: float) -> Iterator[DemoStep]:
         done = False
         try:
             yield step
@@ -168,7 +168,7 @@ class Narrator:
 
 
 def print_result(console: Console, result: DemoResult) -> None:
-    """The table per topic, the findings beside it, and the verdict."""
+    """Print the table of topics, the measurements, and the verdict."""
     console.print()
     console.print(_table(result))
     for topic in result.topics:
@@ -181,7 +181,7 @@ def print_result(console: Console, result: DemoResult) -> None:
 
 
 def print_kept(console: Console, kept: KeptClusters) -> None:
-    """How to look at what still runs, and how to end it."""
+    """Print how to inspect and end the processes that still run."""
     lines = [
         "",
         "Still running:",
@@ -232,7 +232,7 @@ def _cells(topic: TopicResult) -> list[str]:
 
 
 def findings(result: DemoResult) -> list[str]:
-    """What was measured, a line each."""
+    """The measurements, one line each."""
     rows = {
         "backlog": _describe_backlog(result.backlog),
         "latency": describe_latency(result.latency) if result.latency else "nothing seen",
@@ -253,7 +253,7 @@ def _describe_backlog(backlog: Backlog) -> str:
 
 
 def describe_restart(restart: RestartStep) -> str:
-    """What the second start copied."""
+    """The records that the second start copied."""
     new, again = restart.new_records, restart.copied_twice
     return f"{new} new records copied, {again} copied a second time"
 
@@ -272,7 +272,7 @@ def _verdict(result: DemoResult) -> str:
 
 
 def describe_verdict(result: DemoResult) -> str:
-    """The last line; a demo that went well has two counts in it."""
+    """The last line; a successful demo shows two counts."""
     words = [f"{result.missing} missing", f"{result.different} different"]
     if result.extra:
         words.append(f"{result.extra} extra")

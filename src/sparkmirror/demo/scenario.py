@@ -1,11 +1,11 @@
-"""The story of the demo: two clusters, a mirror between them, and everything compared at the end.
+"""The steps of the demo: two clusters, a mirror between them, and a comparison at the end.
 
     start clusters -> fill the source -> start the mirror, wait for the backlog
     -> live records while a topic is created -> stop -> start again, one more record everywhere
     -> stop -> compare
 
-Runs on: the machine of the person who typed the command. Everything it starts is stopped and its
-folder deleted when the story ends, however it ends, unless it is to be kept.
+Runs on: the user's machine. At the end, successful or not, everything that it started is stopped
+and its folder deleted, unless the user keeps them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from sparkmirror.types import TopicPartition
 
 LIVE_TOPIC = "orders"
 LIVE_SECONDS = 4.0
-# After a restart, what is copied again would come at once, with the new records or after them.
+# After a restart, records that are copied again would arrive soon after the new ones.
 SETTLE_SECONDS = 2.0
 _BROKER_PROPERTIES = {
     # Fewer internal partitions: brokers of a small machine start faster.
@@ -69,7 +69,7 @@ _BROKER_PROPERTIES = {
 
 @dataclass(frozen=True, slots=True)
 class DemoSettings:
-    """What the person chose. `properties` are changes to the mm2.properties."""
+    """The user's choices; `properties` are changes to the mm2.properties."""
 
     engine: str = "sparkmirror"
     keep: bool = False
@@ -78,7 +78,7 @@ class DemoSettings:
 
 
 class Demo:
-    """One telling of the story."""
+    """One run of the demo."""
 
     def __init__(self, settings: DemoSettings, narrator: Narrator) -> None:
         self.kept: KeptClusters | None = None
@@ -99,14 +99,14 @@ class Demo:
             stack.callback(self._target.stop)
             stack.callback(self._mirror.kill)
             try:
-                result = self._tell()
+                result = self._run_steps()
             except MirrorError:
                 self._keep_if_asked(stack)
                 raise
             self._keep_if_asked(stack)
             return result
 
-    def _tell(self) -> DemoResult:
+    def _run_steps(self) -> DemoResult:
         self._start_clusters()
         arrivals = self._arrivals()
         backlog = self._copy_backlog(arrivals, self._seed(arrivals))
@@ -142,7 +142,7 @@ class Demo:
             )
 
     def _seed(self, arrivals: Arrivals) -> int:
-        """Fill the source; the number of bytes in it."""
+        """Fill the source; returns the number of bytes in it."""
         with self._step(f"Fill {len(TOPICS)} topics of the source") as step:
             topics = seed_topics(self._source.bootstrap_servers)
             for topic in topics:
@@ -150,9 +150,9 @@ class Demo:
                     {TopicPartition(topic.name, n): c for n, c in topic.records.items()}
                 )
             size_bytes = sum(topic.size_bytes for topic in topics)
-            holes = sum(topic.holes for topic in topics)
+            gaps = sum(topic.gaps for topic in topics)
             step.detail = (
-                f"{arrivals.total:,} records, {size_bytes / 1e6:.1f} MB, {holes:,} offset gaps "
+                f"{arrivals.total:,} records, {size_bytes / 1e6:.1f} MB, {gaps:,} offset gaps "
                 "from compaction and transactions"
             )
         return size_bytes
@@ -177,7 +177,7 @@ class Demo:
         return Backlog(arrivals.total, size_bytes, first[0] - began, copied_in)
 
     def _send_live(self, arrivals: Arrivals) -> tuple[LiveResult, float]:
-        """Trickle of live records, and beside it a new topic."""
+        """Send live records while a new topic is created."""
         traffic = LiveTraffic(self._source.bootstrap_servers, self._target.bootstrap_servers)
         partitions = next(row.partitions for row in TOPICS if row.name == LIVE_TOPIC)
         with (
@@ -195,7 +195,7 @@ class Demo:
         return live, late_seconds
 
     def _create_late_topic(self) -> float:
-        """Create and fill it; how many seconds later its records were on the target."""
+        """Create and fill the topic; returns the seconds until its records were on the target."""
         arrivals = self._arrivals()
         time.sleep(LIVE_SECONDS / 4)
         began = time.monotonic()
@@ -210,7 +210,7 @@ class Demo:
             self._stop_seconds.append(self._mirror.stop())
 
     def _start_again(self, arrivals: Arrivals) -> RestartStep:
-        """One more record for every partition shows that the mirror is back in each of them."""
+        """Send a record to every partition, to see that the mirror copies all of them again."""
         with self._step(f"Start {self._mirror.engine.title} again, send one record more") as step:
             self._mirror.start()
             with producing(self._source.bootstrap_servers) as producer:
@@ -249,7 +249,7 @@ class Demo:
 
     @contextmanager
     def _step(self, title: str) -> Iterator[DemoStep]:
-        """A step whose failure names it, with the mirror's log if there is one."""
+        """Run a step; an error contains its title and the end of the mirror's log, if any."""
         with self._narrator.step(title) as step:
             try:
                 yield step
@@ -257,8 +257,8 @@ class Demo:
                 raise MirrorError(f"{title}: {error}{self._log_end(error)}") from error
 
     def _log_end(self, error: Exception) -> str:
-        says_already = isinstance(error, MirrorEnded) or not self._mirror.log_path.exists()
-        return "" if says_already else f"\n{self._mirror.log_end()}"
+        is_shown_already = isinstance(error, MirrorEnded) or not self._mirror.log_path.exists()
+        return "" if is_shown_already else f"\n{self._mirror.log_end()}"
 
     def _cluster(self, name: str) -> KafkaCluster:
         return KafkaCluster(
@@ -291,7 +291,7 @@ class Demo:
 
 
 def remote_name(topic: str) -> str:
-    """What MirrorMaker 2's default policy calls the copy."""
+    """The name of the copy with MirrorMaker 2's default policy."""
     return f"{SOURCE}.{topic}"
 
 

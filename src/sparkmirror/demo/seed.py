@@ -1,7 +1,7 @@
 """The topics of the demo: one row each, created and filled by `seed_topics`.
 
-What a topic is there to show is checked after filling: a compacted topic that was not compacted,
-or a transactional one without aborted records, would make the comparison prove less than it says.
+After filling, each topic is checked for its purpose: a compacted topic that was not compacted, or a
+transactional one without aborted records, would make the comparison prove less than it claims.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from confluent_kafka.admin import (
 )
 
 from sparkmirror.demo import fills
-from sparkmirror.demo.client import ANSWER_SECONDS, admin_client, wait_for_all
-from sparkmirror.demo.reading import Partitions, offset_holes, read_topic, read_topics
+from sparkmirror.demo.client import RESPONSE_SECONDS, admin_client, wait_for_all
+from sparkmirror.demo.reading import Partitions, offset_gaps, read_topic, read_topics
 from sparkmirror.errors import KafkaError
 from sparkmirror.retry import wait_for
 
-# The log cleaner looks for work every 15 s unless `log.cleaner.backoff.ms` says otherwise.
+# The log cleaner looks for work every 15 s unless `log.cleaner.backoff.ms` is set.
 COMPACTION_SECONDS = 60.0
 _AT_ONCE = 8
 _LATER_MS = 7 * 24 * fills.HOUR_MS
@@ -43,14 +43,14 @@ Fill = Callable[[str, str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class SeedRow:
-    """How one topic is made. `has_holes`: its offsets must not be contiguous afterwards."""
+    """How one topic is created. `has_gaps`: its offsets must have gaps afterwards."""
 
     name: str
     partitions: int
     shows: str
     fill: Fill
     configs: Mapping[str, str] = field(default_factory=dict)
-    has_holes: bool = False
+    has_gaps: bool = False
 
     @property
     def has_records(self) -> bool:
@@ -68,7 +68,7 @@ class SeededTopic:
     name: str
     shows: str
     records: Mapping[int, int]
-    holes: int
+    gaps: int
     size_bytes: int
 
     @property
@@ -90,13 +90,13 @@ TOPICS = (
     SeedRow(
         "profiles",
         4,
-        "compacted: tombstones, holes",
+        "compacted: tombstones, offset gaps",
         fills.fill_profiles,
         _COMPACTED,
-        has_holes=True,
+        has_gaps=True,
     ),
     SeedRow(
-        "payments", 3, "committed and aborted transactions", fills.fill_payments, has_holes=True
+        "payments", 3, "committed and aborted transactions", fills.fill_payments, has_gaps=True
     ),
     SeedRow(
         "audit",
@@ -114,7 +114,7 @@ LATE = SeedRow("late", 3, "created while the mirror runs", fills.fill_late)
 
 
 def seed_topics(bootstrap: str, rows: Sequence[SeedRow] = TOPICS) -> list[SeededTopic]:
-    """Create and fill the topics; returns what a consumer sees in them."""
+    """Create and fill the topics; returns them as a consumer sees them."""
     create_topics(bootstrap, rows)
     # Most of a fill is waiting: for a broker's first response, for the log cleaner.
     with ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="seed") as pool:
@@ -135,7 +135,7 @@ def create_topics(bootstrap: str, rows: Iterable[SeedRow]) -> None:
     """Create the topics with one replica each; raises if one exists."""
     new = [NewTopic(row.name, row.partitions, 1, config=dict(row.configs)) for row in rows]
     admin = admin_client(bootstrap)
-    wait_for_all(admin.create_topics(new, request_timeout=ANSWER_SECONDS))
+    wait_for_all(admin.create_topics(new, request_timeout=RESPONSE_SECONDS))
 
 
 def _seeded(row: SeedRow, partitions: Partitions) -> SeededTopic:
@@ -143,19 +143,19 @@ def _seeded(row: SeedRow, partitions: Partitions) -> SeededTopic:
         row.name,
         row.shows,
         {number: len(records) for number, records in partitions.items()},
-        sum(offset_holes(records) for records in partitions.values()),
+        sum(offset_gaps(records) for records in partitions.values()),
         sum(one.content.size_bytes for records in partitions.values() for one in records),
     )
-    if row.has_holes and seeded.holes == 0:
+    if row.has_gaps and seeded.gaps == 0:
         raise KafkaError(f"seed {row.name}: its offsets have no gaps, so it shows nothing")
     return seeded
 
 
 def _wait_compacted(bootstrap: str, row: SeedRow) -> None:
-    """Return when every partition has lost records; from then on nothing is compacted any more.
+    """Wait until every partition has lost records, and prevent further compaction.
 
-    Otherwise the cleaner could change the source between copy and comparison, or (a mirror copies
-    topic settings) the target.
+    Otherwise the cleaner could change the source between copy and comparison, or the target,
+    because a mirror copies topic settings.
     """
     wait_for(
         lambda: _is_compacted(bootstrap, row),
@@ -168,11 +168,11 @@ def _wait_compacted(bootstrap: str, row: SeedRow) -> None:
 
 def _is_compacted(bootstrap: str, row: SeedRow) -> bool:
     partitions = read_topic(bootstrap, row.name, read_committed=True)
-    return all(offset_holes(records) for records in partitions.values())
+    return all(offset_gaps(records) for records in partitions.values())
 
 
 def _wait_unchanging(bootstrap: str, row: SeedRow) -> None:
-    """A cleaning that began before the setting changed runs to its end."""
+    """Wait for the end of a cleaning that began before the setting changed."""
     seen: list[Partitions] = []
 
     def is_unchanging() -> bool:
@@ -196,5 +196,5 @@ def _alter_topic(bootstrap: str, row: SeedRow, key: str, value: str) -> None:
         whole = {**row.configs, key: value}
         resource = ConfigResource(ResourceType.TOPIC, row.name, set_config=whole)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # there is no other way there
+            warnings.simplefilter("ignore", DeprecationWarning)  # these brokers offer no other way
             wait_for_all(admin.alter_configs([resource]))

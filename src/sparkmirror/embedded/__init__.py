@@ -1,7 +1,7 @@
-"""Real Kafka brokers, genuine MirrorMaker 2 and Connect, and a Spark cluster, as processes here.
+"""Real Kafka brokers, genuine MirrorMaker 2 and Connect, and a Spark cluster, as local processes.
 
 For the demo, the tests and the benchmark only: the product itself needs no Kafka jar.
-Runs on: the machine of the person who typed the command; never on a Spark executor.
+Runs on: the user's machine; never on a Spark executor.
 """
 
 from __future__ import annotations

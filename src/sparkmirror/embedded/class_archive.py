@@ -1,7 +1,7 @@
-"""Brokers that start sooner: their classes, parsed once, in a file the JVM maps.
+"""Makes brokers start faster: the JVM maps a file with their classes, which are parsed once.
 
-As `spark.class_archive` does it for Spark. From start to first answer a broker took 2.0 instead of
-3.5 CPU seconds (Java 17, medians of three runs on a busy machine), which matters to tests that
+The same as `spark.class_archive` for Spark. From start to first response a broker took 2.0 instead
+of 3.5 CPU seconds (Java 17, medians of three runs on a busy machine), which matters to tests that
 start dozens of brokers on two cores.
 """
 
@@ -22,7 +22,7 @@ _DUMP_SECONDS = 60.0
 
 
 def class_archive_args() -> tuple[str, ...]:
-    """JVM arguments for a quick start; the first call of a machine runs a broker to earn them."""
+    """JVM arguments for a quick start; the first call on a machine runs a broker to get them."""
     jars = kafka_jars().folder
     archive = jars / archive_name(jars)
     if make_once(archive, _run_broker):

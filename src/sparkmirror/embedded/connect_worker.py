@@ -1,6 +1,6 @@
 """A genuine distributed Kafka Connect worker with the three Mirror connectors on its class path.
 
-What it wrote to its topics is what ours must read, and the other way round.
+Our worker must read what it writes to its topics, and the reverse.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEFAULTS = {
     "config.storage.replication.factor": "1",
     "offset.storage.replication.factor": "1",
     "status.storage.replication.factor": "1",
-    # Scanning all jars for plugins takes a minute on two busy cores; their manifests say it all.
+    # Scanning all jars for plugins takes a minute on two busy cores; their manifests are enough.
     "plugin.discovery": "service_load",
     # Do not wait for members that left.
     "scheduled.rebalance.max.delay.ms": "0",
@@ -35,7 +35,7 @@ _REQUEST_SECONDS = 90.0
 
 
 class ConnectWorker(ManagedProcess):
-    """One worker that lives in a `with` block; `folder` keeps its file and log.
+    """One worker, for use in a `with` block; its file and log are in `folder`.
 
     `properties` name at least bootstrap.servers, group.id and the three storage topics.
     """
@@ -57,13 +57,13 @@ class ConnectWorker(ManagedProcess):
 
     @property
     def url(self) -> str:
-        """Where its REST API is."""
+        """The address of its REST API."""
         if self._port is None:
             raise LocalProtocolError(f"the Connect worker in {self.folder} was not started")
         return f"http://{HOST}:{self._port.number}"
 
     def command(self) -> list[str | Path]:
-        """Its command; writes its settings, with a port that is kept until it is stopped."""
+        """The command; also writes the settings, with a port that is reserved until the stop."""
         self._port = self._port or ReservedPort()
         settings = self.folder / "connect.properties"
         store_properties(settings, {**self.properties, "listeners": self.url})
@@ -77,7 +77,7 @@ class ConnectWorker(ManagedProcess):
         )
 
     def try_ready(self) -> bool:
-        """Whether it has joined its group and answers."""
+        """Whether it has joined its group and responds."""
         try:
             status, _ = self.request("GET", "/health")
         except OSError:
@@ -85,15 +85,13 @@ class ConnectWorker(ManagedProcess):
         return status == 200
 
     def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Send one REST request; returns the status and the value of the response, None if
-        empty.
-        """
+        """Send one REST request; returns the status and the response's value, None if empty."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
-        wanted = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - http, to loopback
+        asked = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - http, to loopback
         try:
-            with urllib.request.urlopen(wanted, timeout=_REQUEST_SECONDS) as answer:  # noqa: S310
-                return answer.status, _content(answer.read())
+            with urllib.request.urlopen(asked, timeout=_REQUEST_SECONDS) as response:  # noqa: S310
+                return response.status, _content(response.read())
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, _content(error.read())
@@ -108,7 +106,7 @@ class ConnectWorker(ManagedProcess):
 
 
 def _content(data: bytes) -> Any:
-    """JSON as a value; anything else (a page of the web server while it starts) as text."""
+    """JSON as a value; anything else (the web server's page during its start) as text."""
     try:
         return json.loads(data) if data else None
     except ValueError:

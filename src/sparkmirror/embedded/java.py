@@ -1,4 +1,4 @@
-"""The command lines of the Java programs of Kafka's jars."""
+"""Command lines for the Java programs in Kafka's jars."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import javaproperties
 from sparkmirror.embedded.kafka_jars import KafkaJars
 from sparkmirror.spark import machine
 
-# Kafka's own start scripts set these, so a benchmark sees the brokers people run.
+# Set by Kafka's own start scripts, so a benchmark measures brokers as users run them.
 SERVER_JVM_ARGS = (
     "-server",
     "-XX:+UseG1GC",

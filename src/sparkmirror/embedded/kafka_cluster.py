@@ -3,11 +3,11 @@
 Releases before 3.3 get a ZooKeeper instead of controllers.
 
     folder/
-      broker-1/server.properties   its settings           broker-1/log    what it printed
+      broker-1/server.properties   its settings           broker-1/log    its output
       broker-1/data/               its partitions
 
-Everything listens on 127.0.0.1. Ports belong to the cluster from `start` to `stop`, so a broker
-that is killed and started again has the address it had.
+Everything listens on 127.0.0.1. Ports are reserved from `start` to `stop`, so a broker that is
+killed and started again keeps its address.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 
 from sparkmirror.embedded.java import SERVER_JVM_ARGS, java_command, store_properties
 from sparkmirror.embedded.kafka_jars import KafkaJars, kafka_jars
@@ -55,12 +55,12 @@ class Broker(ManagedProcess):
         super().__init__(f"broker {node_id} at port {port}", folder / "log", command)
         self.node_id = node_id
         self.port = port
-        # By the names of the cluster's other listeners.
+        # By listener name, for the cluster's other listeners.
         self.other_ports = other_ports
         self.folder = folder
 
     def use_command(self, command: Sequence[str | Path]) -> None:
-        """Start with this command from the next start on."""
+        """Use this command from the next start on."""
         self._command = command
 
     def stop(self, within: float = _STOP_SECONDS) -> float:
@@ -75,22 +75,22 @@ class Broker(ManagedProcess):
             return None
 
     def try_ready(self) -> bool:
-        """Whether it answers, is a member of the cluster and sees a controller."""
-        answer = self.ask()
-        return answer is not None and answer.has_controller and self.node_id in answer.node_ids
+        """Whether it responds, is a member of the cluster and sees a controller."""
+        view = self.ask()
+        return view is not None and view.has_controller and self.node_id in view.node_ids
 
     def _check_ready(self) -> bool:
         if not self.is_running and _STILL_REGISTERED in log_tail(self.log_path):
-            # ZooKeeper holds the place of one that was killed until its session ends.
+            # ZooKeeper keeps the registration of a killed broker until its session ends.
             self.start()
             return False
         return super()._check_ready()
 
 
 class KafkaCluster:
-    """A cluster that lives in a `with` block: stopped, and its folder deleted, at the end.
+    """A cluster, for use in a `with` block, which stops it and deletes its folder at the end.
 
-    A folder that holds a stopped cluster of the same size is started with the data it has.
+    A folder of a stopped cluster of the same size is started with its data.
     """
 
     def __init__(
@@ -110,12 +110,11 @@ class KafkaCluster:
         keep: bool = False,
         detached: bool = False,
     ) -> None:
-        """`port` is that of the first broker, or `ports` those of all; else the OS chooses.
+        """`port` is the first broker's, or `ports` are those of all; otherwise the OS chooses.
 
-        `listeners` are the security protocols, by name, of those beside the plain one.
-
-        Their other settings are in `properties`. A cluster of one broker may advertise other ports
-        than it listens on: `advertised_ports`, by the listener's name.
+        `listeners` has the security protocols, by name, of listeners besides the plain one; their
+        other settings are in `properties`. A cluster of one broker may advertise other ports than
+        it listens on: `advertised_ports`, by listener name.
         """
         if not 1 <= brokers <= MOST_BROKERS:
             raise ConfigError("brokers", brokers, f"use 1 to {MOST_BROKERS}")
@@ -145,14 +144,14 @@ class KafkaCluster:
 
     @property
     def pids(self) -> list[int]:
-        """Of the brokers that run, and last that of ZooKeeper."""
+        """The processes of the running brokers, followed by ZooKeeper's."""
         own = [broker.pid for broker in self.brokers if broker.is_running]
         has_zookeeper = self._zookeeper is not None and self._zookeeper.is_running
         return [*own, self._zookeeper.pid] if self._zookeeper and has_zookeeper else own
 
     @property
     def folder(self) -> Path:
-        """Where data and logs are; chosen at `start` if none was named."""
+        """The folder of data and logs; chosen at `start` if none was given."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix=f"sparkmirror-{self.name}-"))
         return self._folder
@@ -187,8 +186,8 @@ class KafkaCluster:
             raise
 
     def stop(self) -> None:
-        """Stop every broker; delete what the cluster wrote unless it is to be kept."""
-        # Data that is deleted anyway needs no orderly shutdown.
+        """Stop every broker; delete the cluster's files unless they are kept."""
+        # No orderly shutdown is needed for data that is deleted anyway.
         within = _STOP_SECONDS if self._keep else 0.0
         stop_processes(self.brokers, within)
         if self._zookeeper is not None:
@@ -206,17 +205,12 @@ class KafkaCluster:
     def __enter__(self) -> KafkaCluster:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _is_complete(self) -> bool:
-        answers = [broker.ask() for broker in self.brokers]
-        return all(answer and answer.node_ids == tuple(self._node_ids) for answer in answers)
+        views = [broker.ask() for broker in self.brokers]
+        return all(view and view.node_ids == tuple(self._node_ids) for view in views)
 
     def _prepare(self, jars: KafkaJars) -> list[Broker]:
         self._refuse_another_size()
@@ -243,13 +237,13 @@ class KafkaCluster:
         return brokers
 
     def _role_properties(self, node_id: int, controllers: Mapping[int, int]) -> dict[str, str]:
-        """Who the broker is, and where it learns what happens in the cluster."""
+        """The broker's identity, and its controllers or ZooKeeper."""
         if self._zookeeper is not None:
             return {
                 "broker.id": str(node_id),
                 "zookeeper.connect": self._zookeeper.address,
                 "zookeeper.connection.timeout.ms": CONNECT_MS,
-                # A killed broker is missed after 6 s: until then it cannot come back.
+                # A killed broker stays registered for 6 s: until then it cannot start again.
                 "zookeeper.session.timeout.ms": "6000",
             }
         voters = (f"{node}@{HOST}:{port}" for node, port in controllers.items())
@@ -322,7 +316,7 @@ def _random_id() -> str:
 
 
 def _format(jars: KafkaJars, data: Path, node_id: int, cluster_id: str) -> None:
-    """Do what `kafka-storage.sh format` does, unless the node has data already."""
+    """Format the node as `kafka-storage.sh format` does, unless it has data."""
     if (data / "meta.properties").exists():
         return
     data.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Kafka's jars from Maven coordinates, by the Ivy that ships inside pyspark.
+"""Downloads Kafka's jars from Maven coordinates, with the Ivy in pyspark.
 
 A version is complete or absent: it is collected in a separate folder and renamed into place. One
-process downloads, the others wait on a lock that the kernel releases with its holder. An
+process downloads; the others wait for a lock, which the kernel releases when its holder ends. An
 interrupted download leaves its files in Ivy's cache, and the next attempt continues from there.
 """
 
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 from xml.etree import ElementTree
 
 from rich.console import Console
@@ -43,7 +44,7 @@ class KafkaJars:
 
     @property
     def bootstrap_checkpoint(self) -> Path:
-        """The metadata a freshly formatted node starts with; the same for every node."""
+        """The metadata of a newly formatted node; the same for every node."""
         return self.folder / _BOOTSTRAP
 
 
@@ -61,15 +62,19 @@ def kafka_jars(version: str | Release = KAFKA_VERSION, cache: Path | None = None
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Held by one process of the machine at a time; `path` is in the cache."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = path.open("w")
-    except OSError as error:
-        raise MissingPart(f"cannot write {path} ({error.strerror}): set XDG_CACHE_HOME") from error
-    with lock:
+    """Hold the lock file `path`, which is in the cache, alone on this machine."""
+    with open_lock(path, "XDG_CACHE_HOME") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def open_lock(path: Path, variable: str) -> TextIO:
+    """Open a lock file; the environment variable `variable` determines its folder."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("w")
+    except OSError as error:
+        raise MissingPart(f"cannot write {path} ({error.strerror}): set {variable}") from error
 
 
 def _install(jars: KafkaJars, home: Path) -> None:
@@ -77,7 +82,7 @@ def _install(jars: KafkaJars, home: Path) -> None:
     machine.require_disk_space(home, NEEDED_BYTES, f"downloading Kafka {jars.release}")
     work = home / f"kafka-{jars.release}.part"
     complete = work / "jars"
-    # Jars of an interrupted attempt may be cut short; Ivy's own cache never is.
+    # Jars of an interrupted attempt may be truncated; those in Ivy's own cache never are.
     shutil.rmtree(complete, ignore_errors=True)
     complete.mkdir(parents=True)
     _run_ivy(java, work, jars.release)
@@ -92,13 +97,13 @@ def _run_ivy(java: Path, work: Path, release: Release) -> None:
     description = work / "ivy.xml"
     description.write_text(module_description(release))
     pattern = f"{work}/jars/[artifact]-[revision].[ext]"
-    # Type "bundle" is what Ivy calls the jars of OSGi projects (snappy, zstd): needed as well.
+    # Ivy's type "bundle" means jars of OSGi projects (snappy, zstd), which are needed too.
     command: list[str | Path] = [java, "-jar", machine.ivy_jar(), "-ivy", description]
     command += ["-cache", work / "ivy"]
     command += ["-confs", "default", "-types", "jar", "bundle", "-retrieve", pattern]
     log_path = work / "ivy.log"
     log_path.unlink(missing_ok=True)
-    # Tied to this process: two Ivys on one cache, one of them an orphan, would spoil it.
+    # Tied to this process: an orphaned Ivy beside another would damage the shared cache.
     ivy = start_child(command, log_path)
     try:
         _show_progress(follow_log(ivy), version)
@@ -109,7 +114,7 @@ def _run_ivy(java: Path, work: Path, release: Release) -> None:
 
 
 def module_description(release: Release) -> str:
-    """Ivy's own description of what is wanted, so that versions are resolved together."""
+    """Ivy's description of all artifacts, so that their versions are resolved together."""
     root = ElementTree.Element("ivy-module", version="2.0")
     ElementTree.SubElement(root, "info", organisation="sparkmirror", module="kafka")
     ElementTree.SubElement(ElementTree.SubElement(root, "configurations"), "conf", name="default")
@@ -117,7 +122,7 @@ def module_description(release: Release) -> str:
         root, "dependencies", defaultconf="default->master,runtime"
     )
     for organisation, name, revision in release.artifacts:
-        # What is named here wins over what another artifact asks for.
+        # This version wins over one that another artifact requires.
         ElementTree.SubElement(
             dependencies, "dependency", org=organisation, name=name, rev=revision, force="true"
         )
@@ -125,7 +130,7 @@ def module_description(release: Release) -> str:
 
 
 def _show_progress(lines: Iterable[str], version: str) -> None:
-    """A bar on a terminal, otherwise one line; a resolved jar counts one, a downloaded one too."""
+    """Show a bar on a terminal, otherwise one line; the bar counts resolved and downloaded jars."""
     title = f"Downloading Kafka {version} (once)"
     if not sys.stderr.isatty():
         sys.stderr.write(f"{title} ...\n")
@@ -145,15 +150,15 @@ def _show_progress(lines: Iterable[str], version: str) -> None:
                 progress.advance(bar)
 
 
-def _why_ivy_failed(said: str, version: str, log_path: Path) -> str:
-    if "No space left on device" in said:
+def _why_ivy_failed(log: str, version: str, log_path: Path) -> str:
+    if "No space left on device" in log:
         return f"downloading Kafka {version} filled the disk: free some space and try again"
-    if re.search(r"UnknownHost|ConnectException|SocketTimeout|SSLHandshake|Server access", said):
+    if re.search(r"UnknownHost|ConnectException|SocketTimeout|SSLHandshake|Server access", log):
         return (
             f"downloading Kafka {version}: the Maven registry cannot be reached; check the network "
             f"(a proxy: JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=...); details in {log_path}"
         )
-    if "UNRESOLVED" in said or "not found" in said:
+    if "UNRESOLVED" in log or "not found" in log:
         return (
             f"downloading Kafka {version}: the Maven registry does not have it; "
             f"name another version or see {log_path}"
@@ -162,7 +167,7 @@ def _why_ivy_failed(said: str, version: str, log_path: Path) -> str:
 
 
 def _format_once(java: Path, work: Path, jars: Path) -> None:
-    """Let Kafka's own tool write the first metadata; nodes copy it instead of a JVM start each."""
+    """Let Kafka's own tool write the first metadata; copying it saves each node a JVM start."""
     node = work / "formatted"
     shutil.rmtree(node, ignore_errors=True)
     settings = work / "format.properties"

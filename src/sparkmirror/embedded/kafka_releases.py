@@ -1,4 +1,4 @@
-"""Releases of Kafka that can be run here: what each is made of, and whether it needs ZooKeeper."""
+"""Kafka releases that can run here: their artifacts, and whether they need ZooKeeper."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sparkmirror.errors import ConfigError
 
 KAFKA_VERSION = "4.3.1"
-# The last of each line that this table knows; a full version may also name another one.
+# The latest known release of each line; users may also name another full version.
 LATEST = (
     "2.1.1", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.3", "2.7.2", "2.8.2",
     "3.0.2", "3.1.2", "3.2.3", "3.3.2", "3.4.1", "3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.1",
@@ -48,10 +48,10 @@ class Release:
 
     @property
     def artifacts(self) -> list[Coordinates]:
-        """What is downloaded, with everything that these need.
+        """The artifacts to download, besides their dependencies.
 
-        The newest release comes with MirrorMaker 2, Connect and the tools, all others with brokers
-        alone: not every one of their other parts was published.
+        The newest release includes MirrorMaker 2, Connect and the tools, all others only brokers,
+        because some of their other parts were not published.
         """
         line = (self.major, self.minor)
         names = ["kafka_2.13" if line >= (2, 4) else "kafka_2.12"]
@@ -65,10 +65,10 @@ OLDEST = Release(2, 1, 0)
 
 
 def find_release(text: str) -> Release:
-    """The release that a user names: 2.8 or 2.8.1.
+    """Find the release that a user names: 2.8 or 2.8.1.
 
     Raises:
-        ConfigError: there is none of that name, or it is too old to be of use.
+        ConfigError: it does not exist, or is too old.
     """
     known = {latest.rpartition(".")[0]: latest for latest in LATEST}
     match = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)", known.get(text, text), re.ASCII)

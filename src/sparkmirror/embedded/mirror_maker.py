@@ -18,7 +18,7 @@ from sparkmirror.embedded.process import ManagedProcess
 
 
 class GenuineMirrorMaker(ManagedProcess):
-    """One MirrorMaker 2 process; `folder` keeps its file and log. It copies after some seconds."""
+    """One MirrorMaker 2 process, with its file and log in `folder`; copies after some seconds."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class GenuineMirrorMaker(ManagedProcess):
         self._jvm_args = jvm_args
 
     def command(self) -> list[str | Path]:
-        """Its command; writes its settings, which may have changed."""
+        """The command; also writes the settings, which may have changed."""
         settings = self.folder / "mm2.properties"
         store_properties(settings, self.properties)
         return java_command(
@@ -58,7 +58,7 @@ def run_java_tool(
 ) -> subprocess.CompletedProcess[str]:
     """Run a program of Kafka's jars to its end, such as `kafka.admin.ConfigCommand`.
 
-    The exit code is for the caller to judge; TimeoutExpired if it takes too long.
+    The caller checks the exit code; raises TimeoutExpired if it takes too long.
     """
     with tempfile.TemporaryDirectory(prefix="sparkmirror-tool-") as folder:
         command = java_command(

@@ -1,4 +1,4 @@
-"""Clusters that outlive the command that started them, found again by name.
+"""Clusters that outlive the command that started them, and are found by name.
 
     <state folder>/kafka/NAME/cluster.json   what runs        NAME/broker-1/ ...   data and logs
     <state folder>/kafka/NAME.lock           held while a command starts or stops NAME
@@ -22,9 +22,10 @@ from typing import Any
 import psutil
 
 from sparkmirror.embedded.kafka_cluster import KafkaCluster
+from sparkmirror.embedded.kafka_jars import open_lock
 from sparkmirror.embedded.kafka_releases import KAFKA_VERSION, find_release
 from sparkmirror.embedded.process import end_processes, is_alive, wait_gone
-from sparkmirror.errors import ConfigError, MirrorError, MissingPart
+from sparkmirror.errors import ConfigError, MirrorError
 from sparkmirror.spark import machine
 
 _STATE_FILE = "cluster.json"
@@ -34,7 +35,7 @@ NEEDED_BYTES = 200 << 20
 
 @dataclass(frozen=True, slots=True)
 class NamedCluster:
-    """What is known about a cluster that was started by name."""
+    """A cluster that was started by name."""
 
     name: str
     bootstrap_servers: str
@@ -43,7 +44,7 @@ class NamedCluster:
     started: tuple[float, ...]
 
     def processes(self, *, of_brokers: bool = False) -> list[psutil.Process]:
-        """Those that still run: the brokers, and their ZooKeeper if they have one."""
+        """The running processes: the brokers, and their ZooKeeper if they have one."""
         found = list(zip(self.pids, self.started, strict=True))
         wanted = found[: len(self.ports)] if of_brokers else found
         return [process for pid, began in wanted if (process := _process(pid, began)) is not None]
@@ -84,7 +85,7 @@ def start_named(
 ) -> NamedCluster:
     """Start a cluster that outlives this process; return when it is ready.
 
-    A cluster stopped with `keep` restarts on its ports, because clients have them in their files.
+    A cluster stopped with `keep` restarts on the same ports, which clients have in their files.
     """
     find_release(version)  # before anything is written
     with _locked(name) as folder:
@@ -102,11 +103,11 @@ def start_named(
             version=version,
             heap=heap,
             detached=True,
-            # What a cluster stopped with --keep has left must survive a failed start.
+            # The data of a cluster stopped with --keep must survive a failed start.
             keep=running is not None,
         )
         cluster.launch()
-        # Before waiting: brokers of an interrupted start can then be stopped by name.
+        # Before waiting, so that the brokers of an interrupted start can be stopped by name.
         named = _store(cluster, folder)
         cluster.wait_ready()
         cluster.release_ports()
@@ -114,12 +115,12 @@ def start_named(
 
 
 def stop_named(name: str, *, keep: bool = False) -> NamedCluster:
-    """Stop a cluster; delete its data and logs unless they are to be kept."""
+    """Stop a cluster; delete its data and logs unless they are kept."""
     with _locked(name) as folder:
         named = _load(folder)
         if named is None:
             raise ConfigError("name", name, "no cluster of that name was started", _hint())
-        # Data that is deleted anyway needs no orderly shutdown.
+        # No orderly shutdown is needed for data that is deleted anyway.
         _end(named.processes(of_brokers=True), _STOP_SECONDS if keep else 0.0)
         # Brokers before 3.3 need their ZooKeeper to shut down in an orderly way.
         _end(named.processes(), 0.0)
@@ -155,12 +156,7 @@ def _locked(name: str) -> Iterator[Path]:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise ConfigError("name", name, "use letters, digits, dots, dashes and underscores")
     path = _home() / f"{name}.lock"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = path.open("w")
-    except OSError as error:
-        raise MissingPart(f"cannot write {path} ({error.strerror}): set XDG_STATE_HOME") from error
-    with lock:
+    with open_lock(path, "XDG_STATE_HOME") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -1,15 +1,14 @@
 """Ports chosen by the OS that stay ours while a broker is down.
 
-A bound socket that does not listen lets a listener with SO_REUSEADDR (every Java server on Linux
-sets it) share the port, but keeps the kernel from giving the port to anybody else: neither as a
-free port nor as the local end of an outgoing connection. Without it, a broker killed and started
-again would now and then find its port taken by a client that was retrying.
+A bound socket that does not listen lets a listener with SO_REUSEADDR (set by every Java server on
+Linux) share the port, but keeps the kernel from giving the port away, as a free port or as the
+local end of an outgoing connection. Without it, a broker that is killed and started again would
+sometimes find its port taken by a client that was retrying.
 """
 
 from __future__ import annotations
 
 import socket
-from types import TracebackType
 
 from sparkmirror.errors import MissingPart
 
@@ -17,7 +16,7 @@ HOST = "127.0.0.1"
 
 
 class ReservedPort:
-    """One port held for this process until `close`."""
+    """One port, reserved for this process until `close`."""
 
     def __init__(self, port: int | None = None) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -32,16 +31,11 @@ class ReservedPort:
         self.number: int = self._socket.getsockname()[1]
 
     def close(self) -> None:
-        """Give the port back to the OS."""
+        """Release the port."""
         self._socket.close()
 
     def __enter__(self) -> ReservedPort:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -1,7 +1,7 @@
-"""Ask a broker one question on a bare socket: which brokers does it know?
+"""Asks a broker on a plain socket which brokers it knows.
 
-The full Kafka client is `wire/`, above this layer; "the cluster is ready" needs only Metadata v1,
-which every broker from 0.10 to 4.x understands.
+Whether a cluster is ready needs no Kafka client, only Metadata v1, which every broker from 0.10 to
+4.x supports.
 
     request   size i32 | api key i16 = 3 | version i16 = 1 | correlation i32 | client id string
               | number of topics i32 = 0
@@ -26,7 +26,7 @@ _NO_CONTROLLER = -1
 
 @dataclass(frozen=True, slots=True)
 class ProbeResponse:
-    """What a broker knows about its cluster."""
+    """A broker's view of its cluster."""
 
     node_ids: tuple[int, ...]
     controller_id: int
@@ -42,7 +42,7 @@ def ask(host: str, port: int, timeout_seconds: float = 2.0) -> ProbeResponse:
         with socket.create_connection((host, port), timeout_seconds) as connection:
             connection.sendall(_REQUEST)
             (size,) = struct.unpack(">i", _read(connection, 4))
-            return decode_answer(_read(connection, size))
+            return decode_response(_read(connection, size))
     except OSError as error:
         raise TransportError(f"ask {host}:{port} for its brokers: {error}") from error
 
@@ -57,7 +57,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
     return bytes(received)
 
 
-def decode_answer(body: bytes) -> ProbeResponse:
+def decode_response(body: bytes) -> ProbeResponse:
     """Decode a Metadata v1 response without its size field."""
     try:
         _, count = struct.unpack_from(">ii", body, 0)

@@ -1,4 +1,4 @@
-"""Child processes that write a log file, can be killed, paused, stopped, and leave nothing.
+"""Child processes that write a log file and can be killed, paused and stopped without leftovers.
 
 A tied child dies with this process. The kernel's parent-death signal is bound to the *thread*
 that forked, so every tied child is started from one thread that lives as long as the process.
@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import psutil
@@ -30,7 +29,7 @@ READY_SECONDS = 90.0
 _KILL_SECONDS = 10.0
 _FOLLOW_SECONDS = 0.1
 _POLL_SECONDS = 0.02
-_TELLING = re.compile(r"\b(ERROR|FATAL)\b|Exception|Caused by")
+_ERROR_LINE = re.compile(r"\b(ERROR|FATAL)\b|Exception|Caused by")
 
 
 class Child:
@@ -46,31 +45,31 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; minus the signal's number if a signal ended it."""
+        """None while it runs; the negative signal number if a signal ended it."""
         return self._popen.poll()
 
     def wait(self, timeout_seconds: float) -> int:
-        """Wait until it has ended; its exit code."""
+        """Wait until it has ended; returns its exit code."""
         return self._popen.wait(timeout_seconds)
 
     def send(self, signal_number: signal.Signals) -> None:
-        """Signal the process; nothing happens if it has ended."""
+        """Signal the process; no effect if it has ended."""
         self._popen.send_signal(signal_number)
 
     def stop(self, within: float = STOP_SECONDS) -> None:
-        """Ask it to end, and everything it started; kill what is left after `within` seconds."""
+        """Terminate it and all that it started; kill what still runs after `within` seconds."""
         stop_all([self], within)
 
     def kill(self) -> None:
-        """End it and everything it started with SIGKILL."""
+        """Kill it and everything that it started."""
         stop_all([self], within=0.0)
 
 
 class ManagedProcess:
     """A program with a name and a log, in a `with` block or started and stopped by its owner.
 
-    It may be started again after its end. Subclasses say what its command is, when it is ready and
-    how it is stopped. Not thread-safe: one owner starts, signals and stops it.
+    It may be started again after its end. Subclasses define its command, when it is ready and how
+    it is stopped. Not thread-safe: one owner starts, signals and stops it.
     """
 
     def __init__(
@@ -90,12 +89,12 @@ class ManagedProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of what was started last."""
+        """The id of the process that was started last."""
         return self._started().pid
 
     @property
     def running_pid(self) -> int | None:
-        """Process id while it runs."""
+        """The id of the running process, or None."""
         return self.pid if self.is_running else None
 
     @property
@@ -104,15 +103,15 @@ class ManagedProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """Of what was started last; None before its end."""
+        """The exit code of the process that was started last; None before its end."""
         return self._started().exit_code
 
     def command(self) -> Sequence[str | Path]:
-        """What is run at the next start."""
+        """The command of the next start."""
         return self._command
 
     def start(self, *, detached: bool = False) -> Self:
-        """Start the process, unless it runs; `wait_ready` tells when it can be used."""
+        """Start the process, unless it runs; `wait_ready` waits until it can be used."""
         if not self.is_running:
             self._child = start_child(
                 self.command(), self.log_path, environment=self._environment, detached=detached
@@ -124,24 +123,24 @@ class ManagedProcess:
         wait_for(self._check_ready, within=within, describe=self._describe)
 
     def try_ready(self) -> bool:
-        """Whether it can be used, asked while it runs."""
+        """Whether it can be used; called while it runs."""
         return True
 
     def stop(self, within: float = STOP_SECONDS) -> float:
-        """Ask it to end, and everything it started; kill what is left after `within` seconds.
+        """Terminate it and all that it started; kill what still runs after `within` seconds.
 
-        How many seconds it took.
+        Returns the seconds that it took.
         """
         began = time.monotonic()
         stop_processes([self], within)
         return time.monotonic() - began
 
     def kill(self) -> None:
-        """SIGKILL, as a crash does it."""
+        """Kill it with SIGKILL, like a crash."""
         stop_processes([self], within=0.0)
 
     def pause(self) -> None:
-        """SIGSTOP: connections stay open, nothing is answered."""
+        """SIGSTOP: connections stay open, but nothing responds."""
         self._started().send(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -157,12 +156,7 @@ class ManagedProcess:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _started(self) -> Child:
@@ -174,16 +168,16 @@ class ManagedProcess:
         if not self.is_running:
             raise KafkaError(
                 f"start {self.title}: it ended with exit code {self.exit_code}; "
-                f"{self.log_path} says:\n{log_tail(self.log_path)}"
+                f"{self.log_path} ends:\n{log_tail(self.log_path)}"
             )
         return self.try_ready()
 
     def _describe(self) -> str:
-        return f"{self.title} is ready; {self.log_path} says:\n{log_tail(self.log_path)}"
+        return f"{self.title} is ready; {self.log_path} ends:\n{log_tail(self.log_path)}"
 
 
 def stop_processes(processes: Iterable[ManagedProcess], within: float = STOP_SECONDS) -> None:
-    """Stop several at once, as `stop_all` does; those that were never started are left out."""
+    """Stop several at once with `stop_all`, except those that were never started."""
     stop_all([each._child for each in processes if each._child is not None], within)  # noqa: SLF001
 
 
@@ -227,7 +221,7 @@ def follow_log(child: Child) -> Iterator[str]:
     with child.log_path.open(errors="replace") as log:
         ended = False
         while not ended:
-            # Asked before reading: what was written until then is read below.
+            # Checked before reading, so that the last lines are read too.
             ended = child.exit_code is not None
             yield from log
             if not ended:
@@ -235,7 +229,7 @@ def follow_log(child: Child) -> Iterator[str]:
 
 
 def stop_all(children: Iterable[Child], within: float = STOP_SECONDS) -> None:
-    """Stop several at once: terminate all, wait for all, kill what is left with its descendants."""
+    """Stop several at once: terminate all, wait, then kill what still runs and its descendants."""
     stopping = list(children)
     descendants = [process for child in stopping for process in _descendants(child.pid)]
     deadline = time.monotonic() + within
@@ -248,7 +242,7 @@ def stop_all(children: Iterable[Child], within: float = STOP_SECONDS) -> None:
             time.sleep(_POLL_SECONDS)
     for child in stopping:
         child.send(signal.SIGKILL)
-        # Not with psutil: the first waiter takes the exit code.
+        # Not with psutil, because only the first waiter gets the exit code.
         child.wait(_KILL_SECONDS)
     end_processes(wait_gone(descendants, deadline - time.monotonic()))
 
@@ -265,7 +259,7 @@ def end_processes(processes: Iterable[psutil.Process]) -> None:
 
 
 def wait_gone(processes: Iterable[psutil.Process], within: float) -> list[psutil.Process]:
-    """Wait for processes that are not children of this one; those still there at the end."""
+    """Wait for processes that are not our children; returns those that still run."""
     deadline = time.monotonic() + within
     left = [process for process in processes if is_alive(process)]
     while left and time.monotonic() < deadline:
@@ -275,7 +269,7 @@ def wait_gone(processes: Iterable[psutil.Process], within: float) -> list[psutil
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether it still runs. A zombie does not: in a container, it may never be reaped."""
+    """Whether it still runs; a zombie, which a container may never reap, does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -283,7 +277,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def pid_is_alive(pid: int) -> bool:
-    """Whether a process of that id runs."""
+    """Whether a process with this id runs."""
     try:
         return is_alive(psutil.Process(pid))
     except psutil.NoSuchProcess:
@@ -302,5 +296,5 @@ def log_tail(log_path: Path, lines: int = 5) -> str:
     if not log_path.exists():
         return f"({log_path} does not exist)"
     written = log_path.read_text(errors="replace").splitlines()
-    telling = [line for line in written if _TELLING.search(line)]
-    return "\n".join((telling or written)[-lines:])
+    errors = [line for line in written if _ERROR_LINE.search(line)]
+    return "\n".join((errors or written)[-lines:])

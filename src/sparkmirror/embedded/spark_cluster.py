@@ -1,4 +1,4 @@
-"""A standalone Spark cluster, master and workers as processes, from the pip package of pyspark."""
+"""A standalone Spark cluster: master and workers as processes, from the pyspark package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import sys
 import tempfile
 import urllib.request
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import psutil
@@ -25,12 +24,12 @@ READY_SECONDS = 90.0
 _STOP_SECONDS = 10.0
 _SECURITY_FILE = "security.properties"
 _EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
-# Loopback only, so that no proxy setting of the environment gets in between.
+# Loopback only, so no proxy of the environment may be used.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class SparkCluster:
-    """A Spark master and its workers, living in a `with` block.
+    """A Spark master and its workers, for use in a `with` block.
 
     Executors are children of the worker that starts them; they and their Python processes end with
     it. Drivers connect to `master_url` with `driver_settings`: the cluster rejects connections
@@ -76,12 +75,12 @@ class SparkCluster:
 
     @property
     def folder(self) -> Path | None:
-        """Where logs and the work of executors are; None before the start."""
+        """The folder of logs and of the executors' files; None before the start."""
         return self._folder
 
     @property
     def pids(self) -> list[int]:
-        """Processes of the master and of the workers."""
+        """The ids of the processes of master and workers."""
         return [each.pid for each in self._processes()]
 
     @property
@@ -90,7 +89,7 @@ class SparkCluster:
 
     @property
     def executor_pids(self) -> list[int]:
-        """Processes of the executors that run now, over all workers and applications."""
+        """The ids of the running executors of all workers and applications."""
         pids = []
         for worker_pid in self.worker_pids:
             children = psutil.Process(worker_pid).children(recursive=True)
@@ -114,7 +113,7 @@ class SparkCluster:
 
     def stop(self) -> None:
         """Stop everything; delete the folder unless the caller named it."""
-        # Workers first: a worker that outlives its master keeps looking for it.
+        # Workers first: a worker without a master keeps reconnecting.
         stop_processes(self._workers, _STOP_SECONDS)
         if self._master is not None:
             self._master.stop(_STOP_SECONDS)
@@ -125,18 +124,13 @@ class SparkCluster:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def kill_worker(self, index: int) -> None:
-        """SIGKILL one worker and its executors, as the loss of a machine does it."""
+        """Kill one worker and its executors, like the loss of a machine."""
         self._workers[index].kill()
 
     def __enter__(self) -> SparkCluster:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _port(self, index: int) -> int:
@@ -145,7 +139,7 @@ class SparkCluster:
         return self._ports[index].number
 
     def _store_security(self, path: Path) -> None:
-        """A file, because command lines are for everybody to see."""
+        """Write a file, because every user can see command lines."""
         path.touch(mode=0o600)
         settings = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
         store_properties(path, settings | self.driver_settings)

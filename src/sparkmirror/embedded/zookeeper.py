@@ -1,4 +1,4 @@
-"""The ZooKeeper of a Kafka cluster before 3.3: one server, which lives as long as the cluster."""
+"""The ZooKeeper of a Kafka cluster before 3.3: one server, for the life of the cluster."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sparkmirror.embedded.process import ManagedProcess
 
 FOLDER = "zookeeper"
 _HEAP = "192m"
-# Brokers wait for it: a server that starts beside them is slower than they are.
+# Brokers wait for it, because it starts more slowly than they do.
 CONNECT_MS = "60000"
 _MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 
 class ZooKeeper(ManagedProcess):
-    """One server on 127.0.0.1, from the jars of a broker; brokers retry until it answers."""
+    """One server on 127.0.0.1, from the jars of a broker; brokers retry until it responds."""
 
     def __init__(self, jars: KafkaJars, folder: Path, port: int) -> None:
         own = folder / FOLDER

@@ -1,10 +1,10 @@
-"""Which access rules of topics are copied to the target, and what they become there.
+"""Which access rules of topics are copied to the target, and in which form.
 
 Runs on: worker, at each ACL sync. Pure.
 Mirrors: the ACL rules of org.apache.kafka.connect.mirror.MirrorSourceConnector (4.4).
 
-Only rules for single topics are copied; only the mirror may write to remote topics, so no rule
-that allows writing is. Nothing is ever deleted on the target. The enums have the codes of the
+Only rules for single topics are copied, and none that allows writing, because only the mirror may
+write to remote topics. Nothing is ever deleted on the target. The enums have the codes of the
 protocol's ACL messages.
 """
 
@@ -21,7 +21,7 @@ WILDCARD = "*"
 
 
 class _ProtocolEnum(IntEnum):
-    """Codes that a later broker adds become UNKNOWN."""
+    """Unknown codes of newer brokers become UNKNOWN."""
 
     @classmethod
     def _missing_(cls, value: object) -> _ProtocolEnum:
@@ -42,7 +42,7 @@ class ResourceType(_ProtocolEnum):
 
 
 class PatternType(_ProtocolEnum):
-    """How a resource name is meant."""
+    """How a resource name is matched."""
 
     UNKNOWN = 0
     ANY = 1
@@ -108,10 +108,10 @@ class NotCopied(enum.Enum):
 class AclPlan:
     """Rules to create on the target, without duplicates, and what is not copied, and why.
 
-    `wildcards` are those of `create` that come from a rule for the topic `*`, all topics. As in
-    MirrorMaker 2 its name is formatted like any other: with the default policy it becomes a rule
-    for the one topic `A.*`, which cannot exist, so it does nothing; with the identity policy it
-    stays a rule for all topics, those of others on the target included. Worth a warning.
+    `wildcards` are the rules in `create` that come from a rule for the topic `*`, all topics. As in
+    MirrorMaker 2, this name is formatted like any other: with the default policy it becomes a rule
+    for the topic `A.*`, which cannot exist, so it does nothing; with the identity policy it stays a
+    rule for all topics of the target, including those of others. The caller should warn.
     """
 
     create: tuple[AclBinding, ...]
@@ -126,9 +126,9 @@ def plan_acls(
     source_alias: str,
     existing: Collection[AclBinding] = (),
 ) -> AclPlan:
-    """Map the source's rules to the target's; `existing` ones of the target are left out.
+    """Map the source's rules to the target's; those that are `existing` are left out.
 
-    `should_replicate_topic` is the rule for copying topics, cycles and internal topics included.
+    `should_replicate_topic` is the whole rule for copying topics, with cycles and internal topics.
     """
     create: dict[AclBinding, None] = {}
     skipped: list[tuple[AclBinding, NotCopied]] = []
@@ -151,7 +151,7 @@ def plan_acls(
 def why_not_copied(
     binding: AclBinding, should_replicate_topic: Callable[[str], bool]
 ) -> NotCopied | None:
-    """Judge one rule of the source; None means that it is copied."""
+    """Why one rule of the source is not copied; None if it is copied."""
     if binding.resource_type is not ResourceType.TOPIC:
         return NotCopied.NO_TOPIC
     if binding.pattern_type is not PatternType.LITERAL:
@@ -169,7 +169,7 @@ def why_not_copied(
 
 
 def target_binding(binding: AclBinding, policy: ReplicationPolicy, source_alias: str) -> AclBinding:
-    """Say what a copied rule is on the target: allowing all becomes allowing to read."""
+    """The form of a copied rule on the target: allowing all becomes allowing to read."""
     remote = policy.format_remote_topic(source_alias, binding.resource_name)
     allows_all = binding.permission is AclPermission.ALLOW and binding.operation is AclOperation.ALL
     operation = AclOperation.READ if allows_all else binding.operation

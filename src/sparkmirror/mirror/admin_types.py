@@ -1,4 +1,4 @@
-"""What is created and changed on a cluster, as plain values: no client is needed to make one."""
+"""Things to create or change on a cluster, as plain values that need no client."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Which task of a source connector copies which partition.
 
 Runs on: worker. Mirrors: MirrorSourceConnector.taskConfigs (4.4) for the first assignment. Later
-ones differ on purpose: MirrorMaker 2 reassigns all partitions at every change, so each task
-restarts; here a partition stays with its task, so adding a topic does not disturb the others.
+ones differ on purpose: MirrorMaker 2 reassigns all partitions at every change, so all tasks
+restart; here partitions stay with their tasks, so a new topic does not disturb the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PartitionAssignment = list[list[TopicPartition]]
 
 
 def assign_partitions(partitions: Sequence[TopicPartition], tasks_max: int) -> PartitionAssignment:
-    """Deal partitions to at most `tasks_max` tasks in turn; no task is left without one."""
+    """Assign partitions to at most `tasks_max` tasks in turn; every task gets at least one."""
     task_count = min(tasks_max, len(partitions))
     return [list(partitions[task::task_count]) for task in range(task_count)]
 
@@ -29,7 +29,7 @@ def extend_assignment(
 ) -> PartitionAssignment:
     """Assign exactly the `wanted` partitions, each to the task it has in `current` if it has one.
 
-    New partitions go to the task with the fewest, a task not yet used coming first. A task that
+    New partitions go to the task with the fewest, starting with unused tasks. A task that
     loses all its partitions keeps its number with an empty list as long as later ones have work.
     When `tasks_max` is smaller than before, partitions of the tasks beyond it count as new.
     """

@@ -3,9 +3,9 @@
 Runs on: worker, in the checkpoint connector, at each checkpoint interval. Pure.
 Mirrors: org.apache.kafka.connect.mirror.{MirrorCheckpointTask,CheckpointStore} (4.4).
 
-A checkpoint moves forward, unless its group itself went back on the source, or the target lost
-records: a remote topic that was deleted and created again starts at offset 0. MirrorMaker 2 leaves
-groups at the old offset then, ahead of the data.
+Checkpoints only move forward, unless the group itself moved back on the source, or the target lost
+records: a remote topic that was deleted and created again starts at offset 0. MirrorMaker 2 then
+leaves groups at the old offset, ahead of the data.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from sparkmirror.mirror.translation.offset_sync_store import Translation, Transl
 from sparkmirror.types import TopicPartition
 
 Translate = Callable[[TopicPartition, int], Translation]
-"""From an upstream partition and a position in it to one on the target."""
+"""Translates a position in an upstream partition to one on the target."""
 
 
 class CommittedOffset(NamedTuple):
-    """What a group committed for a partition."""
+    """A group's committed offset in a partition."""
 
     next_offset: int
     metadata: str = ""
@@ -55,14 +55,14 @@ _UNTRANSLATED = {
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPlan:
-    """One group's round: what to write, and why the rest is not; keys are upstream partitions."""
+    """The plan for one group: what to write, and why the rest is skipped, by upstream partition."""
 
     emit: tuple[Checkpoint, ...]
     skipped: Mapping[TopicPartition, NoCheckpoint]
 
 
 class TargetEnds(NamedTuple):
-    """Partitions on the target: the ends that are known, and topics known not to be there."""
+    """Partitions on the target: the known ends, and the topics known to be missing."""
 
     ends: Mapping[TopicPartition, int]
     missing_topics: frozenset[str] = frozenset()
@@ -80,7 +80,7 @@ class CheckpointRules:
     def rename_topic_partition(self, upstream: TopicPartition) -> TopicPartition:
         """The partition on the target where a consumer of `upstream` continues.
 
-        A topic that was copied from the target leads back to its original there.
+        For a topic that was copied from the target, this is its original there.
         """
         topic, partition = upstream
         if self.policy.topic_source(topic) == self.target_alias:
@@ -90,7 +90,7 @@ class CheckpointRules:
     def partitions_on_target(
         self, committed: Mapping[str, Iterable[TopicPartition]]
     ) -> set[TopicPartition]:
-        """Where the offsets of all these groups lead to."""
+        """The partitions on the target that the offsets of these groups translate to."""
         accepts = self.topic_filter.should_replicate_topic
         upstream = {tp for offsets in committed.values() for tp in offsets}
         return {self.rename_topic_partition(tp) for tp in upstream if accepts(tp.topic)}
@@ -105,16 +105,16 @@ class CheckpointRules:
     ) -> CheckpointPlan:
         """Compare what a group committed on the source with its `last` checkpoints.
 
-        `last` is what `CheckpointStore.of_group` gives, by downstream partition. Add what the plan
-        emits to the store at once, before it is written, or it is emitted again. `places` are on
-        the target, looked at after what `translate` knows.
+        `last` is the result of `CheckpointStore.of_group`, by downstream partition. Add the emitted
+        checkpoints to the store at once, before they are written, or they are emitted again.
+        `places` are on the target, and were read after everything that `translate` knows.
         """
         target_ends, missing_topics = places or TargetEnds({}, frozenset())
         last = without_beyond_end(last, target_ends)
         emit: list[Checkpoint] = []
         skipped: dict[TopicPartition, NoCheckpoint] = {}
         for upstream, offset in committed.items():
-            verdict = self._judge(group, upstream, offset, translate, last)
+            verdict = self._decide(group, upstream, offset, translate, last)
             if isinstance(verdict, Checkpoint) and is_beyond_end(verdict, target_ends):
                 skipped[upstream] = NoCheckpoint.BEYOND_END
             elif isinstance(verdict, Checkpoint) and verdict.topic in missing_topics:
@@ -125,7 +125,7 @@ class CheckpointRules:
                 skipped[upstream] = verdict
         return CheckpointPlan(tuple(emit), skipped)
 
-    def _judge(
+    def _decide(
         self,
         group: str,
         upstream: TopicPartition,
@@ -153,7 +153,7 @@ class CheckpointRules:
 
 
 def is_beyond_end(checkpoint: Checkpoint, target_ends: Mapping[TopicPartition, int]) -> bool:
-    """Whether a checkpoint points past the end of its partition: then it is none."""
+    """Whether a checkpoint points past the end of its partition, and so is invalid."""
     end = target_ends.get(TopicPartition(checkpoint.topic, checkpoint.partition))
     return end is not None and checkpoint.downstream_offset > end
 
@@ -161,7 +161,7 @@ def is_beyond_end(checkpoint: Checkpoint, target_ends: Mapping[TopicPartition, i
 def without_beyond_end(
     checkpoints: Mapping[TopicPartition, Checkpoint], target_ends: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, Checkpoint]:
-    """The checkpoints that the target has records for, or may have."""
+    """The checkpoints without those that point past the end of their partition."""
     return {tp: each for tp, each in checkpoints.items() if not is_beyond_end(each, target_ends)}
 
 
@@ -183,8 +183,8 @@ def why_not_emitted(
 class CheckpointStore:
     """The last checkpoint of each of our groups, or of all, by downstream partition.
 
-    Filled from the checkpoints topic at the start, then with what is emitted. Group offset sync
-    reads it. If the topic could not be read, leave it empty and make the `OffsetSyncStore` with
+    Filled from the checkpoints topic at the start, then with emitted checkpoints; group offset sync
+    reads it. If the topic could not be read, leave it empty and create the `OffsetSyncStore` with
     `must_read_to_end`.
     """
 
@@ -193,7 +193,7 @@ class CheckpointStore:
         self._last: dict[str, dict[TopicPartition, Checkpoint]] = {}
 
     def add(self, checkpoint: Checkpoint) -> None:
-        """Take a later checkpoint; those of groups that are not ours are ignored."""
+        """Add a later checkpoint; ignores those of groups that are not ours."""
         if self._groups is None or checkpoint.group in self._groups:
             downstream = TopicPartition(checkpoint.topic, checkpoint.partition)
             self._last.setdefault(checkpoint.group, {})[downstream] = checkpoint

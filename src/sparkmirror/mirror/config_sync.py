@@ -4,7 +4,7 @@ Runs on: worker, at each config sync. Pure.
 Mirrors: MirrorSourceConnector.syncTopicConfigs (4.4), which always uses IncrementalAlterConfigs.
 
 A setting that the source topic has only by default is deleted from the remote topic, so that the
-target's own default holds; with `use.defaults.from=source` its value is set. A value from the
+target's own default applies; with `use.defaults.from=source` its value is set. A value from the
 source brokers' static configuration is neither set nor deleted. New topics: `creation_configs`.
 """
 
@@ -40,7 +40,7 @@ def topics_to_sync(
     policy: ReplicationPolicy,
     source_alias: str,
 ) -> dict[str, str]:
-    """Name the copied topics whose remote exists, and that remote."""
+    """The copied topics whose remote topic exists, with that topic."""
     existing = frozenset(target_topics)
     remotes = {topic: policy.format_remote_topic(source_alias, topic) for topic in source_topics}
     return {topic: remote for topic, remote in remotes.items() if remote in existing}
@@ -50,9 +50,9 @@ def plan_config_sync(
     entries: Iterable[ConfigEntry],
     property_filter: ConfigPropertyFilter,
 ) -> tuple[AlterConfig, ...]:
-    """Say what makes a remote topic's settings those of its source topic, given as `entries`.
+    """The changes that give a remote topic the settings of its source topic, the `entries`.
 
-    The plan does not depend on what the remote topic has: see `changes_left`.
+    The plan does not depend on the remote topic's current settings: see `changes_left`.
     """
     plans = (
         _plan_entry(entry, property_filter)
@@ -74,9 +74,9 @@ def _plan_entry(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> Al
 def changes_left(
     planned: Iterable[AlterConfig], remote_entries: Iterable[ConfigEntry]
 ) -> tuple[AlterConfig, ...]:
-    """Leave out what the remote topic has already, as DescribeConfigs of the target shows it.
+    """The changes that the remote topic does not have yet, according to DescribeConfigs.
 
-    MirrorMaker 2 sends all changes every time. What is left here is news: worth a line in the log.
+    MirrorMaker 2 sends all changes every time. The remaining ones are new, so they are logged.
     """
     own: Mapping[str, str | None] = {
         entry.name: entry.value

@@ -5,7 +5,7 @@ Mirrors: TopicFilter, GroupFilter and ConfigPropertyFilter of org.apache.kafka.c
 their three default classes (4.4).
 
 The default classes read regular expressions: a list of patterns is joined into one expression that
-must match the whole name. An empty list is no expression: None, which matches nothing.
+must match the whole name. An empty list becomes None, which matches nothing.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class GroupFilter(Protocol):
 
     @abstractmethod
     def should_replicate_group(self, group: str) -> bool:
-        """Whether to translate offsets of `group`; asked for all groups at each refresh."""
+        """Whether to translate offsets of `group`; called for all groups at each refresh."""
 
 
 @runtime_checkable
@@ -130,7 +130,7 @@ class DefaultGroupFilter(GroupFilter):
 
 @dataclass(frozen=True, slots=True)
 class DefaultConfigPropertyFilter(ConfigPropertyFilter):
-    """Settings `config.properties.exclude`, every other one is copied, and `use.defaults.from`."""
+    """Settings `config.properties.exclude` (all others are copied) and `use.defaults.from`."""
 
     exclude: Matcher | None
     replicate_source_default: bool = False

@@ -1,7 +1,7 @@
 """Who makes changes on the clusters: Kafka's own admin requests, or a class of the user's own.
 
-Runs on: worker. Mirrors: org.apache.kafka.clients.admin.ForwardingAdmin (KIP-787). Where topics,
-settings and ACLs belong to another system, a subclass asks that system instead of the brokers.
+Runs on: worker. Mirrors: org.apache.kafka.clients.admin.ForwardingAdmin (KIP-787). Where another
+system manages topics, settings and ACLs, a subclass calls that system instead of the brokers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sparkmirror.mirror.admin_types import AclRule, ConfigChange, NewTopic
 __all__ = ["AclRule", "Cluster", "ConfigChange", "ForwardingAdmin", "NewTopic", "Outcome"]
 
 Outcome = Exception | str | None
-"""Why something was not done; None when it was, or was so already."""
+"""Why something was not done; None if it was done now or before."""
 
 
 class Cluster(Protocol):
@@ -51,7 +51,7 @@ class ForwardingAdmin:
         return cls(cluster)
 
     def create_topics(self, topics: Sequence[NewTopic]) -> Mapping[str, Outcome]:
-        """Create topics; what is to happen with each, by name. One that exists is no error."""
+        """Create topics; returns the outcomes by name. An existing topic is not an error."""
         return self.cluster.create_topics(topics)
 
     def create_partitions(self, counts: Mapping[str, int]) -> Mapping[str, Outcome]:
@@ -61,7 +61,7 @@ class ForwardingAdmin:
     def alter_topic_configs(
         self, changes: Mapping[str, Sequence[ConfigChange]]
     ) -> Mapping[str, Outcome]:
-        """Set (`operation` 0) and delete (1) settings, of each topic all or none."""
+        """Set (`operation` 0) and delete (1) settings, all or none of each topic."""
         return self.cluster.alter_topic_configs(changes)
 
     def create_acls(self, rules: Sequence[AclRule]) -> Mapping[AclRule, Outcome]:

@@ -4,7 +4,7 @@ Runs on: worker, in the checkpoint connector. Pure.
 Mirrors: the group rules of MirrorCheckpointConnector and MirrorCheckpointTask (4.4).
 
 Offsets on the target never move back, and a group that is in use there is left alone. MirrorMaker 2
-also tries to write groups in use and relies on the broker to reject that; here they are skipped
+also tries to write to groups in use and relies on the broker to reject it; here they are skipped
 with a reason. A group may still become active between check and write: the broker's
 UNKNOWN_MEMBER_ID then also means ACTIVE.
 """
@@ -67,10 +67,10 @@ def select_groups(listings: Iterable[GroupListing], group_filter: GroupFilter) -
 def select_consuming(
     committed: Mapping[str, Iterable[TopicPartition]], topic_filter: TopicFilter
 ) -> GroupSelection:
-    """Second step: of the groups and the partitions they have offsets in, those that matter.
+    """Second step: of these groups and their partitions, those with accepted topics.
 
-    Only the topic filter is asked, as in MirrorMaker 2: that a topic is internal or a cycle does
-    not count here, it just never gets a checkpoint.
+    As in MirrorMaker 2, only the topic filter decides: an internal topic or a cycle is accepted
+    here, but never gets a checkpoint.
     """
     groups: list[str] = []
     rejected: dict[str, NotFollowed] = {}
@@ -89,7 +89,7 @@ def _is_consumer_group(listing: GroupListing) -> bool:
 
 
 class GroupState(enum.Enum):
-    """A group on the target, as far as it matters whether its offsets may be written."""
+    """The state of a group on the target: whether its offsets may be written."""
 
     EMPTY = "Empty"
     ABSENT = "Dead"
@@ -97,7 +97,7 @@ class GroupState(enum.Enum):
 
     @classmethod
     def parse(cls, state: str) -> GroupState:
-        """Read DescribeGroups' state; every state except Empty and Dead may have members.
+        """Parse DescribeGroups' state; every state except Empty and Dead may have members.
 
         A broker that returns GROUP_ID_NOT_FOUND instead means Dead.
         """
@@ -118,10 +118,10 @@ class NotWritten(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """What one group gets; keys are downstream partitions.
+    """The offsets for one group, by downstream partition.
 
-    `reason` stands for the whole group: then nothing else is set. `reset_by_others` lists
-    partitions whose offset someone set to none (-1); they are written, and worth a warning.
+    `reason` is about the whole group: then nothing else is set. `reset_by_others` lists partitions
+    whose offset someone else deleted (-1); they are written, and the caller should warn.
     """
 
     write: Mapping[TopicPartition, CommittedOffset]
@@ -139,10 +139,10 @@ def plan_group_offsets(
 ) -> dict[str, GroupPlan]:
     """Decide for each group what to write on the target.
 
-    `checkpoints` is `CheckpointStore.by_group`. States and offsets must have been read on the
-    target in this round, states first; leave a group out where reading failed: nothing is
-    written for it. An ABSENT group needs no offsets. Of partitions without an end in `target_ends`
-    it is not known. Write each plan with one request.
+    `checkpoints` is the result of `CheckpointStore.by_group`. States and offsets must have been
+    read on the target in this round, states first; leave out groups whose reading failed: nothing
+    is written for them. An ABSENT group needs no offsets. The end of partitions that are not in
+    `target_ends` is unknown. Write each plan with one request.
     """
     return {
         group: _plan_group(
@@ -201,7 +201,7 @@ def _why_kept(
     if target_offset is None or _is_none(target_offset):
         return None
     if end is not None and target_offset > end:
-        return None  # no consumer can be there: it is left from records that are gone
+        return None  # no consumer can be there: the offset is a leftover of deleted records
     if target_offset > checkpoint.downstream_offset:
         return NotWritten.ALREADY_AHEAD
     is_same = target_offset == checkpoint.downstream_offset

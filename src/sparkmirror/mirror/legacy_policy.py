@@ -1,4 +1,4 @@
-"""Names as in MirrorMaker 1: every topic keeps its name, whatever it is.
+"""Names as in MirrorMaker 1: every topic keeps its name.
 
 Runs on: worker. Pure. MirrorMaker 2's Identity policy skips every name that begins with `__` or a
 dot, and renames those that end in `heartbeats`; MirrorMaker 1 copies both.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sparkmirror.mirror.policy import IdentityReplicationPolicy
 
-# What Kafka itself calls internal, and MirrorMaker 1 leaves out (exclude.internal.topics).
+# Kafka's own internal topics, which MirrorMaker 1 leaves out (exclude.internal.topics).
 KAFKA_INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 

@@ -1,11 +1,11 @@
-"""What a topic of the source is called on the target, and back.
+"""Maps topic names of the source to names on the target, and back.
 
 Runs on: worker and executor.
 Mirrors: org.apache.kafka.connect.mirror.{Default,Identity}ReplicationPolicy (4.4).
 
-An alias that contains the separator cannot be read back from a remote name (`us.west.orders` comes
-from `us`), and a local `orders.created` looks like `created` from a cluster `orders`. Both are
-MirrorMaker 2's behaviour; other tools read the same names, so they are kept.
+An alias that contains the separator cannot be parsed from a remote name (`us.west.orders` looks as
+if it came from `us`), and a local `orders.created` looks like `created` from a cluster `orders`.
+This is MirrorMaker 2's behaviour, and is kept because other tools parse the same names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ReplicationPolicy(Protocol):
     """Names remote topics and internal topics of one flow.
 
     A custom policy is a subclass of this class or, more simply, of one of the two below.
-    Obligations: return the same for the same topic in every process and after every restart,
+    Obligations: return the same result for a topic in every process and after every restart,
     because names are compared with topics that earlier runs created; do no I/O; support pickling,
     because executors get a copy. Methods are called for every topic of a cluster at each topic
     refresh.
@@ -49,19 +49,19 @@ class ReplicationPolicy(Protocol):
 
     @abstractmethod
     def topic_source(self, topic: str) -> str | None:
-        """Alias of the cluster `topic` was copied from, None when it is a local topic."""
+        """Alias of the cluster that `topic` was copied from; None for a local topic."""
 
     @abstractmethod
     def upstream_topic(self, topic: str) -> str | None:
-        """Name of `topic` on the cluster it was copied from, None when it is a local topic.
+        """Name of `topic` on the cluster that it was copied from; None for a local topic.
 
-        The result may itself be a remote topic. Must get shorter or stay the same at each step:
-        callers walk upstream until None or an unchanged name.
+        The result may itself be a remote topic. It must be shorter or unchanged at each step:
+        callers repeat the call until None or an unchanged name.
         """
 
     @abstractmethod
     def offset_syncs_topic(self, cluster_alias: str) -> str:
-        """Name of the offset-syncs topic; the alias is that of the cluster it does not live on."""
+        """Name of the offset-syncs topic; `cluster_alias` is the cluster that does not have it."""
 
     @abstractmethod
     def checkpoints_topic(self, source_alias: str) -> str:
@@ -76,7 +76,7 @@ class ReplicationPolicy(Protocol):
         """Whether `topic` is one of MirrorMaker 2's own, other than heartbeats."""
 
     def heartbeats_topic(self) -> str:
-        """Name of the topic heartbeats are written to; no separator in it, so never affected."""
+        """Name of the topic of heartbeats; it contains no separator, so none affects it."""
         return _HEARTBEATS
 
     def original_topic(self, topic: str) -> str:
@@ -87,7 +87,7 @@ class ReplicationPolicy(Protocol):
         return topic
 
     def is_heartbeats_topic(self, topic: str) -> bool:
-        """Whether `topic` holds heartbeats, written here or copied over any number of hops."""
+        """Whether `topic` contains heartbeats, written here or copied over any number of hops."""
         return self.original_topic(topic) == self.heartbeats_topic()
 
     def is_internal_topic(self, topic: str) -> bool:
@@ -141,10 +141,10 @@ class DefaultReplicationPolicy(ReplicationPolicy):
 
 
 class IdentityReplicationPolicy(DefaultReplicationPolicy):
-    """Keeps topic names, so cycles of data topics go unnoticed: for one-way flows.
+    """Keeps topic names, so cycles of data topics are not detected: for one-way flows.
 
-    Names that end in `heartbeats` (`my-heartbeats` too, as in MirrorMaker 2) follow the default
-    rules, so heartbeats still show where they came from and do not go round in circles.
+    Names that end in `heartbeats` (also `my-heartbeats`, as in MirrorMaker 2) follow the default
+    rules, so heartbeats still show their origin and are not copied in circles.
     """
 
     def __init__(
@@ -181,8 +181,8 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy):
         return topic.endswith(self.heartbeats_topic())
 
 
-# Names that mm2.properties files and connector configs carry. Migration guides for Amazon MSK
-# ship the third class as a jar; it keeps topic names.
+# Names in mm2.properties files and connector configs. Migration guides for Amazon MSK provide the
+# third class as a jar; it keeps topic names.
 _KNOWN_POLICIES: dict[str, type[DefaultReplicationPolicy]] = {
     "org.apache.kafka.connect.mirror.DefaultReplicationPolicy": DefaultReplicationPolicy,
     "org.apache.kafka.connect.mirror.IdentityReplicationPolicy": IdentityReplicationPolicy,
@@ -194,7 +194,7 @@ _POLICIES = _KNOWN_POLICIES | {
 
 
 class FlowSettings(Protocol):
-    """What the settings of every connector say about names."""
+    """The settings of every connector that determine names."""
 
     @property
     def policy_class(self) -> str: ...
@@ -209,7 +209,7 @@ class FlowSettings(Protocol):
 
 
 class SyncsSettings(FlowSettings, Protocol):
-    """The same of a connector that knows where offset syncs are."""
+    """The same for a connector that knows where offset syncs are."""
 
     @property
     def offset_syncs_location(self) -> str: ...
@@ -226,7 +226,7 @@ def flow_policy(config: FlowSettings) -> ReplicationPolicy:
 
 
 def flow_offset_syncs_topic(policy: ReplicationPolicy, config: SyncsSettings) -> str:
-    """Name of a flow's offset-syncs topic: after the cluster that it does not live on."""
+    """Name of a flow's offset-syncs topic, which contains the alias of the other cluster."""
     is_on_source = config.offset_syncs_location == "source"
     return policy.offset_syncs_topic(config.target_alias if is_on_source else config.source_alias)
 
@@ -239,7 +239,7 @@ def make_policy(
 ) -> ReplicationPolicy:
     """Build the policy named by `replication.policy.class`.
 
-    `separator` is None when the setting is absent, and then the internal switch means nothing.
+    `separator` is None when unset; then the internal switch has no effect.
     A class of the user's own is written `module:Class`.
 
     Raises:

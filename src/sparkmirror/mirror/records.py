@@ -1,4 +1,4 @@
-"""The bytes of MirrorMaker 2's own records, so that it and its tools can read ours and back.
+"""The bytes of MirrorMaker 2's own records, so that it can read ours and we can read its.
 
 Runs on: worker and executor.
 Mirrors: org.apache.kafka.connect.mirror.{Heartbeat,Checkpoint,OffsetSync} (4.4), and Connect's
@@ -14,7 +14,7 @@ Binary layouts, big-endian, a string being int16 byte length and UTF-8:
     OffsetSync  key    upstream topic string, partition int32
                 value  upstream offset int64, downstream offset int64      (no version)
 
-Bytes after the last field are ignored, as Java's schema reader does.
+Bytes after the last field are ignored, as in Java's schema reader.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _MAX_OFFSET = (1 << 63) - 1
 
 
 class RecordError(MirrorError):
-    """A record of an internal topic that cannot be read, or a value that has no place in one."""
+    """A record of an internal topic that cannot be read, or a value that does not fit into one."""
 
 
 class UnsupportedRecordError(RecordError):
-    """A record written by a later MirrorMaker.
+    """A record written by a newer MirrorMaker.
 
-    Operator action: let the newer program, not this one, run the flow.
+    Operator action: run the flow with the newer program, not with this one.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Proof that a flow's target could be written at a moment."""
+    """Proof that a flow's target accepted a write at this time."""
 
     source_alias: str
     target_alias: str
@@ -66,7 +66,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a group stands in a partition, in offsets of both clusters; `topic` is the remote."""
+    """A group's position in a partition, in offsets of both clusters; `topic` is the remote one."""
 
     group: str
     topic: str
@@ -128,7 +128,7 @@ class OffsetSync:
 
 @dataclass(frozen=True, slots=True)
 class OffsetKey:
-    """Whose position a record of the offsets topic holds; `topic` is the upstream name."""
+    """The key of a position in the offsets topic; `topic` is the upstream name."""
 
     connector: str
     cluster: str
@@ -139,8 +139,7 @@ class OffsetKey:
 def encode_offset_key(connector: str, cluster: str, topic: str, partition: int) -> bytes:
     """Return the key of a partition's position in the offsets topic.
 
-    Connect looks keys up by their bytes, so members stand in the order in which Java's HashMap
-    happens to give them.
+    Connect looks keys up by their bytes, so the members are in the order of Java's HashMap.
     """
     members = (
         f'"cluster":{jackson_string(cluster)},"partition":{partition},'
@@ -150,7 +149,7 @@ def encode_offset_key(connector: str, cluster: str, topic: str, partition: int) 
 
 
 def encode_heartbeat_offset_key(connector: str, source_alias: str, target_alias: str) -> bytes:
-    """Return the key under which Connect notes that a heartbeat connector has written."""
+    """Return the key under which Connect records that a heartbeat connector has written."""
     members = (
         f'"sourceClusterAlias":{jackson_string(source_alias)},'
         f'"targetClusterAlias":{jackson_string(target_alias)}'
@@ -159,7 +158,7 @@ def encode_heartbeat_offset_key(connector: str, source_alias: str, target_alias:
 
 
 def encode_checkpoint_offset_key(connector: str, group: str, topic: str, partition: int) -> bytes:
-    """Return the same for a checkpoint of `group`; `topic` is the remote."""
+    """Return the same for a checkpoint of `group`; `topic` is the remote one."""
     members = (
         f'"partition":{partition},"topic":{jackson_string(topic)},"group":{jackson_string(group)}'
     )
@@ -167,7 +166,7 @@ def encode_checkpoint_offset_key(connector: str, group: str, topic: str, partiti
 
 
 def decode_offset_key(key: bytes | None) -> OffsetKey | None:
-    """Read a key of the offsets topic, members in any order.
+    """Parse a key of the offsets topic, with members in any order.
 
     Returns None for anything else: connectors of all kinds share the topic.
     """
@@ -185,7 +184,7 @@ def decode_offset_key(key: bytes | None) -> OffsetKey | None:
             return None
 
 
-# Stands for "nothing yet, start at offset 0" in a position of ours.
+# In our own positions: nothing copied yet, start at offset 0.
 START = -1
 
 
@@ -195,12 +194,12 @@ def encode_offset_value(last_offset: int) -> bytes:
 
 
 def decode_offset_value(value: bytes | None, lowest: int = 0) -> int | None:
-    """Return the last offset copied; None for a tombstone or when no offset is stored.
+    """Return the last copied offset; None for a tombstone or if no offset is stored.
 
     An offset below `lowest` counts as none; MirrorMaker 2's is 0.
 
     Raises:
-        RecordError: the value is not what Connect writes; ignoring it would copy all records again.
+        RecordError: Connect would not write this value; ignoring it would copy everything again.
     """
     if value is None:
         return None
@@ -235,8 +234,8 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-# What Jackson escapes in a string: control characters with upper-case hex digits, quote,
-# backslash. Not the slash, and no other character of the basic multilingual plane.
+# Jackson escapes control characters (with upper-case hex digits), quotes and backslashes; neither
+# the slash nor other characters of the basic multilingual plane.
 _ESCAPES = {code: f"\\u{code:04X}" for code in range(0x20)} | str.maketrans(
     {
         "\b": "\\b",
@@ -251,12 +250,12 @@ _ESCAPES = {code: f"\\u{code:04X}" for code in range(0x20)} | str.maketrans(
 
 
 def jackson_string(text: str) -> str:
-    """Return the text as Java's JSON writer quotes it."""
+    """Return the text as quoted by Java's JSON writer."""
     return f'"{"".join(map(_escape_supplementary, text.translate(_ESCAPES)))}"'
 
 
 def _escape_supplementary(char: str) -> str:
-    """Escape what Java holds as two chars: Jackson writes it as two escaped surrogates."""
+    """Escape a character that is two chars in Java as two surrogates, as in Jackson."""
     if char <= "\uffff":
         return char
     high, low = struct.unpack(">HH", char.encode("utf-16-be"))
@@ -274,7 +273,7 @@ def _encode_string(text: str) -> bytes:
 
 
 class _RecordReader:
-    """Reads fields one after the other and says which record was cut short."""
+    """Reads one field after the other; its errors name the record."""
 
     def __init__(self, what: str, data: bytes) -> None:
         self._what = what

@@ -1,9 +1,8 @@
-"""What a remote topic gets instead of a setting that the target does not know or does not accept.
+"""Replaces settings of remote topics that the target does not know or does not accept.
 
 Runs on: worker, when a topic is created and at each config sync. Pure. Releases differ: 4.0 removed
 `message.downconversion.enable` (KIP-724) and raised the smallest `segment.bytes` (KIP-1030), and a
-target that is older than the source lacks settings. One of these must not keep a topic from being
-copied.
+target that is older than the source lacks settings. A topic must be copied all the same.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-# Brokers' words, the same from 2.1 to 4.x.
+# Brokers' messages, the same from 2.1 to 4.x.
 UNKNOWN = re.compile(r"Unknown topic config name: ([\w.-]+)")
 INVALID = re.compile(r"Invalid value .* for configuration ([\w.-]+): (.*)", re.DOTALL)
 LIMIT = re.compile(r"Value must be (?:at least|no more than) (-?\d+)")
-# Without these, records could be deleted that the source still has: better no topic than that.
+# Never omitted: without these the target could delete records that the source still has.
 KEPT = frozenset({"cleanup.policy", "retention.ms", "retention.bytes"})
 
 
@@ -33,7 +32,7 @@ class Substitute(NamedTuple):
 
 
 def find_substitute(settings: Mapping[str, str], words: str) -> Substitute | None:
-    """Read from a broker's error which setting it rejects; None: there is no remedy."""
+    """Find the rejected setting in a broker's error; None if there is no substitute."""
     if unknown := UNKNOWN.search(words):
         found = _substitute(settings, unknown[1], None)
         return found._replace(is_unknown=True) if found else None

@@ -2,7 +2,7 @@
 
 Runs on: worker. Pure. Mirrors: taskConfigs of org.apache.kafka.connect.mirror.
 {MirrorSourceConnector,MirrorCheckpointConnector,MirrorHeartbeatConnector}. Each task has all of the
-connector's settings as they were sent, and what is its own.
+connector's settings as they were sent, and its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def source_tasks(assignment: Sequence[Sequence[TopicPartition]]) -> list[TaskSet
 
 
 def assigned_partitions(task: Mapping[str, str]) -> list[TopicPartition]:
-    """The partitions of a task that copies; ValueError for what is none."""
+    """The partitions of a task that copies. Raises ValueError for an invalid one."""
     found = []
     for part in filter(None, task.get(PARTITIONS, "").split(",")):
         topic, dash, partition = part.rpartition("-")
@@ -61,7 +61,7 @@ def assigned_groups(tasks: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
 
 
 def connector_settings(task: Mapping[str, str]) -> TaskSettings:
-    """What a task's settings have of their connector's."""
+    """The connector's part of a task's settings."""
     return {key: value for key, value in task.items() if key not in OWN}
 
 
@@ -86,13 +86,13 @@ def stale_offsets(task: Mapping[str, str]) -> dict[TopicPartition, int]:
 
 
 def checkpoint_tasks(groups: Sequence[str], tasks_max: int) -> list[TaskSettings]:
-    """Groups in equal shares; the first ones get what is left over."""
+    """Groups in equal shares; the first tasks get the remainder."""
     shares = _shares(groups, min(tasks_max, len(groups)))
     return [_numbered(at, GROUPS, map(_quoted, share)) for at, share in enumerate(shares)]
 
 
 def _quoted(group: str) -> str:
-    """MirrorMaker 2 loses groups with a comma in their name. All other names stay as they are."""
+    """Escape commas: MirrorMaker 2 loses groups with one. Other names stay unchanged."""
     if not any(part in group for part in (",", COMMA, PERCENT)):
         return group
     return group.replace("%", PERCENT).replace(",", COMMA)
@@ -105,7 +105,7 @@ def _unquoted(text: str) -> str:
 def complete_settings(
     connector: Mapping[str, str | None], task_class: str, own: Mapping[str, str]
 ) -> TaskSettings:
-    """The settings of one task, all of them."""
+    """All settings of one task."""
     given = {key: value for key, value in connector.items() if value is not None}
     return {**given, TASK_CLASS: MIRROR_PACKAGE + task_class, **own}
 

@@ -1,4 +1,4 @@
-"""Which topics are copied, and what has to be created on the target for them.
+"""Which topics are copied, and what must be created for them on the target.
 
 Runs on: worker, at each topic refresh.
 Mirrors: the topic rules of org.apache.kafka.connect.mirror.MirrorSourceConnector (4.4).
@@ -29,7 +29,7 @@ def should_replicate_topic(
     source_alias: str,
     target_alias: str,
 ) -> bool:
-    """Whether the source's `topic` is copied; heartbeats are, unless switched off, unfiltered."""
+    """Whether the source's `topic` is copied; heartbeats bypass the filter unless disabled."""
     wanted = topic_filter.should_replicate_topic(topic) or (
         heartbeats_replication_enabled and policy.is_heartbeats_topic(topic)
     )
@@ -44,8 +44,8 @@ def is_cycle(topic: str, policy: ReplicationPolicy, source_alias: str, target_al
     """Whether the source's `topic` has been on the target, or on the source itself, before."""
     own_aliases = {target_alias}
     if not isinstance(policy, IdentityReplicationPolicy):
-        # KAFKA-9914: `A.x` on A is a leftover of a loop and would become `A.A.x`. The identity
-        # policy says of every topic that it comes from the source, so there it proves nothing.
+        # KAFKA-9914: `A.x` on A is a leftover of a loop and would become `A.A.x`. With the
+        # identity policy every topic counts as coming from the source, so this proves nothing.
         own_aliases.add(source_alias)
     upstream: str | None = topic
     while upstream is not None:
@@ -68,7 +68,7 @@ def is_remote_topic(topic: str, policy: ReplicationPolicy, source_alias: str) ->
 
 
 class TopicToCreate(NamedTuple):
-    """A topic that the target lacks: whose copy it is, and how many partitions it needs."""
+    """A topic that the target lacks: its source topic, and how many partitions it needs."""
 
     source_topic: str
     partitions: int
@@ -82,7 +82,7 @@ class TopicPlan:
     grow: Mapping[str, int]
     """New partition counts."""
     warnings: tuple[str, ...]
-    """Sentences for the log and the status: things that no request can put right."""
+    """Sentences for the log and the status, about problems that no request can solve."""
 
     @property
     def is_empty(self) -> bool:
@@ -120,7 +120,7 @@ def plan_topics(
 def _remote_names(
     topics: Iterable[str], policy: ReplicationPolicy, source_alias: str, warnings: list[str]
 ) -> dict[str, str]:
-    """Remote name to source topic, without topics that cannot have a separate remote topic."""
+    """Source topics by remote name, without topics that cannot have their own remote topic."""
     names: dict[str, str] = {}
     for topic in topics:
         remote = policy.format_remote_topic(source_alias, topic)
@@ -141,7 +141,7 @@ def _remote_names(
 
 
 class ConfigSource(IntEnum):
-    """Where a setting's value comes from, with the codes of DescribeConfigs."""
+    """The origin of a setting's value, with the codes of DescribeConfigs."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC = 1
@@ -178,10 +178,10 @@ def creation_configs(
     entries: Iterable[ConfigEntry],
     property_filter: ConfigPropertyFilter,
 ) -> dict[str, str]:
-    """Return the settings a new remote topic gets from its source topic.
+    """Return the settings that a new remote topic gets from its source topic.
 
-    What the source topic only has by default is set if the filter says so (`use.defaults.from`).
-    Dynamic broker-wide values of the source count as set, static ones do not.
+    Defaults of the source topic are set if the filter chooses so (`use.defaults.from`). Dynamic
+    broker-wide values of the source count as set, static ones do not.
     """
     return {
         entry.name: entry.value
@@ -193,7 +193,7 @@ def creation_configs(
 
 
 def is_replicable(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> bool:
-    """Whether a setting is one that is copied at all, be it set or a default."""
+    """Whether a setting can be copied, set or default."""
     hidden_or_fixed = entry.read_only or entry.sensitive
     is_brokers_own = entry.source is ConfigSource.STATIC_BROKER
     return not (
@@ -202,7 +202,7 @@ def is_replicable(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> 
 
 
 def leaves_default(entry: ConfigEntry, property_filter: ConfigPropertyFilter) -> bool:
-    """Whether the target's own default holds, because the source topic only has its default."""
+    """Whether the target's own default applies, because the source topic has only a default."""
     if entry.name in NEVER_SET:
         return True
     is_default = entry.source is ConfigSource.DEFAULT

@@ -1,4 +1,4 @@
-"""Loads the Python classes that settings name: policies and filters of the user's own.
+"""Loads the Python classes that settings name: the user's own policies and filters.
 
 Runs on: worker and executor.
 """
@@ -14,9 +14,9 @@ from sparkmirror.errors import ConfigError
 
 
 def load_user_class(what: str, class_name: str, refuse: Callable[[str], ConfigError]) -> Any:
-    """The class that `class_name`, written `module:Class`, names; it has a `from_settings` method.
+    """Load the class `module:Class`, which must have a `from_settings` method.
 
-    `what` is what it should be ("policy"); `refuse` makes the error for a reason.
+    `what` describes it in messages ("policy"); `refuse` makes the error for a reason.
     """
     module_name, colon, name = class_name.partition(":")
     if not colon:
@@ -30,7 +30,7 @@ def load_user_class(what: str, class_name: str, refuse: Callable[[str], ConfigEr
         raise refuse(f"cannot be loaded: {exc}") from exc
     except ConfigError:
         raise
-    except Exception as exc:  # the user's code runs when it is imported: it may raise anything
+    except Exception as exc:  # importing runs the user's code, which may raise anything
         raise refuse(f"cannot be loaded: {type(exc).__name__}: {exc}") from exc
     if not (isinstance(loaded, type) and hasattr(loaded, "from_settings")):
         raise refuse("it is not a class with a from_settings method")
@@ -39,7 +39,7 @@ def load_user_class(what: str, class_name: str, refuse: Callable[[str], ConfigEr
 
 @contextmanager
 def no_exit(refuse: Callable[[str], ConfigError]) -> Iterator[None]:
-    """The user's code runs inside: if it calls sys.exit, that is an error, not the thread's end."""
+    """Run the user's code in the block; if it calls sys.exit, raise an error instead."""
     try:
         yield
     except SystemExit as exc:

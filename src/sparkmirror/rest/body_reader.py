@@ -1,4 +1,4 @@
-"""Takes in what a request brings: media types are checked, bodies read within limits.
+"""Checks a request's media types and reads its body within limits.
 
 Runs on: worker, in the event loop of the REST server.
 """
@@ -16,8 +16,8 @@ from sparkmirror.connect.entities import RequestError
 from sparkmirror.rest.exception_mapper import BadUri, Unmatched
 from sparkmirror.rest.routes import Route
 
-# Bodies above this size are taken in a few at a time, so that many large ones at once do not
-# fill the memory. Settings of a connector are a few kilobytes.
+# Only a few bodies above this size are read at a time, so that they cannot fill the memory. The
+# settings of a connector take a few kilobytes.
 _LARGE_BYTES = 256 * 1024
 _LARGE_AT_ONCE = 2
 _DRAIN_SECONDS = 5.0
@@ -26,7 +26,10 @@ _MATCHING_JSON = (_JSON, "application/*", "*/*", "")
 
 
 def check_media_types(headers: Mapping[str, str], route: Route, url: str) -> None:
-    """A body must be said to be JSON, and JSON must be welcome. Raises Unmatched or BadUri."""
+    """Check that the body is declared as JSON and the client accepts JSON.
+
+    Raises Unmatched or BadUri.
+    """
     content_type = _media_type(headers.get("content-type", ""))
     if content_type and "/" not in content_type:
         raise BadUri("Bad Request", url)
@@ -38,7 +41,7 @@ def check_media_types(headers: Mapping[str, str], route: Route, url: str) -> Non
 
 
 def check_entity(headers: Mapping[str, str], route: Route, body: bytes) -> None:
-    """What matches JSON somehow is enough to find a method, but not to read a body."""
+    """A wildcard type is enough to find a method, but not to read a body."""
     if route.body and body and _media_type(headers.get("content-type", "")) != _JSON:
         raise RequestError(415, str(Unmatched(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)))
 
@@ -60,7 +63,7 @@ class BodyReader:
 
     @asynccontextmanager
     async def read(self, request: Request) -> AsyncIterator[bytes]:
-        """The whole body. One that is large keeps its place until the block is left."""
+        """The whole body. A large one occupies its slot until the block ends."""
         async with AsyncExitStack() as stack:
             chunks: list[bytes] = []
             size = 0
@@ -81,7 +84,7 @@ class BodyReader:
     async def drain(self, request: Request) -> None:
         """Read and drop an unwanted body, so that the client reads its response."""
         if "expect" in request.headers:
-            return  # it waits to be asked for the body
+            return  # the client sends the body only when asked for it
         size = 0
         with anyio.move_on_after(_DRAIN_SECONDS):
             async for chunk in request.stream():

@@ -34,7 +34,7 @@ from sparkmirror.rest.routes import Match, Route, Router
 from sparkmirror.rest.signatures import SIGNATURE
 from sparkmirror.rest.transport.headers import CrossOrigin, apply_rules, safe_headers
 from sparkmirror.rest.transport.uris import check_path, parse_query, split_path
-from sparkmirror.rest.worker_resource import health_answer
+from sparkmirror.rest.worker_resource import health_response
 
 _THREADS = 32
 _HEALTH_THREADS = 4
@@ -61,7 +61,7 @@ class ConnectApi:
         self._reader = BodyReader(options.max_body_bytes)
         self._description = encode_json(describe(options))
         self._is_ready = False
-        self._lanes = {
+        self._thread_limits = {
             "health": anyio.CapacityLimiter(_HEALTH_THREADS),
             "read": anyio.CapacityLimiter(_THREADS),
             "write": anyio.CapacityLimiter(_THREADS),
@@ -70,24 +70,24 @@ class ConnectApi:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            answer = await self._answer(request)
+            response = await self._respond(request)
         except ClientDisconnect:
             return
-        await self._response(request, answer)(scope, receive, send)
+        await self._asgi_response(request, response)(scope, receive, send)
 
-    def _response(self, request: Request, answer: RestResponse) -> Response:
-        content = _encoded(answer).raw
-        headers = list(answer.headers.items())
+    def _asgi_response(self, request: Request, response: RestResponse) -> Response:
+        content = _encoded(response).raw
+        headers = list(response.headers.items())
         headers += safe_headers(request.scope["scheme"], self._options.users is not None)
-        if content and answer.content_type:
-            headers.append(("Content-Type", answer.content_type))
+        if content and response.content_type:
+            headers.append(("Content-Type", response.content_type))
         headers += self._cors.headers(request.method, request.headers)
-        response = Response(content, answer.status)
+        result = Response(content, response.status)
         for name, value in apply_rules(self._options.response_headers, headers):
-            response.headers.append(name, value)
-        return response
+            result.headers.append(name, value)
+        return result
 
-    async def _answer(self, request: Request) -> RestResponse:
+    async def _respond(self, request: Request) -> RestResponse:
         """Every failure becomes a response here: this is the boundary of the REST API."""
         try:
             check_path(_raw_path(request))
@@ -99,7 +99,7 @@ class ConnectApi:
             return bad_uri_page(error)
         except Unmatched as error:
             await self._reader.drain(request)
-            return _error_answer(error.status, str(error), content_type="")
+            return _error_response(error.status, str(error), content_type="")
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001  the boundary
@@ -113,7 +113,7 @@ class ConnectApi:
             return RestResponse(raw=self._description)
         match = self._router.match(segments)
         if request.method == "OPTIONS" and "OPTIONS" not in match.routes:
-            return _allowed_answer(match, request.headers.get("accept", ""))
+            return _allowed_response(match, request.headers.get("accept", ""))
         route = match.route(request.method)
         check_media_types(request.headers, route, _base_url(request) + _raw_path(request))
         return await self._within_time(request, route, match.params)
@@ -133,7 +133,7 @@ class ConnectApi:
                 return await self._ask(request, route, self._call(request, params, body))
         except TimeoutError as error:
             if health:
-                return health_answer("unhealthy", _UNHEALTHY)
+                return health_response("unhealthy", _UNHEALTHY)
             raise RequestError(500, TIMED_OUT) from error
 
     def _call(self, request: Request, params: Mapping[str, str], body: bytes) -> RestRequest:
@@ -148,28 +148,27 @@ class ConnectApi:
         )
 
     async def _ask(self, request: Request, route: Route, call: RestRequest) -> RestResponse:
-        lane = "health" if route.path == "/health" else "read" if route.reads else "write"
-        answer = await anyio.to_thread.run_sync(
+        kind = "health" if route.path == "/health" else "read" if route.reads else "write"
+        result = await anyio.to_thread.run_sync(
             functools.partial(self._work, request, route, call),
             abandon_on_cancel=True,
-            limiter=self._lanes[lane],
+            limiter=self._thread_limits[kind],
         )
-        if isinstance(answer, RestResponse):
-            return answer
+        if isinstance(result, RestResponse):
+            return result
         limit = self._options.request_timeout_seconds
         outgoing = _outgoing(request, call.body)
         forwarded = await forward(
             outgoing,
-            answer.leader_url,
+            result.leader_url,
             limit,
             self._options.client_tls,
             self._options.signer,
         )
-        return _forwarded_answer(forwarded, call)
+        return _forwarded_response(forwarded, call)
 
     def _work(self, request: Request, route: Route, call: RestRequest) -> RestResponse | NotLeader:
-        """The part of a request that runs on a thread: large responses are encoded and errors
-        handled there.
+        """The part of a request that runs on a thread, including encoding and error handling.
 
         An error that crossed to the event loop would keep the body in a cycle of references.
         """
@@ -184,10 +183,10 @@ class ConnectApi:
             return _failure(error, route.path)
 
     def _check_sender(self, request: Request, route: Route, body: bytes) -> None:
-        """What claims to come from another worker must be signed by one.
+        """Check the signature of a request that claims to come from another worker.
 
-        `forward=false` alone is not such a claim: as in Connect, users may ask this worker only.
-        The internal endpoints look at their signatures themselves.
+        `forward=false` alone is no such claim: as in Connect, users may ask this worker only.
+        The internal endpoints check signatures themselves.
         """
         signer = self._options.signer
         if signer is None or route.reads or route.is_internal:
@@ -197,7 +196,7 @@ class ConnectApi:
             signer.check(request.method, _target(request), body, request.headers)
 
     def _wait_ready(self) -> None:
-        """A worker that has not read its topics yet does not know which connectors there are."""
+        """Wait: a worker that has not read its topics does not know which connectors exist."""
         deadline = time.monotonic() + self._options.request_timeout_seconds
         while self._herder.health()[0] == "starting":
             if time.monotonic() > deadline:
@@ -206,10 +205,10 @@ class ConnectApi:
         self._is_ready = True
 
 
-def _encoded(answer: RestResponse) -> RestResponse:
-    if answer.body is None:
-        return answer
-    return replace(answer, body=None, raw=encode_json(answer.body))
+def _encoded(response: RestResponse) -> RestResponse:
+    if response.body is None:
+        return response
+    return replace(response, body=None, raw=encode_json(response.body))
 
 
 def _raw_path(request: Request) -> str:
@@ -228,7 +227,7 @@ def _target(request: Request) -> bytes:
 
 
 def _base_url(request: Request) -> str:
-    """As the client spelled it. Not starlette's, which does not take every Host header."""
+    """As the client spelled it; starlette's own rejects some Host headers."""
     host, port = request.scope["server"]
     return f"{request.scope['scheme']}://{request.headers.get('host', f'{host}:{port}')}"
 
@@ -246,18 +245,18 @@ def _outgoing(request: Request, body: bytes) -> ForwardedRequest:
 
 def _failure(error: Exception, what: str) -> RestResponse:
     known = error_of(error, what)
-    return _error_answer(known.status, known.text)
+    return _error_response(known.status, known.text)
 
 
-def _error_answer(
+def _error_response(
     status: int, message: str, content_type: str = "application/json"
 ) -> RestResponse:
     body = {"error_code": int(status), "message": message}
     return RestResponse(int(status), body, content_type=content_type)
 
 
-def _allowed_answer(match: Match, accept: str) -> RestResponse:
-    """The methods as a text, unless another type is asked for: then in the header only."""
+def _allowed_response(match: Match, accept: str) -> RestResponse:
+    """The methods as text; in the header only if the client asks for another type."""
     methods = match.allowed
     allow = {"Allow": ",".join(methods)}
     wanted = accept.partition(",")[0].partition(";")[0].strip()
@@ -268,7 +267,7 @@ def _allowed_answer(match: Match, accept: str) -> RestResponse:
     return RestResponse(headers={**allow, "Content-Type": wanted})
 
 
-def _forwarded_answer(forwarded: Forwarded, call: RestRequest) -> RestResponse:
+def _forwarded_response(forwarded: Forwarded, call: RestRequest) -> RestResponse:
     """The leader's response; Location names the worker that the client contacted."""
     if forwarded.status == HTTPStatus.CREATED:
         name = json.loads(forwarded.body)["name"]

@@ -48,7 +48,7 @@ def _expand_all(
         try:
             yield name, {kind: _EXPANSIONS[kind](call, name) for kind in kinds}
         except RequestError as error:
-            # It has since been deleted, or has no status yet: it is omitted.
+            # Omit it: it has just been deleted, or has no status yet.
             if error.status != 404:
                 raise
 
@@ -180,13 +180,13 @@ def reset_offsets(call: RestRequest) -> RestResponse:
 
 
 def refuse_tasks(call: RestRequest) -> RestResponse:
-    """Task configs from another genuine worker; among ours only the leader makes them."""
+    """Task configs from a genuine worker; here only the leader makes them."""
     check_task_configs(call.body)
     return refuse_fence(call)
 
 
 def refuse_fence(call: RestRequest) -> RestResponse:
-    """Only genuine workers ask each other so; a signature cannot be ours."""
+    """Only genuine workers send this request, so its signature cannot be ours."""
     if call.is_signed:
         raise RequestError(403, "Internal request contained invalid signature.")
     raise RequestError(400, "Internal request missing required signature")

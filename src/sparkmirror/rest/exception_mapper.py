@@ -17,7 +17,7 @@ from sparkmirror.errors import ConfigErrors, MirrorError
 log = logging.getLogger(__name__)
 
 NOT_FOUND = "HTTP 404 Not Found"
-# What Jetty calls a URI that it does not want to repeat.
+# What Jetty writes instead of a URI that it does not repeat.
 BAD_URI = "/badURI"
 BAD_MESSAGE = "/badMessage"
 TIMED_OUT = "Request timed out"
@@ -55,7 +55,7 @@ _PHRASES = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Request Entity Too Large"}
 
 
 class BadUri(MirrorError):
-    """A request that Jetty itself rejects: a page of HTML that names `uri`."""
+    """A request that Jetty itself rejects, with an HTML page that names `uri`."""
 
     def __init__(self, reason: str, uri: str = BAD_URI) -> None:
         super().__init__(reason, uri)
@@ -67,7 +67,7 @@ class JsonError(MirrorError):
     """A body that Jackson rejects; the text is Jackson's."""
 
 
-# The first row that fits decides: the status, and whether it is a fault of ours.
+# The first matching row decides the status, and whether the failure is a bug of ours.
 _STATUSES: tuple[tuple[type[Exception], int, bool], ...] = (
     (JsonError, 500, False),
     (ConfigErrors, 400, False),
@@ -76,9 +76,7 @@ _STATUSES: tuple[tuple[type[Exception], int, bool], ...] = (
 
 
 def error_of(error: Exception, what: str) -> RequestError:
-    """The response to any failure, with the failure's text. Our faults are logged with their
-    trace.
-    """
+    """The response to any failure, with the failure's text. Logs our own bugs with their trace."""
     if isinstance(error, RequestError):
         return error
     status, ours = next(row[1:] for row in _STATUSES if isinstance(error, row[0]))

@@ -21,7 +21,7 @@ from sparkmirror.rest.transport.rate_limit import RateLimit, client_of
 log = logging.getLogger(__name__)
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-# Users do not mistype a password more often; after that, one try every two seconds.
+# Users rarely mistype a password more often; after that, one try every two seconds.
 _FAILURES, _FAILURES_PER_SECOND = 10, 0.5
 REALM = 'Basic realm="KafkaConnect"'
 UNAUTHORIZED = "User cannot access the resource."
@@ -32,7 +32,7 @@ TOO_MANY_FAILURES = "Too many wrong passwords."
 
 
 class Guard:
-    """Looks at every request before it is routed."""
+    """Checks every request before it is routed."""
 
     def __init__(self, options: RestOptions, cors: CrossOrigin) -> None:
         self._users = options.users
@@ -40,7 +40,7 @@ class Guard:
         rate = options.max_requests_per_second
         self._requests = RateLimit(rate, rate) if rate else None
         self._failures = RateLimit(_FAILURES_PER_SECOND, _FAILURES)
-        self._lane = anyio.CapacityLimiter(1)
+        self._login_thread = anyio.CapacityLimiter(1)
         self._turn = anyio.Lock()
 
     async def refusal(self, request: Request) -> RestResponse | None:
@@ -62,8 +62,8 @@ class Guard:
                 return _too_many(TOO_MANY_FAILURES, seconds)
             if not authorization:  # browsers ask without one first
                 return self._refuse_login(request)
-            # Requests that came at the same time wait here, and each is counted before the next
-            # is looked at: however many come at once, no more passwords are tried.
+            # Concurrent requests wait here, and each is counted before the next is checked: sending
+            # many at once does not allow more attempts.
             async with self._turn:
                 outcome = await self._log_in(request, authorization, client, users)
             if isinstance(outcome, RestResponse):
@@ -79,7 +79,9 @@ class Guard:
             return user
         if seconds := self._failures.seconds_to_wait(client):
             return _too_many(TOO_MANY_FAILURES, seconds)
-        user = await anyio.to_thread.run_sync(users.login, authorization, limiter=self._lane)
+        user = await anyio.to_thread.run_sync(
+            users.login, authorization, limiter=self._login_thread
+        )
         if user is not None:
             return user
         self._failures.take(client)
@@ -91,7 +93,7 @@ class Guard:
         return RestResponse(
             HTTPStatus.UNAUTHORIZED,
             raw=UNAUTHORIZED.encode(),
-            # It is no JSON, but genuine workers say so.
+            # The body is not JSON, but genuine workers send this type.
             content_type="text/plain" if request.method == "OPTIONS" else "application/json",
             headers={"WWW-Authenticate": REALM},
         )
@@ -99,7 +101,7 @@ class Guard:
     def _check_request(self, request: Request, user: User) -> RestResponse | None:
         if request.method in SAFE_METHODS:
             return None
-        # Browsers send the password they know along with what any page lets them send.
+        # Browsers add the stored password to requests of any page.
         origin = request.headers.get("origin", "")
         if origin and not self._is_own(request, origin):
             return _refuse(HTTPStatus.FORBIDDEN, OTHER_SITE.format(origin))

@@ -1,4 +1,4 @@
-"""The page that says that a URI cannot be used: HTML, as Jetty sends it.
+"""Jetty's HTML page for a URI that cannot be used.
 
 Runs on: worker. Pure.
 """

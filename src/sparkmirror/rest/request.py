@@ -16,8 +16,8 @@ from sparkmirror.rest.request_forwarder import ClientTls
 from sparkmirror.rest.security.users import Users
 from sparkmirror.rest.signatures import RequestSigner
 
-# Characters that a path may hold as they are (RFC 3986), besides letters, digits and -._~.
-# A semicolon may, but would end the name.
+# Characters that a path may contain unescaped (RFC 3986), besides letters, digits and -._~.
+# A semicolon is allowed too, but would end the name.
 _PATH_CHARACTERS = "/!$&'()*+,=:@"
 _INT_LIMIT = 2**31
 _INT_DIGITS = 10
@@ -27,10 +27,10 @@ _INT_DIGITS = 10
 class RestOptions:
     """The worker's settings for the REST API.
 
-    `admin`: whether /admin is served; `main`: whether everything else is. `allow_origin` is a
+    `admin`: serve /admin; `main`: serve everything else. `allow_origin` is a
     comma-separated list of patterns, empty for no CORS. Times are in seconds. `users`: who may log
-    in; None: no login needed. `client_tls` is for requests to other workers over https, `signer`
-    signs them and checks those of others; None: a worker without others.
+    in; None: no login needed. `client_tls` is for https requests to other workers; `signer` signs
+    those requests and checks incoming ones; None: there are no other workers.
     """
 
     main: bool = True
@@ -51,7 +51,7 @@ class RestOptions:
 
 @dataclass(frozen=True, slots=True)
 class RestResponse:
-    """Status and what to send: `body` is turned into JSON, `raw` is sent as it is."""
+    """Status and content: `body` is sent as JSON, `raw` unchanged."""
 
     status: int = 200
     body: object = None
@@ -62,9 +62,9 @@ class RestResponse:
 
 @dataclass(frozen=True, slots=True)
 class RestRequest:
-    """A request whose path has matched; `base_url` is how the client spelled this worker.
+    """A request with a known path; `base_url` is this worker's URL as the client spelled it.
 
-    `is_signed`: as requests between genuine workers are.
+    `is_signed`: it has the signature header of requests between genuine workers.
     """
 
     herder: Herder
@@ -81,7 +81,7 @@ class RestRequest:
 
     @property
     def task(self) -> int:
-        """The task's number; no such path if it is not an int of Java."""
+        """The task's number. Raises RequestError (404) if it is not a Java int."""
         return parse_java_int(self.params["task"])
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -103,7 +103,7 @@ ResourceMethod = Callable[[RestRequest], RestResponse]
 
 def parse_java_int(text: str) -> int:
     digits = text[1:] if text[:1] in ("+", "-") else text
-    # Without zeros before it, because Python does not read numbers of thousands of digits.
+    # Without leading zeros, because Python rejects numbers of thousands of digits.
     number = digits.lstrip("0") or "0"
     if not (digits.isascii() and digits.isdigit()) or len(number) > _INT_DIGITS:
         raise RequestError(404, NOT_FOUND)

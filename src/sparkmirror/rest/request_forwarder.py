@@ -1,7 +1,7 @@
 """Forwards a request that only the leader may handle.
 
-Runs on: worker, in the event loop of the REST server. At most two hops: the first worker says
-`forward=true`, the second `forward=false`, a third may not forward it.
+Runs on: worker, in the event loop of the REST server. At most two hops: the first worker adds
+`forward=true`, the second `forward=false`, a third does not forward it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sparkmirror.rest.exception_mapper import (
 from sparkmirror.rest.signatures import RequestSigner
 
 _CONNECT_TIMEOUT_SECONDS = 5.0
-# A group that has just begun has no session key yet: the leader writes one at once.
+# A new group has no session key until its leader has written one.
 _KEY_SECONDS = 5.0
 _LOOK_SECONDS = 0.05
 _SCHEMES = ("http", "https")
@@ -74,7 +74,7 @@ async def forward(
     client_tls: ClientTls | None = None,
     signer: RequestSigner | None = None,
 ) -> Forwarded:
-    """Raises RequestError if there is no leader, or no response.
+    """Send a request to the leader. Raises RequestError if there is no leader, or no response.
 
     The leader authenticates the user again, so the password is forwarded. `client_tls` has this
     worker's trust store and certificate. `signer` proves that the request comes from a worker of
@@ -90,10 +90,10 @@ async def forward(
         await _wait_for_key(signer)
         headers |= signer.headers(request.method, url.raw_path, request.body)
     timeout = httpx.Timeout(timeout_seconds, connect=_CONNECT_TIMEOUT_SECONDS)
-    # No settings of the environment: a proxy between workers would be a surprise.
+    # trust_env=False: a proxy of the environment must not come between workers.
     client = httpx.AsyncClient(timeout=timeout, trust_env=False, verify=_verify(leader, client_tls))
     try:
-        # httpx counts from read to read: a leader that sends a byte now and then has no end.
+        # httpx's timeout applies to each read, so a leader could send single bytes for ever.
         with anyio.fail_after(timeout_seconds):
             async with client:
                 response = await client.request(
@@ -111,13 +111,13 @@ async def forward(
 def leader_address(leader_url: str, request: ForwardedRequest) -> WorkerAddress:
     """The parts of the URL that the leader advertises.
 
-    Only an address is taken from it, so that it cannot name a user, a path or another protocol. A
-    request that arrived encrypted, perhaps with a password, is not forwarded unencrypted.
+    Only the address is used, so the URL cannot name a user, a path or another protocol. A request
+    that arrived encrypted, perhaps with a password, is not forwarded unencrypted.
     """
     parts = urlsplit(leader_url)
     try:
         address = WorkerAddress(parts.scheme, parts.hostname or "", parts.port or 0)
-    except ValueError:  # the port is no number
+    except ValueError:  # the port is not a number
         raise RequestError(500, ODD_LEADER % leader_url) from None
     host = f"[{address.host}]" if ":" in address.host else address.host
     is_plain = leader_url.rstrip("/").lower() == f"{address.scheme}://{host}:{address.port}"

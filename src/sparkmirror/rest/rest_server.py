@@ -13,7 +13,6 @@ import socket
 import ssl
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -30,17 +29,17 @@ _START_SECONDS = 10.0
 _GRACE_SECONDS = 1
 _STOP_SECONDS = 5.0
 
-# Another process may end, and a network may come up, so that a service manager shall try again.
+# Temporary: another process may end, or a network come up, so a service manager should retry.
 PASSING = (errno.EADDRINUSE, errno.EADDRNOTAVAIL)
 
 
 class RestServer:
     """Listens on some addresses (host, port); port 0 is any free one, see `ports`.
 
-    `tls` has the TLS context of each address, None for one in the clear; nothing: all are.
-    The sockets are bound by `bind`, so that the worker knows its own URL before there is a herder
-    to ask; `start` serves. A server is used once. A client that does nothing for `idle_seconds`
-    while it is its turn is disconnected.
+    `tls` has the TLS context of each address, or None for a plain one; empty: all are plain.
+    `bind` binds the sockets, so that the worker knows its own URL before it has a herder; `start`
+    serves. A server is used once. A client that keeps the server waiting for `idle_seconds` is
+    disconnected.
     """
 
     def __init__(
@@ -75,7 +74,7 @@ class RestServer:
         return self
 
     def start(self, app: ASGIApp) -> RestServer:
-        """Serve; returns when requests get responses."""
+        """Serve; returns when the server accepts requests."""
         if self._servers:
             raise LocalProtocolError("a REST server can be started only once")
         self.bind()
@@ -105,19 +104,14 @@ class RestServer:
     def __enter__(self) -> RestServer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _run(self) -> None:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        """One loop for all listeners: uvicorn has one kind of listener per server."""
+        """One loop for all listeners: a uvicorn server has one kind of listener."""
         pairs = zip(self._servers, self._sockets, strict=True)
         await asyncio.gather(*(server.serve([sock]) for server, sock in pairs))
 

@@ -1,4 +1,4 @@
-"""The table of all endpoints; no two rows fit one request, so their order has no meaning.
+"""The table of all endpoints; no request matches two rows, so their order has no meaning.
 
 Runs on: worker. connect_api.py routes by it and openapi.py describes it.
 """
@@ -25,8 +25,8 @@ _LOGGER = "/admin/loggers/{logger}"
 class Route:
     """One method of one path.
 
-    `result` and `body` name schemas of openapi.py; `success` are the good statuses, the first
-    with `result`; `query` are the parameters besides `forward`; `reads`: changes nothing.
+    `result` and `body` name schemas of openapi.py; `success` are the statuses of success, the first
+    with `result`; `query` are the parameters besides `forward`; `reads`: it changes nothing.
     """
 
     method: str
@@ -50,7 +50,7 @@ class Route:
 
     @property
     def is_internal(self) -> bool:
-        """Whether only workers of genuine Connect ask for it."""
+        """Whether only workers of genuine Connect request it."""
         return self.handler in (connectors.refuse_tasks, connectors.refuse_fence)
 
     @property
@@ -60,9 +60,9 @@ class Route:
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/", worker.show_root, "Worker version and Kafka cluster id",
+    Route("GET", "/", worker.show_root, "Get the worker's version and its Kafka cluster id",
           result="Root"),
-    Route("GET", "/health", worker.show_health, "Health of the worker",
+    Route("GET", "/health", worker.show_health, "Get the worker's health",
           result="Health", errors=(503,)),
 
     Route("GET", "/connectors", connectors.list_connectors,
@@ -74,7 +74,7 @@ ROUTES: tuple[Route, ...] = (
           result="ConnectorInfo", errors=(404,)),
     Route("DELETE", _ONE, connectors.delete_connector, "Delete a connector",
           (204,), errors=(404, 409)),
-    Route("GET", _ONE + "/config", connectors.show_config, "A connector's settings",
+    Route("GET", _ONE + "/config", connectors.show_config, "Get a connector's settings",
           result="Config", errors=(404,)),
     Route("PUT", _ONE + "/config", connectors.put_config,
           "Create a connector or replace its settings",
@@ -102,7 +102,7 @@ ROUTES: tuple[Route, ...] = (
           "Between genuine Connect workers only", (204,), errors=(400, 403)),
     Route("PUT", _ONE + "/fence", connectors.refuse_fence,
           "Between genuine Connect workers only", (204,), errors=(400, 403)),
-    Route("GET", _TASK + "/status", connectors.show_task_status, "A task's state",
+    Route("GET", _TASK + "/status", connectors.show_task_status, "Get a task's state",
           result="TaskStatus", errors=(404,)),
     Route("POST", _TASK + "/restart", connectors.restart_task, "Restart a task",
           (204,), errors=(404, 409)),
@@ -110,8 +110,8 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", _ONE + "/topics", connectors.list_topics,
           "List the topics that a connector has written to", result="Topics", errors=(403,)),
     Route("PUT", _ONE + "/topics/reset", connectors.reset_topics,
-          "Reset the list of topics that a connector has written "
-          "to", (202,), errors=(403, 404, 409)),
+          "Reset the list of topics that a connector has written to",
+          (202,), errors=(403, 404, 409)),
     Route("GET", _ONE + "/offsets", connectors.show_offsets,
           "Get a connector's offsets in its source partitions", result="Offsets", errors=(404,)),
     Route("PATCH", _ONE + "/offsets", connectors.alter_offsets,
@@ -131,7 +131,7 @@ ROUTES: tuple[Route, ...] = (
 
     Route("GET", "/admin/loggers", worker.list_loggers, "List loggers and their levels",
           result="Loggers"),
-    Route("GET", _LOGGER, worker.show_logger, "A logger's level",
+    Route("GET", _LOGGER, worker.show_logger, "Get a logger's level",
           result="LoggerLevel", errors=(404,)),
     Route("PUT", _LOGGER, worker.set_logger, "Change the level of a logger and its children",
           (200, 204), "LoggerNames", "Level", query=("scope",), errors=(400, 404)),
@@ -141,7 +141,7 @@ ROUTES: tuple[Route, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The methods that a path has, and what the names in it stand for."""
+    """The methods of a path, and the values of the names in it."""
 
     routes: Mapping[str, Route]
     params: Mapping[str, str]

@@ -1,8 +1,8 @@
 """Signatures of the requests that workers send to each other, with the group's session key.
 
-Runs on: worker. Headers and refusals are those of Connect's internal requests (KIP-507). Connect
-signs the body alone; here method, path and query are signed as well, because most of what workers
-forward has no body. Genuine workers are never in one group with ours, so the two never meet.
+Runs on: worker. Headers and errors are those of Connect's internal requests (KIP-507). Connect
+signs only the body; here method, path and query are signed too, because most forwarded requests
+have no body. Genuine workers are never in one group with ours, so the two never meet.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ OTHER_ALGORITHM = (
 
 
 class RequestSigner:
-    """Signs and checks. `keys` gives the newest session key and the one before; for any thread."""
+    """Signs requests and checks signatures; any thread may use it.
+
+    `keys` returns the newest session key and the one before it.
+    """
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class RequestSigner:
         return bool(self._keys())
 
     def headers(self, method: str, target: bytes, body: bytes) -> dict[str, str]:
-        """What a request carries to another worker; `target` is its path and query as sent."""
+        """The headers that sign a request; `target` is its path and query as sent."""
         keys = self._keys()
         if not keys:
             raise RequestError(503, NO_KEY)
@@ -60,7 +63,7 @@ class RequestSigner:
         return {SIGNATURE: base64.b64encode(signature).decode(), ALGORITHM: algorithm}
 
     def check(self, method: str, target: bytes, body: bytes, headers: Mapping[str, str]) -> None:
-        """Raises RequestError unless a worker of this group has sent exactly this."""
+        """Raises RequestError unless a worker of this group sent exactly this request."""
         algorithm = headers.get(ALGORITHM)
         if SIGNATURE not in headers or algorithm is None:
             raise RequestError(400, MISSING)

@@ -25,10 +25,10 @@ def show_root(call: RestRequest) -> RestResponse:
 
 def show_health(call: RestRequest) -> RestResponse:
     status, message = call.herder.health()
-    return health_answer(status, message)
+    return health_response(status, message)
 
 
-def health_answer(status: str, message: str) -> RestResponse:
+def health_response(status: str, message: str) -> RestResponse:
     return RestResponse(_HEALTH_STATUSES[status], {"status": status, "message": message})
 
 

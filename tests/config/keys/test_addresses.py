@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.config.config_def import BadValue
-from sparkmirror.config.keys.addresses import parse_address, parse_addresses
+from sparkmirror.config.keys.client_keys import parse_address, parse_addresses
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,9 @@ def test_it_does_not_fit(settings: dict[str, Any], key: str, remedy: str) -> Non
     assert remedy in caught.value.remedy
     findings = Findings()
     check_sasl(settings, findings)
-    (told,) = findings.errors
-    assert told.key == key
-    assert "hush" not in str(told)
+    (text,) = findings.errors
+    assert text.key == key
+    assert "hush" not in str(text)
 
 
 def test_nothing_is_checked_without_a_login() -> None:
@@ -130,17 +130,17 @@ def test_nothing_is_checked_without_a_login() -> None:
     assert not findings.errors
 
 
-@pytest.mark.parametrize(("mechanism", "told"), [("PLAIN", 1), ("SCRAM-SHA-256", 0)])
-def test_unencrypted_passwords_are_reported(mechanism: str, told: int) -> None:
+@pytest.mark.parametrize(("mechanism", "expected"), [("PLAIN", 1), ("SCRAM-SHA-256", 0)])
+def test_unencrypted_passwords_are_reported(mechanism: str, expected: int) -> None:
     findings = Findings()
     check_sasl(keys(mechanism, security_protocol="SASL_PLAINTEXT"), findings)
-    assert len([text for text in findings.warnings if "SASL_SSL" in text]) == told
+    assert len([text for text in findings.warnings if "SASL_SSL" in text]) == expected
 
 
-@pytest.mark.parametrize(("scheme", "told"), [("http", 1), ("https", 0)])
-def test_token_servers_without_tls_are_reported(scheme: str, told: int) -> None:
+@pytest.mark.parametrize(("scheme", "expected"), [("http", 1), ("https", 0)])
+def test_token_servers_without_tls_are_reported(scheme: str, expected: int) -> None:
     url = {"sasl_oauthbearer_token_endpoint_url": f"{scheme}://tokens.test/"}
     findings = Findings()
     check_sasl(keys("OAUTHBEARER", **url), findings)
     assert findings.errors == ()
-    assert len([text for text in findings.warnings if "not encrypted" in text]) == told
+    assert len([text for text in findings.warnings if "not encrypted" in text]) == expected

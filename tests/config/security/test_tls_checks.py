@@ -55,7 +55,7 @@ def test_what_kafka_accepts_is_accepted(settings: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "expected"),
     [
         pytest.param(
             {"ssl.protocol": "SSLv3"},
@@ -128,12 +128,12 @@ def test_what_kafka_accepts_is_accepted(settings: dict[str, str]) -> None:
         ),
     ],
 )
-def test_what_cannot_work_is_an_error(settings: dict[str, str], said: str) -> None:
-    assert [str(error) for error in check(settings).errors] == [said]
+def test_what_cannot_work_is_an_error(settings: dict[str, str], expected: str) -> None:
+    assert [str(error) for error in check(settings).errors] == [expected]
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "expected"),
     [
         pytest.param(
             {"ssl.enabled.protocols": "TLSv1.1,TLSv1.2"},
@@ -159,10 +159,10 @@ def test_what_cannot_work_is_an_error(settings: dict[str, str], said: str) -> No
         ),
     ],
 )
-def test_what_works_otherwise_is_a_warning(settings: dict[str, str], said: str) -> None:
+def test_what_works_otherwise_is_a_warning(settings: dict[str, str], expected: str) -> None:
     findings = check(settings)
     assert findings.errors == ()
-    assert findings.warnings == (said,)
+    assert findings.warnings == (expected,)
 
 
 def test_nothing_is_checked_without_tls() -> None:

@@ -69,14 +69,14 @@ def remarkable(infos: dict[str, Any]) -> dict[str, list[Any]]:
     return found
 
 
-@pytest.mark.parametrize("answer", recorded(), ids=lambda answer: answer["case"])
-def test_every_wrong_value_is_reported_in_connects_words(answer: dict[str, Any]) -> None:
-    policy = "None" if answer["case"].startswith("none-") else "All"
+@pytest.mark.parametrize("response", recorded(), ids=lambda response: response["case"])
+def test_every_wrong_value_is_reported_in_connects_words(response: dict[str, Any]) -> None:
+    policy = "None" if response["case"].startswith("none-") else "All"
     worker = worker_file(connector_client_config_override_policy=policy)
-    infos = validate_connector(answer["plugin"], answer["config"], worker)
-    assert remarkable(infos) == answer["values"]
-    assert infos["error_count"] == answer["error_count"]
-    assert sorted(infos["groups"]) == answer["groups"]
+    infos = validate_connector(response["plugin"], response["config"], worker)
+    assert remarkable(infos) == response["values"]
+    assert infos["error_count"] == response["error_count"]
+    assert sorted(infos["groups"]) == response["groups"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.config.connector_spec import parse_connector
-from sparkmirror.config.worker.environment import DEBEZIUM, connect_names, take_away
+from sparkmirror.config.worker.environment import DEBEZIUM, connect_names, remove_variables
 from sparkmirror.config.worker.worker_file import KEY_NAMES, WORKER_FILE_KEYS, load_worker_variables
 from sparkmirror.errors import ConfigError, ConfigErrors
 from tests.users.files import QUICKSTART, smallest
@@ -102,9 +102,9 @@ def test_connectors_get_no_warning_that_the_worker_had() -> None:
     file = load_worker_variables({**QUICKSTART, "CONNECT_PRODUCER_ACKS": "0"})
     assert [text for text in file.warnings if text.startswith("CONNECT_PRODUCER_ACKS (producer.a")]
     connector = smallest("m", "t", "source:9092", "target:9092")
-    told = parse_connector(connector, file).warnings
-    assert told
-    assert not any("acks" in text for text in told)
+    messages = parse_connector(connector, file).warnings
+    assert messages
+    assert not any("acks" in text for text in messages)
 
 
 # -- Debezium ---------------------------------------------------------------------------------
@@ -220,5 +220,5 @@ def test_names_of_variables_that_would_count_without_a_file() -> None:
 
 def test_prefixed_variables_are_removed() -> None:
     environ = {**SMALLEST, "CONNECT_URL": "http://w", "PATH": "/bin", "AWS_REGION": "eu"}
-    take_away(environ)
+    remove_variables(environ)
     assert environ == {"PATH": "/bin", "AWS_REGION": "eu"}

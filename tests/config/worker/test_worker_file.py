@@ -50,8 +50,8 @@ def test_file_of_a_central_cluster(tmp_path: Path) -> None:
     assert file.group == GroupConfig("connect-cluster", 10000, 3000, 60000)
     assert file.override.name == "All"
     assert (file.topic_tracking, file.topic_tracking_reset) == (True, True)
-    told = [warning.split(": ")[1] for warning in file.warnings]
-    assert told == [
+    messages = [warning.split(": ")[1] for warning in file.warnings]
+    assert messages == [
         "key.converter",
         "value.converter",
         "internal.key.converter",

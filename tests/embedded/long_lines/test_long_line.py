@@ -61,9 +61,9 @@ def ask(client: socket.socket, data: bytes) -> bytes:
     """Send, and read as much; from a separate thread, because the line may be full."""
     sender = threading.Thread(target=client.sendall, args=(data,))
     sender.start()
-    answer = receive(client, len(data))
+    response = receive(client, len(data))
     sender.join()
-    return answer
+    return response
 
 
 def receive(client: socket.socket, size: int) -> bytes:

@@ -92,8 +92,8 @@ class ReleaseChecks:
         assert known.pop("retention.ms") == "-1"
         assert known.items() <= NEW_SETTINGS.items()
         warned += NEW_SETTINGS.keys() - known.keys()
-        told = re.findall(r"does not accept ([\w.]+)=", scene.mirror.log_path.read_text())
-        assert sorted(told) == sorted(warned)
+        output = re.findall(r"does not accept ([\w.]+)=", scene.mirror.log_path.read_text())
+        assert sorted(output) == sorted(warned)
 
     def test_a_changed_setting_follows(self, scene: Scene) -> None:
         """Brokers before 2.3 know only AlterConfigs, which replaces all settings of a topic."""

@@ -36,9 +36,9 @@ def test_gaps_on_either_side_begin_a_run() -> None:
         pytest.param(9, None, id="before everything"),
         pytest.param(10, 100, id="first record"),
         pytest.param(14, 104, id="inside a run"),
-        pytest.param(15, 105, id="in a hole"),
-        pytest.param(19, 105, id="end of a hole"),
-        pytest.param(20, 105, id="after a hole"),
+        pytest.param(15, 105, id="in a gap"),
+        pytest.param(19, 105, id="end of a gap"),
+        pytest.param(20, 105, id="after a gap"),
         pytest.param(24, 109, id="last before the target's gap"),
         pytest.param(25, 113, id="after the target's gap"),
         pytest.param(29, 117, id="last record"),
@@ -225,7 +225,7 @@ def test_full_map_forgets_old_runs_and_stays_safe() -> None:
 sizes = st.integers(1, 12)
 usual_steps = st.one_of(
     st.tuples(st.just("produce"), sizes),
-    st.tuples(st.just("produce after a hole"), sizes),
+    st.tuples(st.just("produce after a gap"), sizes),
     st.tuples(st.just("copy"), sizes),
     st.tuples(st.just("copy"), sizes),
     st.tuples(st.just("compact"), sizes),
@@ -248,8 +248,8 @@ def take(partition: MirroredPartition, step: Step) -> None:
     match name:
         case "produce":
             partition.produce(size)
-        case "produce after a hole":
-            partition.produce(size, hole=2)
+        case "produce after a gap":
+            partition.produce(size, missing=2)
         case "copy":
             partition.copy(size)
         case "compact":

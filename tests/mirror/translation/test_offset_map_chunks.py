@@ -22,7 +22,7 @@ GOLDEN = [
         ChunkStart.CONTINUES,
         [(0, 0, 5), (7, 5, 2), (9, 8, 64)],
         "00 00 0005 0402 010140",
-        id="holes upstream, then downstream",
+        id="gaps upstream, then downstream",
     ),
 ]
 
@@ -95,8 +95,8 @@ def chunks(draw: st.DrawFn) -> Chunk:
     runs = []
     small = st.integers(0, 3)
     steps = st.tuples(small | st.integers(0, 2**60), small, st.integers(0, 2**58))
-    for hole, gap, length in draw(st.lists(steps, min_size=1, max_size=5)):
-        upstream, downstream = upstream + hole, downstream + gap
+    for missing, gap, length in draw(st.lists(steps, min_size=1, max_size=5)):
+        upstream, downstream = upstream + missing, downstream + gap
         runs.append(OffsetRun(upstream, downstream, length))
         upstream, downstream = upstream + length, downstream + length
     return Chunk(draw(st.sampled_from(ChunkStart)), tuple(runs))

@@ -121,8 +121,8 @@ def test_written_chunks_make_the_same_map_as_the_batches(
     writer = OffsetMapWriter(ChunkStart.CONTINUES, max_runs=max_runs)
     by_batch, by_chunk = OffsetMap(), OffsetMap()
     upstream = downstream = 0
-    for n, (hole, gap, count) in enumerate(batches):
-        upstream, downstream = upstream + hole, downstream + gap
+    for n, (missing, gap, count) in enumerate(batches):
+        upstream, downstream = upstream + missing, downstream + gap
         writer.append(upstream, None, count, downstream)
         by_batch.append(upstream, None, count, downstream)
         upstream, downstream = upstream + count, downstream + count

@@ -76,7 +76,7 @@ def test_every_record_needs_a_sync_with_lag_0() -> None:
             2,
             (10, 40, 7, ((10, 2), (20, 1), (38, 3))),
             [(10, 7), (20, 9), (40, 12)],
-            id="holes are honoured",
+            id="gaps are honoured",
         ),
     ],
 )

@@ -91,9 +91,9 @@ def https(certificates: Certificates) -> Iterator[Https]:
 @pytest.mark.parametrize("kind", ["PEM", "inline PEM", "PKCS12", "JKS"])
 def test_listener_with_a_key_store(https: Https, certificates: Certificates, kind: str) -> None:
     url = https.serve(FakeHerder(), RestTls(_stores(certificates, kind)))
-    answer = https.request(url)
-    assert (answer.status_code, answer.json()) == (200, [])
-    assert answer.headers["cache-control"] == "no-store"
+    response = https.request(url)
+    assert (response.status_code, response.json()) == (200, [])
+    assert response.headers["cache-control"] == "no-store"
 
 
 def test_location_of_a_new_connector_is_https(https: Https, certificates: Certificates) -> None:
@@ -108,9 +108,9 @@ def test_plain_and_https_listeners_side_by_side(https: Https, certificates: Cert
     with RestServer(addresses, [None, context, None]).start(make_app(FakeHerder())) as server:
         first, second, third = server.ports
         for port in (first, third):
-            answer = httpx.get(f"http://127.0.0.1:{port}/connectors", trust_env=False)
-            assert answer.status_code == 200
-            assert "cache-control" not in answer.headers
+            response = httpx.get(f"http://127.0.0.1:{port}/connectors", trust_env=False)
+            assert response.status_code == 200
+            assert "cache-control" not in response.headers
         assert https.request(f"https://127.0.0.1:{second}").status_code == 200
         with pytest.raises(httpx.RemoteProtocolError):
             httpx.get(f"http://127.0.0.1:{second}/", trust_env=False)
@@ -214,9 +214,9 @@ def test_untrusted_leader_never_gets_the_password(https: Https, certificates: Ce
     other = certificates.write("other-ca.pem", certificates.other_ca.pem)
     tls = RestTls(_pem_store(certificates) | {"ssl.truststore.location": str(other)})
     follower_url = https.serve(FakeHerder(leader_url), tls)
-    answer = https.request(follower_url, "DELETE", "/connectors/x")
-    assert answer.status_code == 500
-    message = answer.json()["message"]
+    response = https.request(follower_url, "DELETE", "/connectors/x")
+    assert response.status_code == 500
+    message = response.json()["message"]
     assert message.startswith("IO Error trying to forward REST request: ")
     assert "certificate" in message.lower()
     assert leader.asked == []

@@ -135,7 +135,7 @@ def test_connections_beyond_the_limit_are_dropped(
     herder: FakeHerder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(connections, "_MOST_CONNECTIONS", 3)
-    monkeypatch.setattr(connections.GuardedProtocol, "_complained_at", float("-inf"))
+    monkeypatch.setattr(connections.GuardedProtocol, "_warned_at", float("-inf"))
     with RestServer([("127.0.0.1", 0)]) as server:
         server.start(make_app(herder))
         kept = [socket.create_connection(("127.0.0.1", server.ports[0])) for _ in range(3)]
@@ -148,5 +148,5 @@ def test_connections_beyond_the_limit_are_dropped(
         assert request(f"http://127.0.0.1:{server.ports[0]}", "GET", "/").status_code == 200
         for sock in kept:
             sock.close()
-    complaints = [text for text in caplog.messages if "its maximum" in text]
-    assert len(complaints) == 1
+    warnings = [text for text in caplog.messages if "its maximum" in text]
+    assert len(warnings) == 1

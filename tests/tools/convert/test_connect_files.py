@@ -37,8 +37,8 @@ def load(text: str, folder: Path) -> tuple[WorkerFile, dict[str, ParsedConnector
     worker = load_worker(pod.at("/etc/sparkmirror/connect-distributed.properties"))
     parsed = {}
     for name, props in pod.connectors().items():
-        answer = validate_connector(None, dict(props), worker)
-        assert answer["error_count"] == 0, answer
+        response = validate_connector(None, dict(props), worker)
+        assert response["error_count"] == 0, response
         parsed[name] = parse_connector(props, worker)
     return worker, parsed
 

@@ -20,7 +20,7 @@ def indented(text: str) -> str:
 def test_other_documents_are_listed() -> None:
     done = run(f"{TOPIC}---\n{SET_UP_B}")
     assert done.name == "mirror"
-    assert ("document 1 (KafkaTopic orders)", "is no KafkaMirrorMaker2") in [
+    assert ("document 1 (KafkaTopic orders)", "is not a KafkaMirrorMaker2") in [
         note[:2] for note in done.not_carried
     ]
 

@@ -1,7 +1,7 @@
-"""Advice about keys of an mm2 file that MirrorMaker 2 would drop without a word.
+"""Advice about keys of an mm2 file that MirrorMaker 2 would silently drop.
 
 A key of the file has one of three places - the top level, a cluster (`A.`), a flow (`A->B.`) - and
-works in some of them only. `advise` says of each key that does nothing which spelling would work.
+works in some of them only. For each key that does nothing, `advise` names the spelling that works.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sparkmirror.config.mm2_keys import MM2_KEYS, SPARK
 from sparkmirror.config.worker_config import STORAGE_PREFIXES, WORKER_KEYS
 from sparkmirror.types import FlowName
 
-# Keys of older releases, and what stands for them since 4.0.
+# Keys of older releases, and what replaces them since 4.0.
 REMOVED = {
     "topics.blacklist": "topics.exclude",
     "groups.blacklist": "groups.exclude",
@@ -33,7 +33,7 @@ REMOVED = {
     "add.source.alias.to.metrics": "",
     "auto.include.jmx.reporter": "",
 }
-# Families of keys that only a connector reads, so that they need the prefix of a flow.
+# Families of keys that only a connector reads: they need the prefix of a flow.
 FLOW_PREFIXES = (
     "producer.override.",
     "consumer.override.",
@@ -59,7 +59,7 @@ class FileContext:
 
     @property
     def example(self) -> FlowName:
-        """A flow to show spellings with."""
+        """A flow for the spellings in messages."""
         return next(iter(self.flows or pairs(self.clusters)), FlowName("A", "B"))
 
     def is_source(self, alias: str) -> bool:
@@ -104,7 +104,7 @@ def advise(
 
 
 def _alias_of(key: str, clusters: Sequence[str]) -> str | None:
-    """The cluster whose prefix the key has; of `a` and `a.b` the longer one."""
+    """The cluster whose prefix the key has; the longer one of `a` and `a.b`."""
     found = [alias for alias in clusters if key.startswith(f"{alias}.")]
     belongs_to_top = key in MIRROR_KEYS or key in MM2_KEYS
     return max(found, key=len, default=None) if not belongs_to_top else None
@@ -242,7 +242,7 @@ def _no_such_flow(key: str, value: str, context: FileContext, findings: Findings
 
 
 def _spellings(name: str, flow: FlowName) -> list[str]:
-    """Where a key would work that is written with no cluster and no flow in front."""
+    """Where a key without a cluster or flow in front would work."""
     side, role, rest = split_client(name)
     if name in FRAMEWORK_KEYS or name.startswith(FLOW_PREFIXES):
         return [f"{flow}.{name}"]
@@ -277,7 +277,7 @@ def _of_clients(alias: str, name: str, roles: Iterable[str]) -> list[str]:
 
 
 def without_effect(name: str) -> str | None:
-    """Why a setting of a client does nothing, however it is spelt; None if it would do something.
+    """Why a setting of a client does nothing in any spelling; None if one has an effect.
 
     `name` is the key without its cluster or flow.
     """
@@ -314,7 +314,7 @@ def _is_worker_key(name: str) -> bool:
 
 
 def topic_setting(name: str) -> str | None:
-    """What to say of `offset.storage.X`, which sets X of that topic, if it looks misspelt."""
+    """The message for `offset.storage.X`, which sets X of that topic, if it looks misspelt."""
     if name in WORKER_KEYS or not name.startswith(STORAGE_PREFIXES):
         return None
     close = get_close_matches(name, WORKER_KEYS.names, 1, 0.9)

@@ -1,6 +1,6 @@
 """Advice about keys of a connector's settings that neither we nor Kafka Connect know.
 
-Kafka Connect drops such keys without a word, so that `topcs` mirrors the default topics.
+Kafka Connect silently drops such keys, so a connector with `topcs` mirrors the default topics.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from sparkmirror.config.keys.connector_keys import FRAMEWORK_KEYS, MIRROR_KEYS
 from sparkmirror.config.worker_config import WORKER_KEYS
 
 KNOWN_KEYS = MIRROR_KEYS + FRAMEWORK_KEYS
-# Below these, keys are those of the user's own parts.
+# Keys with these prefixes belong to the user's own plugins.
 OPEN_PREFIXES = (*FLOW_PREFIXES, *CONVERTER_PREFIXES, f"{CONFIG_PROVIDERS}.")
-# What may follow each prefix of a client; the longest prefix of a key counts.
+# The keys that may follow each prefix of a client; the longest prefix of a key counts.
 _CLIENT_PREFIXES: Mapping[str, Iterable[str]] = {
     **{f"{side}.cluster.": CLUSTER_KEYS for side in ("source", "target")},
     **{
@@ -41,14 +41,14 @@ _CLIENT_PREFIXES: Mapping[str, Iterable[str]] = {
 }
 
 
-# These have only what every client has, and write offset syncs.
+# These producers write offset syncs and take only the keys of every client.
 SYNCS_PRODUCERS = ("producer.", "source.producer.", "target.producer.")
-# What is about reading and writing records, not about reaching a cluster.
+# Keys for reading and writing records, as opposed to reaching a cluster.
 _OF_RECORDS = {
     role: frozenset(keys.names) - frozenset(COMMON_CLIENT_KEYS.names)
     for role, keys in CLIENT_KEYS.items()
 }
-# Connect gives a source connector no consumer; an admin client only to create topics for it.
+# Connect gives a source connector no consumer, and an admin client only to create its topics.
 SINK_OVERRIDES = (f"consumer.{OVERRIDE}", f"admin.{OVERRIDE}")
 
 
@@ -62,9 +62,9 @@ class KeyAdvice:
 
 
 def advise_connector(props: Mapping[str, str | None]) -> Iterator[KeyAdvice]:
-    """Every key that does nothing. Those that only a class of the user's own can know are left out.
+    """Every key that does nothing, except those that a class of the user's own may read.
 
-    Kafka's `REMOVED` keys have no `meant`: what stands for them is in the text.
+    Kafka's `REMOVED` keys have no `meant`: the text names their replacement.
     """
     has_own_classes = any(
         key.endswith(".class") and PYTHON_CLASS.fullmatch(value or "")
@@ -77,7 +77,7 @@ def advise_connector(props: Mapping[str, str | None]) -> Iterator[KeyAdvice]:
 
 
 def _other_client(prefix: str, name: str) -> str | None:
-    """Why a setting of a client does not reach the client that it is about."""
+    """Why a setting does not reach the client that it seems to be for."""
     if prefix in SINK_OVERRIDES:
         instead = prefix.removesuffix(OVERRIDE) + name
         return f"has no effect: it applies to sink connectors, as in Kafka Connect; write {instead}"
@@ -90,7 +90,7 @@ def _other_client(prefix: str, name: str) -> str | None:
 
 
 def _of_other_place(prefix: str, name: str) -> str | None:
-    """Where a key works that MirrorMaker 2 drops where it stands."""
+    """Where a key works that MirrorMaker 2 drops in this place."""
     if spellings := _spellings(prefix, name):
         return f"ignored here, as in MirrorMaker 2; write {' or '.join(spellings)}"
     if not prefix and name in WORKER_KEYS:

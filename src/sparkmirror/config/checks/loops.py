@@ -1,6 +1,6 @@
-"""Advice about two flows that would copy the same records to and fro, for ever.
+"""Advice about two flows that would copy the same records in a circle for ever.
 
-Only the identity policy allows that: with prefixes a topic shows where it has been.
+This can happen only with the identity policy: prefixes show where a topic has been.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from sparkmirror.config.patterns.java_regex import compile_patterns
 from sparkmirror.types import FlowName
 
 POLICY = "replication.policy.class"
-# What can be meant as it stands; a dot nearly always is.
+# An expression that is probably a plain name: a dot nearly always means a dot.
 PLAIN = re.compile(r"[\w.-]*", re.ASCII)
-# What follows may repeat the character before it no times.
+# These allow zero repeats of the character before them.
 REPEATS = ("*", "?", "{")
 
 
 def warn_of_loops(flows: Iterable[SourceConfig], findings: Findings) -> None:
     """Warn of every pair of opposite flows that keep topic names and may share a topic."""
     keeping = {flow.flow: flow for flow in flows if flow.policy_class == IDENTITY_POLICY}
-    for name, there in keeping.items():
+    for name, forth in keeping.items():
         back = keeping.get(FlowName(name.target, name.source))
-        if back is not None and name < back.flow and _may_share_topics(there, back):
+        if back is not None and name < back.flow and _may_share_topics(forth, back):
             findings.warn(
                 f"{name} and {back.flow} both keep topic names "
                 f"({POLICY}=IdentityReplicationPolicy) and may have topics in common: their "
@@ -39,11 +39,13 @@ def _may_share_topics(one: SourceConfig, other: SourceConfig) -> bool:
     filters = {one.topic_filter_class, other.topic_filter_class}
     if filters != {DEFAULT_TOPIC_FILTER}:
         return True
-    return any(_may_meet(left, one, right, other) for left in one.topics for right in other.topics)
+    return any(
+        _may_overlap(left, one, right, other) for left in one.topics for right in other.topics
+    )
 
 
-def _may_meet(left: str, one: SourceConfig, right: str, other: SourceConfig) -> bool:
-    """Whether some topic may match both patterns; said of too many rather than too few."""
+def _may_overlap(left: str, one: SourceConfig, right: str, other: SourceConfig) -> bool:
+    """Whether a topic may match both patterns; warns too often rather than too rarely."""
     names = [pattern for pattern in (left, right) if PLAIN.fullmatch(pattern)]
     if names:
         return any(_copies(one, name) and _copies(other, name) for name in names)
@@ -53,14 +55,14 @@ def _may_meet(left: str, one: SourceConfig, right: str, other: SourceConfig) -> 
 
 
 def _plain_start(pattern: str) -> str:
-    """The characters that every match begins with; none if there are several alternatives."""
+    """The characters that every match begins with; empty if there are several alternatives."""
     if "|" in pattern:
         return ""
     start = PLAIN.match(pattern)
     found = "" if start is None else start.group()
     if pattern[len(found) :].startswith(REPEATS):
         found = found[:-1]
-    # A dot may stand for any character here: what is before it is sure.
+    # A dot may mean any character here: only the text before it is certain.
     return found.partition(".")[0]
 
 

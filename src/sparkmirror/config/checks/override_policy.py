@@ -28,7 +28,7 @@ class OverridePolicy:
         return self.allowed is None or key in self.allowed
 
     def refusal(self, key: str) -> str:
-        """The error for a connector that overrides `key` anyway; the words are Connect's."""
+        """The error for a connector that overrides `key` anyway, in Connect's words."""
         return (
             f"The '{self.name}' policy does not allow '{key}' to be overridden in the connector "
             "configuration."
@@ -36,7 +36,7 @@ class OverridePolicy:
 
 
 def policy_name(value: str) -> str:
-    """The short name of a policy that is named by its class or by that name. Raises BadValue."""
+    """The short name of a policy, from its class name or its short name. Raises BadValue."""
     name = value.removeprefix(PACKAGE).removesuffix(SUFFIX)
     if name not in NAMES:
         raise BadValue("not a policy known here", f"use one of {', '.join(NAMES)}")
@@ -64,7 +64,7 @@ OVERRIDE_KEYS = Definition(
 
 
 def override_policy(values: Mapping[str, Any]) -> OverridePolicy:
-    """The policy that the parsed OVERRIDE_KEYS ask for."""
+    """The policy in the parsed OVERRIDE_KEYS."""
     name: str = values["connector.client.config.override.policy"]
     listed: tuple[str, ...] = values["connector.client.config.override.allowlist"]
     allowed = {

@@ -1,7 +1,7 @@
 """Which Python modules connectors may name, as `module:Class`.
 
-Importing a module runs it, and that may be all an attacker needs. So connectors from the REST API
-may name only modules that the worker's file lists; an mm2 file belongs to its operator and may name
+Importing a module runs it, which may be all an attacker needs. So connectors from the REST API may
+name only modules that the worker's file lists; an mm2 file belongs to its operator and may name
 any.
 """
 
@@ -27,7 +27,7 @@ PLUGIN_KEYS = Definition(
 
 
 def check_modules(settings: Settings, listed: Collection[str]) -> None:
-    """Note every class whose module is not among those `listed`, nor below one of them."""
+    """Report every class whose module is neither `listed` nor below a listed one."""
     for key, value in settings.values.items():
         module, colon, _ = value.strip().partition(":")
         if key.endswith(".class") and colon and not _is_listed(module, listed):

@@ -22,7 +22,7 @@ from sparkmirror.config.config_def import BadValue, Secret
 LOGIN_CONFIG = "java.security.auth.login.config"
 KRB5_CONF = "java.security.krb5.conf"
 CLIENT_SECTION = "KafkaClient"
-# Quoted texts and comments may hold braces that mean nothing.
+# Quoted text and comments may contain braces, which are ignored.
 _PART = re.compile(
     r"""(?P<skip>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|//[^\n]*|/\*.*?\*/)|(?P<brace>[{}])""",
     re.DOTALL,
@@ -32,32 +32,32 @@ _in_use = [""]
 
 
 def use_java_options(kafka_opts: str) -> None:
-    """Use the login in there for clients that have none."""
+    """Use the login in `kafka_opts` for clients without their own."""
     _in_use[0] = kafka_opts
 
 
 def java_property(kafka_opts: str, name: str) -> str | None:
-    """The value of -Dname=value; of several, Java takes the last."""
+    """The value of -Dname=value; Java uses the last of several."""
     try:
         words = shlex.split(kafka_opts)
     except ValueError:  # a quote that is not closed
         words = kafka_opts.split()
     option = f"-D{name}="
     found = [word.removeprefix(option) for word in words if word.startswith(option)]
-    # With two equals signs the file counts alone, as it does here.
+    # In Java, two equals signs mean that only this file counts; here only this file ever counts.
     return found[-1].removeprefix("=") if found else None
 
 
 def option_in_use(name: str) -> str | None:
-    """The value of -Dname=value in the KAFKA_OPTS that were handed over."""
+    """The value of -Dname=value in the KAFKA_OPTS given to `use_java_options`."""
     return java_property(_in_use[0], name)
 
 
 def client_login() -> Secret | None:
-    """The login module of clients, as `sasl.jaas.config` has it; None if no file is named.
+    """The login module of clients, in the form of `sasl.jaas.config`; None without a file.
 
     Raises:
-        BadValue: there is a file, but no login module of clients in it.
+        BadValue: there is a file, but it has no login module for clients.
     """
     path = option_in_use(LOGIN_CONFIG)
     if path is None:
@@ -72,7 +72,7 @@ def client_login() -> Secret | None:
 
 
 def section_of(text: str, name: str) -> str:
-    """What is between the braces of a section. Raises BadValue if there is no such section."""
+    """The text between the braces of a section. Raises BadValue if there is no such section."""
     start, begin, header = 0, 0, ""
     for found in _PART.finditer(text):
         if found["brace"] == "{":

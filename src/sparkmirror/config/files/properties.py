@@ -17,7 +17,7 @@ COMMENTS = ("#", "!")
 KEY = re.compile(r"(?:[^\\=: \t\f]|\\.)*+", re.DOTALL)
 SEPARATOR = re.compile(r"[ \t\f]*+(?:[=:][ \t\f]*+)?")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# What a text file never holds; a properties file has tab, line feed, form feed and return only.
+# Never in a text file: of control characters, it has only tab, line feed, form feed and return.
 BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
 
 
@@ -33,8 +33,8 @@ def load_properties(path: Path) -> dict[str, str]:
     """The keys and values of `path`.
 
     Raises:
-        ConfigErrors: the file cannot be read, is empty or binary, or sets a key twice. Java takes
-            the last of two equal keys; here that is an error, for one of the two is a mistake.
+        ConfigErrors: the file cannot be read, is empty or binary, or sets a key twice. Java uses
+            the last of two equal keys; here that is an error, because one of them is a mistake.
     """
     data = _read(path)
     try:
@@ -49,14 +49,14 @@ def load_properties(path: Path) -> dict[str, str]:
 
 
 def parse_entries(text: str) -> Iterator[Entry]:
-    """Every key of the text in order, also repeated ones.
+    """Every key of the text in order, including repeated ones.
 
     Raises:
         javaproperties.InvalidUEscapeError: a \\u without four hex digits after it.
     """
     for number, line in _logical_lines(text):
         key = KEY.match(line)
-        assert key is not None  # it matches nothing, too
+        assert key is not None  # it also matches the empty string
         separator = SEPARATOR.match(line, key.end())
         assert separator is not None  # the same
         value = line[separator.end() :]
@@ -64,9 +64,9 @@ def parse_entries(text: str) -> Iterator[Entry]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with what continues them, each with the number of its first; no comments, no blanks.
+    """Lines joined with their continuations and numbered by their first; no comments, no blanks.
 
-    javaproperties could find them, too, but looks at all of a line again for each continuation.
+    javaproperties can do this too, but rereads the whole line for each continuation.
     """
     lines = enumerate(LINE_END.split(text), 1)
     for number, line in lines:
@@ -83,7 +83,7 @@ def _is_comment(parts: list[str]) -> bool:
 
 
 def _ends_escaped(part: str) -> bool:
-    """Whether a backslash at the end has no other before it that makes it a plain one."""
+    """Whether the part ends with a backslash that is not itself escaped."""
     return (len(part) - len(part.rstrip("\\"))) % 2 == 1
 
 

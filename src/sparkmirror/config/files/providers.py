@@ -106,7 +106,7 @@ def resolve(
 
 
 def split_placeholders(value: str, names: Collection[str]) -> tuple[list[str], str]:
-    """The placeholders of the providers with these names, and all the text around them."""
+    """The placeholders of the named providers, and the text around them."""
     parts = list(_parts(value))
     found = [part for part in parts if _provider_name(part) in names]
     return found, "".join(part for part in parts if part not in found)
@@ -117,7 +117,7 @@ def load_providers(
 ) -> dict[str, Provider]:
     """The providers that `config.providers` names, each made from its class and parameters.
 
-    `${env:NAME}` is what the environment has now: a worker takes variables away later.
+    `${env:NAME}` keeps reading the environment of this moment: a worker removes variables later.
     """
     makers = _makers(dict(os.environ) if environ is None else environ)
     providers: dict[str, Provider] = {}
@@ -199,21 +199,21 @@ def _resolve_one(
 
 
 def _provider_name(part: str) -> str | None:
-    """Which provider a part of a value asks; None if it is no placeholder, but text."""
+    """The provider of a part of a value; None if the part is text."""
     name, colon, _ = part[2:-1].partition(":")
     return name if colon and part.startswith("${") and part.endswith("}") else None
 
 
 def _shown_forms(provided: Collection[str], resolved: str) -> frozenset[str]:
-    """What messages may show of it: the whole, what was provided, and the elements of lists."""
+    """The forms in which messages may show it: all of it, each provided value, list elements."""
     texts = {resolved, *provided}
     return frozenset(texts | {part for text in texts for part in COMMA.split(text)})
 
 
 def _parts(value: str) -> Iterator[str]:
-    """Placeholders, and what is between them.
+    """Placeholders, and the text between them.
 
-    Kafka looks for ${([^}]*?):(([^}]*?):)?([^}]*?)}, which takes ages for some values.
+    Kafka's expression, ${([^}]*?):(([^}]*?):)?([^}]*?)}, takes very long for some values.
     """
     at = 0
     while (start := value.find("${", at)) >= 0 and (end := value.find("}", start)) >= 0:
@@ -224,7 +224,7 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _allowed_paths(params: Mapping[str, str]) -> tuple[Path, ...] | None:
-    """The directories and files that may be read; None without `allowed.paths`: all."""
+    """The directories and files that may be read; None (no `allowed.paths`): all."""
     if not params.get(ALLOWED_PATHS, "").strip():
         return None
     paths = tuple(Path(item) for item in parse_list(params[ALLOWED_PATHS].strip()))

@@ -1,6 +1,6 @@
-"""Reads files whose names come from settings, perhaps of a user who may only create connectors.
+"""Reads files that settings name, perhaps those of a user who may only create connectors.
 
-Rejects devices and pipes: reading them could block a thread for ever.
+Rejects devices and pipes: reading one could block a thread for ever.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MOST_BYTES = 16 * 1024 * 1024
 
 
 def read_regular_file(path: str | Path) -> bytes:
-    """The bytes of the file. Raises OSError as `open` does, also for what is no plain file."""
+    """The bytes of the file. Raises OSError as `open` does, also if it is not a regular file."""
     # Without O_NONBLOCK, opening a pipe waits for its writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:

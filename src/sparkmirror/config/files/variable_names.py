@@ -3,8 +3,8 @@
 `CONNECT_OFFSET_STORAGE_TOPIC` sets `offset.storage.topic`. Messages show both, as
 `CONNECT_OFFSET_STORAGE_TOPIC (offset.storage.topic)`.
 
-Mirrors: `env_to_props` and `ub` of Confluent's images, by what these programs do. Confluent's
-documentation has two and three underscores the other way round.
+Mirrors: the behaviour of `env_to_props` and `ub` in Confluent's images. Confluent's documentation
+swaps two and three underscores.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def variable_of(key: str) -> str:
 
 
 def shown(key: str, name: str | None = None) -> str:
-    """What messages call `key`, which the variable `name` sets."""
+    """The name of `key` in messages, if the variable `name` sets it."""
     return f"{name or variable_of(key)} ({key})"
 
 
 def beside(place: str, key: str, other: str) -> str:
-    """Where a user sets `other` who sets `key` at `place`: under the same prefixes.
+    """The place of `other` for a user who sets `key` at `place`: under the same prefixes.
 
-    `place` is a key of a file, or what `shown` gave.
+    `place` is a key of a file, or a result of `shown`.
     """
     found = _SHOWN.fullmatch(place)
     full = found[1] if found else place
-    wanted = f"{full.removesuffix(key)}{other}"
-    return shown(wanted) if found else wanted
+    result = f"{full.removesuffix(key)}{other}"
+    return shown(result) if found else result

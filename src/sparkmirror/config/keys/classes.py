@@ -1,6 +1,6 @@
 """Classes that settings name: MirrorMaker 2's own, known by their Java names, and users' in Python.
 
-No Java class is loaded. A policy or filter of one's own is a Python class, named `module:Class`.
+No Java class is loaded. A user's own policy or filter is a Python class, named `module:Class`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SAME_NAME_POLICY = "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy"
 def known_class(
     what: str, *names: str, same: Mapping[str, str] | None = None
 ) -> Callable[[str], str]:
-    """A converter to the full name of one of `names`, or to a Python class as it is written.
+    """A converter to the full name of one of `names`, or to a Python class as written.
 
-    `same` has further names, each with the known one that it stands for.
+    `same` maps further names to the known ones that they mean.
     """
     known = {name: name for name in names}
     known |= {name.rpartition(".")[2]: name for name in names} | dict(same or {})

@@ -1,15 +1,16 @@
-"""The keys of Kafka's admin client, consumer and producer, as far as a mirror meets them.
+"""The keys of Kafka's admin client, consumer and producer, as far as a mirror has them.
 
-Kafka's names and defaults. What cannot apply to the forwarding of whole record batches is
-accepted, so that files need no change, and explained once when it is set.
+Kafka's names and defaults. Keys that cannot apply to forwarding whole record batches are accepted,
+so that files need no change, and explained once when they are set.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from sparkmirror.config.config_def import BadValue, Definition, Importance, Key, KeySupport, Type
-from sparkmirror.config.keys.addresses import parse_addresses
 from sparkmirror.config.keys.durations import parse_duration_ms
 from sparkmirror.config.keys.security_keys import SECURITY_KEYS
 
@@ -23,6 +24,30 @@ FETCH_MAX_BYTES = 16 * MIB
 BY_DURATION = "by_duration:"
 # The most that keeps the order of an idempotent producer (KAFKA-5494).
 MAX_IN_FLIGHT = 5
+# An optional listener name, a name, IPv4 or bracketed IPv6 address, and a port.
+_ADDRESS = re.compile(
+    r"(?:[0-9a-zA-Z\-._]+://)?(\[[0-9a-fA-F:.%]+\]|[0-9a-zA-Z\-._]+):([0-9]{1,5})"
+)
+
+
+def parse_addresses(items: Sequence[str]) -> tuple[str, ...]:
+    """Each address as `host:port`. Raises BadValue for the first that is none."""
+    return tuple(parse_address(item) for item in items)
+
+
+def parse_address(text: str) -> str:
+    """`host:port` without a listener name. Raises BadValue."""
+    found = _ADDRESS.fullmatch(text)
+    if not found:
+        raise BadValue(f"'{text}' is not host:port", f"write {_example(text)}")
+    if not 0 < int(found[2]) < 65536:
+        raise BadValue(f"'{text}' has no valid port", "use a port from 1 to 65535")
+    return f"{found[1]}:{found[2]}"
+
+
+def _example(text: str) -> str:
+    plain_host = re.fullmatch(r"[0-9a-zA-Z\-._]+", text)
+    return f"{text}:9092, with the port of the broker" if plain_host else "for example kafka1:9092"
 
 
 def no_effect(reason: str, type_: Type, *names: str) -> tuple[Key, ...]:
@@ -130,7 +155,7 @@ COMMON_CLIENT_KEYS = Definition(
     ),
     _number("socket.connection.setup.timeout.ms", LONG, 10000, "Time to open a connection."),
     _number("socket.connection.setup.timeout.max.ms", LONG, 30000, "Longest such time."),
-    # A fixed size switches off the tuning by the OS, which is larger than Kafka's defaults.
+    # A fixed size turns off the OS's own tuning, which allows more than Kafka's defaults.
     _number(
         "send.buffer.bytes",
         INT,

@@ -1,7 +1,7 @@
 """The keys of MirrorMaker 2's three connectors: names, types and defaults of Kafka 4.3.
 
-COMMON_KEYS, SOURCE_KEYS, CHECKPOINT_KEYS and HEARTBEAT_KEYS are what MirrorMaker 2's own
-definitions name; only these are read from the top level of an mm2 file. FRAMEWORK_KEYS are Kafka
+COMMON_KEYS, SOURCE_KEYS, CHECKPOINT_KEYS and HEARTBEAT_KEYS are those of MirrorMaker 2's own
+definitions; only these are read from the top level of an mm2 file. FRAMEWORK_KEYS are Kafka
 Connect's for every source connector.
 """
 
@@ -42,7 +42,7 @@ NO_CONNECT_ERRORS = "it applies to conversions and transformations, which do not
 
 
 def patterns(items: tuple[str, ...]) -> tuple[str, ...]:
-    """The elements as they are, once they are known to be good expressions. Raises BadValue."""
+    """The elements, unchanged, after checking that they are expressions. Raises BadValue."""
     compile_patterns(items)
     return items
 
@@ -267,7 +267,7 @@ _POLL_TIMEOUT = _unused(
 )
 _METRIC_NAMES = _unused("metric.names.formats", LIST, ("legacy",), NO_JMX)
 
-# What the topic filter reads: a checkpoint connector has one too, beside its own keys.
+# The keys of the topic filter: a checkpoint connector reads them too.
 TOPIC_FILTER_KEYS = Definition(_TOPICS, _TOPICS_EXCLUDE)
 
 SOURCE_KEYS = TOPIC_FILTER_KEYS + Definition(

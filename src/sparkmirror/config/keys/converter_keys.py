@@ -1,4 +1,4 @@
-"""The settings of Kafka's converters. A connector may have them; records stay as they are."""
+"""The settings of Kafka's converters: connectors may have them, but records stay unchanged."""
 
 from __future__ import annotations
 

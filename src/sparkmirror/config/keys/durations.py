@@ -1,6 +1,6 @@
 """Durations as Java writes them: `P1DT12H`, `PT15M`, `PT1.5S`.
 
-Mirrors: java.time.Duration.parse, as far as a duration is not negative.
+Mirrors: java.time.Duration.parse, without negative durations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Families of keys that Kafka Connect knows and that do nothing here: each is explained when set.
+"""Families of keys that Kafka Connect knows and that do nothing here, explained when set.
 
 A family is everything under a prefix, such as `topic.creation.default.partitions`; its names are
-the user's own, so that no table of keys can have them.
+the user's own, so no table of keys can list them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OF_WORKERS = {"metrics.context.": NO_JMX, "topic.creation.": NO_CREATION, **CONV
 def explain_families(
     settings: Settings, families: Mapping[str, str], known: Definition | None = None
 ) -> None:
-    """Say of each key under one of these prefixes why it does nothing; `known` ones say it."""
+    """Explain each key under these prefixes; keys of `known` have their own explanation."""
     for name in settings.values:
         if known is not None and name in known:
             continue

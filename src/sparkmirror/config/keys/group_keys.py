@@ -1,4 +1,4 @@
-"""The group that processes of one flow, or workers of one cluster, join: its name and its times."""
+"""The group that the workers of one cluster, or the processes of one flow, join."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GROUP_KEYS = Definition(
 
 @dataclass(frozen=True, slots=True)
 class GroupConfig:
-    """The group of workers, and how they find out who is there."""
+    """The group of workers, and how it detects lost members."""
 
     group_id: str
     session_timeout_ms: int = 10000
@@ -47,7 +47,7 @@ class GroupConfig:
 
 
 def check_group(group: GroupConfig, findings: Findings) -> None:
-    """A member has to be heard of at least once per session."""
+    """A member must send at least one heartbeat per session."""
     if group.heartbeat_interval_ms >= group.session_timeout_ms:
         findings.error(
             HEARTBEAT_INTERVAL,

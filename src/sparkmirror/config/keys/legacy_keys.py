@@ -1,6 +1,6 @@
-"""What becomes of MirrorMaker 1's options and keys: tables.
+"""Tables: which of MirrorMaker 1's options and keys are fixed, rejected or ignored.
 
-Options and keys that are in none of these go to the flow under MirrorMaker 2's name for them.
+All others become settings of the flow, under MirrorMaker 2's names.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
 
 
 def flow_key(name: str) -> str:
-    """The key of the one flow, in an mm2 file."""
+    """A key of the only flow, in an mm2 file."""
     return f"{SOURCE}->{TARGET}.{name}"
 
 
-# Only the records are copied: MirrorMaker 1 has none of MirrorMaker 2's other parts.
+# Only records are copied: MirrorMaker 1 has no other features of MirrorMaker 2.
 FIXED = {
     "clusters": f"{SOURCE}, {TARGET}",
     flow_key("enabled"): "true",
@@ -31,7 +31,7 @@ FIXED = {
     # The target's default, as for a topic that its brokers create for MirrorMaker 1's producer.
     flow_key("replication.factor"): "-1",
 }
-# MirrorMaker 2's own topics, which it always has.
+# For MirrorMaker 2's own topics, which it always creates.
 MM2_FIXED = {
     f"{TARGET}.{kind}.storage.replication.factor": "-1" for kind in ("offset", "config", "status")
 }

@@ -1,9 +1,8 @@
-"""What MirrorMaker 2 and Connect can do and this version cannot: one table of features, and one of
-settings that ask for them.
+"""Features of MirrorMaker 2 and Connect that this version lacks, and settings that request them.
 
-No request is silently ignored. A row that would change the data on the target rejects the
-configuration; a row that leaves something out warns. A version that learns one of these deletes the
-row, and documentation and checks follow.
+No such setting is silently ignored. One that would change the data on the target is rejected; one
+that adds something gets a warning. A version that adds a feature deletes its rows; documentation
+and checks derive from the tables.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from sparkmirror.config.findings import Findings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lacking:
-    """A setting, the values of it that ask for the feature, and what happens instead."""
+    """A setting, the values that request the feature, and what happens instead."""
 
     key: str
     asks: Callable[[Any], bool]
@@ -33,7 +32,7 @@ def _is(*values: object) -> Callable[[Any], bool]:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A feature under the name that all documents use, and what there is instead."""
+    """A feature, under its name in all documents, and what there is instead."""
 
     name: str
     instead: str
@@ -103,7 +102,7 @@ NOT_YET = (
 
 
 def check_not_yet(values: Mapping[str, Any], findings: Findings) -> None:
-    """Note every parsed value that asks for something this version lacks."""
+    """Report every parsed value that requests a feature that this version lacks."""
     for row in NOT_YET:
         if row.key not in values or not row.asks(values[row.key]):
             continue
@@ -114,7 +113,7 @@ def check_not_yet(values: Mapping[str, Any], findings: Findings) -> None:
 
 
 def status_of(key: Key) -> tuple[KeySupport, str]:
-    """What setting `key` does in this version, and the reason when that is not everything."""
+    """What `key` does in this version, and why not more."""
     reasons = [row.reason for row in NOT_YET if row.key == key.name]
     if reasons:
         return KeySupport.NOT_YET, reasons[0]

@@ -1,7 +1,7 @@
-"""The plugins that a Connect worker lists, and the names by which connectors are known.
+"""The plugins that a Connect worker lists, and the names that connectors have.
 
-Connectors are the three of MirrorMaker 2. Converters and transformations of Kafka's are listed, as
-clients expect them; which of their settings have an effect is in docs/configuration.md.
+The connectors are MirrorMaker 2's three. Kafka's converters and transformations are listed because
+clients expect them; docs/configuration.md explains which of their settings have an effect.
 Mirrors: org.apache.kafka.connect.runtime.isolation (4.3).
 """
 
@@ -77,7 +77,7 @@ class UnknownPlugin(MirrorError):
 
 
 class UnknownVersion(MirrorError):
-    """The plugin is there, but not in the version that was asked for; the text is Connect's."""
+    """The plugin exists, but not in the requested version; the text is Connect's."""
 
 
 class UnusableConnector(MirrorError):
@@ -85,15 +85,15 @@ class UnusableConnector(MirrorError):
 
 
 class WrongPlugin(UnusableConnector):
-    """The settings name another connector than the request."""
+    """The settings name a different connector than the request."""
 
 
 class NoConnectorClass(UnusableConnector):
-    """The settings do not say which connector they are for."""
+    """The settings do not name a connector."""
 
 
 class UnknownConnectorClass(UnusableConnector):
-    """They name one that is not there."""
+    """The settings name an unknown connector."""
 
 
 def plugins(*, connectors_only: bool = True) -> list[dict[str, str]]:
@@ -107,7 +107,7 @@ def plugins(*, connectors_only: bool = True) -> list[dict[str, str]]:
 
 
 def connector_class(text: str) -> str | None:
-    """The full name of a connector: that itself, its last part, or that without `Connector`."""
+    """The full name of a connector, from that name, its last part, or that without `Connector`."""
     return _by_alias(CONNECTORS, text, SUFFIX)
 
 
@@ -154,10 +154,10 @@ def check_plugin(plugin: str, props: Mapping[str, str | None]) -> None:
 
 
 def check_version(full_name: str, version: str | None) -> None:
-    """Whether the one version there is, is the one asked for, or within the range.
+    """Check that the only version matches the requested version or range.
 
     Raises:
-        UnknownVersion: it is not.
+        UnknownVersion: it does not.
     """
     asked = (version or "").strip()
     if asked in ("", "latest") or _within(asked):
@@ -181,7 +181,7 @@ def _within(asked: str) -> bool:
 
 
 def _numbers(version: str) -> list[int]:
-    """The parts of a version; trailing zeros mean nothing."""
+    """The parts of a version, without trailing zeros."""
     texts = version.strip().split(".")
     parts = [int(part) if part.isdecimal() and len(part) < 10 else -1 for part in texts]
     while len(parts) > 1 and not parts[-1]:
@@ -201,7 +201,7 @@ def _describe(name: str) -> str:
 
 
 def _java_map(props: Mapping[str, str | None]) -> str:
-    """As Java prints a map, but for secrets."""
+    """As Java prints a map, with secrets hidden."""
     return "{" + ", ".join(f"{key}={_shown(key, value)}" for key, value in props.items()) + "}"
 
 

@@ -1,6 +1,6 @@
-"""The security keys that every Kafka client takes, with Kafka 4.3's types and defaults.
+"""The security keys of every Kafka client, with Kafka 4.3's types and defaults.
 
-They may stand at the top of an mm2 file, under a cluster, or under one client of a cluster.
+They are allowed at the top of an mm2 file, under a cluster, or under one client of a cluster.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ _ROWS: tuple[tuple[str, Importance, Type, Any, str], ...] = (
     ("sasl.oauthbearer.header.urlencode", LOW, BOOLEAN, False, "URL-encode id and secret."),
 )
 
-# Java's settings that OpenSSL has no use for.
+# Settings that mean something only to Java.
 _NO_JVM = {
     "ssl.provider": "it names a part of the JVM, but TLS uses OpenSSL here",
     "ssl.keymanager.algorithm": "it names a part of the JVM, but TLS uses OpenSSL here",

@@ -1,7 +1,7 @@
 """MirrorMaker 1's settings as an mm2.properties: `sparkmirror legacy --to-mm2`.
 
 Passwords are not printed: the file reads them from MirrorMaker 1's files, with a config provider. A
-value that consists of placeholders of the files' own providers is not a password: it stays.
+value that consists of placeholders of the files' own providers is printed unchanged.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def mm2_text(config: LegacyConfig) -> str:
 
 
 def shown_warnings(config: LegacyConfig) -> tuple[str, ...]:
-    """Those of the configuration, and one for each value that the file cannot have as it is."""
+    """The warnings of the configuration, and one for each value that mixes in placeholders."""
     mixed = [
         f"{place.where}: {place.key}: {MIXED.format(file=place.where)}"
         for name, place in config.places.items()
@@ -80,7 +80,7 @@ def _split(config: LegacyConfig, name: str) -> tuple[list[str], str]:
 
 
 def _providers(config: LegacyConfig) -> list[str]:
-    """The names of those that MirrorMaker 1's files have."""
+    """The names of the config providers in MirrorMaker 1's files."""
     names = COMMA.split(config.props.get(CONFIG_PROVIDERS, "").strip())
     return [name for name in names if name]
 

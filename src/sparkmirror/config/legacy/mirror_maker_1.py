@@ -1,7 +1,7 @@
 """MirrorMaker 1's options and its two files, as settings of one flow that keeps topic names.
 
-Mirrors: kafka.tools.MirrorMaker and kafka.utils.TopicFilter (2.1 to 3.9). Everything that is wrong
-is raised at once, under the names that the options and files have.
+Mirrors: kafka.tools.MirrorMaker and kafka.utils.TopicFilter (2.1 to 3.9). All errors
+are raised at once, under the names in the options and files.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MOST_REFRESH_SECONDS = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class LegacyOptions:
-    """The words of the command line as they were given; None where an option was not."""
+    """The options as given on the command line; None for an absent one."""
 
     consumer_config: str | None = None
     producer_config: str | None = None
@@ -79,7 +79,7 @@ class LegacyConfig:
     """MirrorMaker 1's settings, checked.
 
     `props` are keys of an mm2 file, `places` has the origin of each. `mirror` is the flow without
-    what only its source cluster knows: see `with_identity`.
+    the settings that depend on its source cluster: see `with_identity`.
     """
 
     group_id: str
@@ -100,8 +100,8 @@ class LegacyConfig:
     ) -> MirrorMakerConfig:
         """The flow as it runs: `name` is unique to this group of this source cluster.
 
-        `replicas` are those of its offsets topic, and of topics that it creates on brokers that
-        cannot be asked for their own default.
+        `replicas` are those of its offsets topic, and of topics that it creates on brokers that do
+        not report their own default.
         """
         worker = {
             f"{TARGET}.group.id": f"sparkmirror-legacy.{name}",
@@ -118,7 +118,7 @@ def load_legacy(options: LegacyOptions) -> LegacyConfig:
     """Read both files.
 
     Raises:
-        ConfigErrors: everything that is wrong with options and files; nothing was connected to.
+        ConfigErrors: everything that is wrong with options and files; no cluster was contacted.
     """
     findings = Findings(OPTIONS)
     reader = _OptionReader(findings)
@@ -133,9 +133,9 @@ def load_legacy(options: LegacyOptions) -> LegacyConfig:
     try:
         mirror = _parse(_run_props(reader.props, commit_ms), reader.places)
     except ConfigErrors as wrong:
-        told = set(map(str, errors))
+        known = set(map(str, errors))
         errors += [
-            error for error in wrong.errors if not reader.knows(error) and str(error) not in told
+            error for error in wrong.errors if not reader.knows(error) and str(error) not in known
         ]
     if errors or mirror is None:
         raise ConfigErrors(errors)
@@ -153,12 +153,12 @@ def load_legacy(options: LegacyOptions) -> LegacyConfig:
 
 
 def include_pattern(text: str) -> str:
-    """The Java expression that MirrorMaker 1 makes of `--include`: a comma is an alternative."""
+    """The Java expression that MirrorMaker 1 makes from `--include`: a comma means `|`."""
     return QUOTES.sub("", text.strip().replace(",", "|").replace(" ", ""))
 
 
 class _OptionReader:
-    """Collects the flow's settings, where each is from, and what is wrong."""
+    """Collects the flow's settings, their origins and their errors."""
 
     def __init__(self, findings: Findings) -> None:
         self.props: dict[str, str] = dict(FIXED)
@@ -166,26 +166,26 @@ class _OptionReader:
         self.group_id = ""
         self._findings = findings
         self._pattern = ""
-        # Already reported; errors that follow from these are omitted.
-        self._told: set[OptionPlace] = set()
+        # Errors that follow from these are omitted.
+        self._reported: set[OptionPlace] = set()
 
     def knows(self, error: ConfigError) -> bool:
-        """Whether an error only repeats what was found here."""
-        return OptionPlace(error.where, error.key) in self._told
+        """Whether an error only repeats one that was reported here."""
+        return OptionPlace(error.where, error.key) in self._reported
 
     def load(self, option: str, name: str | None) -> dict[str, str]:
-        """The keys of a file; empty, with its errors noted, if it cannot be read."""
+        """The keys of a file; empty, with its errors recorded, if it cannot be read."""
         side = SOURCE if option == "--consumer.config" else TARGET
         servers = f"{side}.{BOOTSTRAP_SERVERS}"
         if name is None:
             self._findings.error(option, None, "is missing", "name MirrorMaker 1's file")
-            self._told.add(OptionPlace("", servers))
+            self._reported.add(OptionPlace("", servers))
             return {}
         self.places[servers] = OptionPlace(name, BOOTSTRAP_SERVERS)
         try:
             return load_properties(Path(name))
         except ConfigErrors as wrong:
-            self._told.add(OptionPlace(name, BOOTSTRAP_SERVERS))
+            self._reported.add(OptionPlace(name, BOOTSTRAP_SERVERS))
             for error in wrong.errors:
                 found = _found_in(self._findings, error.where)
                 found.error(error.key, error.value, error.reason, error.remedy)
@@ -202,7 +202,7 @@ class _OptionReader:
         self._read_include(options)
         self._put(flow_key("tasks.max"), options.num_streams, OPTIONS, "--num.streams")
         _whole(findings, "--num.streams", options.num_streams, least=1)
-        self._told.add(OptionPlace(OPTIONS, "--num.streams"))
+        self._reported.add(OptionPlace(OPTIONS, "--num.streams"))
         abort = options.abort_on_send_failure.lower()
         if abort not in ("true", "false"):
             reason = "is neither true nor false"
@@ -242,7 +242,7 @@ class _OptionReader:
             found.warn(f"{AUTO_COMMIT}: has no effect: {why}")
         if own.get(EXCLUDE_INTERNAL, "true").lower() == "false":
             self._check_internal(given[EXCLUDE_INTERNAL], found)
-        # As it is written: what a provider gives for it must not get into an mm2 file.
+        # As written: a config provider's value must not get into an mm2 file.
         group = given.get(CONSUMER_GROUP, "")
         self._put(f"{SOURCE}.consumer.client.id", group, file, CONSUMER_GROUP)
         # The consumer's own default; MirrorMaker 2's is earliest.
@@ -259,8 +259,9 @@ class _OptionReader:
             found.error(EXCLUDE_INTERNAL, written, reason, "remove it, or set it to true")
 
     def _put_refresh(self, age_ms: str) -> None:
-        """A consumer finds new topics when it refreshes its metadata; a bad number is reported
-        there.
+        """A consumer finds new topics when it refreshes its metadata.
+
+        The check of the consumer's own keys reports a bad number.
         """
         try:
             seconds = parse_value(Type.LONG, age_ms) // 1000
@@ -294,7 +295,7 @@ def _take_usable(
     ignored: Mapping[str, str],
     found: Findings,
 ) -> dict[str, str]:
-    """The keys that are used; the findings get the rejected and the ignored ones."""
+    """The usable keys; rejected and ignored ones go to the findings."""
     usable: dict[str, str] = {}
     for key, value in given.items():
         if key in refused:
@@ -307,7 +308,7 @@ def _take_usable(
 
 
 def _own_values(given: Mapping[str, str], found: Findings) -> dict[str, str]:
-    """What is read here of the consumer's file, as its consumer reads it: resolved and trimmed."""
+    """The keys of the consumer's file that are used here, resolved and trimmed as it does."""
     names = (*OWN_OF_CONSUMER, METADATA_AGE)
     written = {key: given[key] for key in names if key in given}
     values = resolve(written, load_providers(given, found), found)
@@ -315,7 +316,7 @@ def _own_values(given: Mapping[str, str], found: Findings) -> dict[str, str]:
 
 
 def _client_key(side: str, role: str, key: str) -> str:
-    """Where an mm2 file has a key of MirrorMaker 1's consumer or producer."""
+    """The key of an mm2 file for one of MirrorMaker 1's consumer or producer."""
     if key == CONFIG_PROVIDERS or key.startswith(f"{CONFIG_PROVIDERS}."):
         return key
     return f"{side}.{key}" if key in CLUSTER_KEYS else f"{side}.{role}.{key}"
@@ -359,7 +360,7 @@ def _renamed(error: ConfigError, places: Mapping[str, OptionPlace]) -> ConfigErr
 
 
 def _renamed_warning(text: str, places: Mapping[str, OptionPlace]) -> str:
-    """A warning begins with the key that it is about."""
+    """Replace the key that a warning begins with."""
     name, _, rest = text.partition(": ")
     where, key = places.get(name, OptionPlace("", name))
     return f"{where}: {key}: {rest}" if where else text

@@ -1,9 +1,9 @@
 """Java regular expressions in Python: the filters of MirrorMaker 2 are lists of them.
 
-The elements of a list are joined with `|` into one expression, *before* it is read, as MirrorMaker
-2 does: `(orders,payments)-.*` is one list of two elements and one good expression. Expressions that
-Python cannot represent are rejected with a reason, never guessed. Each expression is written in two
-spellings, Python's and RE2's: `name_patterns` says which of them matches.
+The elements of a list are joined with `|` into one expression *before* it is parsed, as in
+MirrorMaker 2: `(orders,payments)-.*` is a list of two elements and one valid expression.
+Expressions that Python cannot represent are rejected with a reason, never guessed. Each expression
+is translated to Python's and to RE2's spelling; `name_patterns` decides which of them matches.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from sparkmirror.config.config_def import BadValue
 from sparkmirror.config.patterns.name_patterns import NamePattern
 
-# Java's POSIX classes are ASCII unless a flag says otherwise.
+# Java's POSIX classes are ASCII unless a flag changes that.
 POSIX = {
     "Alpha": "a-zA-Z",
     "Digit": "0-9",
@@ -27,15 +27,15 @@ POSIX = {
     "XDigit": "0-9a-fA-F",
     "ASCII": r"\x00-\x7f",
 }
-# The one Unicode class that people write; it is several thousand ranges inside brackets.
+# The only Unicode class in common use; in brackets it would be several thousand ranges.
 LETTERS = ("L", "IsL", "IsAlphabetic")
 PYTHON_LETTERS, LINEAR_LETTERS = r"(?u:[^\W\d_])", r"\p{L}"
 SAME_IN_BOTH = frozenset("dDwWsSbBAtnrfa123456789")
 OTHER_ESCAPES = {"z": r"\Z", "Z": r"(?=\n?\Z)", "e": r"\x1b"}
-# RE2 is asked only about names without line ends, for which both ends are the same.
+# RE2 matches only names without line ends, for which \z and \Z mean the same.
 LINEAR_ESCAPES = {**OTHER_ESCAPES, "z": r"\z", "Z": r"\z"}
 ONLY_OUTSIDE = frozenset("bBAzZ123456789")
-# The characters themselves: not every engine knows all escapes.
+# Written as characters, because not every engine knows all escapes.
 HORIZONTAL_SPACE = " \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000"
 VERTICAL_SPACE = "\n\x0b\f\r\x85\u2028\u2029"
 SPACES = {"h": HORIZONTAL_SPACE, "v": VERTICAL_SPACE, "s": " \t\n\x0b\f\r"}
@@ -43,15 +43,15 @@ COUNT = re.compile(r"\{[0-9]+(,[0-9]*)?\}")
 FLAGS = re.compile(r"\(\?([a-zA-Z]*)(-[a-zA-Z]+)?([:)])")
 GROUP_NAME = re.compile(r"\(\?<([a-zA-Z][a-zA-Z0-9]*)>")
 KNOWN_FLAGS = frozenset("ims")
-MOST_FLAGS = 10  # each is written again for every alternative
+MOST_FLAGS = 10  # each is repeated for every alternative
 SAME_GROUPS = ("(?:", "(?=", "(?!", "(?>", "(?<=", "(?<!")
 
 
 def compile_patterns(patterns: Sequence[str]) -> NamePattern | None:
-    """One expression that matches what any element matches, whole; None for an empty list.
+    """One expression for names that any element matches as a whole; None for an empty list.
 
     Raises:
-        BadValue: an element is no Java expression, or one that Python cannot say.
+        BadValue: an element is not a Java expression, or Python cannot represent it.
     """
     if not patterns:
         return None
@@ -62,7 +62,7 @@ def compile_patterns(patterns: Sequence[str]) -> NamePattern | None:
 
 
 def compile_part(pattern: str) -> NamePattern:
-    """An expression that matches names with a part like `pattern`. Raises BadValue."""
+    """An expression for names that contain a match of `pattern`. Raises BadValue."""
     return _compile(pattern, "(?s:.*)")
 
 
@@ -83,7 +83,7 @@ def _compile(pattern: str, around: str = "") -> NamePattern:
 
 
 def _linear(pattern: str) -> str | None:
-    """RE2's spelling, of an expression that is a good one; None where it surely has none."""
+    """RE2's spelling of a valid expression; None if RE2 certainly has none."""
     try:
         return _Translator(pattern, linear=True).run()
     except BadValue:
@@ -91,7 +91,7 @@ def _linear(pattern: str) -> str | None:
 
 
 def _blame(patterns: Sequence[str], joined: BadValue) -> BadValue:
-    """The error of the first element that is wrong by itself, else that of all together."""
+    """The error of the first element that is invalid by itself, else that of the whole list."""
     for pattern in patterns:
         try:
             _compile(pattern)
@@ -107,10 +107,10 @@ def _hint(pattern: str) -> str:
 
 
 class _Translator:
-    """Reads a Java expression from left to right and writes Python's.
+    """Translates a Java expression to Python's spelling, from left to right.
 
-    `wrappers` has, for each open group, the flag groups that a Java `(?i)` left open in it: Python
-    has no flag that starts in the middle, so the rest of each alternative is put in `(?i:...)`.
+    `wrappers` has, for each open group, the flag groups that a Java `(?i)` left open in it: in
+    Python a flag cannot start in the middle, so `(?i:...)` encloses the rest of each alternative.
     """
 
     def __init__(self, pattern: str, *, linear: bool = False) -> None:
@@ -206,7 +206,7 @@ class _Translator:
         self._emit(text, consumed)
 
     def _escaped(self, inside: bool) -> tuple[str, int]:
-        """Python's spelling of the escape at this place, and the length of Java's."""
+        """Python's spelling of the escape at this position, and the length of Java's."""
         rest = self._rest()
         char = rest[1:2]
         if not char:

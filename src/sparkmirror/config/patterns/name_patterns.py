@@ -1,9 +1,9 @@
 """Matches names of topics, groups and settings in bounded time.
 
-Python's engine backtracks: `(a+)+b` needs years for a name of forty letters, and holds the lock
-that every other thread of the process needs. So RE2 does the matching, in linear time. For features
-that RE2 lacks (look-around, back references, possessive repeats), Python's engine runs in another
-process that ends when a name takes too long: the result is then an error, never a guess.
+Python's engine backtracks: `(a+)+b` takes years for a name of forty letters, and holds the GIL,
+which all threads need. So RE2 does the matching, in linear time. For features
+that RE2 lacks (look-around, back references, possessive repeats), Python's engine runs in a
+separate process that ends when a match takes too long: the result is then an error, never a guess.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Any, Literal, Protocol
 from sparkmirror.config.patterns import match_process
 from sparkmirror.errors import MirrorError
 
-# Some megabytes would be some hundred thousand states to look at for every character.
+# A few megabytes would mean hundreds of thousands of states for every character.
 RE2_BYTES = 1 << 20
-# Topics of the largest clusters; each refresh asks for the same ones.
+# As many topics as the largest clusters have; each refresh repeats the same names.
 MOST_KNOWN = 50_000
 
 
 class Matcher(Protocol):
-    """What filters need of an expression; re.Pattern fits, too."""
+    """The part of an expression that filters need; re.Pattern also has it."""
 
     def fullmatch(self, name: str, /) -> object:
         """None unless the whole name matches."""
@@ -38,7 +38,7 @@ class Matcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NamePattern:
-    """An expression that matches whole names; for any thread. `source` is what users wrote.
+    """An expression that matches whole names; any thread may use it. `source` is the user's text.
 
     `python` and `linear` are its two spellings; `linear` is None when RE2 has none. `folds`: it
     ignores case, which RE2 does beyond ASCII and Java does not.
@@ -76,8 +76,8 @@ def _is_plain_text(name: str, folds: bool) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _re2(pattern: str) -> Any:
-    """None for what RE2 lacks."""
-    # Not above: executors read settings, but match nothing, and may lack the package.
+    """None if RE2 lacks a feature of the expression."""
+    # Imported here: executors read settings but match nothing, and may lack the package.
     import re2  # noqa: PLC0415
 
     options = re2.Options()
@@ -91,7 +91,7 @@ def _re2(pattern: str) -> Any:
 
 
 class _OtherProcess:
-    """Asks the process that `match_process` is; starts it when it is needed."""
+    """Sends requests to a process that runs `match_process`, and starts it when needed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -109,10 +109,10 @@ class _OtherProcess:
 
     def _ask(self, pattern: NamePattern, name: str) -> bool:
         request = json.dumps([pattern.python, name]) + "\n"
-        for _ in range(2):  # another process may have killed it: then retry once
-            answer = self._exchange(request)
-            if answer:
-                return bool(json.loads(answer))
+        for _ in range(2):  # someone may have killed the process: then retry once
+            response = self._exchange(request)
+            if response:
+                return bool(json.loads(response))
             if self._end() == -signal.SIGVTALRM:
                 raise _too_slow(pattern, name)
         raise MirrorError(f"match '{name}' with '{pattern.source}': the matching process has ended")
@@ -130,7 +130,7 @@ class _OtherProcess:
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
-            # It ends with its input, so with us; a separate session protects it from our Ctrl-C.
+            # It ends with its input, so with us; its own session protects it from our Ctrl-C.
             atexit.register(self.close)
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", match_process.__file__],
@@ -150,19 +150,19 @@ class _OtherProcess:
                 self._end()
 
     def _end(self) -> int:
-        """Its exit code."""
+        """Kill the process; returns its exit code."""
         process, self._process = self._process, None
         assert process is not None
         process.kill()
         for stream in (process.stdin, process.stdout):
             assert stream is not None
-            with contextlib.suppress(BrokenPipeError):  # what it has not read is in the buffer
+            with contextlib.suppress(BrokenPipeError):  # the buffer has unread input
                 stream.close()
         return process.wait()
 
 
 _others = _OtherProcess()
-# For tests, which leave no process behind.
+# For tests, which must leave no process behind.
 close_process = _others.close
 
 

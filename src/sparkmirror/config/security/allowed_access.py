@@ -1,9 +1,9 @@
 """Which addresses and files an OAUTHBEARER login may use.
 
-Otherwise anyone who can create connectors could make the worker send any file of its disk to any
-address (Kafka: CVE-2025-27817). Kafka 4 reads the two lists from system properties; so do we where
-the file does not set them. Settings that come through the REST API are limited to them; those of a
-worker's own file are its operator's.
+Without limits, anyone who can create connectors could make the worker send any file of its disk to
+any address (Kafka: CVE-2025-27817). Kafka 4 reads the two lists from system properties, which also
+apply here if the file does not set the lists. They limit settings from the REST API, not those of a
+worker's own file, which belongs to its operator.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ ALLOWED_KEYS = Definition(
 
 @dataclass(frozen=True, slots=True)
 class AllowedAccess:
-    """The lists; None: everything.
+    """The lists; None: everything is allowed.
 
-    Names are compared as they are written: where `/a` is a link, `/a/../b` is not the file `/b`.
+    Names are compared as written: where `/a` is a link, `/a/../b` is not the file `/b`.
     """
 
     urls: Collection[str] | None = None
     files: Collection[str] | None = None
 
     def check(self, settings: Settings) -> None:
-        """Record every setting that names something else, for all clients."""
+        """Report every setting, of any client, that names something else."""
         for key, value in settings.values.items():
             if _is(key, ENDPOINT_URL):
                 self._check_url(key, value.strip(JAVA_BLANKS), settings.findings)
             elif _is(key, JAAS):
-                for url in _urls_of(value):
+                for url in login_urls(value):
                     self._check_url(key, url, settings.findings)
             elif any(_is(key, name) for name in FILE_KEYS):
                 self._check_file(key, value.strip(JAVA_BLANKS), settings.findings)
@@ -93,7 +93,7 @@ def _list(
     given = option_in_use(SYSTEM_PROPERTY + key)
     try:
         return default if given is None else frozenset(parse_list(given.strip()))
-    except BadValue:  # an empty element: nothing that anybody could name
+    except BadValue:  # an empty element, which no setting can match
         return frozenset(part.strip() for part in (given or "").split(","))
 
 
@@ -102,11 +102,12 @@ def _remedy(key: str) -> str:
 
 
 def _is(key: str, name: str) -> bool:
-    """Whether the key is `name`, or that of one of the clients: source.consumer.<name>."""
+    """Whether the key is `name`, or `name` of one of the clients: source.consumer.<name>."""
     return key == name or key.endswith(f".{name}")
 
 
-def _urls_of(jaas: str) -> Iterator[str]:
+def login_urls(jaas: str) -> Iterator[str]:
+    """URLs of token servers in a login module."""
     try:
         options = parse_jaas(jaas).options
     except BadValue:  # reported where the login is checked

@@ -3,8 +3,8 @@ r"""The value of `sasl.jaas.config`: a login module, its flag and its options.
     org.apache.kafka.common.security.plain.PlainLoginModule required
         username="alice" password="it's \"quoted\"";
 
-Kafka reads it with java.io.StreamTokenizer, and so do we: its words, quotes, escapes, numbers and
-comments (also the single slash, which begins one). Mirrors: org.apache.kafka.common.security.
+Kafka parses it with java.io.StreamTokenizer; this module has the same words, quotes, escapes,
+numbers and comments (a single slash begins one too). Mirrors: org.apache.kafka.common.security.
 JaasConfig (4.3). Errors name a line and a column, never a value.
 """
 
@@ -23,7 +23,7 @@ LINE_ENDS = "\r\n"
 
 
 class JaasTokenKind(Enum):
-    """What StreamTokenizer finds; only words and strings can be names or values."""
+    """The kinds of tokens of StreamTokenizer; only words and strings can be names or values."""
 
     TEXT = "a name or value"
     NUMBER = "a number"
@@ -42,7 +42,7 @@ class JaasToken:
 
 @dataclass(frozen=True, slots=True)
 class LoginModule:
-    """One entry; options keep their order and may be secret, so they are not in its repr."""
+    """One entry; options keep their order, and are not in the repr because they may be secret."""
 
     name: str
     flag: str
@@ -99,7 +99,7 @@ class _Parser:
     def _value(self, key: JaasToken) -> str:
         equals = next(self._tokens)
         if equals.kind is not JaasTokenKind.SIGN or equals.text != "=":
-            # It may be the rest of an unquoted value, so it is not shown.
+            # The token is not shown: it may be the rest of an unquoted password.
             raise self._bad("an option has no value", key, 'write options as name="value"')
         value = next(self._tokens)
         if value.kind is not JaasTokenKind.TEXT:
@@ -115,7 +115,7 @@ class _Parser:
 
 
 def _tokens(text: str) -> Iterator[JaasToken]:
-    """Everything in `text`; END again and again after the last."""
+    """All tokens in `text`; after the last one, END without limit."""
     at = 0
     while at < len(text):
         start, char = at, text[at]
@@ -129,7 +129,7 @@ def _tokens(text: str) -> Iterator[JaasToken]:
         elif _begins_number(text, at):
             at = _after(text, at + 1, lambda each: each in "0123456789.")
             yield JaasToken(JaasTokenKind.NUMBER, text[start:at], start)
-        elif _is_letter(char) and char != "-":  # a minus that begins no number is a sign
+        elif _is_letter(char) and char != "-":  # a minus that does not begin a number is a sign
             at = _after(text, at, lambda each: _is_letter(each) or each in "0123456789.")
             yield JaasToken(JaasTokenKind.TEXT, text[start:at], start)
         else:
@@ -145,7 +145,7 @@ def _is_letter(char: str) -> bool:
 
 
 def _begins_number(text: str, at: int) -> bool:
-    """Digits and dots do; a minus only before one of them, else it is a sign."""
+    """Digits and dots begin a number; a minus only before one of them."""
     following = text[at + 1 : at + 2]
     return text[at] in "0123456789." or (
         text[at] == "-" and following != "" and following in "0123456789."
@@ -161,7 +161,7 @@ def _after(text: str, at: int, belongs: Callable[[str], bool]) -> int:
 def _after_comment(text: str, at: int) -> int:
     """`/* ... */`, or from any other slash to the end of the line.
 
-    Java has read the character after the slash then: if that is the end of a line, the next counts.
+    By then Java has read the character after the slash: if it ends a line, the next line counts.
     """
     if text.startswith("/*", at):
         end = text.find("*/", at + 2)
@@ -170,7 +170,7 @@ def _after_comment(text: str, at: int) -> int:
 
 
 def _quoted(text: str, at: int) -> tuple[str, int]:
-    """The string that begins at `at`, and the position after it; a line's end also ends it."""
+    """The string that begins at `at`, and the position after it; a line end also ends it."""
     quote, value = text[at], []
     at += 1
     while at < len(text) and text[at] != quote and text[at] not in LINE_ENDS:

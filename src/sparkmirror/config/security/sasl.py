@@ -1,7 +1,7 @@
-"""What the `sasl.*` settings must say together: mechanism, login module, its options, its handlers.
+"""Checks that the `sasl.*` settings fit together: mechanism, login module, options, handlers.
 
-Java loads classes; here every class name stands for a built-in function. One table per kind; a
-class that is not in it is rejected with the list of known ones.
+Java loads classes; here every class name selects a built-in function. There is one table per kind;
+a class that is not in it is rejected with the list of known ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOGIN_HANDLER = "sasl.login.callback.handler.class"
 CLIENT_HANDLER = "sasl.client.callback.handler.class"
 RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
 ENDPOINT_URL = "sasl.oauthbearer.token.endpoint.url"
-# An option of the login module, of Strimzi's handler.
+# An option in the login module, read by Strimzi's handler.
 STRIMZI_ENDPOINT = "oauth.token.endpoint.uri"
 SERVICE_NAME = "sasl.kerberos.service.name"
 
@@ -33,7 +33,7 @@ MECHANISMS = (PLAIN, *SCRAM, OAUTHBEARER, GSSAPI, MSK_IAM)
 KAFKA = "org.apache.kafka.common.security."
 # Databricks renames Kafka's classes.
 SHADED = "kafkashaded."
-# Both of them only put a user name and a password where either mechanism finds it.
+# Both modules only provide a user name and a password, for any of these mechanisms.
 WITH_PASSWORD = (PLAIN, *SCRAM)
 MODULES: Mapping[str, tuple[str, ...]] = {
     f"{KAFKA}plain.PlainLoginModule": WITH_PASSWORD,
@@ -72,7 +72,7 @@ RETRIEVERS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-# Both become part of a host's name or of a principal: what else stands in them could be another's.
+# Both become part of a host name or principal: other characters could name someone else's.
 AWS_REGION = re.compile(r"[a-z]{2,10}(-[a-z0-9]{1,20}){1,5}")
 SERVICE = re.compile(r"[\w.-]+", re.ASCII)
 STS_REGION = "awsStsRegion"
@@ -104,7 +104,7 @@ def login_module(settings: Mapping[str, Any]) -> LoginModule:
     """The login module of settings that fit together; all keys are in `settings`.
 
     Raises:
-        SaslProblem: the first that does not.
+        SaslProblem: the first setting that does not fit.
     """
     mechanism = settings[MECHANISM]
     if mechanism not in MECHANISMS:
@@ -126,7 +126,7 @@ def login_module(settings: Mapping[str, Any]) -> LoginModule:
 
 
 def check_sasl(settings: Mapping[str, Any], findings: Findings) -> None:
-    """Note what is wrong, or not wise, with the login of a client."""
+    """Report what is wrong or unsafe with the login of a client."""
     protocol = settings["security.protocol"]
     if not protocol.startswith("SASL_"):
         return

@@ -1,6 +1,6 @@
-"""What ssl.* settings must have, lack or agree on, before a file is opened.
+"""Checks that ssl.* settings are complete and fit together, without opening a file.
 
-Mirrors: org.apache.kafka.common.security.ssl.DefaultSslEngineFactory (4.3), in what stores need.
+Mirrors: org.apache.kafka.common.security.ssl.DefaultSslEngineFactory (4.3), for key stores.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ TLS_PROTOCOLS = ("SSL", "SASL_SSL")
 # Older ones are off in OpenSSL, and in Java since 2021.
 VERSIONS = ("TLSv1.2", "TLSv1.3")
 OLD_VERSIONS = ("SSLv2Hello", "SSLv2", "SSLv3", "TLSv1", "TLSv1.1")
-# Names of Java that say no version.
+# Java's names without a version.
 ANY_VERSION = ("TLS", "SSL")
 PEM = "PEM"
 
 
 def check_tls(values: Mapping[str, Any], findings: Findings) -> None:
-    """Note what cannot work; `values` are parsed and may lack keys of other clients."""
+    """Report what cannot work; `values` are parsed and may lack keys of other clients."""
     if values["security.protocol"] not in TLS_PROTOCOLS:
         return
     _check_versions(values, findings)
@@ -85,7 +85,7 @@ def _check_trust_store(values: Mapping[str, Any], findings: Findings) -> None:
 
 
 def _check_store(values: Mapping[str, Any], findings: Findings, store: str, inline: str) -> None:
-    """Rules for both stores; `inline` is the key that holds PEM text, if it is set."""
+    """Rules for both stores; `inline` is the key with PEM text, if it is set."""
     location, password = f"{store}.location", f"{store}.password"
     has_file, has_password = _has(values, location), _has(values, password)
     if inline and not _is_pem(values, store):

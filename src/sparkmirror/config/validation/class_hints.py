@@ -1,7 +1,7 @@
 """What to do about an unknown class in a connector's settings.
 
-The REST API rejects it in Connect's words, "Class x could not be found.", which do not say that no
-Java class can ever be found here. The worker's log does. Values are not shown: they may have come
+The REST API rejects it in Connect's words, "Class x could not be found.", which do not explain that
+Java classes can never be found here. The worker's log does. Values are not shown: they may come
 from a config provider.
 """
 
@@ -24,7 +24,7 @@ OF_CONNECTORS = (
 
 
 def class_hints(errors: Mapping[str, list[str]]) -> Iterator[str]:
-    """A line for each key whose errors say that its class could not be found."""
+    """A line for each key whose class could not be found according to its errors."""
     for name, texts in errors.items():
         if not any(text.endswith(NO_CLASS) for text in texts):
             continue

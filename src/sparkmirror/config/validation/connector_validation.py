@@ -1,8 +1,8 @@
 """The response of `PUT /connector-plugins/<connector>/config/validate`: every key with its errors.
 
-Connect's own checks come first, with its words. Features that this version lacks are rejected with
-them, before a connector exists; everything else that keeps a connector from starting shows in its
-status, as with Connect. Mirrors: org.apache.kafka.connect.runtime.AbstractHerder (4.3).
+Connect's own checks come first, in its words. Features that this version lacks are rejected in the
+same way, before a connector exists; anything else that prevents a start shows in the connector's
+status, as in Connect. Mirrors: org.apache.kafka.connect.runtime.AbstractHerder (4.3).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def validate_connector(plugin: str | None, props: Props, worker: WorkerFile) -> 
         try:
             infos = _validate(plugin, props, worker)
         except UnknownConnectorClass:
-            log.warning("a connector is refused: %s", OF_CONNECTORS)
+            log.warning("connector rejected: %s", OF_CONNECTORS)
             raise
         errors = {row["value"]["name"]: row["value"]["errors"] for row in infos["configs"]}
         for hint in class_hints(errors):
@@ -103,7 +103,7 @@ def _validate(plugin: str | None, props: Props, worker: WorkerFile) -> ConfigInf
 
 
 def add_errors(infos: ConfigInfo, errors: Mapping[str, str]) -> None:
-    """Add what was found by other means, by key."""
+    """Add errors of other checks, by key."""
     rows = {row["value"]["name"]: row for row in infos["configs"]}
     for key, text in errors.items():
         if key not in rows:
@@ -138,10 +138,10 @@ def _count(values: Iterable[Checked]) -> int:
 def _connector_values(
     kind: str, props: Props, worker: WorkerFile
 ) -> tuple[dict[str, Checked], list[Checked]]:
-    """Values of the keys that have a definition, and of others that have an error.
+    """Values of the defined keys, and of other keys with an error.
 
-    Connect checks its own keys, then the connector checks all of its own: where both have a key,
-    the connector's result wins.
+    Connect checks its own keys, then the connector checks its own: for a key that both have, the
+    connector's result wins.
     """
     findings = Findings()
     given = {key: value for key, value in props.items() if value is not None}
@@ -209,7 +209,7 @@ def _check_one(key: Key, props: Props) -> Checked:
 
 
 def _hide(known: Mapping[str, Checked], props: Props, resolved: Props, findings: Findings) -> None:
-    """Show placeholders, not what they stand for."""
+    """Show placeholders instead of their values."""
     for name, value in known.items():
         if props.get(name) != resolved.get(name):
             value.value = props[name]
@@ -218,7 +218,7 @@ def _hide(known: Mapping[str, Checked], props: Props, resolved: Props, findings:
 
 
 def _refused(props: Props, worker: WorkerFile, known: Mapping[str, Checked]) -> list[Checked]:
-    """Add errors for Connect's features that this version lacks; returns values of unknown keys."""
+    """Add errors for features that this version lacks; returns values of unknown keys."""
     findings = Findings()
     collect_connector(props, worker, findings)
     others: dict[str, Checked] = {}
@@ -232,7 +232,7 @@ def _refused(props: Props, worker: WorkerFile, known: Mapping[str, Checked]) -> 
 
 
 def _overrides(props: Props, worker: WorkerFile) -> dict[str, Checked]:
-    """The settings of the producer that the connector overrides, by their full names."""
+    """The producer settings that the connector overrides, by full name."""
     given = {key: value for key, value in props.items() if value is not None}
     found = {}
     for name, key in with_prefix(given, PRODUCER_OVERRIDE).items():
@@ -250,7 +250,7 @@ def _override_definition(key: str) -> ConfigInfo | None:
 
 
 def _converter_rows(props: Props, known: Mapping[str, Checked]) -> Iterator[ConfigInfo]:
-    """The settings of converters that the connector names itself."""
+    """The settings of the converters that the connector names."""
     for name in CONVERTER_KEYS:
         if props.get(name) is None or known[name].errors:
             continue

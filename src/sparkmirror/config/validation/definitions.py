@@ -1,6 +1,6 @@
 """The response of `GET /connector-plugins/<connector>/config`: the keys of a connector.
 
-Names, types, defaults and layout are Kafka Connect 4.3's, the words are our own.
+Names, types, defaults and layout are those of Kafka Connect 4.3; the descriptions are our own.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def plugin_definitions(plugin: str, version: str | None = None) -> list[ConfigIn
     """The keys of a connector or a converter, by its name or an alias.
 
     Raises:
-        UnknownPlugin: there is none of that name.
-        UnknownVersion: there is, but not in that version.
+        UnknownPlugin: there is no plugin of that name.
+        UnknownVersion: the plugin does not exist in that version.
     """
     connector, converter = connector_class(plugin), converter_class(plugin)
     full_name = connector or converter
@@ -112,7 +112,7 @@ def simple_name(full_name: str) -> str:
 
 
 def merged_keys(first: Definition, second: Definition) -> Definition:
-    """The keys of both; those of the first where both have one."""
+    """The keys of both; the first wins where both have a key."""
     return first + Definition(*(key for key in second if key.name not in first))
 
 

@@ -1,4 +1,4 @@
-"""What Connect and MirrorMaker 2's connectors say about several settings together, in their words.
+"""Connect's and MirrorMaker 2's checks of several settings together, in their words.
 
 Mirrors: org.apache.kafka.connect.runtime.distributed.DistributedHerder,
 org.apache.kafka.connect.mirror.{MirrorSourceConnector,MirrorCheckpointConfig} (4.3).
@@ -20,7 +20,7 @@ ISOLATION_LEVEL = "isolation.level"
 
 @dataclass(slots=True)
 class Checked:
-    """One value, and what is wrong with it."""
+    """One value, and its errors."""
 
     name: str
     value: str | None = None
@@ -41,7 +41,7 @@ class Checked:
 def check_exactly_once(
     kind: str, base: Mapping[str, Checked], props: Props, *, enabled: bool
 ) -> None:
-    """What Connect says; `enabled` is whether the worker can write exactly once."""
+    """Connect's checks; `enabled`: the worker can write exactly once."""
     level, boundary = base[EXACTLY_ONCE], base[BOUNDARY]
     if not level.errors and (level.value or "").lower() == "required":
         if not enabled:
@@ -75,7 +75,7 @@ def _reads_committed(props: Props) -> bool:
 
 
 def check_connector(kind: str, own: dict[str, Checked], props: Props) -> None:
-    """What MirrorMaker 2's connectors say about several keys together."""
+    """The checks of MirrorMaker 2's connectors."""
     syncs_off = props.get(EMIT_OFFSET_SYNCS) == "false"
     if kind == "MirrorSourceConnector":
         if props.get(EXACTLY_ONCE) == "required" and not _reads_committed(props):

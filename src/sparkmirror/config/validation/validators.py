@@ -1,7 +1,7 @@
-"""Kafka's own checks of single values, with Kafka's words.
+"""Kafka's own checks of single values, in Kafka's words.
 
-`keys` reads files and explains what is wrong to their authors. This says what clients of a Connect
-worker expect to read. Mirrors: org.apache.kafka.common.config.ConfigDef (4.3).
+`config_def` explains errors to the authors of files; this module returns the messages that clients
+of a Connect worker expect. Mirrors: org.apache.kafka.common.config.ConfigDef (4.3).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from sparkmirror.config.config_def import (
 )
 from sparkmirror.config.keys.plugins import converter_class
 
-# What is wrong with a typed value, in full; None: nothing.
+# Returns the whole error message for a typed value, or None.
 Validator = Callable[[str, Any], str | None]
 
-# Converters of others that may be installed beside Kafka's; they are named, never loaded.
+# Converters of others, which are often installed beside Kafka's; they are never loaded.
 FOREIGN_CONVERTERS = ("io.confluent.", "io.apicurio.", "com.amazonaws.")
 NO_CLASS = "could not be found."
 CONVERTER_KEYS = tuple(f"{part}.converter" for part in ("key", "value", "header"))
 
 
 def parse_java(key: Key, text: str | None) -> Any:
-    """The value of `text` by its type alone. Raises BadValue with all of Kafka's message."""
+    """The value of `text` by its type alone. Raises BadValue with Kafka's whole message."""
     if text is None:
         return None
     trimmed = text.strip(JAVA_BLANKS)
@@ -51,7 +51,7 @@ def _reason(type_: Type, text: str) -> str:
 
 
 def _class(key: Key, name: str) -> str:
-    """The name of a class that is known, or that its key takes; a converter's in full."""
+    """The name of a known class, or of one that its key accepts; a converter's in full."""
     if key.name in CONVERTER_KEYS:
         found = name if name.startswith(FOREIGN_CONVERTERS) else converter_class(name)
         if found is None:
@@ -132,7 +132,7 @@ def _aliases(name: str, value: Any) -> str | None:
 
 
 def _list(*choices: str) -> Validator:
-    """A list of different elements; with `choices`, of one or more of these."""
+    """A list of different elements; with `choices`, one or more of these."""
 
     def check(name: str, value: Any) -> str | None:
         what = f"Configuration '{name}'"
@@ -189,7 +189,7 @@ _ANY_LIST = _list()
 
 
 def check_value(key: Key, value: Any) -> str | None:
-    """What Kafka says of a typed value of `key`; None: it is good."""
+    """Kafka's error for a typed value of `key`; None if the value is valid."""
     plain = value.reveal() if isinstance(value, Secret) else value
     check = VALIDATORS.get(key.name, _ANY_LIST if key.type is Type.LIST else None)
     return check(key.name, plain) if check else None

@@ -1,7 +1,7 @@
-"""A worker's settings from environment variables, as containers of Kafka Connect get them.
+"""A worker's settings from environment variables, as in containers of Kafka Connect.
 
-Decides which variable sets which key, and what becomes of all others. Runs on: worker, once, at the
-start. Who reads them also takes them away: `take_away`, so that Spark's processes do not have them.
+Decides which variable sets which key, and what happens to all others. Runs on: worker, once, at the
+start. `remove_variables` then removes them, so that Spark's processes do not inherit them.
 
 Mirrors: cp-kafka-connect (Confluent 7 and 8), which writes every CONNECT_* variable into a
 properties file, and Debezium's connect-base (3.8), which also has some names without the prefix.
@@ -22,9 +22,9 @@ from sparkmirror.config.worker.image_variables import unused_warnings, why_unuse
 from sparkmirror.config.worker.log_variables import LevelVariable, is_log_level, log_levels
 from sparkmirror.errors import ConfigError
 
-# Stands for the file of a worker that has none.
+# Takes the place of the file's path for a worker without a file.
 WHERE = Path("environment variables")
-# Other programs use these names too; one of them shows whether they are for a worker.
+# Other programs use such names too; this one shows whether they are for a worker.
 DEBEZIUM_SIGN = "BOOTSTRAP_SERVERS"
 DEBEZIUM = {
     DEBEZIUM_SIGN: "bootstrap.servers",
@@ -44,13 +44,13 @@ DEBEZIUM = {
     "OFFSET_FLUSH_TIMEOUT_MS": "offset.flush.timeout.ms",
     "SHUTDOWN_TIMEOUT": "task.shutdown.graceful.timeout.ms",
 }
-# What its image takes where nothing is set and a worker must have something.
+# The defaults of its image for required settings.
 DEBEZIUM_DEFAULTS = {"group.id": "1", "status.storage.topic": "connect-status"}
 
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """What the environment says: `props` are a worker's, `findings` name variables in messages."""
+    """The settings of a worker in the environment; messages in `findings` name variables."""
 
     findings: Findings
     levels: tuple[LevelVariable, ...]
@@ -60,7 +60,7 @@ class Variables:
 def read_variables(environ: Mapping[str, str], known: Iterable[str]) -> Variables:
     """The settings of a worker that has no file; `known` are the keys that a worker may have.
 
-    What is wrong is in the findings.
+    Errors are in the findings.
 
     Raises:
         ConfigError: no variable is for a worker.
@@ -85,8 +85,8 @@ def connect_names(environ: Mapping[str, str]) -> list[str]:
     return [name for name in sorted(environ) if _is_ours(name, environ[name])]
 
 
-def take_away(environ: MutableMapping[str, str]) -> None:
-    """Remove every CONNECT_* variable, so that no process started from now on inherits it."""
+def remove_variables(environ: MutableMapping[str, str]) -> None:
+    """Remove every CONNECT_* variable, so that no process started later inherits it."""
     for name in [name for name in environ if name.startswith(PREFIX)]:
         del environ[name]
 
@@ -96,7 +96,7 @@ def _is_ours(name: str, value: str) -> bool:
 
 
 def _by_key(environ: Mapping[str, str]) -> dict[str, list[str]]:
-    """The variables with the prefix, by the key that they set."""
+    """The variables with the prefix, by key."""
     found: dict[str, list[str]] = {}
     for name in connect_names(environ):
         if not is_log_level(name):
@@ -105,7 +105,7 @@ def _by_key(environ: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _plain_by_key(environ: Mapping[str, str]) -> dict[str, str]:
-    """Debezium's names; to its image, empty means not set."""
+    """Debezium's names; its image treats empty ones as unset."""
     return {key: name for name, key in DEBEZIUM.items() if environ.get(name)}
 
 
@@ -121,7 +121,7 @@ def _nothing() -> ConfigError:
 def _origins(
     known: Iterable[str], chosen: Mapping[str, str], *, is_debezium: bool
 ) -> dict[str, Origin]:
-    """What messages call each key, also one that is missing."""
+    """The name of each key in messages, including missing keys."""
     names = {key: shown(key) for key in known}
     if is_debezium:
         names |= {key: shown(key, name) for name, key in DEBEZIUM.items()}
@@ -145,10 +145,10 @@ def _check_same_keys(
 
 
 def _value(key: str, text: str, findings: Findings) -> str:
-    """`text` as the images' properties file would give it, with `\\` escapes.
+    """`text` as read from the properties file that the images write, with `\\` escapes.
 
-    Of several lines it could only keep the first; here all of them are the value, as they are: a
-    certificate, perhaps.
+    That file could keep only the first of several lines; here all of them are the value,
+    unchanged: it may be a certificate.
     """
     try:
         text.encode()

@@ -1,7 +1,7 @@
 """Variables of Confluent's and Debezium's images that set no key of a worker, and why not.
 
 A table of names and reasons: any other name that begins with CONNECT_ sets a key or a log level.
-Runs on: worker, once, at the start. Values are never shown, they may hold passwords.
+Runs on: worker, once, at the start. Values are never shown: they may contain passwords.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_PLUGINS = "there are no Java plugins to load"
 ONE_LOG = "the log has one format and goes to standard error"
 CONTAINERS_MEMORY, FILES_MEMORY = "CONNECT_SPARK_DRIVER_MEMORY", "spark.driver.memory"
 OTHER_JVM = f"it is for the JVM of Kafka Connect; {CONTAINERS_MEMORY} sizes Spark's"
-# What kafka-run-class.sh reads, and nothing that is set for other programs too.
+# Read by kafka-run-class.sh, and not also set for other programs.
 OF_SCRIPTS = r"KAFKA_(OPTS|LOG4J_OPTS|JMX_\w+|HEAP_OPTS|JVM_PERFORMANCE_OPTS|GC_LOG_OPTS)|JMX_PORT"
 OF_KUBERNETES = "Kubernetes, or a link between containers, sets it"
 # A Service named `connect` sets CONNECT_SERVICE_HOST, CONNECT_PORT=tcp://10.0.0.7:8083 and so on in
@@ -41,7 +41,7 @@ _LINK_VALUE = re.compile(r"(tcp|udp|sctp)://\S+:\d+")
 class Unused(NamedTuple):
     """Names of variables, as a pattern, and why they have no effect.
 
-    Those `of_debezium` are too common to be meant for a worker elsewhere.
+    Names `of_debezium` are so common that elsewhere they are hardly meant for a worker.
     """
 
     names: str
@@ -86,7 +86,7 @@ UNUSED = (
 
 
 def why_unused(name: str, value: str, *, is_debezium: bool = False) -> str | None:
-    """Why the variable has no effect; None if it sets something, or is nothing to us."""
+    """Why the variable has no effect; None if it has one, or is not for a worker."""
     if name.startswith(PREFIX) and _is_link(name, value):
         return OF_KUBERNETES
     for row in UNUSED:
@@ -96,7 +96,7 @@ def why_unused(name: str, value: str, *, is_debezium: bool = False) -> str | Non
 
 
 def unused_warnings(environ: Mapping[str, str], *, is_debezium: bool) -> list[str]:
-    """One line for each reason, with all variables that it is about."""
+    """One line for each reason, with all its variables."""
     names: dict[str, list[str]] = {}
     for name in sorted(environ):
         reason = why_unused(name, environ[name], is_debezium=is_debezium)
@@ -107,7 +107,7 @@ def unused_warnings(environ: Mapping[str, str], *, is_debezium: bool) -> list[st
 
 
 def jvm_warnings(environ: Mapping[str, str]) -> list[str]:
-    """Variables of Kafka's start scripts that have no effect beside a file, which counts else."""
+    """Variables of Kafka's start scripts that have no effect on a worker with a file."""
     given = {name: value for name, value in environ.items() if re.fullmatch(OF_SCRIPTS, name)}
     lines = unused_warnings(given, is_debezium=False)
     return [line.replace(CONTAINERS_MEMORY, FILES_MEMORY) for line in lines]

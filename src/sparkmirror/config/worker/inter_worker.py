@@ -1,7 +1,7 @@
 """How workers sign the requests that they send to each other.
 
 Mirrors: the inter.worker.* keys of org.apache.kafka.connect.runtime.distributed.DistributedConfig
-(KIP-507). Connect takes every algorithm of its JVM; here are those that Java and Python share.
+(KIP-507). Connect accepts every algorithm of its JVM; here only those that Java and Python share.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LARGEST_KEY_BITS = 8 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Mac:
-    """An algorithm of Java: its name in Python, and the size of Java's keys for it."""
+    """One of Java's algorithms: its name in Python, and the size of Java's keys for it."""
 
     digest: str
     key_bytes: int
@@ -110,7 +110,7 @@ class InterWorkerConfig:
 
 
 def inter_worker_config(values: Mapping[str, Any], findings: Findings) -> InterWorkerConfig:
-    """The typed settings. Never raises: look into the findings."""
+    """The typed settings. Never raises: errors are in the findings."""
     config = fill(InterWorkerConfig, INTER_WORKER_KEYS, values)
     if config.signature_algorithm not in config.verification_algorithms:
         findings.error(

@@ -1,7 +1,7 @@
-"""Log levels that the variables of Confluent's and Debezium's images ask for.
+"""Log levels from the variables of Confluent's and Debezium's images.
 
-Decides which logger gets which level; `connect/runtime/loggers.py` knows what Connect's loggers are
-called here. Runs on: worker, once, at the start.
+Decides which logger gets which level; `connect/runtime/loggers.py` maps Connect's loggers to ours.
+Runs on: worker, once, at the start.
 
     CONNECT_LOG4J_ROOT_LOGLEVEL=WARN                               Confluent
     CONNECT_LOG4J_LOGGERS=org.apache.kafka.connect=DEBUG,org.reflections=ERROR
@@ -28,7 +28,7 @@ DEBEZIUM_LEVEL = "LOG_LEVEL"
 
 
 class LevelVariable(NamedTuple):
-    """A logger, by the name that Connect has for it, and its level."""
+    """A logger, under Connect's name, and its level."""
 
     logger: str
     level: str
@@ -42,7 +42,7 @@ def is_log_level(name: str) -> bool:
 def log_levels(
     environ: Mapping[str, str], findings: Findings, *, is_debezium: bool
 ) -> tuple[LevelVariable, ...]:
-    """The levels in the order to set them in: the root's first, because it counts for all."""
+    """The levels in the order to set them: the root's first, because it applies to all."""
     names = [DEBEZIUM_LEVEL] if is_debezium else []
     names += sorted(filter(is_log_level, environ))
     found = [
@@ -55,7 +55,7 @@ def log_levels(
 
 
 def _levels(name: str, text: str) -> Iterator[LevelVariable]:
-    """What one variable says. Of words without a logger, the first is a level, others appenders."""
+    """The levels in one variable; of words without a logger, the first is a level."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     pairs = [part.rpartition("=") for part in parts]
     words = [word for _, equals, word in pairs if not equals]
@@ -77,6 +77,6 @@ def _is_known(given: LevelVariable, name: str, findings: Findings) -> bool:
 
 
 def _bare(text: str) -> str:
-    """Compose files may leave quotes around a value; no level has any."""
+    """The value without the quotes that compose files may leave around it."""
     text = text.strip()
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text

@@ -1,4 +1,4 @@
-"""The keys of a worker's REST API: where it listens, what others call it, headers it adds.
+"""The keys of a worker's REST API: its listeners, its advertised address, headers to add.
 
 Mirrors: org.apache.kafka.connect.runtime.rest.RestServerConfig (4.3). `rest.port` and
 `rest.host.name` are the spelling of Connect before 3.0.
@@ -43,7 +43,7 @@ OLD_PORT, OLD_HOST = "rest.port", "rest.host.name"
 
 
 class Listener(NamedTuple):
-    """An address to listen on; no host: on every address of the machine; port 0: any free one."""
+    """An address to listen on; without a host: all interfaces; port 0: any free port."""
 
     scheme: str
     host: str
@@ -64,7 +64,7 @@ class Listener(NamedTuple):
 
     @property
     def is_local(self) -> bool:
-        """Whether only programs of this machine reach it."""
+        """Whether only programs on this machine can reach it."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -72,7 +72,7 @@ class Listener(NamedTuple):
 
 
 class HeaderRule(NamedTuple):
-    """A header for every response. `action` is one of HEADER_ACTIONS; dates are given in ms."""
+    """A header for every response; `action` is one of HEADER_ACTIONS; dates are in ms."""
 
     action: str
     name: str
@@ -117,7 +117,7 @@ class RestConfig:
         return tuple(
             each
             for each, tls in pairs
-            if not (self.basic_auth or each.is_local or (each.is_https and _asks(tls)))
+            if not (self.basic_auth or each.is_local or (each.is_https and _needs_certificate(tls)))
         )
 
     def advertised(self, own_host: str, bound_port: int = 0) -> Listener:
@@ -134,12 +134,12 @@ class RestConfig:
         )
 
 
-def _asks(tls: RestTls) -> bool:
+def _needs_certificate(tls: RestTls) -> bool:
     return tls.client_auth == REQUIRED
 
 
 def parse_listeners(items: tuple[str, ...]) -> tuple[Listener, ...]:
-    """`http://host:port` of each. Raises BadValue."""
+    """Parse each `http://host:port`. Raises BadValue."""
     return tuple(_listener(item) for item in items)
 
 
@@ -154,7 +154,7 @@ def _listener(text: str) -> Listener:
 
 
 def _headers(text: str) -> tuple[HeaderRule, ...]:
-    """`[action] [name]:[value]`, with commas between rules; a rule with a comma is in quotes."""
+    """Parse `[action] [name]:[value], ...`; a rule that contains a comma is quoted."""
     if not text.strip():
         return ()
     try:
@@ -183,7 +183,7 @@ def _header(rule: str) -> HeaderRule:
 def _host(text: str) -> str:
     """A name or an address, without the brackets of IPv6: it becomes part of this worker's URL.
 
-    Values from compose files may have kept their quotes. No host has any, so they are left out.
+    Values from compose files may have quotes around them, which are dropped.
     """
     text = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
     host = text.removeprefix("[").removesuffix("]") if ":" in text else text
@@ -193,7 +193,7 @@ def _host(text: str) -> str:
 
 
 def _origins(text: str) -> str:
-    """Patterns with commas between them, or *."""
+    """Check the comma-separated patterns; * is allowed."""
     for part in map(str.strip, text.split(",")):
         try:
             compile_patterns(["" if part == "*" else part])
@@ -292,7 +292,7 @@ REST_KEYS = Definition(
 
 
 def rest_config(values: Mapping[str, Any], settings: Settings) -> RestConfig:
-    """The REST API that the parsed REST_KEYS ask for."""
+    """The REST API in the parsed REST_KEYS."""
     listeners = values[LISTENERS]
     if OLD_PORT in settings.values or OLD_HOST in settings.values:
         listeners = _old_listeners(values, settings)

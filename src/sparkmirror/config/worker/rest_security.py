@@ -1,9 +1,9 @@
-"""Who may use a worker's REST API and over which TLS: the keys, and what they add up to.
+"""The keys for users and TLS of a worker's REST API, and checks of them together.
 
 Mirrors: org.apache.kafka.connect.runtime.rest.util.SSLUtils and Connect's extension for basic
-authentication (4.3). Keys of TLS are the same as for brokers; under `listeners.https.` or
-`admin.listeners.https.` they are for the REST API only, and then those without a prefix do not
-count for it.
+authentication (4.3). TLS keys are those of the brokers; under `listeners.https.` or
+`admin.listeners.https.` they apply to the REST API only, and then keys without a prefix do not
+apply to it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ TLS_KEYS = Definition(
 class RestTls:
     """TLS of some listeners. `security` has only what was set, passwords as Secret.
 
-    `prefix` is what the keys have in front of them in the worker's file.
+    `prefix` is the prefix of these keys in the worker's file.
     """
 
     security: Mapping[str, Any] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class TlsUse(NamedTuple):
 
 
 def rest_tls(settings: Settings, use: TlsUse) -> RestTls:
-    """TLS of the listeners in `use`; what an https listener lacks goes to the findings."""
+    """TLS of the listeners in `use`; missing settings of an https listener are errors."""
     own = with_prefix(settings.values, use.prefix)
     prefix = use.prefix if own else ""
     names = own or {name: name for name in TLS_KEYS.names if name in settings.values}
@@ -141,7 +141,7 @@ def _check(use: TlsUse, prefix: str, values: Mapping[str, Any], inner: Settings)
             "an https listener needs a key and a certificate",
             f"set {prefix}{KEY_STORES[0]}, or use http",
         )
-    # Without one the system's counts: some 140 public CAs, each of which would open the door.
+    # Without one, some 140 public CAs would be trusted, which give a certificate to anyone.
     if values[CLIENT_AUTH] == REQUIRED and not any(values[name] for name in TRUST_STORES):
         inner.findings.error(
             CLIENT_AUTH,

@@ -1,7 +1,7 @@
 """Loads a worker's file, `connect-distributed.properties`: the worker, its group and its REST API.
 
-A worker without a file has environment variables instead. Everything that is wrong is raised at
-once. Values are taken as Java takes them: a quote character is part of the value.
+A worker without a file has environment variables instead. All errors are raised at once. Values
+are read as in Java: a quote character is part of the value.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from sparkmirror.config.worker_config import (
     parse_worker,
 )
 
-# The worker's own cluster has no alias; this one stands in messages.
+# The worker's own cluster has no alias; messages use this one.
 OWN_CLUSTER = "worker"
 PART_OF_VALUE = "part of the value, as in Java"
-# Families of keys that others check, or that need no check.
+# Prefixes of keys that are checked elsewhere or need no check.
 KNOWN_PREFIXES = (
     f"{SPARK}.",
     f"{CONFIG_PROVIDERS}.",
@@ -106,7 +106,7 @@ _UNUSED_KEYS = Definition(
     ),
 )
 
-# What only a worker's file has; client keys and security keys stand beside them.
+# Keys of a worker's file, besides client keys and security keys.
 WORKER_FILE_KEYS = (
     SHARED_KEYS
     + ALLOWED_KEYS
@@ -130,11 +130,11 @@ KEY_NAMES = (*WORKER_FILE_KEYS.names, *ADMIN_KEYS.names)
 
 @dataclass(frozen=True, slots=True)
 class WorkerFile:
-    """A whole worker file. `props` are resolved, `raw_props` are as the file has them.
+    """A whole worker file. `props` are resolved, `raw_props` are as written.
 
-    `spark` has the settings that go to Spark, by their full names. `allowed` and
-    `plugin_modules` limit connectors. `names` has what messages call a key, where that is not the
-    key itself. `log_levels` come from environment variables only.
+    `spark` has the settings for Spark, by full name. `allowed` and `plugin_modules` limit
+    connectors. `names` has the names of keys in messages, if different. `log_levels` come from
+    environment variables only.
     """
 
     path: Path
@@ -186,7 +186,7 @@ def parse_worker_file(
 ) -> WorkerFile:
     """The worker of properties that were already read.
 
-    `findings` has what was found while reading, and what messages call the keys.
+    `findings` has the findings so far, and the names of keys in messages.
 
     Raises:
         ConfigErrors: everything that is wrong with them.
@@ -219,7 +219,7 @@ def parse_worker_file(
 
 
 def _explain_clients_of_sinks(settings: Settings) -> None:
-    """One line for each family: files often repeat the whole login under every prefix."""
+    """Warn once for each family: files often repeat the whole login under every prefix."""
     for role in ("consumer", "admin"):
         name = next((key for key in settings.values if key.startswith(f"{role}.")), None)
         if name is not None:

@@ -1,14 +1,14 @@
-"""The connections of a long line: pieces that wait for their time, in a window, in order.
+"""The connections of a long line: pieces that are delivered in order, after a delay.
 
 Runs on: the process of line_relay.
 
     client -> recv -> | piece, due | piece, due | -> send at its time -> server
                       +---- in flight <= window, until the acknowledgement is back ----+
 
-A piece is delivered `delay` after it was read, in order. What was delivered is acknowledged after
-another `delay`, and one direction of a connection has at most `window` bytes that are not: so it
-carries a window per round trip, as TCP does. The first bytes of a connection take a round trip
-more, which stands for the handshake. Slow start, loss and a limited bandwidth are not imitated.
+A piece is delivered `delay` after it was read, in order, and acknowledged after another `delay`.
+Each direction of a connection has at most `window` unacknowledged bytes, so it carries one window
+per round trip, like TCP. The first bytes of a connection take an extra round trip, for the
+handshake. Slow start, loss and limited bandwidth are not simulated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import time
 from collections import deque
 from typing import Protocol
 
-# One read. Data shorter than a quarter of it is copied, to free the large buffer.
+# The size of one read. Data shorter than a quarter of it is copied, to free the large buffer.
 PIECE_BYTES = 256 << 10
 SHORT_BYTES = PIECE_BYTES // 4
 # The most pieces of one write.
@@ -37,23 +37,23 @@ LinePiece = bytes | memoryview | None
 
 
 class LineState(Protocol):
-    """What connections know of their line."""
+    """The part of a line that its connections need."""
 
     delay: float
     window: int
     is_stalled: bool
 
     def call_at(self, due: float, half: Half) -> None:
-        """Let a half run at its time."""
+        """Run a half at this time."""
 
     def take_buffer(self) -> bytearray:
-        """Room for one read."""
+        """A buffer for one read."""
 
     def give_buffer(self, buffer: bytearray) -> None:
-        """It is free again."""
+        """Return a buffer."""
 
     def forget(self, pair: Pair) -> None:
-        """The connection is being closed."""
+        """Forget a connection that is being closed."""
 
 
 class Half:
@@ -74,7 +74,7 @@ class Half:
         self.bytes = 0
 
     def read(self, now: float) -> None:
-        """Take what is there, as far as the window has room."""
+        """Read available data, as far as the window has room."""
         room = self._room(now)
         if room <= 0:
             self._source.wants_read = False
@@ -114,7 +114,7 @@ class Half:
         return (self._line.window or MOST_BYTES) - self._in_flight
 
     def run(self, now: float) -> None:
-        """Deliver what is due, and read on if there is room again."""
+        """Deliver pieces that are due, and resume reading if there is room."""
         self._sink.wants_write = False
         while self._queue and self._queue[0][0] <= now and not self._pair.is_silent:
             if self._queue[0][1] is None:
@@ -126,7 +126,7 @@ class Half:
             self._source.wants_read = True
 
     def _send(self, now: float) -> bool:
-        """Write the pieces that are due; whether all of them left."""
+        """Write the pieces that are due; returns whether all were written."""
         pieces = self._due_pieces(now)
         try:
             sent = self._sink.socket.sendmsg(pieces)
@@ -171,7 +171,7 @@ class Half:
 
     def _end(self) -> None:
         self.is_done = True
-        with contextlib.suppress(OSError):  # the other side was faster
+        with contextlib.suppress(OSError):  # the other side has closed it
             self._sink.socket.shutdown(socket.SHUT_WR)
         self._pair.close_if_done()
 
@@ -198,12 +198,12 @@ class End:
 
     @property
     def wanted(self) -> int:
-        """What to wait for."""
+        """The events to wait for."""
         return selectors.EVENT_READ * self.wants_read | selectors.EVENT_WRITE * self.wants_write
 
 
 class Pair:
-    """A connection of a client, and ours to the server for it."""
+    """A client's connection, and our own to the server for it."""
 
     def __init__(self, line: LineState, client: socket.socket, server: socket.socket) -> None:
         self._line = line
@@ -214,7 +214,7 @@ class Pair:
         self.down = Half(line, self, far, near, is_up=False)
         near.read_half, near.write_half = self.up, self.down
         far.read_half, far.write_half = self.down, self.up
-        # Bytes towards the client until it falls silent; None: it does not.
+        # Bytes to deliver to the client before the connection falls silent; None: it does not.
         self.left: int | None = None
 
     @property
@@ -228,12 +228,12 @@ class Pair:
         return self.left == 0 or self._line.is_stalled
 
     def count_down(self, size: int) -> None:
-        """This many bytes were delivered to the client."""
+        """Count bytes that were delivered to the client."""
         if self.left is not None:
             self.left -= size
 
     def wake(self, now: float) -> None:
-        """Something about the line has changed."""
+        """Run both halves after a change of the line."""
         for half in (self.up, self.down):
             if not half.is_done:
                 half.run(now)

@@ -1,7 +1,7 @@
-"""The process behind a long line: relays connections with a delay, in windows, and fails on order.
+"""The process of a long line: relays connections with delay and windows, and fails on command.
 
-Runs on: a separate process, to take no time from the processes that use the line. long_line starts
-it and sends the orders, one text line each. How a connection is delayed is in line_pairs.
+Runs on: a separate process, so that it takes no time from the processes that use the line.
+long_line starts it and sends the commands, one text line each. line_pairs delays connections.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from collections.abc import Callable
 from sparkmirror.embedded.long_lines.line_pairs import PIECE_BYTES, RESET, End, Half, Pair
 from sparkmirror.embedded.ports import HOST
 
-# Sleeping is exact to some 0.1 ms, waiting for sockets only to a millisecond. And while bytes flow,
-# one turn per time slice costs less than one per packet.
+# Sleeping is accurate to some 0.1 ms, waiting for sockets only to a millisecond. And while bytes
+# flow, one turn per time slice costs less than one per packet.
 TICK_SECONDS = 0.0005
 BACKLOG = 1024
 # Connections that fill a queue of length 0, and how long an attempt may take until it is full.
@@ -29,7 +29,7 @@ DUMMY_SECONDS = 0.15
 
 
 class Relay:
-    """Listens at one port and relays to another; obeys orders."""
+    """Listens on one port and relays to another; executes commands."""
 
     def __init__(self, port: int, control_port: int) -> None:
         self.delay = 0.0
@@ -52,7 +52,7 @@ class Relay:
         """Relay until the process is ended."""
         while True:
             now = time.monotonic()
-            for key, events in self._selector.select(self._patience(now)):
+            for key, events in self._selector.select(self._wait_seconds(now)):
                 if isinstance(key.data, End):
                     key.data.on_ready(events, time.monotonic())
                 else:
@@ -65,19 +65,19 @@ class Relay:
             self._watch()
 
     def call_at(self, due: float, half: Half) -> None:
-        """Let a half run at its time."""
+        """Run a half at this time."""
         heapq.heappush(self._timers, (due, next(self._serial), half))
 
     def take_buffer(self) -> bytearray:
-        """Room for one read."""
+        """A buffer for one read."""
         return self._buffers.pop() if self._buffers else bytearray(PIECE_BYTES)
 
     def give_buffer(self, buffer: bytearray) -> None:
-        """It is free again."""
+        """Return a buffer."""
         self._buffers.append(buffer)
 
     def forget(self, pair: Pair) -> None:
-        """The connection is being closed: keep what it has counted."""
+        """Forget a connection that is being closed, but keep its counts."""
         self._add_counts(self._counts, pair)
         self._pairs.discard(pair)
         for end in pair.ends:
@@ -85,14 +85,14 @@ class Relay:
                 self._selector.unregister(end.socket)
                 end.watched = 0
 
-    def _patience(self, now: float) -> float | None:
+    def _wait_seconds(self, now: float) -> float | None:
         """How long to wait for sockets; rests first if bytes are in flight."""
         if not self._timers:
             return None
         left = self._timers[0][0] - now
         if left > 0:
             time.sleep(min(left, TICK_SECONDS))
-        # Down to whole milliseconds: the rest is slept in ticks.
+        # Rounded down to milliseconds; the rest is slept in ticks.
         return max(0.0, int((left - TICK_SECONDS) * 1000) / 1000)
 
     def _watch(self) -> None:
@@ -138,7 +138,7 @@ class Relay:
         self._pairs.add(Pair(self, client, server))
 
     def _drop_syns(self) -> None:
-        """Fill the queue of connections to accept: the kernel then ignores all who want in."""
+        """Fill the queue of connections to accept, so that the kernel ignores further ones."""
         if self._listener is None:
             return
         self._selector.unregister(self._listener)
@@ -150,26 +150,26 @@ class Relay:
                 return
             self._dummies[dummy.getsockname()[1]] = dummy
 
-    # -- orders ------------------------------------------------------------------------------------
+    # -- commands ----------------------------------------------------------------------------------
 
     def _accept_control(self) -> None:
         control, _ = self._control.accept()
         lines = control.makefile("r")
 
-        def obey() -> None:
+        def execute() -> None:
             line = lines.readline()
             if not line:
                 self._selector.unregister(control)
                 control.close()
                 return
-            control.sendall(json.dumps(self._obey(*line.split())).encode() + b"\n")
+            control.sendall(json.dumps(self._execute(*line.split())).encode() + b"\n")
 
-        self._selector.register(control, selectors.EVENT_READ, obey)
+        self._selector.register(control, selectors.EVENT_READ, execute)
 
-    def _obey(self, word: str, value: str = "0") -> object:
+    def _execute(self, word: str, value: str = "0") -> object:
         if word == "stats":
             return self._stats()
-        orders: dict[str, Callable[[float], None]] = {
+        commands: dict[str, Callable[[float], None]] = {
             "to": self._open,
             "delay": self._set_delay,
             "window": self._set_window,
@@ -180,7 +180,7 @@ class Relay:
             "freeze": self._freeze,
             "thaw": self._thaw,
         }
-        orders[word](float(value))
+        commands[word](float(value))
         now = time.monotonic()
         for pair in list(self._pairs):
             pair.wake(now)

@@ -1,6 +1,6 @@
-"""A line to a broker that is as long as an ocean is wide, and fails on order.
+"""A simulated line to a broker across an ocean, which fails on command.
 
-For tests and the benchmark. The broker needs a listener that is advertised as the line's port:
+For tests and the benchmark. The broker needs a listener that advertises the line's port:
 
     with LongLine(folder) as line:
         with KafkaCluster("far", listeners={LINE: "PLAINTEXT"}, advertised_ports={LINE: line.port}):
@@ -15,7 +15,6 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from sparkmirror.embedded.kafka_cluster import KafkaCluster
@@ -30,7 +29,7 @@ _ORDER_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class LineStats:
-    """What has happened on a line; bytes are those delivered, up is towards the broker."""
+    """Counts of a line; bytes are those delivered, up is towards the broker."""
 
     accepted: int
     refused: int
@@ -44,7 +43,7 @@ class LineStats:
 
 
 class _Relay(ManagedProcess):
-    """The line's own process, and the connection over which it gets orders."""
+    """The line's own process, and the connection for commands to it."""
 
     def __init__(self, port: int, control_port: int, folder: Path) -> None:
         words = [sys.executable, "-m", "sparkmirror.embedded.long_lines.line_relay"]
@@ -54,7 +53,7 @@ class _Relay(ManagedProcess):
         self.control: socket.socket | None = None
 
     def try_ready(self) -> bool:
-        """Whether it answers; it is connected then."""
+        """Connect to it; whether that succeeded."""
         try:
             self.control = socket.create_connection((HOST, self._control_port), _ORDER_SECONDS)
         except ConnectionRefusedError:
@@ -62,17 +61,17 @@ class _Relay(ManagedProcess):
         return True
 
     def kill(self) -> None:
-        """End it: nothing of a line is worth an orderly end."""
+        """End it; a line needs no orderly end."""
         if self.control is not None:
             self.control.close()
         super().kill()
 
 
 class LongLine:
-    """One line to one broker, in a `with` block; as it is made, it has no delay and no window."""
+    """One line to one broker, for use in a `with` block; at first without delay and window."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder` is where its process writes its log."""
+        """`folder` is for the log of its process."""
         self._folder = folder
         self._reserved = ReservedPort()
         self.port = self._reserved.number
@@ -80,12 +79,12 @@ class LongLine:
 
     @property
     def address(self) -> str:
-        """What clients get as bootstrap.servers."""
+        """The bootstrap.servers for clients."""
         return f"{HOST}:{self.port}"
 
     @property
     def pid(self) -> int:
-        """Of its process."""
+        """The id of its process."""
         assert self._relay is not None, "the line is not started"
         return self._relay.pid
 
@@ -97,18 +96,13 @@ class LongLine:
             self._relay.wait_ready(_START_SECONDS)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._relay is not None:
             self._relay.kill()
         self._reserved.close()
 
     def connect(self, cluster: KafkaCluster) -> None:
-        """Lead to the broker of a cluster, to the listener that is advertised as this line."""
+        """Lead to the broker of a cluster, to its listener for this line."""
         self.connect_port(cluster.brokers[0].other_ports[LINE])
 
     def connect_port(self, port: int) -> None:
@@ -116,16 +110,16 @@ class LongLine:
         self._order(f"to {port}")
 
     def stretch(self, *, delay_seconds: float, window_bytes: int = 0) -> None:
-        """Set how long one way takes, and how much may be in flight per connection; 0: no limit."""
+        """Set the one-way delay, and the bytes in flight per connection; 0: no limit."""
         self._order(f"delay {delay_seconds}")
         self._order(f"window {window_bytes}")
 
     def stall(self) -> None:
-        """Let nothing through; connections stay open, and attempts to connect get no response."""
+        """Deliver nothing; connections stay open, and attempts to connect get no response."""
         self._order("stall")
 
     def resume(self) -> None:
-        """End of the stall; what waited comes through."""
+        """End the stall; waiting data is delivered."""
         self._order("resume")
 
     def cut(self) -> None:
@@ -133,22 +127,22 @@ class LongLine:
         self._order("cut")
 
     def mend(self) -> None:
-        """End of the cut: new connections are accepted."""
+        """End the cut: new connections are accepted."""
         self._order("mend")
 
     def freeze(self, after_bytes: int = 0) -> None:
-        """Silence the connections that are open now; those made later work.
+        """Silence the connections that are open now; later ones work.
 
-        Each delivers `after_bytes` more to its client first.
+        Each first delivers `after_bytes` more to its client.
         """
         self._order(f"freeze {after_bytes}")
 
     def thaw(self) -> None:
-        """End of the silence; what waited comes through."""
+        """End the silence; waiting data is delivered."""
         self._order("thaw")
 
     def stats(self) -> LineStats:
-        """What has happened so far."""
+        """The counts so far."""
         return LineStats(**self._order("stats"))
 
     def _order(self, text: str) -> Any:
@@ -156,11 +150,11 @@ class LongLine:
         control = self._relay.control
         assert control is not None, "the line is not started"
         control.sendall(text.encode() + b"\n")
-        answer = bytearray()
-        while not answer.endswith(b"\n"):
+        response = bytearray()
+        while not response.endswith(b"\n"):
             part = control.recv(4096)
             if not part:
                 log = log_tail(self._relay.log_path)
-                raise LocalProtocolError(f"order '{text}': the line has ended\n{log}")
-            answer += part
-        return json.loads(answer)
+                raise LocalProtocolError(f"command '{text}': the line has ended\n{log}")
+            response += part
+        return json.loads(response)

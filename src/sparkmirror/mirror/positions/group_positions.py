@@ -1,9 +1,9 @@
-"""Positions that a consumer group on the source keeps, as MirrorMaker 1's does.
+"""Positions in a consumer group on the source, as MirrorMaker 1 keeps them.
 
-Runs on: worker. Pure. The group is the truth, because MirrorMaker 1, or a person, may have
-committed to it since; what our tasks stored on the target is newer only while the group still has
-our own commit. Each of our commits is marked so in its metadata, which MirrorMaker 1 leaves empty:
-with the target, and with the id of the topic, since another one may have taken its name.
+Runs on: worker. Pure. The group's offsets win, because MirrorMaker 1 or an operator may have
+committed since; positions that our tasks stored on the target are newer only while the group still
+has our own commit. Our commits are marked in their metadata, which MirrorMaker 1 leaves empty, with
+the target and with the topic's id, because the topic may have been recreated.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ CommittedPositions = Mapping[TopicPartition, tuple[int, str]]
 GroupPositions = Mapping[TopicPartition, int]
 
 _BAD_IN_NAME = re.compile(r"[^A-Za-z0-9._-]")
-# So that the topic named after the group and its cluster has at most 249 characters.
+# Keeps the name of a topic named after the group and its cluster within 249 characters.
 _MOST_CHARACTERS = 180
 _MARK = "sparkmirror"
 IDLE = ("Empty", "Dead")
 
 
 def commit_mark(target_id: str, topic_id: bytes = b"") -> str:
-    """The metadata of our commits: another target has other positions, and so has another topic.
+    """The metadata of our commits: the target and the topic that they are for.
 
-    Without the id, which brokers before 2.8 do not have, what those of one target begin with.
+    Without the id, which brokers before 2.8 do not have, it is the prefix for that target.
     """
     words = [_MARK, target_id, *([encode_topic_id(topic_id)] if topic_id else [])]
     return " ".join(words)
 
 
 def group_name(group: str, source_id: str) -> str:
-    """A name for this group of this cluster that a topic may have; no two share one."""
+    """A unique name for this group of this cluster, valid in topic names."""
     safe = _BAD_IN_NAME.sub("_", group)[:_MOST_CHARACTERS]
     if safe != group:
         safe += "-" + hashlib.sha256(group.encode()).hexdigest()[:12]
@@ -45,9 +45,9 @@ def group_name(group: str, source_id: str) -> str:
 def plan_seeds(
     stored: GroupPositions, committed: CommittedPositions, mark: str, topic_ids: Mapping[str, bytes]
 ) -> dict[TopicPartition, int]:
-    """The positions to begin at where those that are stored on the target do not hold.
+    """The starting positions that replace those stored on the target.
 
-    `stored` has none of topics that are gone; `topic_ids` are those of the source as it is.
+    `stored` has no positions of deleted topics; `topic_ids` are the current ones of the source.
     """
     return {
         tp: offset
@@ -60,16 +60,14 @@ def plan_seeds(
 
 
 def only_stored(stored: GroupPositions, committed: CommittedPositions) -> list[TopicPartition]:
-    """Partitions whose position the group has lost: brokers expire offsets that are not committed
-    again.
-    """
+    """Partitions whose position the group has lost: brokers expire old offsets."""
     return sorted(tp for tp in stored if committed.get(tp, (-1, ""))[0] < 0)
 
 
 def plan_commit(
     wanted: CommittedPositions, committed: CommittedPositions, *, everything: bool
 ) -> dict[TopicPartition, tuple[int, str]]:
-    """What the group lacks of `wanted`; or all of it, so that brokers do not forget it."""
+    """The part of `wanted` that the group lacks; with `everything` all of it, against expiry."""
     return {tp: row for tp, row in wanted.items() if everything or committed.get(tp) != row}
 
 
@@ -79,9 +77,9 @@ def plan_corrections(
     topic_ids: Mapping[str, bytes],
     partitions: Iterable[TopicPartition],
 ) -> dict[TopicPartition, tuple[int, str]]:
-    """The start for what was committed too late, when another topic had taken the name already.
+    """Offset 0 for partitions that were committed after their topic was recreated.
 
-    Until the tasks store a position, MirrorMaker 1 would leave out what lies before such an offset.
+    Until the tasks store a position, MirrorMaker 1 would skip the records before such an offset.
     """
     return {
         tp: (0, commit_mark(target_id, topic_ids[tp.topic]))
@@ -105,12 +103,12 @@ def changed_by_others(
 
 
 def _is_ours(metadata: str, mark: str) -> bool:
-    """Whether we have committed it, for any topic."""
+    """Whether it is our own commit, for any topic."""
     return metadata == mark or metadata.startswith(f"{mark} ")
 
 
 def _is_of_other_topic(metadata: str, topic_id: bytes) -> bool:
-    """Whether it is marked with the id of a topic that had the name before this one."""
+    """Whether it is marked with the id of an earlier topic of this name."""
     words = metadata.split(" ")
     if words[0] != _MARK or len(words) != 3 or not topic_id:
         return False

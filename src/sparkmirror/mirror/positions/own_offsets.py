@@ -1,8 +1,8 @@
 """A connector's own offsets topic: `offsets.storage.topic` of a source connector (KIP-618).
 
 Runs on: worker and executor. Pure. The topic is on the cluster that the connector's records go to,
-and has the settings of the worker's own (`offset.storage.*`). What a connector stored before it had
-one is in the worker's topic, which is read too.
+and has the settings of the worker's own (`offset.storage.*`). Positions that a connector stored
+before it had this topic are in the worker's topic, which is read too.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class OffsetsSettings(Protocol):
 
 
 def with_own_offsets(worker: WorkerConfig, connector: OffsetsSettings) -> WorkerConfig:
-    """The worker that stores the positions of `connector`; itself if that has no separate topic.
+    """The worker with the offsets topic of `connector`; unchanged if that has no separate topic.
 
-    Only the offsets topic, `client` and `producer` differ: for positions, and for nothing else.
+    Only the offsets topic, `client` and `producer` differ; use them for positions only.
     """
     topic, producer = connector.offsets_storage_topic, connector.producer
     is_same = topic == worker.offset_storage_topic and worker.client.is_same_cluster(

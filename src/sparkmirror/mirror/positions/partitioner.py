@@ -1,9 +1,10 @@
-"""The partition a Java producer picks for a key.
+"""The partition that a Java producer picks for a key.
 
 Runs on: worker.
 Mirrors: org.apache.kafka.common.utils.Utils.murmur2 and the default partitioner for keyed records.
 
-Connect's offsets topic is compacted per partition, so a key must always land where Java puts it.
+Connect's offsets topic is compacted per partition, so a key must always go to the same partition as
+in Java.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Runs on: executor (writes them) and worker (reads them). Pure.
 
-The offsets topic's keys and values are byte for byte those of MirrorMaker 2, and Connect reads
-nothing else of a record. So further facts about a position travel in headers of the same record: a
-position that another program writes has none, and is used unchanged.
+Keys and values in the offsets topic are byte for byte those of MirrorMaker 2, and Connect reads
+nothing else of a record. So further facts about a position are in headers of the same record. A
+position written by another program has none, and is used unchanged.
 
     sparkmirror.topic.id        the topic's id, as Kafka's tools print it
     sparkmirror.leader.epochs   3@0,5@120: leader epoch 3 from offset 0 on, 5 from 120 on
@@ -30,7 +30,7 @@ _MAX_NUMBER = (1 << 63) - 1
 
 
 class Provenance(NamedTuple):
-    """What is known of the log that a position is of, beside the position itself."""
+    """The known facts about the log that a position belongs to."""
 
     topic_id: bytes | None = None
     epochs: tuple[tuple[int, int], ...] = ()
@@ -48,7 +48,7 @@ class Provenance(NamedTuple):
 
 
 def decode_provenance(headers: RecordHeaders) -> Provenance | None:
-    """Read the headers of a position; None if it is not ours. What makes no sense is unknown."""
+    """Read the headers of a position; None if it is not ours. Invalid headers are ignored."""
     found = {name: value for name, value in headers if value is not None}
     if LEADER_EPOCHS not in found:
         return None
@@ -61,7 +61,7 @@ def decode_provenance(headers: RecordHeaders) -> Provenance | None:
 
 
 def encode_topic_id(topic_id: bytes) -> str:
-    """Return a topic id as Kafka writes it: base64 for URLs, without padding."""
+    """Return a topic id as Kafka prints it: base64 for URLs, without padding."""
     return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
 
 
@@ -75,7 +75,7 @@ def decode_topic_id(text: str) -> bytes | None:
 
 
 def _read_epochs(value: bytes) -> tuple[tuple[int, int], ...]:
-    """All rows, or none if they are not as they should be: rising on both sides."""
+    """All rows, or none if they are invalid: both numbers must increase."""
     rows: list[tuple[int, int]] = []
     for text in value.split(b",") if value else []:
         row = _numbers(text.split(b"@"))
@@ -88,7 +88,7 @@ def _read_epochs(value: bytes) -> tuple[tuple[int, int], ...]:
 
 
 def _numbers(texts: Iterable[bytes]) -> tuple[int, ...]:
-    """Offsets and epochs; nothing if one of them is none."""
+    """Offsets and epochs; empty if one of them is invalid."""
     found = []
     for text in texts:
         if not text.isdigit() or len(text) > len(str(_MAX_NUMBER)) or int(text) > _MAX_NUMBER:

@@ -14,7 +14,7 @@ MOST_NAMES = 5
 
 
 class Beginning(Enum):
-    """How a partition begins; the value is how a report says it of several."""
+    """How a partition begins; the value is the text of reports, for several partitions."""
 
     RESUMES = "resume at their stored positions"
     EMPTY = "are empty and have no stored position"
@@ -34,7 +34,7 @@ AFRESH = (
 
 
 class Start(NamedTuple):
-    """One partition. `detail` is the reason, of this partition alone."""
+    """One partition; `detail` is its own reason."""
 
     tp: TopicPartition
     beginning: Beginning
@@ -67,7 +67,7 @@ def _begin(next_offset: int | None, log: LogRange | Exception) -> tuple[Beginnin
         return Beginning.UNKNOWN, str(log)
     start, end, *_ = log
     if next_offset is None:
-        # Nothing can be copied twice or left out, wherever the copy of an empty log begins.
+        # In an empty log nothing can be copied twice or left out.
         if start == end:
             return Beginning.EMPTY, ""
         return Beginning.NO_POSITION, "no stored position"
@@ -79,7 +79,7 @@ def _begin(next_offset: int | None, log: LogRange | Exception) -> tuple[Beginnin
 
 
 def report_starts(starts: Sequence[Start], reset: str) -> str:
-    """One line for the log; `reset` is auto.offset.reset, which decides for those afresh."""
+    """One line for the log; `reset` is auto.offset.reset, for partitions that start afresh."""
     counts = Counter(start.beginning for start in starts)
     parts = [f"{counts[Beginning.RESUMES]} {Beginning.RESUMES.value}"]
     parts += [
@@ -103,7 +103,7 @@ def _some(starts: Iterable[Start], beginning: Beginning) -> str:
 
 
 def refused_starts(starts: Iterable[Start]) -> list[Start]:
-    """Those that `--resume-only` forbids: afresh, or perhaps afresh."""
+    """The partitions that `--resume-only` rejects: those that start afresh, or may."""
     forbidden = (*AFRESH, Beginning.UNKNOWN)
     return [start for start in starts if start.beginning in forbidden]
 
@@ -119,7 +119,7 @@ def list_starts(starts: Iterable[Start]) -> list[str]:
 
 
 def _spans(numbers: Sequence[int]) -> str:
-    """Ascending numbers, those without a gap between them as `first-last`."""
+    """Ascending numbers, with ranges as `first-last`."""
     spans: list[list[int]] = []
     for number in numbers:
         if spans and number == spans[-1][-1] + 1:

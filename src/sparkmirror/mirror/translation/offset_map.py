@@ -3,7 +3,7 @@
 Runs on: worker, in the checkpoint connector. Pure: the reader of the map's topic applies its chunks
 here, in order. The copy task writes them (offset_map_writer, offset_map_chunks).
 
-MirrorMaker 2 knows a few syncs and moves groups back to the nearest one. The map knows all records,
+MirrorMaker 2 keeps a few syncs and moves groups back to the nearest one. The map has all records,
 as runs without gaps on either side:
 
     upstream     0 1 2 3 4     7 8     9 ...     compaction removed 5 and 6
@@ -39,15 +39,15 @@ class OffsetMap:
     Invariant D: translate(N) does not fall when N rises.
     Exact: without a crash, no record below N is at or after translate(N), for N up to the end.
 
-    After a crash records are copied again. The later copy is used, so that nothing is read twice
-    for the crash, but not before it has caught up with the earlier one; if the source is lost
-    before that, only the earlier copy is complete:
+    After a crash records are copied again. The later copy is used, so that groups read nothing
+    twice because of the crash, but only after it has caught up with the earlier one; if the source
+    is lost before that, only the earlier copy is complete:
 
         target   | 0 1 2 3 4 5 6 7 | 4 5 6      | 4 5 6 7 8
         N = 5              ^                        ^           when the later copy ...
                            is behind, and           has caught up
 
-    Records that the earlier task copied without writing a chunk count as copied, too: as many as
+    Records that the earlier task copied without writing a chunk also count as copied: as many as
     there are offsets between the known ones and the later task's start.
 
     One partition has one writer at a time. Owned by one thread.
@@ -79,9 +79,7 @@ class OffsetMap:
 
     @property
     def has_records(self) -> bool:
-        """Whether any record was copied, with or without a chunk, rather than only started
-        tasks.
-        """
+        """Whether any record was copied, with or without a chunk; a started task is not enough."""
         return self._later is not None or self._used.has_records
 
     @property
@@ -90,11 +88,11 @@ class OffsetMap:
         return self._later is not None
 
     def translate(self, upstream_offset: int) -> int | None:
-        """Where on the target a consumer at this upstream offset continues.
+        """The offset on the target where a consumer at this upstream offset continues.
 
-        None if the offset is before everything that the map covers, unless that begins with the
-        target's first record: nothing can have been copied before it. Past the map's end it is the
-        position after the last copied record: what follows will be stored there or later.
+        None if the offset is before everything that the map covers, unless the map begins with the
+        target's first record: nothing can have been copied before that. Past the map's end it is
+        the position after the last copied record: later records will be stored there or after it.
         """
         return self._used.position(upstream_offset)
 
@@ -113,7 +111,7 @@ class OffsetMap:
             downstream += length
 
     def apply(self, chunk: Chunk) -> None:
-        """Add the next record of the map's topic. Tombstones need no attention."""
+        """Add the next record of the map's topic. Tombstones can be ignored."""
         known_end = self._newest.end_downstream
         is_known = chunk.first == self._last_chunk
         has_grown = is_known and chunk.runs[-1].end_downstream >= known_end
@@ -126,7 +124,7 @@ class OffsetMap:
             self._add(run)
 
     def prune(self, upstream_log_start: int) -> tuple[OffsetPair, ...]:
-        """Remove what the source has deleted, except the last run that begins at or before it.
+        """Remove runs that the source has deleted, except the last that begins at or before it.
 
         Returns where unneeded chunks begin: their keys may get tombstones.
         """
@@ -151,11 +149,11 @@ class OffsetMap:
 
     def _add(self, run: OffsetRun) -> None:
         self._forget_truncated(run.downstream)
-        untold = run.downstream - self._used.end_downstream
+        unreported = run.downstream - self._used.end_downstream
         copied_again = run.upstream < self._newest.end_upstream
-        may_have_missed_some = self._is_new_session and untold > 0
+        may_have_missed_some = self._is_new_session and unreported > 0
         if self._used and (copied_again or may_have_missed_some):
-            self._later = _LaterCopy(self._max_runs, self._used.end_upstream, untold)
+            self._later = _LaterCopy(self._max_runs, self._used.end_upstream, unreported)
         self._is_new_session = False
         if self._later is None:
             self._used.add(run)
@@ -166,7 +164,7 @@ class OffsetMap:
             self._later = None
 
     def _forget_truncated(self, downstream: int) -> None:
-        """The target stores something at this offset: what it held from there on is gone."""
+        """Forget records from this offset on: the target now stores something else there."""
         if self._used.end_downstream > downstream:
             self.target_lost_records = True
             self._used.cut_downstream(downstream)
@@ -175,7 +173,7 @@ class OffsetMap:
 
 
 class _Copy:
-    """Records copied one after the other: runs, as three columns."""
+    """Runs of records in the order of copying, as three columns."""
 
     __slots__ = ("_downstream", "_lengths", "_max_runs", "_upstream")
 
@@ -193,7 +191,7 @@ class _Copy:
 
     @property
     def has_records(self) -> bool:
-        """Whether there is more than where tasks began."""
+        """Whether there are records, and not only the starts of tasks."""
         return any(self._lengths)
 
     @property
@@ -205,7 +203,7 @@ class _Copy:
         return self._downstream[-1] + self._lengths[-1] if self._upstream else 0
 
     def position(self, upstream_offset: int) -> int | None:
-        """Right after the last record below the offset, or at the offset's own record."""
+        """The position after the last record below the offset, or that of its own record."""
         index = bisect_right(self._upstream, upstream_offset) - 1
         if index < 0:
             is_whole = bool(self._upstream) and self._downstream[0] == 0
@@ -224,7 +222,7 @@ class _Copy:
             self._thin_out()
 
     def replace_from(self, later: _Copy) -> None:
-        """Let another copy stand for everything from its first record on."""
+        """Replace everything from the first record of `later` on."""
         start = later._upstream[0]
         while self._upstream and self.end_upstream > start:
             self._shorten(start - self._upstream[-1])
@@ -237,7 +235,7 @@ class _Copy:
             self._shorten(downstream - self._downstream[-1])
 
     def forget_before(self, upstream_offset: int) -> None:
-        """Forget runs below an offset, but for the last that begins at or before it."""
+        """Forget runs below an offset, except the last that begins at or before it."""
         index = max(0, bisect_right(self._upstream, upstream_offset) - 1)
         for column in self._columns:
             del column[:index]
@@ -261,25 +259,25 @@ class _Copy:
 
 
 class _LaterCopy:
-    """Records that are being copied again, and how far that must get to be of use."""
+    """Records that are being copied again, and how far the copy must get before it is used."""
 
-    def __init__(self, max_runs: int, used_end_upstream: int, untold: int) -> None:
+    def __init__(self, max_runs: int, used_end_upstream: int, unreported: int) -> None:
         self.copy = _Copy(max_runs)
         self._used_end_upstream = used_end_upstream
-        self._untold = untold
+        self._unreported = unreported
 
     def add(self, run: OffsetRun) -> None:
         self.copy.add(run)
         beyond = run.end_upstream - max(run.upstream, self._used_end_upstream)
-        self._untold -= max(0, beyond)
+        self._unreported -= max(0, beyond)
 
     @property
     def has_caught_up(self) -> bool:
-        return self.copy.end_upstream >= self._used_end_upstream and self._untold <= 0
+        return self.copy.end_upstream >= self._used_end_upstream and self._unreported <= 0
 
 
 def _after(chunk: Chunk, downstream: int) -> Iterator[OffsetRun]:
-    """What a chunk says beyond a downstream offset."""
+    """The runs of a chunk beyond a downstream offset."""
     for run in chunk.runs:
         known = min(run.length, max(0, downstream - run.downstream))
         if known < run.length:
@@ -287,7 +285,7 @@ def _after(chunk: Chunk, downstream: int) -> Iterator[OffsetRun]:
 
 
 def _needed_chunks(written: list[OffsetPair], upstream_log_start: int) -> set[OffsetPair]:
-    """Of chunks in the order they were written, those no later one covers, as far as needed."""
+    """The chunks, in order of writing, that are needed and that no later one covers."""
     needed: list[OffsetPair] = []
     for first in reversed(written):
         if not needed or first.upstream < needed[-1].upstream:

@@ -2,9 +2,9 @@
 
 Runs on: executor, which writes chunks, and worker, which reads them. Pure.
 
-A map is stored in chunks, one record each. Where a chunk begins, on both sides, is part of its
-key; while it grows it is written again under that key, and when it is full the next one begins. A
-second copy begins elsewhere on the target, so compaction never lets it push out the first. Key,
+A map is stored in chunks, one record each. The first offsets of a chunk, on both sides, are part of
+its key; a growing chunk is rewritten under that key, and a full one is followed by the next. A
+second copy begins elsewhere on the target, so compaction never replaces the first by it. Key,
 big-endian:
 
     topic          uint16 byte length, UTF-8 (the upstream name)
@@ -21,7 +21,7 @@ Value, with varints of seven bits a byte, lowest first, top bit set on all bytes
         varint     downstream offsets skipped, only if there are any
         varint     how many records follow each other on both sides
 
-So a transaction marker on the source costs two bytes or three, a million records without one none.
+So a transaction marker on the source costs two or three bytes, a million records without one none.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class OffsetRun(NamedTuple):
 
 
 class ChunkStart(IntEnum):
-    """What the first record of a chunk has to do with the chunks before it."""
+    """How the first record of a chunk relates to the chunks before it."""
 
     CONTINUES = 0
     """Copied next by the same task, or in transactions, so nothing is between."""
@@ -153,12 +153,12 @@ def offset_map_topic(source_alias: str) -> str:
 
 
 def encode_header(start: ChunkStart) -> bytes:
-    """Return how the value of every chunk begins."""
+    """Return the first bytes of a chunk's value."""
     return bytes((_VERSION, start))
 
 
 def encode_run(previous: OffsetRun, run: OffsetRun) -> bytes:
-    """Return one run as it is written after `previous`."""
+    """Return the encoding of a run after `previous`."""
     skipped_upstream = run.upstream - previous.end_upstream
     skipped_downstream = run.downstream - previous.end_downstream
     numbers = [skipped_upstream << 1, run.length]
@@ -185,7 +185,7 @@ def _decode_runs(value: bytes) -> Iterator[OffsetRun]:
 
 
 def _read_varint(value: bytes, at: int) -> tuple[int, int]:
-    """Read a number: it and where the next byte is."""
+    """Read a number; returns it and the position after it."""
     try:
         return decode_unsigned(value, at, MAX_LONG_BYTES)
     except ValueError as error:

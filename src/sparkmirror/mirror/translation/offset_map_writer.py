@@ -1,8 +1,8 @@
 """Collects where records were copied to, as chunks of an exact offset map.
 
-Runs on: executor, in the copy loop, one per partition. Pure: the caller writes what
-`take_changed` gives. It knows the open chunk only, so its memory is bounded, and a new task needs
-to read nothing: what it says later replaces what was said before (see offset_map).
+Runs on: executor, in the copy loop, one per partition. Pure: the caller writes the result
+of `take_changed`. It keeps only the open chunk, so its memory is bounded, and a new task need not
+read anything: its chunks replace earlier ones (see offset_map).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_CHUNK_BYTES = 32 << 10
 
 
 class EncodedChunk(NamedTuple):
-    """A record of the map's topic, but for topic and partition in its key."""
+    """A record of the map's topic, without topic and partition in its key."""
 
     first: OffsetPair
     value: bytes
@@ -35,12 +35,12 @@ class OffsetMapWriter:
     """The map of what one task copied of one partition.
 
     `start` relates the first record to earlier ones: SESSION for a task that starts, CONTINUES if
-    positions, map and records are written in one transaction, NEW_LOG if the source topic is not
-    the one that was copied before.
+    positions, map and records are written in one transaction, NEW_LOG if the source topic was
+    recreated.
 
-    Obligations: append batches in the order in which the target stored them, and only those it has
-    stored. Flush now and then; records copied but not flushed before a crash may be read twice, but
-    are never missed.
+    Obligations: append only stored batches, in the order in which the target stored them. Flush
+    regularly; records that were copied but not flushed before a crash may be read twice, but are
+    never missed.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class OffsetMapWriter:
     def append(
         self, first_upstream: int, runs: Runs | None, count: int, downstream_base: int
     ) -> None:
-        """The target stored a batch of `count` records at `downstream_base`.
+        """Add a batch of `count` records that the target stored at `downstream_base`.
 
-        Without `runs` its upstream offsets have no gaps, else they are (first, count) of each run.
-        With count 0 it marks where a task begins: the first offset it will read, and the target's
-        end. Flushed before anything is copied, that makes up for a crash before the first flush.
+        Without `runs` its upstream offsets have no gaps; `runs` are (first, count) of each run.
+        Count 0 marks where a task begins: the first offset that it will read, and the target's end.
+        Flushed before anything is copied, this covers a crash before the first flush.
         """
         downstream = downstream_base
         for upstream, length in runs or ((first_upstream, count),):
@@ -70,7 +70,7 @@ class OffsetMapWriter:
             downstream += length
 
     def start_new_log(self) -> None:
-        """What is appended from now on comes from another topic of the same name."""
+        """Treat later batches as those of another topic with the same name."""
         self._open = None
         self._next_start = ChunkStart.NEW_LOG
 
@@ -84,7 +84,7 @@ class OffsetMapWriter:
         if chunk is None or not chunk.can_take(run) or self._is_full(chunk):
             chunk = self._open = _OpenChunk(self._next_start, run)
             self._next_start = ChunkStart.CONTINUES
-            # Written last, also if an unwritten chunk began at the same place.
+            # Written last, even if an unwritten chunk begins at the same offsets.
             self._changed.pop(run.first, None)
         else:
             chunk.add(run)
@@ -110,7 +110,7 @@ class _OpenChunk:
         return len(self._encoded)
 
     def can_take(self, run: OffsetRun) -> bool:
-        """Whether a run rises on both sides: a chunk cannot say that the copy went back."""
+        """Whether a run rises on both sides: a chunk cannot express a copy that went back."""
         last = self._last
         return run.upstream >= last.end_upstream and run.downstream >= last.end_downstream
 

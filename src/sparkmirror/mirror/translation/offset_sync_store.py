@@ -31,7 +31,7 @@ class Translation:
     """A position on the target, or why there is none; offset is set for OFFSET only.
 
     `target_lost_records`: the remote topic was recreated or truncated, so earlier positions there
-    may be further than this one without being right.
+    may be larger than this one, and wrong.
     """
 
     kind: TranslationKind
@@ -40,7 +40,7 @@ class Translation:
 
     @classmethod
     def to(cls, downstream_offset: int, *, target_lost_records: bool = False) -> Self:
-        """A group that continues at this offset misses nothing."""
+        """The translation for a group that continues at this offset."""
         return cls(TranslationKind.OFFSET, downstream_offset, target_lost_records)
 
 
@@ -49,9 +49,9 @@ TOO_OLD = Translation(TranslationKind.TOO_OLD)
 
 
 class OffsetSyncStore:
-    """Keeps at most 64 syncs S[0..63] of each upstream partition, ever farther apart.
+    """Keeps at most 64 syncs S[0..63] of each upstream partition, with growing distances.
 
-    With u the upstream offset of a sync, and the same sync in several slots where fewer are kept:
+    u is the upstream offset of a sync; with fewer syncs, several slots hold the same one:
 
     Invariant A: S[0] is the newest sync.
     Invariant B: S[i].u <= S[j].u + 2^j - 2^i for i < j: slots are not too far apart.
@@ -63,11 +63,11 @@ class OffsetSyncStore:
         source |-s?????r???g-|     s sync   ? maybe replicated   g group position
         target |-sg----r-----|     r read again after failover
 
-    Going back upstream throws all syncs away. So does, with `must_read_to_end`, every sync until
-    the topic was read to its end: without the checkpoints of earlier runs, an old sync could send
-    a group back. Pass True when they could not be read.
+    A sync that goes back upstream discards all others. With `must_read_to_end`, so does every sync
+    until the topic was read to its end: without the checkpoints of earlier runs, an old sync could
+    move a group back. Pass True if they could not be read.
 
-    Whether two slots hold the same sync is a matter of identity: add a new object each time.
+    Slots are compared by identity: add a new object for each sync.
     Owned by one thread.
     """
 
@@ -77,7 +77,7 @@ class OffsetSyncStore:
         self._slots: dict[TopicPartition, list[OffsetSync]] = {}
 
     def add(self, sync: OffsetSync) -> None:
-        """Take the next record of the offset-syncs topic."""
+        """Add the next record of the offset-syncs topic."""
         tp = TopicPartition(sync.topic, sync.partition)
         slots = self._slots.get(tp)
         only_the_newest = self._must_read_to_end and not self._is_read_to_end
@@ -87,7 +87,7 @@ class OffsetSyncStore:
             _insert(slots, sync)
 
     def finish_load(self) -> None:
-        """The topic was read to the end it had at the start: from now on offsets are translated."""
+        """Start translating: the topic was read to the end that it had at the start."""
         self._is_read_to_end = True
 
     def slots(self, tp: TopicPartition) -> tuple[OffsetSync, ...]:
@@ -95,23 +95,23 @@ class OffsetSyncStore:
         return tuple(self._slots.get(tp, ()))
 
     def translate_downstream(self, tp: TopicPartition, upstream_offset: int) -> Translation:
-        """Where a group at this position of the source's `tp` may continue on the target."""
+        """The position on the target for a group at this position of the source's `tp`."""
         if not self._is_read_to_end or tp not in self._slots:
             return UNKNOWN
         for sync in self._slots[tp]:
             if sync.upstream_offset <= upstream_offset:
-                # One past the sync is right, for its record lies behind the group. More would be
-                # a guess: how many of the records in between were copied is not known.
+                # One past the sync is safe: the group has read that record. More would be a guess:
+                # how many of the records in between were copied is unknown.
                 is_exact = sync.upstream_offset == upstream_offset
                 return Translation.to(sync.downstream_offset + (0 if is_exact else 1))
         return TOO_OLD
 
 
 def _insert(slots: list[OffsetSync], newest: OffsetSync) -> None:
-    """Put the newest sync first, and move older ones back as the invariants demand.
+    """Put the newest sync first, and move older ones back as the invariants require.
 
-    Each slot takes an old sync when one fits, which keeps more different ones, else the one its
-    neighbour took. From the first slot that need not change on, all stay.
+    Each slot takes an old sync if one fits, which keeps more different ones, else that of its
+    neighbour. Slots after the first that need not change stay unchanged.
     """
     candidates = _Candidates(slots, newest)
     slots[0] = newest
@@ -123,7 +123,7 @@ def _insert(slots: list[OffsetSync], newest: OffsetSync) -> None:
 
 
 class _Candidates:
-    """The syncs as they were, from new to old, for slots that have to change."""
+    """The previous syncs, from new to old, for slots that must change."""
 
     def __init__(self, slots: list[OffsetSync], newest: OffsetSync) -> None:
         self._old = slots.copy()
@@ -131,7 +131,7 @@ class _Candidates:
         self._chosen = newest
 
     def choose(self, slots: list[OffsetSync], current: int) -> OffsetSync:
-        """The sync for slot `current`; the slots before it are as they will be."""
+        """The sync for slot `current`; the slots before it are final."""
         previous = slots[current - 1]
         for sync, is_repeated in self._remaining(current):
             recent = _invariant_b(previous, sync, current - 1, current)

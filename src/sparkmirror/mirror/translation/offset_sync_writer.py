@@ -3,9 +3,9 @@
 Runs on: executor, in the copy loop. Pure: methods return the syncs to send.
 Mirrors: org.apache.kafka.connect.mirror.OffsetSyncWriter and its PartitionState (4.4).
 
-MirrorMaker 2 asks for every record, `PartitionState.update`. The copy loop knows whole batches,
-`update_batch`. Both keep the same state, so a batch gives syncs exactly when one of its records
-would; they differ in which records are named:
+MirrorMaker 2 decides for every record (`PartitionState.update`), the copy loop for whole batches
+(`update_batch`). Both keep the same state, so a batch needs syncs exactly when one of its records
+would; they differ in the records that they choose:
 
     by record   every record that meets a condition, up to one per `offset.lag.max` + 1 records
     by batch    the last one, those 1, 3, 7, ... steps of `offset.lag.max` + 1 before it, and the
@@ -13,7 +13,7 @@ would; they differ in which records are named:
 
 So the last sync is never older than MirrorMaker 2's, a group at the end of a batch is translated
 exactly, and one that is n records behind it goes back by less than n + 2 * (offset.lag.max + 1)
-records; MirrorMaker 2's readers thin their syncs out to about that, too (offset_sync_store).
+records; MirrorMaker 2's readers thin their syncs out to about the same (offset_sync_store).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PartitionState:
         self.should_sync = False
 
     def update(self, upstream: int, downstream: int) -> bool:
-        """Note one record; whether it, or one before it since `reset`, needs a sync."""
+        """Record one record; returns whether it, or an earlier one since `reset`, needs a sync."""
         first_in_this_run = self._last_sync_downstream == _NONE
         lag_too_large = downstream - (self._last_sync_downstream + 1) >= self._offset_lag_max
         gap_upstream = upstream != self._previous_upstream + 1
@@ -63,7 +63,7 @@ class PartitionState:
         return self.should_sync
 
     def reset(self) -> None:
-        """The sync that `update` asked for is on its way."""
+        """Record that the sync for `update` was taken."""
         self.should_sync = False
 
     def update_batch(
@@ -71,12 +71,12 @@ class PartitionState:
     ) -> tuple[OffsetPair, ...]:
         """Record all records of a batch; returns the pairs to sync, oldest first, or none.
 
-        The state afterwards is as if `update`, and `reset` where it said so, had been called for
+        The state afterwards is the same as after `update`, and `reset` if it returned True, for
         each record. Without `runs` the offsets have no gaps. Downstream offsets never have any: a
         batch is stored as a whole.
         """
         spans = runs or ((first_upstream, last_upstream - first_upstream + 1),)
-        starts_anew = self._starts_anew(first_upstream, first_downstream)
+        is_restart = self._restarts(first_upstream, first_downstream)
         end_downstream = first_downstream
         for upstream, count in spans:
             self.update(upstream, end_downstream)
@@ -86,14 +86,14 @@ class PartitionState:
             return ()
         self.reset()
         wanted = list(self._wanted(first_downstream, end_downstream - 1))
-        if starts_anew and wanted[-1] != first_downstream:
+        if is_restart and wanted[-1] != first_downstream:
             wanted.append(first_downstream)
         return tuple(_pairs(spans, first_downstream, wanted))
 
-    def _starts_anew(self, upstream: int, downstream: int) -> bool:
-        """Whether what is known of earlier records does not help to translate this one.
+    def _restarts(self, upstream: int, downstream: int) -> bool:
+        """Whether earlier records do not help to translate this one.
 
-        A gap is no such case: the position after the record before it is known and right.
+        A gap does not count: the position after the record before it is known and correct.
         """
         first_in_this_run = self._last_sync_downstream == _NONE
         went_back = upstream <= self._previous_upstream
@@ -101,7 +101,7 @@ class PartitionState:
         return first_in_this_run or went_back or target_truncated
 
     def _finish_run(self, last_upstream: int, last_downstream: int) -> None:
-        """Do what `update` would for the rest of a run, of which it saw the first record."""
+        """Do the same as `update` for a whole run, after its first record."""
         step = self._offset_lag_max + 1
         syncs = (last_downstream - self._last_sync_downstream) // step
         if syncs:
@@ -111,7 +111,7 @@ class PartitionState:
         self._previous_downstream = last_downstream
 
     def _wanted(self, first_downstream: int, last_downstream: int) -> Iterator[int]:
-        """Downstream offsets to sync, newest first, ever farther apart."""
+        """Downstream offsets to sync, newest first, with growing distances."""
         distance, step = 0, self._offset_lag_max + 1
         while last_downstream - distance >= first_downstream:
             yield last_downstream - distance
@@ -119,7 +119,7 @@ class PartitionState:
 
 
 def _pairs(spans: Runs, first_downstream: int, wanted: list[int]) -> Iterator[OffsetPair]:
-    """Find the upstream offsets of the wanted downstream ones, which fall; oldest first."""
+    """The upstream offsets of the wanted descending downstream ones, oldest first."""
     start = first_downstream
     for upstream, count in spans:
         end = start + count
@@ -136,10 +136,10 @@ class OffsetSyncWriter:
               order in which their partitions first needed one
     delayed   the last record of each partition that needs no sync yet; `commit` makes it pending
 
-    The caller writes what it is given, in that order, to partition 0 of the offset-syncs topic, and
+    The caller writes the returned syncs, in order, to partition 0 of the offset-syncs topic, and
     calls `answered` for each, even if the write failed: a failed sync is not resent, because the
-    next one has newer offsets. Unlike in MirrorMaker 2 a newer sync that meets an unsent one does
-    not push out the oldest: only that one can translate groups that are far behind.
+    next one has newer offsets. Unlike in MirrorMaker 2, a newer sync does not replace the oldest
+    unsent one: only that one can translate groups that are far behind.
     """
 
     def __init__(self, offset_lag_max: int, max_in_flight: int = MAX_IN_FLIGHT) -> None:
@@ -152,16 +152,16 @@ class OffsetSyncWriter:
 
     @property
     def pending(self) -> dict[TopicPartition, tuple[OffsetPair, ...]]:
-        """What waits to be sent, by upstream partition."""
+        """Syncs that wait to be sent, by upstream partition."""
         return {tp: tuple(pairs) for tp, pairs in self._pending.items()}
 
     @property
     def delayed(self) -> dict[TopicPartition, OffsetPair]:
-        """What waits for `commit`, by upstream partition."""
+        """Syncs that wait for `commit`, by upstream partition."""
         return dict(self._delayed)
 
     def acked_record(self, tp: TopicPartition, upstream: int, downstream: int) -> list[OffsetSync]:
-        """The target has one record of the source's `tp`; the syncs to send."""
+        """The target stored one record of the source's `tp`; returns the syncs to send."""
         state = self._state(tp)
         pair = OffsetPair(upstream, downstream)
         needs_sync = state.update(upstream, downstream)
@@ -176,13 +176,13 @@ class OffsetSyncWriter:
         first_downstream: int,
         runs: Runs | None,
     ) -> list[OffsetSync]:
-        """The target has one batch of the source's `tp`; the syncs to send."""
+        """The target stored one batch of the source's `tp`; returns the syncs to send."""
         pairs = self._state(tp).update_batch(first_upstream, last_upstream, first_downstream, runs)
         count = sum(n for _, n in runs) if runs else last_upstream - first_upstream + 1
         return self._queue(tp, pairs, OffsetPair(last_upstream, first_downstream + count - 1))
 
     def commit(self) -> list[OffsetSync]:
-        """Positions are being committed: what was delayed is due; the syncs to send."""
+        """Make delayed syncs pending when positions are committed; returns the syncs to send."""
         for tp, pair in self._delayed.items():
             self._put(tp, (pair,))
         self._delayed.clear()
@@ -194,7 +194,7 @@ class OffsetSyncWriter:
         return self._take()
 
     def forget(self, tp: TopicPartition) -> None:
-        """The partition is no longer ours."""
+        """Forget a partition that is no longer ours."""
         self._states.pop(tp, None)
         self._delayed.pop(tp, None)
         self._pending.pop(tp, None)
@@ -216,7 +216,7 @@ class OffsetSyncWriter:
         return self._take()
 
     def _put(self, tp: TopicPartition, pairs: tuple[OffsetPair, ...]) -> None:
-        """Let the pairs wait in place of all but the oldest that wait already."""
+        """Queue the pairs, replacing all waiting ones except the oldest."""
         self._pending[tp] = self._pending.get(tp, [])[:1] + list(pairs)
 
     def _take(self) -> list[OffsetSync]:

@@ -1,4 +1,4 @@
-"""Bodies of requests and responses, and what Jackson says of those it cannot read.
+"""Bodies of requests and responses, and Jackson's errors for unreadable ones.
 
 May import: connect.entities, errors.
 Start reading: request_bodies, response_bodies.

@@ -1,9 +1,9 @@
-"""Says of JSON that cannot be used what Jackson says of it, with line and column.
+"""Reports unusable JSON in Jackson's words, with line and column.
 
-Runs on: worker. Pure. Python's json reads bodies (bodies.py); this module looks at a body again
-only when it cannot be used, to find the place and Jackson's words: those that clients were given
-in the recorded requests (tests/golden_rest/odd_requests.jsonl), plain ones for all else. It works
-on bytes (as latin-1), because Jackson counts columns in bytes.
+Runs on: worker. Pure. Python's json reads bodies (request_bodies.py). This module rereads a body
+only when it is unusable, to find the place and Jackson's words: those of the recorded responses
+(tests/golden_rest/odd_requests.jsonl), plain ones for everything else. It works on bytes (as
+latin-1), because Jackson counts columns in bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Path = tuple[str | int, ...]
 
 
 class Event(NamedTuple):
-    """A value begins (`opens`), or an object or array has ended; `at` is its first or next byte."""
+    """A value begins (`opens`), or an object or array ends; `at` is its first or next byte."""
 
     path: Path
     at: int
@@ -48,7 +48,7 @@ class Event(NamedTuple):
 
 
 def place(text: str, offset: int | None) -> str:
-    """[Source: ...; line: 1, column: 2], both counted from 1; without a byte, only a line."""
+    """[Source: ...; line: 1, column: 2], both from 1; without an offset, only a line."""
     if offset is None:
         return f"[Source: {_HIDDEN}; line: 1]"
     line = text.count("\n", 0, offset) + 1
@@ -64,7 +64,7 @@ def refuse(text: str, message: str, offset: int | None, chain: str = "") -> NoRe
 class Scanner:
     """Walks over one JSON value and stops at the first byte that Jackson would reject.
 
-    `chain` gives the reference chain for a path; `inside`: the place is in a string there.
+    `chain` makes the reference chain of a path; `inside`: the error is within a string there.
     """
 
     def __init__(self, text: str, chain: Callable[[Path, bool], str]) -> None:
@@ -75,7 +75,7 @@ class Scanner:
         self._path: list[str | int] = []
 
     def events(self) -> Iterator[Event]:
-        """Beginnings of all values, ends of objects and arrays, in the order of the text."""
+        """The beginnings of all values and the ends of objects and arrays, in text order."""
         self._skip_blanks()
         yield from self._begin_value()
         while self._open:
@@ -132,7 +132,7 @@ class Scanner:
             yield Event(tuple(self._path), self._at, opens=True)
             self._begin_long(char)
         else:
-            # Jackson has read all of a number or word before anybody looks at it.
+            # Jackson reads a whole number or word before it checks its type.
             start = self._at
             self._begin_short(char)
             yield Event(tuple(self._path), start, opens=True)

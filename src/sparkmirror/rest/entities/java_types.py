@@ -1,4 +1,4 @@
-"""The Java types of request bodies, and what Jackson says of JSON that does not fit them.
+"""The Java types of request bodies, and Jackson's errors for JSON that does not fit them.
 
 Runs on: worker. Pure.
 """
@@ -12,11 +12,11 @@ from typing import NoReturn
 
 from sparkmirror.rest.entities.jackson_errors import Path, Scanner, refuse
 
-# A body is searched for the place of its error up to this size: the search is slow.
+# Search bodies up to this size for the place of an error: the search is slow.
 _SEARCH_LIMIT_BYTES = 64 * 1024
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-# A string without an end, of which the scanner will say more.
+# A string without an end; the scanner reports it in detail.
 _UNFINISHED = "unfinished"
 _WORDS = {"t": "true", "f": "false", "n": "null"}
 
@@ -25,8 +25,8 @@ _WORDS = {"t": "true", "f": "false", "n": "null"}
 class JavaType:
     """A type that JSON is read into. `name` is Java's, with type parameters.
 
-    `members`: of a class with a constructor; `inner`: of all values of a map or list;
-    `is_text`: numbers and words will do for it as well.
+    `members` are the types of a class's constructor arguments, `inner` is that of all values of a
+    map or list. `is_text`: a string, which also accepts numbers and words.
     """
 
     name: str
@@ -54,7 +54,7 @@ class JavaType:
         return token.kind == ("[" if self.is_list else "{")
 
     def at(self, path: Path) -> JavaType | None:
-        """The type of what stands at a path; None where anything may."""
+        """The type of the value at a path; None where any is allowed."""
         found: JavaType | None = self
         for key in path:
             if found is None:
@@ -63,7 +63,7 @@ class JavaType:
         return found
 
     def chain(self, path: Path, inside: bool = False) -> str:
-        """Jackson's reference chain. `inside`: what a map has at the end of it is not named."""
+        """Jackson's reference chain. `inside`: leave out a map's key at its end."""
         owners = [self.at(path[:depth]) for depth in range(len(path))]
         links = [_link(owner, key) for owner, key in zip(owners, path, strict=True) if owner]
         if inside and owners and owners[-1] and owners[-1].is_map:
@@ -79,7 +79,7 @@ def _link(owner: JavaType, key: str | int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JsonToken:
-    """The first token of a value: its kind is its first character, but for words and numbers."""
+    """The first token of a value; its kind is its first character, except for words and numbers."""
 
     kind: str
     text: str
@@ -99,7 +99,7 @@ _SHOWN = {
     "int": "Integer value (token `JsonToken.VALUE_NUMBER_INT`)",
     "double": "Floating-point value (token `JsonToken.VALUE_NUMBER_FLOAT`)",
 }
-# What a class would have to be made of, and how that is called.
+# The constructor argument that a class would need, and how Jackson names the value.
 _SCALARS = {
     "int": ("int/Int", "Number value ({})"),
     "double": ("double/Double", "Number value ({})"),
@@ -127,7 +127,7 @@ def _string_at(text: str, start: int) -> JsonToken:
 
 
 def explain(body: bytes, kind: JavaType) -> NoReturn:
-    """Raise what Jackson says of a body that is not JSON, or not of this type."""
+    """Raise Jackson's error for a body that is not JSON, or not of this type."""
     text = body.decode("latin-1")
     if len(text) <= _SEARCH_LIMIT_BYTES:
         scanner = Scanner(text, kind.chain)

@@ -41,10 +41,10 @@ _OFFSETS = JavaType(
 _TASK_CONFIGS = JavaType(
     "java.util.ArrayList<java.util.Map<java.lang.String,java.lang.String>>", inner=_STRING_MAP
 )
-# Jackson's limit of digits. It takes 1000 levels, which would be too many for those who read the
-# offsets: 100 are more than any partition has.
+# Jackson's limit of digits. Jackson also accepts 1000 levels, too many for readers of offsets: 100
+# are more than any partition has.
 _LONGEST_NUMBER = 1000
-# Each takes some 80 bytes of memory, and two of a body: 32 MB would become more than a gigabyte.
+# A value takes some 80 bytes of memory and two of a body: 32 MB would become over a gigabyte.
 _MOST_VALUES = 500_000
 _DEEPEST = 100
 _NO_OFFSETS = "Partitions / offsets need to be provided for an alter offsets request"
@@ -56,7 +56,7 @@ _INITIAL_STATES = {
 
 
 class Number(str):
-    """The text of a JSON number: as a setting it stays as it was written."""
+    """The text of a JSON number: a setting keeps its spelling."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ def parse_config(body: bytes, name: str = "connectorConfig") -> RequestedConfig:
 
 
 def parse_patch(body: bytes) -> RequestedConfig | None:
-    """A flat map of settings, or nothing."""
+    """A flat map of settings, or None."""
     value = _parse(body, _STRING_MAP)
     return None if value is None else _converted(_string_map, value, body, _STRING_MAP)
 
@@ -102,7 +102,7 @@ def parse_create(body: bytes) -> CreateRequest:
 
 
 def parse_offsets(body: bytes) -> list[tuple[Json | None, Json | None]]:
-    """Rows to alter; of rows of one partition the last counts."""
+    """Rows to alter; the last row of a partition counts."""
     value = _parse(body, _OFFSETS)
     if value is None:
         refuse_null(f"{_OFFSETS.name}.offsets()", "offsets")
@@ -114,7 +114,7 @@ def parse_offsets(body: bytes) -> list[tuple[Json | None, Json | None]]:
 
 
 def parse_level(body: bytes) -> str:
-    """The level in {"level": "DEBUG"}, as it was spelled."""
+    """The level in {"level": "DEBUG"}, as spelled."""
     level = parse_config(body, "levelMap").get("level")
     if level is None:
         raise RequestError(400, "Desired 'level' parameter was not specified in request.")
@@ -122,7 +122,7 @@ def parse_level(body: bytes) -> str:
 
 
 def check_task_configs(body: bytes) -> None:
-    """A list of settings, which are of no use here."""
+    """Check that the body is a list of settings; they are not used here."""
     value = _parse(body, _TASK_CONFIGS)
     if value is None:
         refuse("", "No content to map due to end-of-input", None)
@@ -143,12 +143,12 @@ def _parse(body: bytes, kind: JavaType) -> Any:
     """The value in a body; None if there is none."""
     if not body.strip():
         return None
-    # Commas in texts count, too: real requests have far fewer.
+    # Commas in strings count too: real requests have far fewer.
     if sum(map(body.count, (b",", b"[", b"{"))) > _MOST_VALUES:
         refuse("", f"The body has more than {_MOST_VALUES} values", len(body))
     try:
         value = _DECODER.decode(body.decode("utf-8-sig"))
-        encode_json(value)  # half a surrogate pair cannot be kept or sent anywhere
+        encode_json(value)  # half a surrogate pair cannot be stored or sent
     except UnicodeDecodeError as error:
         _refuse_encoding(body, error, kind)
     except UnicodeEncodeError:
@@ -255,7 +255,7 @@ def _object_map(value: Any) -> Json | None:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Numbers as numbers."""
+    """The value, with its numbers converted."""
     if not depth:
         raise _Unfit
     match value:

@@ -1,4 +1,4 @@
-"""What the herder says, in the JSON shapes of Connect's entities.
+"""The herder's results as JSON, in the shapes of Connect's entities.
 
 Runs on: worker. Pure.
 """

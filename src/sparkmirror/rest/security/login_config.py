@@ -1,4 +1,4 @@
-"""Finds the file of users that a worker was given in Java's way.
+"""Finds the file of users in a JAAS file, where Connect configures it.
 
     KAFKA_OPTS="-Djava.security.auth.login.config=/etc/kafka/connect-jaas.conf"
 

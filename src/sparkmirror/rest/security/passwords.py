@@ -1,14 +1,14 @@
-"""Passwords in a file of users: plain as Connect has them, or hashed.
+"""Passwords in a file of users: plain, as in Connect, or hashed.
 
-Runs on: worker, and wherever a line of such a file is made. Pure.
+Runs on: worker, and in `sparkmirror password`. Pure.
 
 Hashes are written as other programs (passlib) write them, fields between dollar signs:
 
     $scrypt$ln=14,r=8,p=5$<salt>$<hash>         ln is the logarithm of the cost
-    $pbkdf2-sha256$600000$<salt>$<hash>         the number is that of the rounds
+    $pbkdf2-sha256$600000$<salt>$<hash>         the number of rounds
 
-in base64 without padding; pbkdf2 may have a dot for a plus sign. What does not begin like that is
-a plain password.
+in base64 without padding; pbkdf2 may use a dot for a plus sign. Anything that does not begin like
+this is a plain password.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ _HASHED = ("$scrypt$", "$pbkdf2-sha256$")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Password:
-    """What is known of a user's password: itself, or what it becomes when it is hashed."""
+    """A user's password, plain or hashed."""
 
     expected: bytes
     derive: Callable[[bytes], bytes]
     is_hashed: bool
 
     def fits(self, text: str) -> bool:
-        """Whether `text` is the password; takes as long whether it is or not."""
+        """Whether `text` is the password; takes the same time either way."""
         return hmac.compare_digest(self.derive(text.encode()), self.expected)
 
 
 def parse_password(text: str) -> Password:
-    """The password that a line of a file stands for. Raises BadValue, without the text."""
+    """The password in a line of a file. Raises BadValue, without the text."""
     if not text.startswith(_HASHED):
         return Password(text.encode(), bytes, False)
     if found := _SCRYPT.fullmatch(text):
@@ -97,7 +97,7 @@ def _pbkdf2_password(rounds: str, salt: str, made: str) -> Password:
 
 def _scrypt(text: bytes, salt: bytes, cost: _Cost, length: int) -> bytes:
     ln, r, p = cost
-    # OpenSSL wants some room beside the blocks.
+    # OpenSSL needs some memory besides the blocks.
     room = 128 * r * (2**ln + p) + 1024 * 1024
     return hashlib.scrypt(text, salt=salt, n=2**ln, r=r, p=p, maxmem=room, dklen=length)
 

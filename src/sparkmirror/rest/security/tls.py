@@ -1,6 +1,6 @@
-"""TLS of the REST API: what its listeners show to callers, and what it shows to other workers.
+"""TLS of the REST API: for its listeners, and for its requests to other workers.
 
-Runs on: worker. Stores are read again when they change; connections that are open stay.
+Runs on: worker. Stores are reread when they change; open connections stay open.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _ListenerContext(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        """Called by asyncio for every connection."""
+        """Called by asyncio for each connection."""
         newest = self._source.current().ssl
         return newest.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 

@@ -1,7 +1,7 @@
-"""Who may use the REST API: users and passwords of a file, as HTTP's basic scheme carries them.
+"""Who may use the REST API: users and passwords of a file, for HTTP basic authentication.
 
-Runs on: worker. The file is read again when it changes. Mirrors: Connect's JaasBasicAuthFilter
-and PropertyFileLoginModule (4.3), but for a file without users, which lets everybody in there.
+Runs on: worker. The file is reread when it changes. Mirrors: Connect's JaasBasicAuthFilter and
+PropertyFileLoginModule (4.3), except for a file without users: Connect then admits everyone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sparkmirror.wire.secret_files import stamp
 
 log = logging.getLogger(__name__)
 
-EVERYBODY = "*"
+ALL_USERS = "*"
 _LOOK_SECONDS = 1.0
 # Logins that need no hashing the next time; a worker has a handful of users.
 _MOST_KNOWN = 1000
@@ -42,10 +42,10 @@ class User:
 
 
 class Users:
-    """The users of a file; methods may be called by any thread.
+    """The users of a file; any thread may call the methods.
 
-    Hashes are slow by design: a login that was good once is known by a keyed digest of it, until
-    the file changes.
+    Hashes are slow by design, so a successful login is remembered by a keyed digest until the file
+    changes.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Users:
         read_only: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raises ConfigErrors if the file is not one of users."""
+        """Raises ConfigErrors if the file is not a valid file of users."""
         self._path = path
         self._read_only = frozenset(read_only)
         self._clock = clock
@@ -65,10 +65,10 @@ class Users:
         self._looked_at = clock()
         self._passwords = load_users(path)
         self._check_read_only()
-        self._nobody = _nobody(self._passwords)
+        self._stand_in = _stand_in(self._passwords)
 
     def known(self, authorization: str) -> User | None:
-        """Who it was that logged in with this header before; never slow."""
+        """The user who logged in with this header before; never slow."""
         self._look()
         return self._known.get(self._digest(authorization))
 
@@ -79,17 +79,17 @@ class Users:
             return None
         name, password = credentials
         passwords = self._passwords
-        fits = passwords.get(name, self._nobody).fits(password)
+        fits = passwords.get(name, self._stand_in).fits(password)
         if not fits or name not in passwords:
             return None
         return self._remember(authorization, User(name, self._may_write(name)), passwords)
 
     def _may_write(self, name: str) -> bool:
-        return self._read_only.isdisjoint((name, EVERYBODY))
+        return self._read_only.isdisjoint((name, ALL_USERS))
 
     def _remember(self, authorization: str, user: User, passwords: Mapping[str, Password]) -> User:
         with self._lock:
-            # A file that has changed since may have another password.
+            # The file may have changed since, with another password.
             if passwords is self._passwords and len(self._known) < _MOST_KNOWN:
                 self._known[self._digest(authorization)] = user
         return user
@@ -98,7 +98,7 @@ class Users:
         return hmac.digest(self._key, authorization.encode(), hashlib.sha256)
 
     def _look(self) -> None:
-        """Read the file again if it is another one; one that is no good changes nothing."""
+        """Reread the file if it has changed; an invalid file changes nothing."""
         with self._lock:
             if self._clock() - self._looked_at < _LOOK_SECONDS:
                 return
@@ -115,12 +115,12 @@ class Users:
             log.warning("%s; the previous users stay valid", error)
             return
         self._passwords = passwords
-        self._nobody = _nobody(passwords)
+        self._stand_in = _stand_in(passwords)
         self._known = {}
         log.info("reread the users of the REST API from %s: %d", self._path, len(passwords))
 
     def _check_read_only(self) -> None:
-        unknown = sorted(self._read_only - self._passwords.keys() - {EVERYBODY})
+        unknown = sorted(self._read_only - self._passwords.keys() - {ALL_USERS})
         if unknown:
             log.warning("%s: %s not in %s", READ_ONLY_USERS, ", ".join(unknown), self._path)
 
@@ -148,19 +148,19 @@ def _password(name: str, text: str) -> Password:
     return parse_password(text)
 
 
-def _nobody(passwords: Mapping[str, Password]) -> Password:
-    """What a name that is unknown is checked against, to take as long as one that is known."""
+def _stand_in(passwords: Mapping[str, Password]) -> Password:
+    """Check unknown names against this one, so that they take as long as known names."""
     return max(passwords.values(), key=lambda password: password.is_hashed)
 
 
 def parse_basic(authorization: str) -> tuple[str, str] | None:
-    """User and password of a header's value; None if it is no such header."""
+    """User and password in a header's value; None if it has none."""
     scheme, _, encoded = authorization.partition(" ")
     if scheme.lower() != "basic":
         return None
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode()
-    except ValueError:  # no base64, no ASCII, no UTF-8
+    except ValueError:  # not base64, not ASCII, not UTF-8
         return None
     name, colon, password = text.partition(":")
     return (name, password) if name and colon else None

@@ -1,8 +1,8 @@
 """Ends connections that keep the REST server waiting: idle, half-sent requests, unread responses.
 
 Runs on: worker, in the event loop of the REST server. Jetty closes a connection after 30 s without
-a byte; that alone lets a client hold one for ever with a byte now and then, so the head of a
-request has a deadline too. A complete request is not timed here: `ConnectApi` does that.
+a byte. With that rule alone a client could keep one for ever by sending single bytes, so the head
+of a request has a deadline too. `ConnectApi` limits the time of a complete request.
 
     state                                 limit                                  then
     no request, or a part of its head     IDLE from the start of the wait, and   close
@@ -27,11 +27,11 @@ log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 30.0
 _LINGER_SHARE = 0.2
-_LOOKS = 10  # so often within the limit
-# Connections beyond this number are dropped: they would take the descriptors of those to Kafka.
+_CHECKS = 10  # within the limit
+# More connections are dropped: connections to Kafka need the descriptors.
 _MOST_CONNECTIONS = 1000
 _DESCRIPTORS_SHARE = 4
-_COMPLAINT_SECONDS = 60.0
+_WARN_SECONDS = 60.0
 
 
 class GuardedProtocol(H11Protocol):
@@ -39,7 +39,7 @@ class GuardedProtocol(H11Protocol):
 
     idle_seconds = IDLE_SECONDS
     most_connections = _MOST_CONNECTIONS
-    _complained_at = float("-inf")
+    _warned_at = float("-inf")
 
     def connection_made(self, transport: Any) -> None:
         """Called by asyncio, after the TLS handshake."""
@@ -49,9 +49,9 @@ class GuardedProtocol(H11Protocol):
         self._is_head_begun = False
         self._last_byte_at = now
         self._unsent = (0, now)
-        self._answered_at: float | None = None
+        self._responded_at: float | None = None
         if len(self.connections) > self.most_connections:
-            self._complain()
+            self._warn_full()
             transport.abort()
             return
         self._schedule()
@@ -65,15 +65,15 @@ class GuardedProtocol(H11Protocol):
         super().data_received(data)
 
     def on_response_complete(self) -> None:
-        """Called by uvicorn when the last byte of a response was written."""
-        self._waits_since = self._answered_at = time.monotonic()
+        """Called by uvicorn when it has written the last byte of a response."""
+        self._waits_since = self._responded_at = time.monotonic()
         self._is_head_begun = False
         super().on_response_complete()
 
     def _schedule(self) -> None:
-        self.loop.call_later(self.idle_seconds / _LOOKS, self._look)
+        self.loop.call_later(self.idle_seconds / _CHECKS, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if self not in self.connections:
             return
         if self._is_client_slow(time.monotonic()):
@@ -88,7 +88,7 @@ class GuardedProtocol(H11Protocol):
         if self._is_between_requests():
             return now - self._waits_since > self.idle_seconds
         if self.cycle is None or self.cycle.response_complete:
-            return now - (self._answered_at or now) > self.idle_seconds * _LINGER_SHARE
+            return now - (self._responded_at or now) > self.idle_seconds * _LINGER_SHARE
         is_ours = (
             self.flow.read_paused or not self.cycle.more_body or self.cycle.waiting_for_100_continue
         )
@@ -100,7 +100,7 @@ class GuardedProtocol(H11Protocol):
         )
 
     def _watch_unsent(self, now: float) -> bool:
-        """Whether the client has not taken a byte of its response for too long."""
+        """Whether the client has read no byte of its response for too long."""
         size, since = self._unsent
         left = self.transport.get_write_buffer_size()
         if left == 0 or left != size:
@@ -108,10 +108,10 @@ class GuardedProtocol(H11Protocol):
             return False
         return now - since > self.idle_seconds
 
-    def _complain(self) -> None:
+    def _warn_full(self) -> None:
         now = time.monotonic()
-        if now - GuardedProtocol._complained_at > _COMPLAINT_SECONDS:
-            GuardedProtocol._complained_at = now
+        if now - GuardedProtocol._warned_at > _WARN_SECONDS:
+            GuardedProtocol._warned_at = now
             log.warning(
                 "the REST server has %d connections, its maximum, and drops further ones",
                 self.most_connections,
@@ -119,7 +119,7 @@ class GuardedProtocol(H11Protocol):
 
 
 def guarded_protocol(idle_seconds: float = IDLE_SECONDS) -> type[GuardedProtocol]:
-    """The protocol with these limits, as uvicorn takes it."""
+    """The protocol class with these limits, for uvicorn."""
     descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     most = min(_MOST_CONNECTIONS, max(1, descriptors // _DESCRIPTORS_SHARE))
     limits = {"idle_seconds": idle_seconds, "most_connections": most}

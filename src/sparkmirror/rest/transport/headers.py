@@ -1,5 +1,4 @@
-"""Headers that the worker's settings add to responses: `response.http.headers.config`, CORS, and
-those that protect content behind a password or TLS in browsers.
+"""Headers to add to responses: `response.http.headers.config`, CORS, protection in browsers.
 
 Runs on: worker. Pure.
 """
@@ -13,8 +12,8 @@ from email.utils import formatdate
 from sparkmirror.config.patterns.java_regex import compile_patterns
 from sparkmirror.config.worker.rest_keys import HeaderRule
 
-# An API has no scripts, frames or pictures; its responses may contain settings, which no cache may
-# keep.
+# An API has no scripts, frames or pictures; responses may contain settings, which must not be
+# cached.
 SAFE_HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
@@ -25,9 +24,9 @@ SAFE_HEADERS = (
 
 
 def safe_headers(scheme: str, protected: bool) -> tuple[tuple[str, str], ...]:
-    """For responses over https, or behind a login; none where everything is open.
+    """For responses over https or behind a login; none where everything is open.
 
-    Without Strict-Transport-Security: it would hold for everything else on the host, too.
+    Without Strict-Transport-Security: it would apply to everything else on the host too.
     """
     return SAFE_HEADERS if protected or scheme == "https" else ()
 
@@ -35,7 +34,7 @@ def safe_headers(scheme: str, protected: bool) -> tuple[tuple[str, str], ...]:
 def apply_rules(
     rules: Sequence[HeaderRule], headers: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """`set` takes the place of headers of that name, `add` stands beside them."""
+    """`set` replaces headers of that name, `add` adds one."""
     result = list(headers)
     for rule in rules:
         if rule.action.startswith("set"):
@@ -45,7 +44,7 @@ def apply_rules(
 
 
 def _value(rule: HeaderRule) -> str:
-    """Dates are given in milliseconds from now."""
+    """The value; dates are configured in milliseconds from now."""
     if rule.action.endswith("Date"):
         return formatdate(time.time() + int(rule.value) / 1000, usegmt=True)
     return rule.value

@@ -1,4 +1,4 @@
-"""How often something may happen, for each of many clients.
+"""Limits how often something may happen, for each of many clients.
 
 Runs on: worker, in the event loop of the REST server.
 """
@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-# Clients beyond this number push out the one that was quiet for longest.
+# Beyond this number, the client that was quiet for longest is forgotten.
 _MOST_CLIENTS = 10_000
 
 
@@ -27,7 +27,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def seconds_to_wait(self, client: str) -> int:
-        """0: there is a permit; otherwise when to come again, in whole seconds."""
+        """When to try again, in whole seconds; 0: there is a permit."""
         left = self._left(client)
         return 0 if left >= 1 else math.ceil((1 - left) / self._per_second)
 
@@ -46,7 +46,7 @@ class RateLimit:
 
 
 def client_of(host: str) -> str:
-    """Whom an address stands for: one of IPv6 for its whole network, which one client has."""
+    """The client of an address; an IPv6 client has a whole /64 network."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

@@ -47,14 +47,14 @@ def check_path(raw_path: str) -> None:
 
 
 def split_path(raw_path: str) -> tuple[str, ...]:
-    """The decoded segments, without what follows a semicolon; one slash at the end is nothing."""
+    """The decoded segments, without anything after a semicolon; a final slash is ignored."""
     trimmed = raw_path.removesuffix("/").removeprefix("/")
     segments = trimmed.split("/") if trimmed else []
     return tuple(unquote(segment.partition(";")[0]) for segment in segments)
 
 
 def match_path(template: Sequence[str], segments: Sequence[str]) -> Mapping[str, str] | None:
-    """What the {names} of a template stand for; None if the path is another one."""
+    """The values of a template's {names}; None if the path does not match."""
     if len(template) != len(segments):
         return None
     pairs = list(zip(template, segments, strict=True))

@@ -1,6 +1,6 @@
-"""What `sparkmirror check` found: of each cluster, and of each permission.
+"""The results of `sparkmirror check`: for each cluster, and for each permission.
 
-Runs on: wherever it is called. Pure.
+Runs on: any machine. Pure.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 from sparkmirror.connect.naming import some_names
 from sparkmirror.mirror.permissions import Need, Permission, Resource
 
-# Why nothing is known of the permissions on a cluster; its own checks say more.
+# Why the permissions on a cluster are unknown; the checks of the cluster have the details.
 NO_CONNECTION = "no connection"
 
 
 class CheckResult(StrEnum):
-    """`WITHOUT`: it is not there, and what is asked for works all the same."""
+    """`WITHOUT`: missing, but not required."""
 
     YES = "yes"
     NO = "NO"
@@ -28,7 +28,7 @@ class CheckResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question about a cluster."""
+    """One check of a cluster."""
 
     what: str
     state: CheckResult
@@ -63,10 +63,10 @@ class ClusterReport:
 
 @dataclass(frozen=True, slots=True)
 class PermissionReport:
-    """One row of the table of permissions: of the resources `names`, `denied` are those without it.
+    """One row of the table of permissions; `denied` are the missing ones of `permissions`.
 
-    `grants` are commands that grant what is missing, `detail` says why the result is unknown;
-    `is_untold`: because brokers of that release do not report it, which is not a failure.
+    `grants` are commands that grant what is missing. `detail` explains an unknown result;
+    `is_unreported`: brokers of that release do not report it, which is not a failure.
     """
 
     flow: str
@@ -78,15 +78,15 @@ class PermissionReport:
     denied: tuple[Permission, ...] = ()
     grants: tuple[str, ...] = ()
     detail: str = ""
-    is_untold: bool = False
+    is_unreported: bool = False
 
     @property
     def is_ok(self) -> bool:
-        return self.is_untold or self.state in (CheckResult.YES, CheckResult.WITHOUT)
+        return self.is_unreported or self.state in (CheckResult.YES, CheckResult.WITHOUT)
 
     @property
-    def is_unasked(self) -> bool:
-        """Whether the cluster could not be asked at all."""
+    def is_unchecked(self) -> bool:
+        """Whether there was no connection to the cluster."""
         return self.state is CheckResult.UNKNOWN and self.detail == NO_CONNECTION
 
     def as_json(self) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class Report:
     clusters: tuple[ClusterReport, ...]
     permissions: tuple[PermissionReport, ...]
     warnings: tuple[str, ...] = ()
-    # What cannot work as it is set.
+    # Settings that cannot work.
     problems: tuple[str, ...] = ()
 
     @property
@@ -139,7 +139,7 @@ class Report:
 
 
 def describe_names(permissions: Sequence[Permission]) -> str:
-    """The resources of some permissions, in few words."""
+    """The resources of some permissions, briefly."""
     if not permissions or permissions[0].resource is Resource.CLUSTER:
         return "the cluster"
     kind = permissions[0].resource

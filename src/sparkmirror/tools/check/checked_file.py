@@ -1,6 +1,6 @@
-"""What `sparkmirror check` was given: an mm2 file, a worker's file, or a connector's settings.
+"""The file of `sparkmirror check`: an mm2 file, a worker's file, or a connector's settings.
 
-Runs on: wherever it is called. All three become the same: connectors, each with its worker.
+Runs on: any machine. All three become connectors, each with its worker.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NO_WORKER = (
     "no worker's file was given: assuming a worker on the target cluster with the login for the "
     "target; name the real one with --worker"
 )
-# Placeholder for the topics of an unknown worker.
+# Placeholders for the group and topics of an unknown worker.
 SOME_WORKER = {
     "group.id": "connect-cluster",
     "offset.storage.topic": "connect-offsets",
@@ -52,7 +52,7 @@ class CheckedConnector:
 class CheckedFile:
     """`worker` is set when its own permissions are to be checked too.
 
-    `groups` are the flows whose processes agree by a group on which of them copies.
+    `groups` are the flows whose processes coordinate through a group.
     """
 
     kind: str
@@ -114,7 +114,7 @@ def _of_connector(
     problems = (f"{POLICY_KEY}: {problem}",) if problem else ()
     if own:
         return CheckedFile("connector", (connector,), worker.worker, warnings, problems=problems)
-    # Its topic is not known, so that nothing can be said of it.
+    # The worker's topic is unknown, so it cannot be checked.
     nameless = replace(connector.worker, offset_storage_topic="")
     return CheckedFile(
         "connector", (replace(connector, worker=nameless),), None, warnings, problems=problems
@@ -122,7 +122,7 @@ def _of_connector(
 
 
 def _beside(path: Path, worker: WorkerFile) -> Iterator[ConnectorConfig]:
-    """The connectors in the same folder, as `deploy` has them; others are not looked at."""
+    """The connectors in the same folder, where `deploy` expects them."""
     for other in sorted(path.parent.glob("*.json")):
         if other == path:
             continue
@@ -131,7 +131,7 @@ def _beside(path: Path, worker: WorkerFile) -> Iterator[ConnectorConfig]:
 
 
 def _some_worker(props: Mapping[str, str | None]) -> WorkerFile:
-    """On the target cluster, as it is with most users."""
+    """A worker on the target cluster, as most users have it."""
     own = {
         name: value
         for name in CLUSTER_KEYS
@@ -144,7 +144,7 @@ def _some_worker(props: Mapping[str, str | None]) -> WorkerFile:
 
 
 def _load_json(path: Path) -> dict[str, str | None]:
-    """The settings, or the body of POST /connectors that has them inside."""
+    """The settings, also from the body of a POST /connectors."""
     _, members = read_json_object(path)
     if isinstance(members.get("config"), dict):
         members = {"name": members.get("name"), **members["config"]}

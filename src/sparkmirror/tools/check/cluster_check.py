@@ -1,6 +1,6 @@
-"""Connects to every cluster that a file names, and asks each what it lets us do.
+"""Connects to every cluster that a file names, and checks our permissions there.
 
-Runs on: wherever `sparkmirror check` is called; changes nothing anywhere.
+Runs on: any machine; changes nothing on any cluster.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ from sparkmirror.tools.check.required_permissions import (
 from sparkmirror.wire.access import grant_command
 from sparkmirror.wire.admin.permission_probe import NotReportedError
 
-# Brokers from this release on do not ask writers for a permission on the cluster.
+# From this release on, writers need no permission on the cluster.
 CONTENT_VERSION = (2, 8)
-# Of commands that grant the same permission on several resources.
+# Of the commands that grant one permission on several resources.
 MOST_GRANTS = 3
 
 
 def check_file(file: CheckedFile, name: str) -> Report:
-    """Everything that can be found out about the clusters of one file."""
+    """Check the clusters of one file."""
     clients = clients_of(file)
     with ThreadPoolExecutor(max(1, len(clients))) as pool:
         logins = dict(zip(clients, pool.map(log_in, clients.values()), strict=True))
@@ -87,7 +87,7 @@ def check_file(file: CheckedFile, name: str) -> Report:
 
 
 def _replica_problems(file: CheckedFile, logins: Logins) -> list[str]:
-    """Topics that would have more replicas than there are brokers, each once."""
+    """Topics that would have more replicas than the cluster has brokers, each once."""
 
     def facts_of(client: ClientConfig) -> Facts | None:
         login = logins.get(cluster_key(client))
@@ -103,7 +103,7 @@ def _replica_problems(file: CheckedFile, logins: Logins) -> list[str]:
                 for topic in planned
             ]
         for (_, topic), text in replica_problems(planned, facts_of):
-            # One connector may do without a topic that another one needs.
+            # One connector may not need a topic that another one needs.
             where = each.config.target_alias, topic
             if where not in found or found[where].startswith(WARNING):
                 found[where] = text
@@ -139,7 +139,7 @@ def _wanted(connector: CheckedConnector, logins: Logins) -> list[RequiredPermiss
 
 
 def _topics(config: SourceConfig, logins: Logins) -> list[str]:
-    """Topics to copy: those that we are shown, and those that the file names."""
+    """Topics to copy: those that the cluster lists, and those that the file names."""
     topic_filter, policy = make_topic_filter(config), flow_policy(config)
     shown = logins[cluster_key(config.source_client)].topics
     return sorted(
@@ -159,10 +159,10 @@ def _topics(config: SourceConfig, logins: Logins) -> list[str]:
 def _groups(
     connector: CheckedConnector, config: CheckpointConfig, login: ClusterLogin
 ) -> list[str]:
-    """Groups to follow: the same."""
+    """Groups to follow: those that the cluster lists, and those that the file names."""
     followed = GroupDiscovery(connector.flow, config, make_topic_filter(config))
     if login.probe is not None:
-        with suppress(KafkaError):  # the permission checks will show it
+        with suppress(KafkaError):  # the permission checks report it
             followed.refresh(login.probe)
     return sorted({*followed.names, *plain_names(config.groups)})
 
@@ -174,11 +174,11 @@ def _permission_reports(
     by_login: dict[Hashable, list[Permission]] = {}
     for row in wanted:
         by_login.setdefault(cluster_key(row.client), []).extend(row.permissions)
-    answers = {key: _ask(logins[key], permissions) for key, permissions in by_login.items()}
+    results = {key: _ask(logins[key], permissions) for key, permissions in by_login.items()}
     remotes = _remotes_there(wanted, logins)
     found = [
         _judge(
-            flow, row, answers[cluster_key(row.client)], logins[cluster_key(row.client)], remotes
+            flow, row, results[cluster_key(row.client)], logins[cluster_key(row.client)], remotes
         )
         for row in wanted
     ]
@@ -186,7 +186,7 @@ def _permission_reports(
 
 
 def _one_of_both(reports: Sequence[PermissionReport]) -> list[PermissionReport]:
-    """Of two permissions that can each be done without, one is needed."""
+    """Require one of two permissions, each of which is optional if the other is granted."""
     lacking = [
         row for row in reports if row.need.unless in EITHER and row.state is CheckResult.WITHOUT
     ]
@@ -215,7 +215,7 @@ def _ask(
 
 
 def _remotes_there(wanted: Sequence[RequiredPermission], logins: Logins) -> frozenset[str]:
-    """Copied topics whose remote topic exists, so that it need not be created."""
+    """Copied topics whose remote topic exists."""
     copied = next((row for row in wanted if row.need.place is ResourceKind.COPIED), None)
     remote = next((row for row in wanted if row.need.place is ResourceKind.REMOTE), None)
     if copied is None or remote is None:
@@ -228,14 +228,14 @@ def _remotes_there(wanted: Sequence[RequiredPermission], logins: Logins) -> froz
 def _judge(
     flow: str,
     row: RequiredPermission,
-    answers: Mapping[Permission, bool | KafkaError],
+    results: Mapping[Permission, bool | KafkaError],
     login: ClusterLogin,
     remotes: frozenset[str],
 ) -> PermissionReport:
     excused = {EXISTS: login.topics, REMOTE_EXISTS: remotes}.get(row.need.unless, frozenset())
     asked = tuple(permission for permission in row.permissions if permission.name not in excused)
-    errors = [error for permission in asked if isinstance(error := answers[permission], KafkaError)]
-    denied = tuple(permission for permission in asked if answers[permission] is False)
+    errors = [error for permission in asked if isinstance(error := results[permission], KafkaError)]
+    denied = tuple(permission for permission in asked if results[permission] is False)
     strict = not row.need.is_optional or row.need.unless in (EXISTS, REMOTE_EXISTS)
     state = CheckResult.YES
     if denied:
@@ -248,10 +248,10 @@ def _judge(
     elif denied and not strict:
         detail = f"not needed if {row.need.unless}"
     principal = login.report.principal
-    # Each names one resource: a rule for a prefix would also apply to topics that are open to
-    # everyone as long as no ACL is about them (allow.everyone.if.no.acl.found).
+    # Each names one resource: a rule for a prefix would also restrict topics that are open to
+    # everyone while they have no ACL (allow.everyone.if.no.acl.found).
     grants = tuple(grant_command(row.client, permission) for permission in denied[:MOST_GRANTS])
-    is_untold = state is CheckResult.UNKNOWN and all(
+    is_unreported = state is CheckResult.UNKNOWN and all(
         isinstance(each, NotReportedError) for each in errors
     )
     return PermissionReport(
@@ -264,5 +264,5 @@ def _judge(
         denied,
         grants,
         detail,
-        is_untold,
+        is_unreported,
     )

@@ -1,6 +1,6 @@
-"""Connects and logs in to every cluster that a file names; says what it met on the way.
+"""Connects and logs in to every cluster that a file names, and reports each step.
 
-Runs on: wherever `sparkmirror check` is called; changes nothing anywhere.
+Runs on: any machine; changes nothing on any cluster.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ EXPIRES_SOON_DAYS = 30
 
 @dataclass(frozen=True, slots=True)
 class ClusterLogin:
-    """One login at one cluster; `topics` are those that it is shown."""
+    """One login at one cluster; `topics` are those that the cluster lists for it."""
 
     report: ClusterReport
     probe: PermissionProbe | None
@@ -51,7 +51,7 @@ Logins = Mapping[Hashable, ClusterLogin]
 
 
 def cluster_key(client: ClientConfig) -> Hashable:
-    """Clients that look the same to the brokers."""
+    """The same for clients that brokers cannot distinguish."""
     return client.bootstrap_servers, tuple(sorted(client.security.items(), key=lambda row: row[0]))
 
 
@@ -89,7 +89,7 @@ def log_in(client: ClientConfig) -> ClusterLogin:
         if _reach(client, checks) and _check_tls(client, checks):
             probe = _authenticate(client, checks)
         if probe is not None:
-            brokers, topics = _look_around(client, probe, checks)
+            brokers, topics = _check_brokers(client, probe, checks)
     except MirrorError as error:
         checks.append(Check("connection", CheckResult.NO, str(error)))
     principal = principal_of(client)
@@ -98,7 +98,7 @@ def log_in(client: ClientConfig) -> ClusterLogin:
 
 
 def _reach(client: ClientConfig, checks: list[Check]) -> bool:
-    """Whether any of the addresses accepts connections; those that do not are named."""
+    """Whether any of the addresses accepts connections; reports those that do not."""
     problems = [
         f"{server}: {problem}"
         for server in client.bootstrap_servers
@@ -142,7 +142,7 @@ def _authenticate(client: ClientConfig, checks: list[Check]) -> PermissionProbe 
     try:
         probe: PermissionProbe | None = PermissionProbe(client, TIMEOUT_MS)
         unreachable = None
-    except AdvertisedError as error:  # which only those learn that have logged in
+    except AdvertisedError as error:  # known only after a successful login
         probe, unreachable = None, Check("brokers", CheckResult.NO, str(error))
     except UnsupportedVersionError as error:
         checks.append(Check("version", CheckResult.NO, str(error)))
@@ -158,18 +158,18 @@ def _authenticate(client: ClientConfig, checks: list[Check]) -> PermissionProbe 
     return probe
 
 
-def _look_around(
+def _check_brokers(
     client: ClientConfig, probe: PermissionProbe, checks: list[Check]
 ) -> tuple[int, frozenset[str]]:
-    answered = ask_for_brokers(client)
-    problems = find_unreachable(answered.brokers, connect_seconds(client))
-    state, detail = CheckResult.YES, f"{len(answered.brokers)}, all of which can be reached"
+    listed = ask_for_brokers(client)
+    problems = find_unreachable(listed.brokers, connect_seconds(client))
+    state, detail = CheckResult.YES, f"{len(listed.brokers)}, all of which can be reached"
     if problems:
-        state, detail = CheckResult.NO, describe_unreachable(client, answered, problems)
+        state, detail = CheckResult.NO, describe_unreachable(client, listed, problems)
     checks.append(Check("brokers", state, f"{detail}; cluster id {probe.cluster_id()}"))
     checks.append(
         Check("version", CheckResult.YES, f"Kafka {release_name(probe.release)} or compatible")
     )
     topics = frozenset(probe.list_topics())
     checks.append(Check("topics", CheckResult.YES, f"{len(topics)} listed for us"))
-    return len(answered.brokers), topics
+    return len(listed.brokers), topics

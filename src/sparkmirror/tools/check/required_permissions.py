@@ -1,7 +1,6 @@
-"""The permissions that one connector or worker needs, taken from `mirror.permissions`: on which
-resource, and for which client.
+"""The permissions that one connector or worker needs, with their resources and clients.
 
-Runs on: wherever `sparkmirror check` is called. Every client may have its own login.
+Runs on: any machine. `mirror.permissions` has the table. Every client may have its own login.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ RESOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """Who does what at one kind of resource; `admin` does all but reading and writing records."""
+    """The clients for one kind of resource; `admin` does all but reading and writing records."""
 
     admin: ClientConfig
     reader: ClientConfig
@@ -52,7 +51,7 @@ class Clients:
 
 @dataclass(frozen=True, slots=True)
 class RequiredPermission:
-    """One row of the table of permissions, for one client and for these resources."""
+    """One row of the table of permissions, for one client and these resources."""
 
     client: ClientConfig
     need: Need
@@ -70,7 +69,7 @@ ClientsByKind = Mapping[ResourceKind, Clients]
 def wanted_by_source(
     config: SourceConfig, worker: WorkerConfig, topics: Sequence[str]
 ) -> list[RequiredPermission]:
-    """What copying these topics of the source needs."""
+    """The permissions for copying these topics of the source."""
     features = [Feature.COPY]
     features += [Feature.CONFIGS] if config.sync_topic_configs_enabled else []
     features += [Feature.ACLS] if config.sync_topic_acls_enabled else []
@@ -101,7 +100,7 @@ def wanted_by_source(
 def wanted_by_checkpoint(
     config: CheckpointConfig, worker: WorkerConfig, groups: Sequence[str], topics: Sequence[str]
 ) -> list[RequiredPermission]:
-    """What checkpoints of these groups need, that have offsets in these topics."""
+    """The permissions for checkpoints of these groups, which have offsets in these topics."""
     if not config.emit_checkpoints_enabled:
         return []
     policy = flow_policy(config)
@@ -135,7 +134,7 @@ def wanted_by_checkpoint(
 
 
 def wanted_by_heartbeat(config: HeartbeatConfig, worker: WorkerConfig) -> list[RequiredPermission]:
-    """What heartbeats need."""
+    """The permissions for heartbeats."""
     if not config.emit_heartbeats_enabled:
         return []
     topic = flow_policy(config).heartbeats_topic()
@@ -148,7 +147,7 @@ def wanted_by_heartbeat(config: HeartbeatConfig, worker: WorkerConfig) -> list[R
 
 
 def wanted_by_worker(worker: WorkerConfig) -> list[RequiredPermission]:
-    """Permissions of a Connect worker itself, regardless of its connectors."""
+    """The permissions of a Connect worker itself, regardless of its connectors."""
 
     def own(name: str) -> Clients:
         return Clients(worker.client, worker.client, worker.client, _named(name))
@@ -164,7 +163,7 @@ def wanted_by_worker(worker: WorkerConfig) -> list[RequiredPermission]:
 
 
 def wanted_by_group(worker: WorkerConfig) -> list[RequiredPermission]:
-    """What the processes of one flow need to agree on which of them copies."""
+    """The permissions that the processes of one flow need to coordinate."""
     own = Clients(worker.client, worker.client, worker.client, _named(worker.group_id))
     return list(_rows([Feature.DEDICATED], {ResourceKind.FLOW_GROUP: own}))
 
@@ -188,7 +187,7 @@ def _rows(features: Sequence[Feature], places: ClientsByKind) -> Iterator[Requir
 def _on_clusters(
     features: Sequence[Feature], clusters: Mapping[str, ClientConfig]
 ) -> Iterator[RequiredPermission]:
-    """Permissions on clusters: writers need theirs as writers."""
+    """Permissions on clusters; those for writing are the writers'."""
     for need in needs_of(*features):
         if need.place is not ResourceKind.CLUSTER:
             continue

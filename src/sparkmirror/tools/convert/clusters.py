@@ -1,7 +1,7 @@
-"""Clusters of the resource: how to reach them, and what their `config` sets where.
+"""Clusters of the resource: how to reach them, and which settings their `config` has.
 
-In Strimzi the `config` of the target is that of the Connect worker. Of a source's `config`, the
-connectors read addresses and security keys only: the rest of it has no effect there either.
+In Strimzi the `config` of the target is that of the Connect worker. In a source's `config`,
+connectors read only addresses and security keys: the rest has no effect in Strimzi either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sparkmirror.tools.convert.security import read_security
 from sparkmirror.tools.convert.settings import FileSetting, FileSettings, Values
 
 ALIAS = re.compile(r"[a-zA-Z0-9._-]{1,100}")
-# What Strimzi keeps from the worker's configuration, and the keys under these that it lets pass.
+# Keys that Strimzi does not pass to the worker, and exceptions among them.
 FORBIDDEN = (
     "ssl.",
     "sasl.",
@@ -35,7 +35,7 @@ ALLOWED = (
     "ssl.protocol",
     "ssl.enabled.protocols",
 )
-# Of the worker: the key, its field in spec.target, Strimzi's default where there is no field.
+# The worker's keys, each with its field in spec.target and Strimzi's default without the field.
 IDS = {
     "group.id": ("groupId", "mirrormaker2-cluster"),
     "offset.storage.topic": ("offsetStorageTopic", "mirrormaker2-cluster-offsets"),
@@ -58,7 +58,7 @@ REPLACED = Fate("the field of spec.target takes precedence", "nothing")
 
 @dataclass(frozen=True, slots=True)
 class ResourceCluster:
-    """A cluster; `security` has the settings of its clients without any prefix."""
+    """A cluster; `security` has the settings of its clients without a prefix."""
 
     path: str
     alias: str

@@ -1,8 +1,8 @@
-"""The resource as a worker's file and the files of its connectors, as Strimzi itself runs them.
+"""The resource as a worker's file and the files of its connectors, as Strimzi runs them.
 
 Connectors keep Strimzi's names, and the worker its group and topics, so that copying continues
-where Strimzi's connectors stopped. The files of one source cluster are those that `sparkmirror
-deploy` wants: three. A connector that the resource does not have is written switched off.
+where Strimzi's connectors stopped. Each source cluster gets the three files that `sparkmirror
+deploy` expects. A connector that the resource lacks is written, but disabled.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import json
 from collections.abc import Iterable, Iterator
 
 from sparkmirror.config.clients import BOOTSTRAP_SERVERS
-from sparkmirror.config.config_def import BadValue
 from sparkmirror.config.expansion import EMIT_HEARTBEATS, ENABLED
 from sparkmirror.config.keys.classes import BYTE_ARRAY_CONVERTER, MIRROR
-from sparkmirror.config.security.allowed_access import ALLOWED_FILES, ALLOWED_URLS, FILE_KEYS
-from sparkmirror.config.security.jaas import parse_jaas
-from sparkmirror.config.security.sasl import ENDPOINT_URL, JAAS, STRIMZI_ENDPOINT
+from sparkmirror.config.security.allowed_access import (
+    ALLOWED_FILES,
+    ALLOWED_URLS,
+    FILE_KEYS,
+    login_urls,
+)
+from sparkmirror.config.security.sasl import ENDPOINT_URL, JAAS
 from sparkmirror.config.worker.rest_keys import ADVERTISED_HOST, DEFAULT_PORT, LISTENERS
 from sparkmirror.config.worker.rest_security import READ_ONLY_USERS, USERS_FILE
 from sparkmirror.tools.convert.clusters import ResourceCluster
@@ -35,7 +38,7 @@ CLASSES = {
     CHECKPOINT: "MirrorCheckpointConnector",
     HEARTBEAT: "MirrorHeartbeatConnector",
 }
-# Of the names that `sparkmirror deploy` looks for.
+# Part of the file names that `sparkmirror deploy` expects.
 SHORT = {SOURCE: "msc", CHECKPOINT: "cpc", HEARTBEAT: "hbc"}
 SWITCHES = {SOURCE: ENABLED, CHECKPOINT: ENABLED, HEARTBEAT: EMIT_HEARTBEATS}
 CONVERTERS = tuple(f"{part}.converter" for part in ("key", "value", "header"))
@@ -76,7 +79,7 @@ def connector_files(resource: MirrorResource) -> dict[str, FileSettings]:
 
 
 def file_name(alias: str, kind: str) -> str:
-    """What `sparkmirror deploy` calls the file."""
+    """The file name that `sparkmirror deploy` expects."""
     return f"mm2-{SHORT[kind]}-{alias}.json"
 
 
@@ -121,9 +124,4 @@ def _urls(key: str, value: str) -> Iterator[str]:
     if key.endswith(ENDPOINT_URL):
         yield value
     elif key.endswith(JAAS):
-        try:
-            options = parse_jaas(value).options
-        except BadValue:  # reported where the login is checked
-            return
-        if url := options.get(STRIMZI_ENDPOINT):
-            yield url
+        yield from login_urls(value)

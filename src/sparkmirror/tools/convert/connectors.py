@@ -2,7 +2,7 @@
 
     config of the connector  <  tasksMax  <  topicsPattern and its like
 
-A connector that the resource pauses or stops is written, but switched off.
+A connector that the resource pauses or stops is written, but disabled.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from sparkmirror.tools.convert.settings import FileSetting, FileSettings, Values
 SOURCE, CHECKPOINT, HEARTBEAT = "source", "checkpoint", "heartbeat"
 KINDS = (SOURCE, CHECKPOINT, HEARTBEAT)
 TASKS_MAX = "tasks.max"
-# Field, setting, who reads it.
+# Field, setting, connectors that read it.
 PATTERNS = {
     "topicsPattern": ("topics", (SOURCE, CHECKPOINT)),
     "topicsExcludePattern": ("topics.exclude", (SOURCE, CHECKPOINT)),
     "groupsPattern": ("groups", (CHECKPOINT,)),
     "groupsExcludePattern": ("groups.exclude", (CHECKPOINT,)),
 }
-# Older names of fields; the newer one is stronger.
+# Older names of fields; the newer one wins.
 OLD_PATTERNS = {
     "topicsBlacklistPattern": "topicsExcludePattern",
     "groupsBlacklistPattern": "groupsExcludePattern",
 }
 READERS = dict(PATTERNS.values())
 STATES = ("running", "paused", "stopped")
-# Strimzi does not take these from a connector's config.
+# Strimzi does not allow these in a connector's config.
 FORBIDDEN = {
     "name": Fate("the connector keeps the name that Strimzi gives it", "nothing"),
     "connector.class": Fate("sparkmirror has only the three Mirror connectors", "nothing"),
-    TASKS_MAX: Fate("Strimzi does not take it from here", "write tasksMax"),
+    TASKS_MAX: Fate("Strimzi does not allow it here", "write tasksMax"),
 }
 SWITCHED_OFF = Fate(
     "the connector is written, but disabled", "enable it in the written file when it may run"
@@ -54,7 +54,7 @@ class ResourceConnector:
 def read_connectors(
     mirror: Node, values: Values, alias: str, *, has_heartbeats: bool
 ) -> dict[str, ResourceConnector]:
-    """The connectors that a mirror has, by their kinds; `alias` is that of its source."""
+    """The connectors of a mirror, by kind; `alias` is that of its source."""
     kinds = KINDS if has_heartbeats else (SOURCE, CHECKPOINT)
     nodes = {kind: mirror.get(f"{kind}Connector") for kind in kinds}
     present = {kind: node for kind, node in nodes.items() if node is not None}
@@ -66,7 +66,7 @@ def read_connectors(
 
 
 def _read_patterns(mirror: Node, present: Mapping[str, Node]) -> FileSettings:
-    """The patterns of the mirror as settings, if anybody reads them."""
+    """The patterns of the mirror that one of its connectors reads, as settings."""
     found: FileSettings = {}
     for name, node in _named_patterns(mirror).items():
         key, readers = PATTERNS[name]
@@ -130,7 +130,7 @@ def _is_on(members: Mapping[str, Node]) -> bool:
     if state is not None and text not in STATES:
         state.wrong("is not a state", f"use one of {', '.join(STATES)}")
     is_on = text == "running" if state is not None else not is_paused
-    told = state if state is not None else pause
-    if not is_on and told is not None:
-        told.ledger.note(told.path, SWITCHED_OFF.reason, SWITCHED_OFF.instead)
+    cause = state if state is not None else pause
+    if not is_on and cause is not None:
+        cause.ledger.note(cause.path, SWITCHED_OFF.reason, SWITCHED_OFF.instead)
     return is_on

@@ -1,6 +1,6 @@
-"""A resource's text to the texts of files, and the list of what they do not have.
+"""Converts a resource to the texts of files, and lists what was not carried over.
 
-Everything that is wrong with the resource is raised at once, before there is any file.
+All errors of the resource are raised at once, before any file exists.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ RUN_WORKERS = """\
 
 
 class Format(StrEnum):
-    """What is written: one mm2 file, or a worker's file and its connectors'."""
+    """What is written: one mm2 file, or the files of a worker and its connectors."""
 
     MM2 = "mm2"
     CONNECTORS = "connectors"
@@ -66,7 +66,7 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The texts of the files by their names, and what they do not have of the resource."""
+    """The texts of the files by name, and the fields that were not carried over."""
 
     name: str
     files: Mapping[str, str]
@@ -74,7 +74,7 @@ class Conversion:
 
 
 def convert(text: str, where: str, format_: Format, image: str) -> Conversion:
-    """Convert the resource in `text`, which is that of the file `where`.
+    """Convert the resource in `text`, the content of the file `where`.
 
     Raises:
         ConfigErrors: everything that is wrong with it.

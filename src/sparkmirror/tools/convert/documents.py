@@ -10,11 +10,11 @@ from sparkmirror.tools.convert.yaml_text import BadYaml, YamlValue, read_documen
 
 KIND = "KafkaMirrorMaker2"
 LISTS = ("List", f"{KIND}List")
-OTHER_KIND = Fate(f"is no {KIND}", "nothing: it stays unchanged")
+OTHER_KIND = Fate(f"is not a {KIND}", "nothing: it stays unchanged")
 
 
 class Document(NamedTuple):
-    """A document of the file, or an element of a list in it; `place` says which."""
+    """A document of the file, or an element of a list in it; `place` describes where."""
 
     place: str
     value: YamlValue

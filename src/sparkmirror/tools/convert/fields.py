@@ -1,8 +1,8 @@
-"""The fields of the resource that have no counterpart: why, and what to do instead. One table.
+"""The table of fields that have no counterpart: why, and what to do instead.
 
-Names are those of Strimzi's schema (0.40 to 1.0, `v1beta2` and `v1`); `[]` stands for the number of
-an element. A field that is neither read by `resource.py` and its neighbours nor in the table is
-UNKNOWN: it is listed too.
+Names are those of Strimzi's schema (0.40 to 1.0, `v1beta2` and `v1`); `[]` is the index of an
+element. A field that is neither read by `resource.py` and its neighbours nor in the table is
+UNKNOWN, and listed too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BY_KUBERNETES = Fate(
     "nothing: the objects of kubernetes.yaml get their own",
     is_shared=True,
 )
-# Where a cluster may stand.
+# Paths of clusters.
 CLUSTERS = ("spec.clusters[]", "spec.target", "spec.mirrors[].source")
 CONNECTORS = ("sourceConnector", "checkpointConnector", "heartbeatConnector")
 EDIT = "change the object in kubernetes.yaml"

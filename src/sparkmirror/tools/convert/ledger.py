@@ -1,8 +1,8 @@
-"""What became of each field of the resource: used, listed as not carried over, or wrong.
+"""What happens to each field of the resource: used, listed as not carried over, or wrong.
 
-A `Node` is a value at its path (`spec.mirrors[0].topicsPattern`). Taking a value from a node
-records it in the ledger; `Ledger.leftovers` are the fields that were never taken. Rule: a field may
-be read only through `text`, `number`, `flag` and `whole` of its node.
+A `Node` is a value at its path (`spec.mirrors[0].topicsPattern`). Reading the value of a node
+records it in the ledger; `Ledger.leftovers` are the fields that were never read. Rule: fields may
+be read only through `text`, `number`, `flag` and `whole` of their nodes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from sparkmirror.errors import ConfigError, ConfigErrors
 from sparkmirror.tools.convert.yaml_text import YamlValue
 
 INDEX = re.compile(r"\[\d+\]")
-# Shown in errors in place of a value that has no one line.
+# Shown in errors instead of a value of several lines.
 WORDS = {dict: "a mapping", list: "a list", str: "a text", bool: "true or false", int: "a number"}
 
 
 class NotCarried(NamedTuple):
-    """A field that the files do not have: why, and what to do instead."""
+    """A field that the files lack: why, and what to do instead."""
 
     path: str
     reason: str
@@ -38,7 +38,7 @@ class Fate(NamedTuple):
 
 @dataclass(slots=True)
 class Ledger:
-    """Errors, notes and used paths of one resource; `where` is its file. Equal ones count once."""
+    """Errors, notes and used paths of one resource, each kept once; `where` is its file."""
 
     where: str
     used: set[str] = field(default_factory=set)
@@ -54,23 +54,21 @@ class Ledger:
         return bool(self._errors)
 
     def error(self, path: str, value: object, reason: str, remedy: str) -> None:
-        """Note that the resource cannot be converted."""
+        """Record that the resource cannot be converted."""
         found = ConfigError(path, value, reason, remedy, self.where)
         self._errors.setdefault(str(found), found)
 
     def note(self, path: str, reason: str, instead: str) -> None:
-        """Note that a field is not carried over, or not as it is."""
+        """Record that a field is not carried over, or not unchanged."""
         self._notes.setdefault(NotCarried(path, reason, instead))
 
     def raise_errors(self) -> None:
-        """Raise everything that is wrong, if anything is."""
+        """Raise all errors, if there are any."""
         if self._errors:
             raise ConfigErrors(tuple(self._errors.values()))
 
     def leftovers(self, value: YamlValue, fates: Mapping[str, Fate], unknown: Fate) -> None:
-        """Note every field that was not used, with its fate in the table; one note for a fate that
-        is for no field in particular.
-        """
+        """Record every unused field with its fate in the table; shared fates get one note."""
         shared: dict[Fate, list[str]] = {}
         for path in self._unused(value, "", fates):
             fate = fates.get(pattern_of(path), unknown)
@@ -82,7 +80,7 @@ class Ledger:
             self.note(", ".join(paths), fate.reason, fate.instead)
 
     def _unused(self, value: YamlValue, path: str, fates: Mapping[str, Fate]) -> Iterator[str]:
-        """The highest paths that a row of the table, or nothing at all, covers."""
+        """The topmost unused paths that have a row of the table, or no row at or below them."""
         if path in self.used:
             return
         pattern = pattern_of(path)
@@ -103,7 +101,7 @@ class Ledger:
 
 
 def children(value: YamlValue, path: str) -> Iterator[tuple[str, YamlValue]]:
-    """The values inside a value with their paths; null means the same as no value."""
+    """The values inside a value, with their paths; null counts as missing."""
     if isinstance(value, dict):
         for name, below in value.items():
             if below is not None:
@@ -114,7 +112,7 @@ def children(value: YamlValue, path: str) -> Iterator[tuple[str, YamlValue]]:
 
 
 def pattern_of(path: str) -> str:
-    """The path without the numbers of elements, as tables have it."""
+    """The path without indexes, as in tables."""
     return INDEX.sub("[]", path)
 
 
@@ -127,7 +125,7 @@ class Node:
     ledger: Ledger
 
     def members(self) -> dict[str, Node]:
-        """What a mapping has, without nulls; anything else is an error, and empty."""
+        """The members of a mapping, without nulls; anything else is an error, and empty."""
         if not self._is(dict):
             return {}
         found = children(self.value, self.path)
@@ -148,27 +146,27 @@ class Node:
         return self.members().get(name)
 
     def need(self, name: str, remedy: str) -> Node | None:
-        """The same; it is an error if it is missing."""
+        """The member `name`; a missing one is an error."""
         found = self.get(name)
         if found is None and isinstance(self.value, dict):
             self.ledger.error(self.at(name), None, "is missing", remedy)
         return found
 
     def at(self, name: str) -> str:
-        """The path of a member, which need not exist."""
+        """The path of a member, whether it exists or not."""
         return f"{self.path}.{name}" if self.path else name
 
     def use(self) -> None:
-        """Say that the value, with all that is in it, was used."""
+        """Record that the value and everything in it was used."""
         self.ledger.used.add(self.path)
 
     def whole(self) -> YamlValue:
-        """The value as it is."""
+        """The value, unchanged."""
         self.use()
         return self.value
 
     def text(self) -> str:
-        """A text, number or boolean, as a properties file has it."""
+        """A text, number or boolean, as written in a properties file."""
         self.use()
         if isinstance(self.value, dict | list):
             self.wrong(f"is {described(self.value)}, not one value", "write it as a text")
@@ -178,7 +176,7 @@ class Node:
         return str(self.value)
 
     def number(self, *, least: int = 0) -> int:
-        """A whole number of at least `least`; that one if it is wrong."""
+        """A whole number of at least `least`; `least` itself if the value is invalid."""
         self.use()
         value = self.value
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -187,21 +185,21 @@ class Node:
         return value
 
     def flag(self) -> bool:
-        """True or false; false if it is wrong."""
+        """True or false; false if the value is invalid."""
         self.use()
         if not isinstance(self.value, bool):
             self.wrong("is neither true nor false", "write true or false")
         return self.value is True
 
     def matching(self, allowed: re.Pattern[str], what: str) -> str:
-        """A text that has only characters that `what` may have."""
+        """A text with only the characters that `what` may have."""
         found = self.text()
         if not isinstance(self.value, dict | list) and not allowed.fullmatch(found):
             self.wrong(f"is not {what}", f"write it with the characters {allowed.pattern}")
         return found
 
     def wrong(self, reason: str, remedy: str) -> None:
-        """Note that this value cannot be used."""
+        """Record that this value cannot be used."""
         shown = described(self.value) if isinstance(self.value, dict | list) else self.value
         self.ledger.error(self.path, shown, reason, remedy)
 
@@ -217,10 +215,10 @@ class Node:
 
 
 def described(value: YamlValue) -> str:
-    """What kind of value it is, for errors."""
+    """The kind of the value, for errors."""
     return WORDS.get(type(value), "something else")
 
 
 def members_of(node: Node | None) -> dict[str, Node]:
-    """What a mapping has; nothing if it is not there."""
+    """The members of a mapping; empty if there is none."""
     return {} if node is None else node.members()

@@ -1,7 +1,7 @@
-"""The Kubernetes objects that run the written files; the same shape as deploy/kubernetes has.
+"""The Kubernetes objects that run the written files, in the form of deploy/kubernetes.
 
-Pods run as the image's user with a read-only file system. Secrets are mounted by reference, only
-the keys that the files name. No object has a password in it.
+Pods run as the image's user with a read-only file system. Secrets are mounted by reference, with
+only the keys that the files name. No object contains a password.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxS
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """Makes the objects of one resource; `image` is that of this program."""
+    """Makes the objects of one resource; `image` is this program's."""
 
     resource: MirrorResource
     image: str
 
     @property
     def name(self) -> str:
-        """What all objects are called, or begin with."""
+        """The name of the objects, or its beginning."""
         return f"{self.resource.name}-sparkmirror"
 
     @property
     def users_secret(self) -> str:
-        """The Secret with the users of the REST API, which the operator has to make."""
+        """The Secret with the users of the REST API, which the operator must create."""
         return f"{self.name}-users"
 
     def dedicated(self, text: str) -> list[Object]:
@@ -115,7 +115,7 @@ class Manifests:
         return {**self._head("v1", "Service", self.name), "spec": spec}
 
     def _policy(self, component: str, callers: Sequence[Object]) -> Object:
-        """Who may call. Where brokers are is not in the resource, so pods may call everybody."""
+        """Limits callers only: the resource does not name the brokers' pods and ports."""
         ports = [{"protocol": "TCP", "port": DEFAULT_PORT}]
         rule = {"from": [{"podSelector": each} for each in callers], "ports": ports}
         spec = {
@@ -227,7 +227,7 @@ class Manifests:
         ]
 
 
-# What of spec.template.pod every pod needs: to be placed at all, and to get its image.
+# The part of spec.template.pod that every pod needs, to be scheduled and to get its image.
 OF_EVERY_POD = ("imagePullSecrets", "tolerations", "affinity", "schedulerName")
 
 

@@ -1,9 +1,9 @@
 """The resource as one mm2.properties, for `sparkmirror run`.
 
-An mm2 file has one set of settings for the three connectors of a flow, where the resource has
-three: a key that only one connector reads goes into the file as it is, one that several read and
-that differs between them is listed. Strimzi runs no connector that the resource does not name, and
-MirrorMaker 2 runs all three of every pair of clusters: what is missing is switched off.
+An mm2 file has one set of settings for the three connectors of a flow, the resource has three: a
+key that only one connector reads is written unchanged; one that several read, with different
+values, is listed. Strimzi runs only the connectors that the resource names, MirrorMaker 2 all three
+of every pair of clusters: missing ones are disabled.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OWN_KEYS: Mapping[str, frozenset[str]] = {
     CHECKPOINT: frozenset((*CHECKPOINT_KEYS.names, *TOPIC_FILTER_KEYS.names)),
     HEARTBEAT: frozenset(HEARTBEAT_KEYS.names),
 }
-# What switches a connector off.
+# The keys that disable a connector.
 SWITCHES = {SOURCE: ENABLED, CHECKPOINT: EMIT_CHECKPOINTS, HEARTBEAT: EMIT_HEARTBEATS}
 OF_CLUSTERS = ("source.cluster.", "target.cluster.")
 SPLIT = "use --format connectors, which keeps the connectors apart"
@@ -77,7 +77,7 @@ def _cluster(cluster: ResourceCluster) -> FileSettings:
 def _flow(mirror: Mirror, ledger: Ledger) -> FileSettings:
     connectors = mirror.connectors
     switches = {SWITCHES[kind]: _switch(connectors.get(kind), mirror) for kind in KINDS}
-    # Written only where they differ from what the file or MirrorMaker 2 has anyway.
+    # Written only where they differ from the default of the file or of MirrorMaker 2.
     quiet = {EMIT_HEARTBEATS: "false", EMIT_CHECKPOINTS: "true"}
     shown = {key: each for key, each in switches.items() if each.value != quiet.get(key)}
     own = {key: each for key, each in _merged(mirror, ledger).items() if key not in shown}
@@ -101,7 +101,7 @@ def _switch(connector: ResourceConnector | None, mirror: Mirror) -> FileSetting:
 
 
 def _merged(mirror: Mirror, ledger: Ledger) -> FileSettings:
-    """One value for each key that any of the connectors has."""
+    """One value for each key of the connectors."""
     present = [mirror.connectors[kind] for kind in KINDS if kind in mirror.connectors]
     keys = dict.fromkeys(key for connector in present for key in connector.settings)
     found: FileSettings = {}
@@ -132,7 +132,7 @@ def _one_value(
 
 
 def _readers(key: str) -> Iterable[str]:
-    """The kinds of connectors that read the key; all of them, if it is specific to none."""
+    """The kinds of connectors that read the key; all of them if it is specific to none."""
     return [kind for kind, own in OWN_KEYS.items() if key in own] or KINDS
 
 
@@ -157,7 +157,7 @@ def _note_differences(key: str, given: Sequence[FileSetting], readers: int, ledg
 
 
 def _note_positions(resource: MirrorResource, ledger: Ledger) -> None:
-    """Where Strimzi's connectors stopped is of no use to a file of flows."""
+    """Record that an mm2 file cannot continue where Strimzi's connectors stopped."""
     ids = resource.worker.ids
     offsets = ids["offset.storage.topic"]
     ledger.note(

@@ -1,8 +1,8 @@
 """Runs this program's own parsers on the written settings, and reports under the resource's paths.
 
 A rejected value, or a key without effect here, is not an error of the resource: it is listed with
-its path. Config providers are not used, because their files are in the pod; so values with
-placeholders are not checked.
+its path. Config providers are not used, because their files are in the pod, so values
+with placeholders are not checked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REFUSED = "sparkmirror rejects the written file because of it"
 
 
 def check_mm2(settings: FileSettings, ledger: Ledger) -> None:
-    """Judge an mm2 file."""
+    """Check an mm2 file."""
     shown = _without_providers(settings)
     with provisional(), tempfile.TemporaryDirectory(prefix="sparkmirror-") as folder:
         path = Path(folder) / MM2_FILE
@@ -42,7 +42,7 @@ def check_mm2(settings: FileSettings, ledger: Ledger) -> None:
 
 
 def check_workers(worker: FileSettings, connectors: Iterable[FileSettings], ledger: Ledger) -> None:
-    """Judge a worker's file, and the connectors if the worker would run."""
+    """Check a worker's file and, if it is valid, its connectors."""
     shown = _without_providers(worker)
     with provisional():
         try:
@@ -68,7 +68,7 @@ def _check_connector(settings: FileSettings, worker: WorkerFile, ledger: Ledger)
 
 
 def _without_providers(settings: FileSettings) -> FileSettings:
-    """And without the pod's address, which a placeholder stands for."""
+    """The settings without config providers and the pod's address, which is a placeholder."""
     return {
         key: setting
         for key, setting in settings.items()
@@ -96,7 +96,7 @@ def _note_errors(errors: ConfigErrors, settings: FileSettings, ledger: Ledger) -
 
 
 def _note_warnings(warnings: Iterable[str], settings: FileSettings, ledger: Ledger) -> None:
-    """A warning begins with the key that it is about, or is about the whole."""
+    """Record warnings: one that begins with a key under its path, others under spec."""
     for warning in warnings:
         found = [key for key in settings if warning.startswith(f"{key}: ")]
         key = max(found, key=len, default="")

@@ -1,7 +1,7 @@
-"""The resource's fields about pods: resources, places, variables, volumes.
+"""The resource's fields about pods: resources, scheduling, variables, volumes.
 
-Copied unchanged, because they follow Kubernetes' own schema; `fields.py` has what the manifests set
-themselves or must not contain.
+They are copied unchanged, because they follow Kubernetes' own schema; `fields.py` lists those that
+the manifests set themselves or must not contain.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ class Pods:
 
     @property
     def variables(self) -> list[str]:
-        """Names of the variables that placeholders may ask for."""
+        """Names of the variables that placeholders may read."""
         return [each["name"] for each in self.env]
 
     @property
     def folders(self) -> list[str]:
-        """Paths that the user mounts, which placeholders may read."""
+        """Paths of the user's mounts, which placeholders may read."""
         return [str(each["mountPath"]) for each in self.mounts]
 
 
 def read_pods(spec: Node, values: Values) -> Pods:
-    """Everything of `spec` that is about pods."""
+    """Everything about pods in `spec`."""
     pods = Pods()
     if replicas := spec.get("replicas"):
         pods.replicas = replicas.number()
@@ -142,7 +142,7 @@ def _read_variable(variable: Node, values: Values, pods: Pods) -> None:
 
 
 def _moved(given: Node, name: str, values: Values) -> dict[str, Any]:
-    """A reference to a Secret that the user has to make."""
+    """A reference to a Secret that the user must create."""
     secret = values.own_secret
     values.ledger.note(
         given.path,

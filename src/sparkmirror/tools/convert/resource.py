@@ -1,8 +1,8 @@
 """Reads a `KafkaMirrorMaker2` resource: which clusters, which mirrors, which settings for each.
 
-Two layouts say the same: `spec.clusters` with aliases (`v1beta2`), and `spec.target` with
-`spec.mirrors[].source` (`v1`, and `v1beta2` since Strimzi 0.48). Everything that is wrong is raised
-at once. What comes out does not depend on the format of the files to be written.
+There are two equivalent layouts: `spec.clusters` with aliases (`v1beta2`), and `spec.target` with
+`spec.mirrors[].source` (`v1`, and `v1beta2` since Strimzi 0.48). All errors are raised at once. The
+result does not depend on the format of the files to be written.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from sparkmirror.tools.convert.yaml_text import YamlValue
 
 API = "kafka.strimzi.io"
 V1BETA2, V1 = f"{API}/v1beta2", f"{API}/v1"
-# As a Service may be called, with what the manifests add to it.
+# Valid as the name of a Service, with the suffixes of the manifests.
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?")
 NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-# Labels that say whose the objects are.
+# Labels that name the owner of the objects.
 FOREIGN_LABELS = ("app.kubernetes.io/", "strimzi.io/")
 
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """One source cluster, and the connectors that copy from it, by their kinds."""
+    """One source cluster, and the connectors that copy from it, by kind."""
 
     path: str
     source: ResourceCluster
@@ -43,7 +43,7 @@ class Mirror:
 
 @dataclass(frozen=True, slots=True)
 class MirrorResource:
-    """A whole resource; `values` knows which Secrets it needs, `labels` are for all objects."""
+    """A whole resource; `values` has the Secrets that it needs, `labels` are for all objects."""
 
     name: str
     namespace: str
@@ -57,9 +57,9 @@ class MirrorResource:
 
 @dataclass(slots=True)
 class _Layout:
-    """Where the target is, each mirror with its source, and clusters that no mirror has.
+    """The target, each mirror with its source, and clusters that no mirror uses.
 
-    What is None could not be found, which is an error that was noted.
+    None means not found; the error was recorded.
     """
 
     target: Node | None
@@ -68,7 +68,7 @@ class _Layout:
 
 
 def read_resource(value: YamlValue, ledger: Ledger) -> MirrorResource:
-    """The resource that `value` is.
+    """Read the resource in `value`.
 
     Raises:
         ConfigErrors: everything that is wrong with it.
@@ -79,7 +79,7 @@ def read_resource(value: YamlValue, ledger: Ledger) -> MirrorResource:
     values, labels = _read_values(metadata, ledger), _read_labels(metadata)
     found = None if spec is None else _read_spec(spec, version, values)
     ledger.raise_errors()
-    assert found is not None  # without a target there was an error
+    assert found is not None  # without a target, an error was raised
     target, worker, mirrors, pods = found
     return MirrorResource(
         name=values.name,
@@ -139,7 +139,7 @@ def _read_spec(
 
 
 def _read_idle(cluster: Node, values: Values) -> None:
-    """It may be the one that a wrong alias means: then its errors are reported too."""
+    """Record an unused cluster; with other errors it may be the one that a wrong alias means."""
     if values.ledger.has_errors:
         read_source(cluster, values)
     else:
@@ -212,7 +212,7 @@ def _by_alias(clusters: Sequence[Node]) -> dict[str, Node]:
 
 
 def _look_up(node: Node, name: str, known: Mapping[str, Node]) -> Node | None:
-    """The cluster whose alias the member `name` is."""
+    """The cluster whose alias is in the member `name`."""
     alias = node.need(name, "write the alias of a cluster in spec.clusters")
     found = None if alias is None else known.get(alias.text())
     if alias is not None and found is None:

@@ -1,7 +1,7 @@
 """How a cluster is reached: `tls` and `authentication` of the resource as settings of a client.
 
-Mirrors: what Strimzi's operator makes of them for its connectors. Certificates and passwords stay
-in their Secrets, which the pod mounts.
+Mirrors: the settings that Strimzi's operator makes from them. Certificates and passwords stay in
+their Secrets, which the pod mounts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sparkmirror.tools.convert.settings import (
 
 PROTOCOL = "security.protocol"
 TRUST, KEYS = "ssl.truststore", "ssl.keystore"
-# What Strimzi calls the certificate of a cluster's CA in the Secret that it makes.
+# The key of a cluster's CA certificate in the Secret that Strimzi creates.
 CA_CERTIFICATE = "ca.crt"
 RESTART = "run kubectl rollout restart after you renew a certificate"
 CREDENTIALS = "sasl.oauthbearer.client.credentials.client"
@@ -41,7 +41,7 @@ OAUTH_SECONDS = {
     "connectTimeoutSeconds": "sasl.login.connect.timeout.ms",
     "readTimeoutSeconds": "sasl.login.read.timeout.ms",
 }
-# Of `type: custom`, Strimzi takes these and drops the others.
+# Strimzi uses these settings of `type: custom`, and drops the others.
 CUSTOM_PREFIXES = ("sasl.", f"{KEYS}.")
 
 
@@ -93,7 +93,7 @@ def _read_trust(tls: Node, values: Values) -> FileSettings:
         return {}
     kind = {f"{TRUST}.type": FileSetting("PEM", certificates.path)}
     if len(files) == 1:
-        # A file is read again when it changes; the value of a placeholder is not.
+        # A file is reread when it changes; the value of a placeholder is not.
         path = values.secrets.path(*files[0])
         return kind | {f"{TRUST}.location": FileSetting(path, certificates.path)}
     values.ledger.note(
@@ -123,7 +123,7 @@ def _read_certificate(node: Node, values: Values) -> tuple[str, str]:
 
 
 def _matched(pattern: Node) -> str:
-    """The key that a pattern such as *.crt stands for: the command cannot look into the Secret."""
+    """The key that a pattern such as *.crt means: the command cannot read the Secret."""
     text = pattern.text()
     if SECRET_KEY.fullmatch(text):
         return text
@@ -215,7 +215,7 @@ def _read_oauth(login: Node, values: Values, _label: str) -> FileSettings:
 
 
 def _oauth_endpoint(login: Node, values: Values) -> FileSettings:
-    """Where tokens come from: a mounted Secret, a file, else the server."""
+    """The source of tokens: a mounted Secret, a file, or the server."""
     token, file, server = map(login.get, ("accessToken", "accessTokenLocation", "tokenEndpointUri"))
     if token is not None:
         url = f"file://{values.secrets.path(*values.secret_key(token, 'key'))}"
@@ -239,7 +239,7 @@ def _oauth_endpoint(login: Node, values: Values) -> FileSettings:
 
 
 def _oauth_tls(fields: Mapping[str, Node], values: Values) -> dict[str, str]:
-    """Options of the login module, which are about the token server."""
+    """Options of the login module for connections to the token server."""
     options: dict[str, str] = {}
     certificates = fields.get("tlsTrustedCertificates")
     files = [] if certificates is None else _read_certificates(certificates, values)
@@ -263,7 +263,7 @@ def _note_further(certificates: Node, files: Sequence[tuple[str, str]]) -> None:
 
 
 TLS, CUSTOM = "tls", "custom"
-# Types of `authentication`, and what reads each.
+# Types of `authentication`, each with its reader.
 LOGINS: Mapping[str, Callable[[Node, Values, str], FileSettings]] = {
     TLS: _read_tls,
     "scram-sha-256": _with_password("SCRAM-SHA-256", "scram.ScramLoginModule"),

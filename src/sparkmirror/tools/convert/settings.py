@@ -1,8 +1,8 @@
-"""Settings on their way from the resource to the files: values, placeholders, and secrets.
+"""Turns values of the resource into settings of the files: values, placeholders, secrets.
 
-No password passes through here into a file. Strimzi's `${strimzisecrets:...}` and the resource's
+No password gets into a file. Strimzi's `${strimzisecrets:...}` and the resource's
 references to Secrets become placeholders of this program's config providers, which read mounted
-files; a password that the resource itself holds is left out, and asked for in a Secret.
+files; a password in the resource itself is left out, and the user must put it into a Secret.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ JAVA_CLASSES = {
     ENVIRONMENT: f"{JAVA_PACKAGE}EnvVarConfigProvider",
     FILE: f"{JAVA_PACKAGE}FileConfigProvider",
 }
-# What providers of the resource are here, by their classes.
+# The providers of the resource by class, each with its kind here.
 KNOWN_CLASSES = {name: kind for kind, name in JAVA_CLASSES.items()} | {
     "io.strimzi.kafka.KubernetesSecretConfigProvider": SECRET,
     "io.strimzi.kafka.EnvVarConfigProvider": ENVIRONMENT,
 }
-# Those that Strimzi adds by itself; before 0.46 it was only `file`.
+# Providers that Strimzi always adds; before 0.46 only `file`.
 BUILT_IN = {
     "strimzidir": DIRECTORY,
     "strimzienv": ENVIRONMENT,
@@ -67,7 +67,7 @@ UNKNOWN_PROVIDER = Fate(
 
 
 class FileSetting(NamedTuple):
-    """A value for a file, and the path in the resource that it comes from ("": from nowhere)."""
+    """A value for a file, and its path in the resource; "" if it does not come from there."""
 
     value: str
     path: str = ""
@@ -83,12 +83,12 @@ class SecretFiles:
     keys: dict[str, dict[str, None]] = field(default_factory=dict)
 
     def path(self, secret: str, key: str) -> str:
-        """Where the pod finds the key."""
+        """The path of the key in the pod."""
         self.keys.setdefault(secret, {}).setdefault(key)
         return f"{SECRETS_FOLDER}/{secret}/{key}"
 
     def placeholder(self, secret: str, key: str) -> str:
-        """What stands in a file for the content of the key."""
+        """The placeholder for the content of the key."""
         self.path(secret, key)
         return f"${{{DIRECTORY}:{SECRETS_FOLDER}/{secret}:{key}}}"
 
@@ -108,11 +108,11 @@ class Values:
 
     @property
     def own_secret(self) -> str:
-        """The Secret for passwords that the resource itself holds."""
+        """The Secret for passwords that are in the resource itself."""
         return f"{self.name}-sparkmirror-secrets"
 
     def setting(self, node: Node, key: str, label: str) -> FileSetting:
-        """The value of `key`; `label` distinguishes it from the same key elsewhere."""
+        """The value of `key`; `label` distinguishes it from the same key in other places."""
         text = PLACEHOLDER.sub(lambda found: self._translated(found, node.path), node.text())
         if holds_secret(key, text):
             remember(text)
@@ -120,7 +120,7 @@ class Values:
         return FileSetting(text, node.path)
 
     def config(self, node: Node | None, label: str) -> FileSettings:
-        """All of a `config` mapping."""
+        """All settings of a `config` mapping."""
         return {key: self.setting(member, key, label) for key, member in members_of(node).items()}
 
     def secret_key(self, node: Node | None, field_: str) -> tuple[str, str]:
@@ -135,7 +135,7 @@ class Values:
         )
 
     def learn_providers(self, config: Node | None) -> None:
-        """Read which config providers the worker of the resource has."""
+        """Read the config providers of the resource's worker."""
         members = members_of(config)
         listed = members.get(CONFIG_PROVIDERS)
         names = [] if listed is None else [name.strip() for name in listed.text().split(",")]
@@ -172,7 +172,7 @@ class Values:
         return f"${{{kind}:{found[2]}}}"
 
     def _of_secret(self, found: re.Match[str], path: str) -> str:
-        """`namespace/name:key`, which is mounted here; a pod mounts only what is beside it."""
+        """`namespace/name:key`, which is mounted here; a pod mounts only from its own namespace."""
         where, _, key = found[2].partition(":")
         namespace, _, secret = where.rpartition("/")
         names = [secret, namespace] if namespace else [secret]
@@ -197,7 +197,7 @@ class Values:
 
 
 def holds_secret(key: str, value: str) -> bool:
-    """Whether the value is, or has in it, a password that no placeholder stands for."""
+    """Whether the value is or contains a password, and not a placeholder for it."""
     if not is_secret(key) or not value:
         return False
     if not key.endswith(JAAS):
@@ -248,14 +248,14 @@ def properties_text(sections: Mapping[str, FileSettings], head: str = "") -> str
 
 
 def property_line(key: str, value: str) -> str:
-    """One line, with no more escapes than Java's format needs."""
+    """One line, with only the escapes that Java's format needs."""
     name = _escaped(re.sub(r"[\\:= #!]", lambda found: "\\" + found[0], key))
     text = _escaped(value.replace("\\", "\\\\"))
     return f"{name}=\\{text}" if text.startswith(" ") else f"{name}={text}"
 
 
 def _escaped(text: str) -> str:
-    """Line ends and what is not ASCII as escapes; UTF-16, as Java counts characters."""
+    """Escape line ends and non-ASCII characters; in UTF-16 units, as in Java."""
     plain = text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t").replace("\f", "\\f")
     return "".join(char if " " <= char <= "~" else _unicode(char) for char in plain)
 

@@ -1,8 +1,8 @@
 """YAML as Kubernetes reads it: text to plain values, and plain values to text.
 
-Runs on: the machine of the person who typed the command. The only module that imports PyYAML, of
-which it uses the composer (text to a tree of nodes) and the safe dumper: no tag makes an object.
-Scalars are resolved as `kubectl` does it: dates and `1:30` are text, `yes` is a boolean.
+Runs on: the user's machine. The only module that imports PyYAML; it uses the composer (text to a
+tree of nodes) and the safe dumper, so no tag creates an object. Scalars are resolved as in
+`kubectl`: dates and `1:30` are text, `yes` is a boolean.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ YamlValue = dict[str, "YamlValue"] | list["YamlValue"] | str | int | float | boo
 
 TAG = "tag:yaml.org,2002:"
 TEXT, MERGE = f"{TAG}str", f"{TAG}merge"
-# etcd takes 1.5 MB. An alias may stand for a large part of a file, and that part have aliases too.
+# etcd accepts 1.5 MB. An alias may mean a large part of a file that itself has aliases.
 MOST_BYTES = 1_500_000
 MOST_VALUES = 50_000
 ENDLESS = MOST_VALUES + 1
 OCTAL = re.compile(r"[-+]?0[0-7]+")
 TRUE = ("yes", "true", "on")
-# Letters that the YAML of Kubernetes takes for booleans and PyYAML for text.
+# Letters that are booleans in Kubernetes' YAML and text in PyYAML's.
 BOOLEAN_LETTERS = ("y", "n")
 WIDEST = 10_000
 
-# What a scalar without quotes is; everything else is text.
+# Types of scalars without quotes; all others are text.
 IMPLICIT = {
     "bool": r"(?:yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$",
     "int": r"[-+]?(?:0x[0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)$",
@@ -38,7 +38,7 @@ IMPLICIT = {
 
 
 class BadYaml(ValueError):
-    """Text that cannot be read: where, why, and what to write instead."""
+    """Text that cannot be parsed: where, why, and what to write instead."""
 
     def __init__(self, reason: str, remedy: str, line: int | None = None) -> None:
         super().__init__(reason, remedy, line)
@@ -47,7 +47,7 @@ class BadYaml(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """Knows the scalars of IMPLICIT and no others."""
+    """Resolves the scalars of IMPLICIT and no others."""
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -71,10 +71,10 @@ _Dumper.add_representer(str, _represent)
 
 
 def read_documents(text: str) -> list[YamlValue]:
-    """Every document of the text; empty ones are left out.
+    """Every document of the text, except empty ones.
 
     Raises:
-        BadYaml: it is not YAML, or holds what Kubernetes does not take.
+        BadYaml: it is not YAML, or not valid for Kubernetes.
     """
     if len(text) > MOST_BYTES:
         raise BadYaml(f"has more than {MOST_BYTES:,} characters", "name the file of one resource")
@@ -111,7 +111,7 @@ def _document(node: yaml.Node) -> YamlValue:
 
 
 def _size(node: yaml.Node, known: dict[int, int]) -> int:
-    """How many values the node stands for; one that contains itself is ENDLESS."""
+    """The number of values in the node; ENDLESS if it contains itself."""
     if id(node) not in known:
         known[id(node)] = ENDLESS
         known[id(node)] = 1 + sum(_size(child, known) for child in _children(node))
@@ -154,7 +154,7 @@ def _mapping(node: yaml.MappingNode) -> dict[str, YamlValue]:
 
 
 def _merged(value: YamlValue, node: yaml.Node) -> dict[str, YamlValue]:
-    """What `<<` adds: a mapping, or several of which the first wins."""
+    """The members that `<<` adds, from a mapping or several, of which the first wins."""
     if isinstance(value, dict):
         return value
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
@@ -172,7 +172,7 @@ def _name_of(key: yaml.Node) -> str:
 
 
 def _encodable(node: yaml.ScalarNode) -> str:
-    """Its text. An escape may stand for half a character, which no file can hold."""
+    """Its text. Raises BadYaml for an escape of half a character, which no file can contain."""
     text = str(node.value)
     try:
         text.encode()

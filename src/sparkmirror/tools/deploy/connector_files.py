@@ -1,6 +1,6 @@
 """The three files of one source cluster: the settings of its connectors, as sent.
 
-Runs on: anywhere. Errors of all files are reported at once.
+Runs on: any machine. Errors of all files are reported at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sparkmirror.foreign_json import read_json_object
 from sparkmirror.rest.entities.request_bodies import parse_config
 from sparkmirror.rest.exception_mapper import JsonError
 
-# In the order in which they are sent.
+# In the order of sending.
 CLASSES = {
     "cpc": f"{MIRROR}MirrorCheckpointConnector",
     "hbc": f"{MIRROR}MirrorHeartbeatConnector",
@@ -31,14 +31,14 @@ SOURCE_ALIAS = MIRROR_KEYS["source.cluster.alias"].name
 
 
 class MissingFiles(MirrorError):
-    """Files that are not there, with what is wrong with the others."""
+    """Missing files, and the errors of the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorFile:
-    """A file that can be sent: `body` has its bytes, `config` what a worker reads in them.
+    """A file that can be sent: `body` has its bytes, `config` the settings in them.
 
-    `warnings` is what works, but perhaps not as the user thinks.
+    `warnings` are about settings that work, but perhaps not as the user expects.
     """
 
     path: Path
@@ -50,15 +50,15 @@ class ConnectorFile:
 
 
 def file_paths(folder: Path, cluster: str) -> dict[str, Path]:
-    """Where the three files are, by the kind of the connector."""
+    """The paths of the three files, by kind of connector."""
     return {kind: folder / f"mm2-{kind}-{cluster}.json" for kind in CLASSES}
 
 
 def read_files(folder: Path, cluster: str, *, force: bool = False) -> list[ConnectorFile]:
-    """All three; with `force`, a key that looks like a misspelt one is only warned of.
+    """All three files; with `force`, a key that looks misspelt only gets a warning.
 
     Raises:
-        MissingFiles: some are not there.
+        MissingFiles: some do not exist.
         ConfigErrors: some cannot be sent.
     """
     paths = file_paths(folder, cluster)
@@ -74,10 +74,10 @@ def read_files(folder: Path, cluster: str, *, force: bool = False) -> list[Conne
 
 
 def read_names(folder: Path, cluster: str) -> list[str]:
-    """What the three connectors are called; one without a file is called like the file.
+    """The names of the three connectors; without a file, the name that the file would have.
 
     Raises:
-        ConfigErrors: a file is there, but has no name in it.
+        ConfigErrors: a file exists, but contains no name.
     """
     names: list[str] = []
     errors: list[ConfigError] = []
@@ -92,7 +92,7 @@ def read_names(folder: Path, cluster: str) -> list[str]:
 
 
 def read_aliases(folder: Path, cluster: str) -> set[str]:
-    """The source clusters that the files are about; without files it is called like them."""
+    """The aliases of the source clusters in the files; without files, the name in their names."""
     paths = [path for path in file_paths(folder, cluster).values() if path.is_file()]
     found = {read_json_object(path)[1].get(SOURCE_ALIAS) for path in paths}
     return {alias for alias in found if isinstance(alias, str)} or {cluster}

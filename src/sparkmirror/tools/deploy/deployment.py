@@ -1,6 +1,6 @@
 """Deploys the connectors of one source cluster to a worker, all or none, and removes them.
 
-Runs on: anywhere, against the REST API of a worker. Progress is reported line by line.
+Runs on: any machine, against the REST API of a worker. Progress is reported line by line.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ from sparkmirror.tools.deploy.rest_client import (
     WorkerUnreachable,
 )
 
-Tell = Callable[[str], None]
+Print = Callable[[str], None]
 
 # States that do not change without an operator.
 FINAL = ("FAILED", "PAUSED", "STOPPED")
-# A final state from before this deployment may be shown for this long.
+# How long a final state from before this deployment may still be shown.
 STALE_SECONDS = 5.0
-# Tasks appear after their connector; one without work never has any.
+# Tasks appear after their connector; a connector without work never has any.
 NO_TASK_SECONDS = 10.0
 _POLL_SECONDS = 0.3
 
 
 class DeployError(MirrorError):
-    """Connectors that are not as they should be. Operator action: the message says which."""
+    """Connectors that are not in the requested state. Operator action: the message names them."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeployedConnector:
-    """A connector that this deployment has created, or whose settings it replaced."""
+    """A connector that this deployment created, or whose settings it replaced."""
 
     name: str
     former: Mapping[str, str | None] | None
 
 
 class Deployment:
-    """The connectors of one source cluster; `client`'s patience is for each step."""
+    """The connectors of one source cluster; the patience of `client` is per step."""
 
-    def __init__(self, client: ConnectClient, tell: Tell, warn: Tell) -> None:
+    def __init__(self, client: ConnectClient, show: Print, warn: Print) -> None:
         self._client = client
-        self._tell = tell
+        self._print = show
         self._warn = warn
         self._stale: frozenset[Part] = frozenset()
 
     def validate(self, files: Iterable[ConnectorFile]) -> None:
-        """Let the worker judge the files. Raises ConfigErrors with what is wrong with any."""
+        """Let the worker validate the files. Raises ConfigErrors with all errors of all files."""
         self._client.check()
-        errors = [error for file in files for error in self._judge(file)]
+        errors = [error for file in files for error in self._validate(file)]
         if errors:
             raise ConfigErrors(errors)
 
@@ -75,7 +75,7 @@ class Deployment:
         self._wait_running([file.name for file in files], {each.name for each in sent})
 
     def undeploy(self, names: Iterable[str]) -> None:
-        """Delete them, and wait until they are gone: a trace of them would mislead `deploy`."""
+        """Delete connectors, and wait until they are gone: leftovers would mislead `deploy`."""
         deleted = [name for name in names if self._delete(name)]
         while left := [name for name in deleted if self._is_there(name)]:
             if not self._client.seconds_left:
@@ -83,7 +83,7 @@ class Deployment:
             time.sleep(_POLL_SECONDS)
 
     def warn_of_others(self, aliases: Container[str | None]) -> None:
-        """Name connectors of these source clusters that are still there: no file has their name."""
+        """Warn about remaining connectors of these source clusters, whose name no file has."""
         for name, config in self._client.configs().items():
             kind = connector_class(config.get(CONNECTOR_CLASS) or "")
             if kind in CLASSES.values() and config.get(SOURCE_ALIAS) in aliases:
@@ -92,7 +92,7 @@ class Deployment:
                     "no file has this name"
                 )
 
-    def _judge(self, file: ConnectorFile) -> list[ConfigError]:
+    def _validate(self, file: ConnectorFile) -> list[ConfigError]:
         where = str(file.path)
         try:
             found = self._client.validate(file.plugin, file.body)
@@ -108,7 +108,7 @@ class Deployment:
         ]
 
     def _skip(self, file: ConnectorFile) -> None:
-        self._tell(f"{file.name}: already RUNNING, skipped")
+        self._print(f"{file.name}: already RUNNING, skipped")
         running = self._client.config(file.name)
         if running is not None and running != file.config:
             keys = _differences(running, file.config)
@@ -129,7 +129,7 @@ class Deployment:
             raise self._undone(
                 str(error), before, [DeployedConnector(file.name, former)]
             ) from error
-        self._tell(f"{file.name}: {'created' if is_new else 'settings replaced'}")
+        self._print(f"{file.name}: {'created' if is_new else 'settings replaced'}")
         return DeployedConnector(file.name, former)
 
     def _undone(
@@ -138,7 +138,7 @@ class Deployment:
         before: Sequence[DeployedConnector],
         in_doubt: Sequence[DeployedConnector],
     ) -> DeployError:
-        """Undo what was sent; the error to raise."""
+        """Undo what was sent; returns the error to raise."""
         self._client.renew_patience()
         lines = [reason]
         for sent in (*in_doubt, *reversed(before)):
@@ -161,7 +161,7 @@ class Deployment:
         except RequestError as error:
             raise DeployError(f"{name}: the worker rejects its deletion: {error}") from error
         if was_there:
-            self._tell(f"{name}: deleted")
+            self._print(f"{name}: deleted")
         else:
             self._warn(f"{name}: not found, so not deleted")
         return was_there
@@ -172,33 +172,33 @@ class Deployment:
     def _wait_running(self, names: Sequence[str], new: Set[str]) -> None:
         self._client.renew_patience()
         began = time.monotonic()
-        told: list[str] = []
+        shown: list[str] = []
         while True:
             statuses = {name: self._client.status(name) for name in names}
             seconds = time.monotonic() - began
-            told = self._tell_news(statuses, told)
+            shown = self._print_changes(statuses, shown)
             if hopeless := self._hopeless(statuses, seconds):
                 raise DeployError("\n".join(hopeless))
             awaited = list(_awaited(statuses, new if seconds < NO_TASK_SECONDS else ()))
             if not awaited:
                 self._warn_of_notices(statuses.values())
-                self._tell(f"{len(names)} connectors RUNNING after {seconds:.1f} s")
+                self._print(f"{len(names)} connectors RUNNING after {seconds:.1f} s")
                 return
             if not self._client.seconds_left:
                 raise DeployError(f"not RUNNING after {seconds:.0f} s: {'; '.join(awaited)}")
             time.sleep(_POLL_SECONDS)
 
-    def _tell_news(
-        self, statuses: Mapping[str, DeployedStatus | None], told: list[str]
+    def _print_changes(
+        self, statuses: Mapping[str, DeployedStatus | None], shown: list[str]
     ) -> list[str]:
         lines = [f"{name}: {summary(status)}" for name, status in statuses.items()]
         for line in lines:
-            if line not in told:
-                self._tell(line)
+            if line not in shown:
+                self._print(line)
         return lines
 
     def _warn_of_notices(self, statuses: Iterable[DeployedStatus | None]) -> None:
-        """What runs and has a trace all the same does not do what its user may think."""
+        """Warn about running connectors with a trace: they may not do what the user expects."""
         for status in statuses:
             if status and status.connector.reason:
                 self._warn(f"{status.connector.connector}: {status.connector.reason}")
@@ -222,7 +222,7 @@ def summary(status: DeployedStatus | None) -> str:
 
 
 def _awaited(statuses: Mapping[str, DeployedStatus | None], new: Container[str]) -> Iterable[str]:
-    """What does not run yet; `new` connectors are still without tasks."""
+    """What is not running yet; `new` connectors may still get tasks."""
     for name, status in statuses.items():
         if status is None:
             yield f"{name} has no status"
@@ -242,6 +242,6 @@ def _state(status: DeployedStatus | None) -> str | None:
 
 
 def _differences(running: Mapping[str, str | None], file: Mapping[str, str | None]) -> str:
-    """Names only: values may be secret."""
+    """The keys that differ, without values, which may be secret."""
     keys = running.keys() | file.keys()
     return ", ".join(sorted(key for key in keys if running.get(key) != file.get(key)))

@@ -1,6 +1,6 @@
 """A client of the REST API of a Connect worker, ours or a genuine one.
 
-Runs on: anywhere. Blocks. Requests that a worker rejects because its group is changing (409) are
+Runs on: any machine. Blocks. Requests that a worker rejects because its group is changing (409) are
 retried until the patience ends.
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -37,15 +36,12 @@ class WorkerUnreachable(MirrorError):
     """No response, or not a Connect worker's. Operator action: the message names the URL."""
 
 
-class LoginRefused(MirrorError):
-    """A worker wants a user and a password, or others. Operator action: give them to it."""
+class LoginRejected(MirrorError):
+    """A worker requires a login, or rejects it. Operator action: use a valid user and password."""
 
 
 class Access(NamedTuple):
-    """How to get in: a login, and files in PEM with whom to trust and one's own certificate.
-
-    `user` is `name:password`.
-    """
+    """A login (`user` is `name:password`), and PEM files: trusted CAs, our own certificate."""
 
     user: str = ""
     ca: Path | None = None
@@ -64,13 +60,13 @@ class Part:
 
     @property
     def reason(self) -> str:
-        """The line of the trace that says most: the first of Java's, the last of Python's."""
+        """The most useful line of the trace: the first of Java's, the last of Python's."""
         lines = [line for line in self.trace.splitlines() if line.strip()] or [""]
         return lines[-1 if lines[0].startswith("Traceback ") else 0]
 
     @property
     def is_degraded(self) -> bool:
-        """Whether it runs, but a part of its work is not done."""
+        """Whether it runs, but does not do all of its work."""
         return self.state == RUNNING and self.trace.startswith(DEGRADED)
 
     def __str__(self) -> str:
@@ -80,11 +76,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class DeployedStatus:
-    """A connector and its tasks; `answer` is the worker's response, word for word."""
+    """A connector and its tasks; `response` is the worker's own JSON."""
 
     connector: Part
     tasks: tuple[Part, ...]
-    answer: Json = field(compare=False, repr=False)
+    response: Json = field(compare=False, repr=False)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -103,7 +99,7 @@ class DeployedStatus:
 class ConnectClient:
     """Client of the worker at `url`; percent-encodes names.
 
-    Every method raises WorkerUnreachable, LoginRefused, and RequestError for requests that the
+    Every method raises WorkerUnreachable, LoginRejected, and RequestError for requests that the
     worker rejects. A login in the URL is used too.
     """
 
@@ -113,7 +109,7 @@ class ConnectClient:
         self.url = str(self._base.copy_with(userinfo=b"")).rstrip("/")
         self._patience_seconds = patience_seconds
         self.renew_patience()
-        # Certificates take long to load; proxies are for the world outside.
+        # Load certificates, which is slow, only for https. A proxy is not for a worker nearby.
         is_https = self._base.scheme == "https"
         self._http = httpx.Client(
             auth=_basic(access.user) if access.user else None,
@@ -122,69 +118,64 @@ class ConnectClient:
         )
 
     def renew_patience(self) -> None:
-        """Another step begins: it may take as long as the first."""
-        self._give_up_at = time.monotonic() + self._patience_seconds
+        """Give the next step the full patience."""
+        self._deadline = time.monotonic() + self._patience_seconds
 
     @property
     def seconds_left(self) -> float:
-        return max(self._give_up_at - time.monotonic(), 0.0)
+        return max(self._deadline - time.monotonic(), 0.0)
 
     def __enter__(self) -> ConnectClient:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._http.close()
 
     def check(self) -> None:
-        """Make sure that a Connect worker is there."""
+        """Check that the server is a Connect worker."""
         try:
-            answer = self._call("GET", "/")
+            root = self._call("GET", "/")
         except RequestError as error:
             raise self._no_worker(f"GET / returns HTTP {error.status}") from error
-        if not isinstance(answer, dict) or "kafka_cluster_id" not in answer:
+        if not isinstance(root, dict) or "kafka_cluster_id" not in root:
             raise self._no_worker("its response to GET / is different")
 
     def validate(self, plugin: str, body: bytes) -> list[tuple[str, str]]:
-        """Key and error of everything that is wrong with the settings in `body`."""
-        answer = self._call("PUT", _path("connector-plugins", plugin, "config/validate"), body)
+        """The errors of the settings in `body`, each with its key."""
+        infos = self._call("PUT", _path("connector-plugins", plugin, "config/validate"), body)
         with self._shaped():
-            values = [row["value"] for row in answer["configs"]]
+            values = [row["value"] for row in infos["configs"]]
             return [(str(value["name"]), str(text)) for value in values for text in value["errors"]]
 
     def status(self, name: str) -> DeployedStatus | None:
-        """None: there is no such connector, or it has no status yet."""
-        answer = self._find(_path("connectors", name, "status"))
+        """The status of a connector; None if it does not exist or has no status yet."""
+        status = self._find(_path("connectors", name, "status"))
         with self._shaped():
-            return None if answer is None else _read_status(name, answer)
+            return None if status is None else _read_status(name, status)
 
     def config(self, name: str) -> dict[str, str | None] | None:
-        """The settings of a connector; None if there is none of that name."""
-        answer = self._find(_path("connectors", name, "config"))
+        """The settings of a connector; None if it does not exist."""
+        config = self._find(_path("connectors", name, "config"))
         with self._shaped():
-            return None if answer is None else {k: _text(v) for k, v in answer.items()}
+            return None if config is None else {k: _text(v) for k, v in config.items()}
 
     def configs(self) -> dict[str, dict[str, str | None]]:
         """The settings of every connector."""
-        answer = self._call("GET", "/connectors?expand=info")
+        infos = self._call("GET", "/connectors?expand=info")
         with self._shaped():
             return {
                 name: {k: _text(v) for k, v in row["info"]["config"].items()}
-                for name, row in answer.items()
+                for name, row in infos.items()
             }
 
     def put_config(self, name: str, body: bytes) -> bool:
-        """Create a connector, or replace its settings; whether it is new."""
+        """Create a connector, or replace its settings; returns whether it is new."""
         response = self._send("PUT", _path("connectors", name, "config"), body)
         self._read(response)
         return response.status_code == _CREATED
 
     def delete(self, name: str) -> bool:
-        """Whether there was such a connector."""
+        """Delete a connector; returns whether it existed."""
         try:
             self._call("DELETE", _path("connectors", name))
         except RequestError as error:
@@ -233,7 +224,7 @@ class ConnectClient:
 
     def _read(self, response: httpx.Response) -> Any:
         if response.status_code == _UNAUTHORIZED:
-            raise LoginRefused(
+            raise LoginRejected(
                 f"the worker at {self.url} rejects the login; use a user and a password that it "
                 "knows"
             )
@@ -288,7 +279,7 @@ def _tls(access: Access) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=access.ca)
         if access.certificate is not None:
-            # Without a password OpenSSL would ask on the terminal for one.
+            # Without a password OpenSSL would prompt for one on the terminal.
             context.load_cert_chain(access.certificate, password="")
     except OSError as error:
         files = [str(path) for path in (access.ca, access.certificate) if path is not None]
@@ -306,7 +297,7 @@ def _path(collection: str, name: str, rest: str = "") -> str:
 
 
 def _read_within(response: httpx.Response, seconds: float) -> httpx.Response:
-    """Read the body; httpx counts from read to read, so that a slow one would have no end."""
+    """Read the body; httpx limits only each single read, so a slow response would never end."""
     deadline = time.monotonic() + seconds
     body = bytearray()
     for piece in response.iter_bytes():
@@ -327,9 +318,9 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _read_status(name: str, answer: Json) -> DeployedStatus:
-    tasks = tuple(_part(name, task["id"], task) for task in answer["tasks"])
-    return DeployedStatus(_part(name, None, answer["connector"]), tasks, answer)
+def _read_status(name: str, status: Json) -> DeployedStatus:
+    tasks = tuple(_part(name, task["id"], task) for task in status["tasks"])
+    return DeployedStatus(_part(name, None, status["connector"]), tasks, status)
 
 
 def _part(name: str, task: int | None, state: Mapping[str, Any]) -> Part:

@@ -1,8 +1,7 @@
 """Group offset sync as a tool beside the mirror: from the checkpoints topic to group offsets.
 
-Runs on: wherever `sparkmirror groups sync` is called; needs only the target cluster. The
-checkpoints may be this program's or MirrorMaker 2's. Mirrors: RemoteClusterUtils.translateOffsets
-(4.4), for all groups in one reading.
+Runs on: any machine; needs only the target cluster. The checkpoints may be this program's or
+MirrorMaker 2's. Mirrors: RemoteClusterUtils.translateOffsets (4.4), for all groups at once.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ PLAIN_NAME = re.compile(r"[\w.-]+")
 
 
 class SyncTarget(TargetGroups, Protocol):
-    """What a `GroupAdmin` does for the tool."""
+    """The part of a `GroupAdmin` that the tool needs."""
 
     def list_topics(self) -> Mapping[str, TopicView]:
         """All topics."""
 
 
 class CheckpointReader(Protocol):
-    """What a `TopicFollower` does for the tool."""
+    """The part of a `LogReader` that the tool needs."""
 
     restarted: bool
 
@@ -61,12 +60,12 @@ class SyncSettings:
 
     @property
     def checkpoints_topic(self) -> str:
-        """The topic that is read, on the target."""
+        """The topic to read, on the target."""
         return self.policy.checkpoints_topic(self.source_alias)
 
 
 class SyncOutcome(enum.StrEnum):
-    """What became of one group's partition, or of a group."""
+    """The result for one partition of a group, or for a group."""
 
     WRITTEN = "written"
     WOULD_WRITE = "would be written"
@@ -76,7 +75,7 @@ class SyncOutcome(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SyncRow:
-    """One line of the result; without a partition it stands for the whole group."""
+    """One line of the result; without a partition it is about the whole group."""
 
     group: str
     outcome: SyncOutcome
@@ -108,10 +107,10 @@ class CheckpointTable:
         self._malformed = 0
 
     def add(self, records: Iterable[Record]) -> None:
-        """Take the next records; a tombstone takes its checkpoint away.
+        """Add the next records; a tombstone removes its checkpoint.
 
         Raises:
-            UnsupportedRecordError: a later MirrorMaker wrote one.
+            UnsupportedRecordError: a newer MirrorMaker wrote one.
         """
         for record in records:
             key = record.key or b""
@@ -126,7 +125,7 @@ class CheckpointTable:
                 self._skip(record, error)
 
     def clear(self) -> None:
-        """The topic starts again."""
+        """Forget everything: the topic was recreated."""
         self._last.clear()
 
     def by_group(self) -> dict[str, dict[TopicPartition, Checkpoint]]:
@@ -145,25 +144,25 @@ class CheckpointTable:
 
 
 class GroupTool:
-    """Rounds of group offset sync. Offsets never go back, groups in use are left alone."""
+    """Rounds of group offset sync. Offsets never move back; groups in use are left alone."""
 
     def __init__(
         self, settings: SyncSettings, target: SyncTarget, checkpoints: CheckpointReader
     ) -> None:
         self._settings = settings
         self._target = target
-        self._follower = checkpoints
+        self._reader = checkpoints
         self._table = CheckpointTable()
 
     def round(self, *, dry_run: bool = False) -> list[SyncRow]:
-        """Read what is new, and write what is due; a row for everything that was looked at.
+        """Read new checkpoints and write offsets; returns a row for each group and partition.
 
         Raises:
             KafkaError: the checkpoints cannot be read.
         """
         self._check_topic()
-        records = self._follower.catch_up(READ_SECONDS)
-        if self._follower.restarted:
+        records = self._reader.catch_up(READ_SECONDS)
+        if self._reader.restarted:
             self._table.clear()
         self._table.add(records)
         checkpoints = self._table.by_group()
@@ -183,7 +182,7 @@ class GroupTool:
         )
 
     def _choose(self, checkpoints: Mapping[str, object]) -> list[str]:
-        """Groups that have checkpoints and match, and names that were asked for and have none."""
+        """Matching groups that have checkpoints, and requested names that have none."""
         found = [group for group in checkpoints if self._settings.pattern.fullmatch(group)]
         asked = [name for name in self._settings.groups if PLAIN_NAME.fullmatch(name)]
         return sorted({*found, *(name for name in asked if not _any_matches(name, found))})
@@ -218,7 +217,7 @@ class GroupTool:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """One group's round: what to do, and what it follows from."""
+    """The plan for one group, with the checkpoints and offsets behind it."""
 
     group: str
     plan: GroupPlan
@@ -248,5 +247,5 @@ class _Given:
 
 
 def _any_matches(name: str, groups: Iterable[str]) -> bool:
-    """Whether `name`, which may be an expression like `orders.`, stands for one of the groups."""
+    """Whether `name`, perhaps an expression like `orders.`, matches one of the groups."""
     return any(re.fullmatch(name, group, re.ASCII) for group in groups)

@@ -1,6 +1,6 @@
 """Where a group would continue on the target, by partition, and what it would read again.
 
-Runs on: wherever `sparkmirror groups translate` is called; reads both clusters, writes nothing.
+Runs on: any machine; reads both clusters, writes nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ CATCH_UP_SECONDS = 60.0
 
 
 class GroupReader(Protocol):
-    """What a `GroupAdmin` of either cluster does here."""
+    """The part of a `GroupAdmin` that is needed here, for either cluster."""
 
     def committed_offsets(
         self, group_ids: Iterable[str]
     ) -> Mapping[str, dict[TopicPartition, GroupOffset] | KafkaError]:
-        """What each group committed."""
+        """The committed offsets of each group."""
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition]
@@ -35,17 +35,17 @@ class GroupReader(Protocol):
 
 
 class ExactTranslator(Protocol):
-    """What a `Translator` does here; it has caught up."""
+    """The part of an `OffsetTranslator` that is needed here; it has caught up."""
 
     def translate(self, tp: TopicPartition, upstream_offset: int) -> Translation:
         """Where a group at this position continues."""
 
     def is_exact(self, tp: TopicPartition, upstream_offset: int) -> bool:
-        """Whether that is from the map of every record."""
+        """Whether that comes from the exact offset map."""
 
 
 class How(enum.StrEnum):
-    """What a translation comes from."""
+    """The source of a translation."""
 
     EXACT = "exact"
     MM2_RULE = "MM2's rule"
@@ -107,15 +107,14 @@ def translate_group(
     }
     ends = target.end_offsets(renamed.values())
     on_target = target.committed_offsets([group])[group]
-    stands = {} if isinstance(on_target, KafkaError) else on_target
+    current = {} if isinstance(on_target, KafkaError) else on_target
     rows: list[TranslatedRow] = []
     for tp, offset in sorted(committed.items()):
         if tp not in renamed:
             reason = "the topic filter does not accept the topic"
             rows.append(TranslatedRow(tp, offset, How.NONE, reason))
         else:
-            now = stands.get(renamed[tp])
-            place = _Place(tp, offset, renamed[tp], ends[renamed[tp]], now)
+            place = _Place(tp, offset, renamed[tp], ends[renamed[tp]], current.get(renamed[tp]))
             rows.append(_row(place, translator))
     return rows
 
@@ -135,7 +134,7 @@ def _committed(group: str, alias: str, source: GroupReader) -> dict[TopicPartiti
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a group stands in one partition, on both sides."""
+    """The position of a group in one partition, on both sides."""
 
     upstream: TopicPartition
     offset: int
@@ -182,11 +181,11 @@ def _reason(found: Translation, end: int | KafkaError) -> str:
 def _read_again(
     place: _Place, target: int | None, end: int | None, is_exact: bool, translator: ExactTranslator
 ) -> int | None:
-    """The most records below the group's offset that lie at or after `target`, now or later.
+    """The most records below the group's offset that are at or after `target`, now or later.
 
-    Every position from `first` to the group's leads to `target`; so the records between them are
-    read again, as far as there are any. An exact position that the target has records after is
-    one that nothing is missing before.
+    Every position from `first` to the group's translates to `target`, so any records between them
+    are read again. An exact position before the end of the target's log is complete: no record
+    below it can still arrive.
 
         source   |---------f.......g----|     f first   g group's offset
         target   |---------t-------|          t target

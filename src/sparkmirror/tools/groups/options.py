@@ -1,7 +1,7 @@
 """Parses the options of `sparkmirror groups`; reports all errors at once.
 
-The properties file has one of two kinds: a client's, for the target cluster, as in the group offset
-sync application of the migration guides; or an mm2 file, which has all clusters.
+The properties file is either a client's, for the target cluster, as in the group offset sync
+application of the migration guides, or an mm2 file, which has all clusters.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SEPARATOR = COMMON_KEYS["replication.policy.separator"]
 INTERNAL_SEPARATOR = COMMON_KEYS["replication.policy.internal.topic.separator.enabled"]
 POLICY_KEYS = Definition(POLICY_CLASS, SEPARATOR, INTERNAL_SEPARATOR)
 SHORT_POLICIES = {"Default": DEFAULT_POLICY, "Identity": IDENTITY_POLICY}
-# The sample application's files name keys after Java constants: BOOTSTRAP_SERVERS_CONFIG.
+# The sample application's files use the names of Java constants: BOOTSTRAP_SERVERS_CONFIG.
 CONSTANT_SUFFIX = "_CONFIG"
 TARGET = "target"
 PROTOCOL, SSL = "security.protocol", "SSL"
@@ -44,7 +44,7 @@ OWN_CERTIFICATE = ("ssl.keystore.location", "ssl.keystore.certificate.chain")
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """What was typed after `groups sync`."""
+    """The options of `groups sync`."""
 
     groups: str
     properties: Path
@@ -209,7 +209,7 @@ def _of_target(
 def _with_tls(
     options: SyncOptions, values: dict[str, str], errors: list[ConfigError]
 ) -> dict[str, str]:
-    """As the sample application has it: TLS is an option, and its stores are in the file."""
+    """As in the sample application, an option turns TLS on; the file names the stores."""
     if not (options.tls or options.mutual_tls):
         return values
     name = "-mtls" if options.mutual_tls else "-ssl"
@@ -231,7 +231,7 @@ def _make_policy(
     findings: Findings,
     errors: list[ConfigError],
 ) -> ReplicationPolicy:
-    """The options' policy where they say something, else the file's, else the default."""
+    """The policy of the options, else of the file, else the default."""
     given: dict[str, str] = {}
     if options.policy is not None:
         given[POLICY_CLASS.name] = SHORT_POLICIES.get(options.policy, options.policy)
@@ -259,7 +259,7 @@ def _dotted(props: Mapping[str, str]) -> dict[str, str]:
 
 
 def _dotted_name(name: str) -> str:
-    """The key that a Java constant's name stands for; any other name as it is."""
+    """The key of a Java constant; any other name unchanged."""
     whole = name.lower().replace("_", ".")
     short = name.removesuffix(CONSTANT_SUFFIX).lower().replace("_", ".")
     found = [each for each in (short, whole) if name.isupper() and each in ADMIN_KEYS]
