@@ -47,7 +47,7 @@ class TaskEvent(enum.StrEnum):
     RESTART = "restart, or other settings"
     CONNECTOR_STARTED = "connector STARTED"
     CONNECTOR_PAUSED = "connector PAUSED"
-    RELEASED = "the worker ends in order"
+    RELEASED = "the task moves, or the worker ends"
     LEASE_OVER = "the worker's lease is over"
     REMOVED = "connector stopped or deleted, or fewer tasks"
 

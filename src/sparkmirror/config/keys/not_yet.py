@@ -49,10 +49,6 @@ ABSENT = (
         "clusters of dedicated nodes",
         "one `sparkmirror run` process works; a cluster of Connect workers takes over by itself",
     ),
-    Absent(
-        "connectors spread over several workers",
-        "the leader runs all of them; a Spark cluster spreads their tasks over machines",
-    ),
     Absent("standalone Connect workers", "`sparkmirror worker` with a distributed worker's file"),
     Absent(
         "Java plugins",

@@ -87,7 +87,7 @@ _UNUSED_KEYS = Definition(
         "plugin.discovery",
     ),
     *no_effect(
-        "all connectors run on the worker that leads; the others wait to take over",
+        "workers share tasks by their own protocol; those of a lost worker move at once",
         Type.STRING,
         "connect.protocol",
         "scheduled.rebalance.max.delay.ms",
