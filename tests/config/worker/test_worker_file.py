@@ -157,7 +157,10 @@ def test_bad_setting_is_an_error(key: str, value: str, reason: str) -> None:
     ("key", "text"),
     [
         ("plugin.path", "has no effect: there are no Java plugins to load"),
-        ("scheduled.rebalance.max.delay.ms", "has no effect: workers share tasks by their own protocol"),
+        (
+            "scheduled.rebalance.max.delay.ms",
+            "has no effect: workers share tasks by their own protocol",
+        ),
         ("config.storage.topics", "is used as a setting of that topic; did you mean config.st"),
         ("consumer.fetch.min.bytes", "has no effect, like every consumer.* here: it is for sink"),
         ("admin.retries", "has no effect, like every admin.* here: it is for sink connectors"),
