@@ -52,7 +52,7 @@ def test_without_admin_listeners_one_server_has_all() -> None:
 def test_advertised_url(props: dict[str, str], url: str) -> None:
     listeners = {"listeners": "https://127.0.0.1:0,http://127.0.0.1:0"}
     file = worker_with({**listeners, "ssl.keystore.location": "/k", **props})
-    assert serving._own_url(file, [1, 2]) == url
+    assert serving.own_url_of(file.rest, [1, 2]) == url
 
 
 def test_key_store_is_read_at_the_start(tmp_path: Path) -> None:
@@ -75,10 +75,10 @@ def test_users_are_those_of_javas_option(tmp_path: Path, monkeypatch: pytest.Mon
     jaas.write_text(f'KafkaConnect {{ {LOGIN_MODULE} required file="{users}"; }};')
     monkeypatch.setenv("KAFKA_OPTS", f"-Djava.security.auth.login.config={jaas}")
     rest = worker_with({"rest.extension.classes": BASIC_AUTH}).rest
-    found = serving._users(rest)
+    found = serving.users_of(rest)
     assert found is not None
     assert list(found._passwords) == ["alice"]
-    assert serving._users(worker_with({}).rest) is None
+    assert serving.users_of(worker_with({}).rest) is None
 
 
 def test_open_listener_is_reported_before_anything_else(caplog: pytest.LogCaptureFixture) -> None:

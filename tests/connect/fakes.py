@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
 from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.mirror.permissions import Operation
@@ -24,6 +23,7 @@ from sparkmirror.wire.admin.admin import (
 from sparkmirror.wire.fetch.log_ranges import Ranges
 from sparkmirror.wire.fetch.offset_fetcher import Range
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, broker_error
+from tests.connect.local_source import LocalSource
 from tests.flows import make_flow
 
 

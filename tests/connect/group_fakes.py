@@ -9,7 +9,6 @@ from typing import cast
 from sparkmirror.batches.records import Record
 from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointTopic
 from sparkmirror.connect.checkpoint.group_offset_sync import GroupOffsetSync
-from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
 from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator
 from sparkmirror.connect.checkpoint.translation_reader import TranslationReader
 from sparkmirror.connect.storage.record_producer import KeyValueTime, OnDone, RecordProducer
@@ -20,6 +19,7 @@ from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.group_admin import DescribedGroup, GroupAdmin, GroupOffset, ListedGroup
 from sparkmirror.wire.protocol.error_codes import UNKNOWN_MEMBER_ID, broker_error
 from tests.connect.fakes import FakeAdmin
+from tests.connect.local_checkpoints import LocalCheckpoints
 from tests.flows import make_flow
 
 Offsets = dict[TopicPartition, GroupOffset]

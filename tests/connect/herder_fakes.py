@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -19,8 +18,11 @@ from sparkmirror.connect.runtime.herder import DistributedHerder
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.status_publisher import WorkerIdentity
 from sparkmirror.connect.runtime.worker import Worker
-from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
-from sparkmirror.connect.storage.config_records import ConfigSnapshot
+from sparkmirror.connect.storage.backing_stores import Stores
+from sparkmirror.connect.storage.memory_stores import (
+    MemoryConfigBackingStore,
+    MemoryStatusBackingStore,
+)
 from sparkmirror.connect.thread_task import ThreadTask
 from sparkmirror.errors import MirrorError
 from sparkmirror.retry import wait_for
@@ -44,111 +46,31 @@ CONFIG: dict[str, str | None] = {
 }
 
 
-@dataclass(slots=True)
-class FakeSnapshot:
-    """The config topic at one moment."""
-
-    connectors: dict[str, ConnectorProps] = field(default_factory=dict)
-    tasks: dict[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
-    target_states: dict[str, str] = field(default_factory=dict)
-    loggers: dict[str, str] = field(default_factory=dict)
-
-    def copy(self, end_offset: int) -> ConfigSnapshot:
-        return ConfigSnapshot(
-            dict(self.connectors),
-            dict(self.tasks),
-            dict(self.target_states),
-            dict(self.loggers),
-            end_offset,
-        )
-
-
-class FakeConfigs:
+class FakeConfigs(MemoryConfigBackingStore):
     """A config topic that is read back at once."""
 
     def __init__(self) -> None:
-        self.state = FakeSnapshot()
+        super().__init__()
         self.claims = 0
-        self.end_offset = 0
         self.puts: list[tuple[str, int]] = []
         self.failures: list[MirrorError] = []
-        self._changed: list[Callable[[], None]] = []
-        self._restarts: list[Callable[[str, bool, bool], None]] = []
-        self._lock = threading.RLock()
-
-    def snapshot(self) -> ConfigSnapshot:
-        with self._lock:
-            return self.state.copy(self.end_offset)
 
     def claim(self) -> None:
         self.claims += 1
 
-    def on_change(self, callback: Callable[[], None]) -> None:
-        self._changed.append(callback)
-
-    def on_restart(self, callback: Callable[[str, bool, bool], None]) -> None:
-        self._restarts.append(callback)
-
-    def put_connector(
-        self, name: str, config: ConnectorProps, target_state: str | None = None
-    ) -> None:
-        with self._lock:
-            self.state.connectors[name] = dict(config)
-            if target_state is not None:
-                self.state.target_states[name] = target_state
-        self._tell()
-
-    def delete_connector(self, name: str) -> None:
-        with self._lock:
-            del self.state.connectors[name]
-            self.state.tasks.pop(name, None)
-            self.state.target_states.pop(name, None)
-        self._tell()
-
-    def put_target_state(self, name: str, state: str) -> None:
-        with self._lock:
-            self.state.target_states[name] = state
-        self._tell()
-
     def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
         if self.failures:
             raise self.failures.pop()
-        with self._lock:
-            self.puts.append((name, len(configs)))
-            self.state.tasks[name] = list(configs)
-        self._tell()
-
-    def put_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
-        for callback in self._restarts:
-            callback(name, include_tasks, only_failed)
-
-    def put_logger(self, name: str, level: str) -> None:
-        with self._lock:
-            self.state.loggers[name] = level
-        self._tell()
-
-    def _tell(self) -> None:
-        for callback in self._changed:
-            callback()
+        self.puts.append((name, len(configs)))
+        super().put_tasks(name, configs)
 
 
-class FakeStatuses:
+class FakeStatuses(MemoryStatusBackingStore):
     """A status topic that is read back at once; `said` has every write of a state."""
 
     def __init__(self) -> None:
-        self.connectors: dict[str, StoredStatus] = {}
-        self.by_task: dict[tuple[str, int], StoredStatus] = {}
-        self.written: dict[str, set[str]] = {}
+        super().__init__()
         self.said: list[tuple[str, int | None, str]] = []
-
-    def connector(self, name: str) -> StoredStatus | None:
-        return self.connectors.get(name)
-
-    def tasks(self, name: str) -> dict[int, StoredStatus]:
-        return {at: each for (owner, at), each in list(self.by_task.items()) if owner == name}
-
-    def topics(self, name: str) -> set[str]:
-        return set(self.written.get(name, ()))
 
     def put_connector(  # noqa: PLR0917
         self,
@@ -160,7 +82,7 @@ class FakeStatuses:
         version: str = "",
     ) -> None:
         self.said.append((name, None, state))
-        self.connectors[name] = StoredStatus(state, worker_id, generation, trace, version)
+        super().put_connector(name, state, worker_id, generation, trace, version)
 
     def put_task(  # noqa: PLR0917
         self,
@@ -173,24 +95,12 @@ class FakeStatuses:
         version: str = "",
     ) -> None:
         self.said.append((name, task, state))
-        self.by_task[name, task] = StoredStatus(state, worker_id, generation, trace, version)
-
-    def forget_task(self, name: str, task: int) -> None:
-        self.by_task.pop((name, task), None)
-
-    def forget(self, name: str) -> None:
-        self.connectors.pop(name, None)
-        self.written.pop(name, None)
-        for task in self.tasks(name):
-            del self.by_task[name, task]
+        super().put_task(name, task, state, worker_id, generation, trace, version)
 
     def put_topic(self, topic: str, name: str, task: int, now_ms: int) -> None:
         assert now_ms > 0
         assert task >= 0
-        self.written.setdefault(name, set()).add(topic)
-
-    def reset_topics(self, name: str) -> None:
-        self.written.pop(name, None)
+        super().put_topic(topic, name, task, now_ms)
 
 
 class FakeOffsets:
@@ -324,7 +234,7 @@ class FakeSpark:
 
 
 class FakeWorker:
-    """The real herder and crew over fakes. `prepare` is called with each connector that is made."""
+    """The real herder and its loop over fakes. `prepare` gets each connector that is made."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self.configs, self.statuses = FakeConfigs(), FakeStatuses()
@@ -333,19 +243,19 @@ class FakeWorker:
         self.prepare: Callable[[FakeRunning], None] = lambda running: None
         self._is_stopping = False
         stores = Stores(self.configs, self.statuses, self.offsets, self.group)
-        self.crew = HerderLoop(
+        self.loop = HerderLoop(
             stores,
             WorkerIdentity(WORKER_ID, "4.3.1"),
             self,
             cast("Worker", self.spark),
             1.0,
         )
-        self.group.describe, self.group.plan = self.crew.describe, self.crew.plan
+        self.group.describe, self.group.plan = self.loop.describe, self.loop.plan
         self.file = worker_file(folder, **settings)
-        self.herder = DistributedHerder(self.file, stores, self.crew, "cluster-1")
+        self.herder = DistributedHerder(self.file, stores, self.loop, "cluster-1")
 
     def start(self) -> None:
-        self.crew.start()
+        self.loop.start()
         self.herder.start()
 
     def stop(self) -> None:
@@ -353,7 +263,7 @@ class FakeWorker:
         for running in self.made:
             running.gate.set()
             running.task_gate.set()
-        assert self.crew.stop(SECONDS)
+        assert self.loop.stop(SECONDS)
 
     def make_connector(self, props: ConnectorProps) -> FakeRunning:
         running = FakeRunning(props)

@@ -11,15 +11,15 @@ from unittest import mock
 import pytest
 
 from sparkmirror.config.mm2 import HeartbeatPair
-from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
 from sparkmirror.connect.forwarded_admin import ForwardedAdmin, forwarded
 from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
-from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.errors import BrokerError, ConfigError, KafkaError
 from sparkmirror.mirror.forwarding_admin import AclRule, ConfigChange, ForwardingAdmin, NewTopic
 from sparkmirror.wire.admin import admin_client
 from sparkmirror.wire.admin.admin import Admin
 from tests.connect.fakes import Connector, FakeAdmin
+from tests.connect.local_checkpoints import LocalCheckpoints
+from tests.connect.local_source import LocalSource
 from tests.flows import make_flow
 
 HERE = __name__

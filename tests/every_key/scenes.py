@@ -15,16 +15,12 @@ from unittest import mock
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair
-from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
 from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
 from sparkmirror.connect.connector import Connector as Running
 from sparkmirror.connect.heartbeat import mirror_heartbeat_task
 from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
-from sparkmirror.connect.runtime import dedicated_topics
-from sparkmirror.connect.runtime.dedicated_topics import DedicatedTopics
-from sparkmirror.connect.runtime.flow_group import FlowGroup
-from sparkmirror.connect.source.local_source import LocalSource
+from sparkmirror.connect.runtime.cluster_worker import ClusterWorker
 from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.errors import TransportError
@@ -38,6 +34,8 @@ from tests.clusters import wait_for
 from tests.connect import fakes, group_fakes
 from tests.connect.fakes import Connector, FakeAdmin
 from tests.connect.group_fakes import Checkpoints
+from tests.connect.local_checkpoints import LocalCheckpoints
+from tests.connect.local_source import LocalSource
 from tests.every_key.recorder import Reads, record_text, recorded
 from tests.flows import make_flow
 from tests.spark.copies import OFFSETS, T0, assign
@@ -206,9 +204,8 @@ def _heartbeats(reads: Reads, flow: FlowConfig) -> None:
 
 def _dedicated(reads: Reads, flow: FlowConfig) -> None:
     """The group that processes with one file join, and the topics of MirrorMaker 2's worker."""
-    FlowGroup(flow.worker, mock.Mock(), mock.Mock())
-    with mock.patch.object(dedicated_topics, "Admin", return_value=FakeAdmin()):
-        DedicatedTopics([flow.worker]).create()
+    file = mock.Mock(worker=flow.worker, group=flow.worker.group)
+    ClusterWorker(file, mock.Mock(), "host/1", "host/1")
     reads.name(flow.worker, ("worker",))
 
 

@@ -9,6 +9,7 @@ from sparkmirror.cli import serving
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.group.session_keys import SessionKey, SessionKeyRotation
 from sparkmirror.connect.runtime import connect_distributed
+from sparkmirror.connect.storage import all_offsets
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.rest.signatures import RequestSigner
 from tests.certificates import Certificates
@@ -33,7 +34,7 @@ def play_worker(folder: Path) -> Reads:
         _group(file)
         _sessions(file)
         other = worker_with({})
-        assert serving._users(other.rest) is None
+        assert serving.users_of(other.rest) is None
     reads.name(file, ())
     reads.name(other, ())
     return reads
@@ -65,16 +66,16 @@ def _internal_topics(file: WorkerFile, target: FakeCluster) -> None:
 
 
 def _rest(file: WorkerFile) -> None:
-    users = serving._users(file.rest)
+    users = serving.users_of(file.rest)
     assert users is not None
     servers = serving._servers(file, users)
     assert len(servers) == 2
-    serving._own_url(file, [1] * len(file.rest.listeners))
+    serving.own_url_of(file.rest, [1] * len(file.rest.listeners))
 
 
 def _group(file: WorkerFile) -> None:
     with (
-        mock.patch.object(connect_distributed, "prepare_storage_topic", return_value=25),
+        mock.patch.object(all_offsets, "prepare_storage_topic", return_value=25),
         mock.patch.object(connect_distributed, "_cluster_id", return_value="c"),
     ):
         connect_distributed.ConnectDistributed(file, "http://127.0.0.1:1/")

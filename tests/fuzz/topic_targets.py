@@ -16,7 +16,7 @@ from sparkmirror.connect.group.connect_protocol import (
     encode_assignment,
     encode_member_state,
 )
-from sparkmirror.connect.group.member_protocols import StandBy
+from sparkmirror.connect.group.member_protocols import WorkSharing
 from sparkmirror.connect.storage import config_records as configs
 from sparkmirror.connect.storage import stored_offsets
 from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
@@ -165,14 +165,14 @@ def _read_chunks(records: Sequence[Record]) -> None:
 
 
 def _read_members(records: Sequence[Record]) -> None:
-    stand_by = StandBy("u")
+    sharing = WorkSharing("u", None, None)
     for record in records:
         data = record.value or b""
         for read in (
             decode_member_state,
             decode_assignment,
-            stand_by.read,
-            lambda data: stand_by.assign({"m": data}),
+            sharing.read,
+            lambda data: sharing.assign({"m": data}),
         ):
             try:
                 read(data)

@@ -19,7 +19,6 @@ from confluent_kafka.admin import AdminClient
 
 from sparkmirror.config.mm2 import FlowConfig, load_mm2
 from sparkmirror.connect.checkpoint import mirror_checkpoint_task
-from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
 from sparkmirror.connect.storage import record_producer
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.mirror.records import Checkpoint, OffsetSync
@@ -27,6 +26,7 @@ from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, Ch
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.group_admin import GroupAdmin
 from tests.clusters import Record, create_topic, produce, read_partition, unique_name, wait_for
+from tests.connect.local_checkpoints import LocalCheckpoints
 from tests.group_offsets import commit_offsets, committed_offsets
 from tests.kafka.topics import delete_topic, topic_shape
 

@@ -15,7 +15,6 @@ from typing import Any, cast
 import pytest
 from confluent_kafka.admin import AclOperation
 
-from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.server import LinkServer
@@ -24,6 +23,7 @@ from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.types import TopicPartition
 from tests.clusters import create_topic, start_cluster, unique_name, wait_for
 from tests.connect.fakes import FakeTask
+from tests.connect.local_source import LocalSource
 from tests.flows import make_flow
 from tests.kafka.console_tools import run_tool
 from tests.kafka.guarded_clusters import (

@@ -124,7 +124,7 @@ def test_one_leads_and_all_know_it(target_cluster: KafkaCluster, group: str) -> 
         assert [worker.is_leader for worker in (one, two, three)] == [True, False, False]
         assert {worker.leader_id for worker in (one, two, three)} == {one.member_id}
         assert len({worker.generation for worker in (one, two, three)}) == 1
-        assert (one.term, two.term) == (one.generation, None)
+        assert (one.term, two.term) == (1, None)
         for worker in (one, two, three):
             assert 0 < worker.lease_seconds() <= SESSION_MS / 1000 - LEASE_MARGIN_SECONDS
             assert worker.membership == worker.view.membership == 1

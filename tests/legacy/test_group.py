@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from confluent_kafka import TopicCollection
@@ -14,7 +13,6 @@ from confluent_kafka.admin import AdminClient
 from sparkmirror.config.legacy.mirror_maker_1 import LegacyOptions, load_legacy
 from sparkmirror.connect.legacy.legacy_group import LegacyGroup
 from sparkmirror.connect.legacy.legacy_mirror import identify
-from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.errors import KafkaError
@@ -53,8 +51,7 @@ class World:
 
     def group(self) -> LegacyGroup:
         """As a process has it."""
-        source = cast("LocalSource", self.tasks)
-        return LegacyGroup(self.flow, source, self.files.group, COMMIT_MS)
+        return LegacyGroup(self.flow, lambda: self.tasks.assignment, self.files.group, COMMIT_MS)
 
     def assign(self) -> None:
         """The tasks copy both partitions: what they store is committed from now on."""

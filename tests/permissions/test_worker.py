@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from sparkmirror.config.worker.worker_file import WorkerFile, load_worker
 from sparkmirror.connect.runtime.connect_distributed import ConnectDistributed
+from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.permissions import (
     NOT_LOOKED,
@@ -73,7 +75,7 @@ class Worker:
             worker.stop()
 
     def _use(self, worker: ConnectDistributed) -> None:
-        membership = worker.membership
+        membership = worker.cluster.member
         wait_for(
             lambda: membership.is_leader or "lacks" in membership.last_error,
             within=SECONDS,
@@ -83,10 +85,11 @@ class Worker:
             self.messages.append(membership.last_error)
             return
         self.done.add("leads")
-        self._try("changes", lambda: worker.configs.put_logger("kafka", "INFO"))
-        worker.statuses.put_connector("c", "RUNNING", "w", 1)
-        flush(worker.statuses._writer)
-        if not worker.statuses.last_error:
+        self._try("changes", lambda: worker.cluster.configs.put_logger("kafka", "INFO"))
+        worker.cluster.statuses.put_connector("c", "RUNNING", "w", 1)
+        statuses = cast("KafkaStatusBackingStore", worker.cluster.statuses)
+        flush(statuses._writer)
+        if not statuses.last_error:
             self.done.add("states")
         offsets = worker.herder._offsets
         self._try("shows", lambda: offsets.list("c"))

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import cast
+from unittest import mock
 
 from confluent_kafka.admin import (
     AlterConfigOpType,
@@ -16,10 +17,8 @@ from confluent_kafka.admin import (
 )
 
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, load_mm2
-from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
 from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
-from sparkmirror.connect.runtime.flow_group import Connectors, FlowGroup, Phase
-from sparkmirror.connect.source.local_source import LocalSource
+from sparkmirror.connect.runtime.mirror_herder import MirrorHerder
 from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.permissions import Operation, Permission, topic_permission
@@ -30,14 +29,16 @@ from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.tools.check.required_permissions import (
     RequiredPermission,
     wanted_by_checkpoint,
-    wanted_by_group,
     wanted_by_heartbeat,
+    wanted_by_herder,
     wanted_by_source,
 )
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.net.event_loop import EventLoop
 from tests.clusters import Record, create_topic, end_offset, produce, unique_name, wait_for
 from tests.connect.fakes import FakeTask
+from tests.connect.local_checkpoints import LocalCheckpoints
+from tests.connect.local_source import LocalSource
 from tests.group_offsets import commit_offsets, committed_offsets
 from tests.kafka.topics import delete_topic
 from tests.permissions.guarded import SECONDS, Grant, Guarded, grants_of
@@ -94,7 +95,7 @@ class World:
             *wanted_by_source(flow.source, flow.worker, topics),
             *wanted_by_checkpoint(flow.checkpoint, flow.worker, [self.group], topics),
             *wanted_by_heartbeat(self.pair.heartbeat, self.pair.worker),
-            *wanted_by_group(flow.worker),
+            *wanted_by_herder(flow.worker),
         ]
 
     def _load(self, path: Path) -> tuple[FlowConfig, HeartbeatPair]:
@@ -118,6 +119,7 @@ class World:
         path.write_text("\n".join(f"{key} = {value}" for key, value in lines.items()))
         file = load_mm2(path)
         (flow_config,), (pair,) = file.flows, file.heartbeat_pairs
+        (self.pair_config,) = file.pairs
         self.path = path
         return flow_config, pair
 
@@ -196,21 +198,20 @@ class World:
         connector.join(1.0)
 
     def run_group(self) -> bool:
-        """Join the flow's group; whether this process may copy the flow."""
-        group = FlowGroup(self.flow.worker, lambda: Connectors([], []), spark=None)
-        group.start()
+        """Join the flow's group; whether this process may run the flow."""
+        herder = MirrorHerder(self.pair_config, mock.MagicMock(slots=1, is_up=True), "h/1", "h/1")
+        herder.start()
         try:
             wait_for(
-                lambda: group.phase is Phase.RUNNING or "lacks" in group.stands_by,
+                lambda: herder.is_settled or herder.failure or "lacks" in herder.stands_by,
                 within=REFUSED_SECONDS + COPY_SECONDS,
-                describe=lambda: group.stands_by,
+                describe=lambda: herder.stands_by,
             )
-            self.messages += [group.stands_by] if group.stands_by else []
-            return group.phase is Phase.RUNNING
+            failure = [] if herder.failure is None else [str(herder.failure)]
+            self.messages += failure or ([herder.stands_by] if herder.stands_by else [])
+            return herder.is_settled
         finally:
-            group.stop()
-            group.finish(time.monotonic() + COPY_SECONDS)
-            group.leave()
+            herder.stop(COPY_SECONDS)
 
     def run_heartbeats(self) -> None:
         """One heartbeat."""

@@ -123,7 +123,7 @@ class TestCentralCluster:
             assert sorted(worker.get("/connectors")) == CENTRAL
             config = worker.get(f"/connectors/{CENTRAL[2]}/config")
             assert config["sync.topic.acls.enabled"] == "false"
-            worker.wait_running(CENTRAL[2], tasks=2, on=leader)
+            worker.wait_running(CENTRAL[2], tasks=2, on=leader, others=[follower])
 
         # Their files ask for three copies of internal topics, of two brokers: there are two then.
         for topic in ("checkpoints", "heartbeats", "offset-syncs"):
@@ -166,7 +166,7 @@ class TestCentralCluster:
 
         clusters.wait_copied("orders", "orders")
         for name, tasks in {"mm2-src": 2, "mm2-chk": 1, "mm2-hbt": 1}.items():
-            follower.wait_running(name, tasks, on=leader)
+            follower.wait_running(name, tasks, on=leader, others=[follower])
         assert "mm2-offset-syncs.new.internal" in topic_names(clusters.source)
         _wait_for_heartbeats(clusters.target, ("old", "new"))
         _wait_for_checkpoint(clusters.target, "old.checkpoints.internal", "billing", "orders")
@@ -210,7 +210,7 @@ class TestManagedCluster:
                 created = first.ask("PUT", f"/connectors/{name}/config", settings)
                 assert created.status_code == 201, created.text
             clusters.wait_copied("ExampleTopic", "ExampleTopic")
-            second.wait_running("mm2-src", tasks=3, on=first)
+            second.wait_running("mm2-src", tasks=3, on=first, others=[second])
             _check_managed(clusters, offsets)
 
             first.stop()

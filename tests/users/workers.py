@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -77,11 +78,28 @@ class WorkerProcess:
         assert response.status_code == 200, response.text
         return response.json()
 
-    def wait_running(self, connector: str, tasks: int, on: WorkerProcess) -> dict[str, Any]:
-        """Wait until the connector and so many tasks are RUNNING on that worker; its status."""
-        wanted = [("RUNNING", on.worker_id)] * (1 + tasks)
+    def wait_running(
+        self, connector: str, tasks: int, on: WorkerProcess, others: Sequence[WorkerProcess] = ()
+    ) -> dict[str, Any]:
+        """Wait until the connector is RUNNING on that worker; its status.
+
+        So many tasks shall be RUNNING, in equal shares on it and on the `others`.
+        """
+        sharing = {worker.worker_id for worker in (on, *others)}
+
+        def is_shared() -> bool:
+            first, *rest = self._states(connector) or [("", "")]
+            counts = Counter(worker for _, worker in rest)
+            return (
+                first == ("RUNNING", on.worker_id)
+                and [state for state, _ in rest] == ["RUNNING"] * tasks
+                and counts.keys() <= sharing
+                and len(counts) == min(tasks, len(sharing))
+                and max(counts.values()) - min(counts.values()) <= 1
+            )
+
         wait_for(
-            lambda: self._states(connector) == wanted,
+            is_shared,
             within=RUNNING_SECONDS,
             describe=lambda: f"{connector} {self._states(connector)}; {self._describe()}",
         )

@@ -69,7 +69,12 @@ def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: boo
     for warning in config.warnings:
         log.warning("%s", warning)
     log.info("flows: %s", ", ".join(str(flow.name) for flow in config.flows))
-    return run_until(stop, MirrorMaker(config, resume_only=resume_only))
+    if config.rest is None:
+        return run_until(stop, MirrorMaker(config, resume_only=resume_only))
+    from sparkmirror.cli.serving import serve_node
+
+    with serve_node(config, config.rest, resume_only=resume_only) as mirror_maker:
+        return run_until(stop, mirror_maker)
 
 
 def run_until(stop: threading.Event, dedicated: MirrorMaker) -> bool:
@@ -81,7 +86,7 @@ def run_until(stop: threading.Event, dedicated: MirrorMaker) -> bool:
         with FlowDisplay(
             dedicated.flows,
             sys.stderr.isatty(),
-            worker_side=lambda: dedicated.worker_connectors,
+            worker_side=lambda: dedicated.thread_tasks,
         ) as display:
             while not stop.wait(LOOK_SECONDS):
                 dedicated.look()

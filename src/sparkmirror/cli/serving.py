@@ -10,17 +10,21 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from sparkmirror.cli.flow_display import FlowLog
+from sparkmirror.config.mm2 import MirrorMakerConfig
 from sparkmirror.config.worker.rest_keys import Listener, RestConfig
 from sparkmirror.config.worker.rest_security import RestTls
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.background import Background
 from sparkmirror.connect.runtime.connect_distributed import ConnectDistributed
 from sparkmirror.connect.runtime.flow_status import running_flows
+from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
 from sparkmirror.rest.connect_api import make_app
+from sparkmirror.rest.mirror_api import MirrorApi
 from sparkmirror.rest.request import RestOptions
 from sparkmirror.rest.rest_server import RestServer
 from sparkmirror.rest.security.login_config import users_path
@@ -46,11 +50,10 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
     """Run the worker until `stop`; returns whether everything was committed."""
     for warning in config.warnings:
         log.warning("%s", warning)
-    for listener in config.rest.open_listeners:
-        log.warning(OPEN, listener)
-    servers = _servers(config, _users(config.rest))
+    warn_open(config.rest)
+    servers = _servers(config, users_of(config.rest))
     try:
-        own_url = _own_url(config, servers[0][0].bind().ports)
+        own_url = own_url_of(config.rest, servers[0][0].bind().ports)
         made = Background(lambda: ConnectDistributed(config, own_url))
         clean = not made.wait(stop) or _run(made.result, config, servers, stop)
     finally:
@@ -60,6 +63,23 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
     return clean
 
 
+@contextmanager
+def serve_node(
+    config: MirrorMakerConfig, rest: RestConfig, *, resume_only: bool
+) -> Iterator[MirrorMaker]:
+    """A node of dedicated mode that is not started yet, with its REST API, which responds."""
+    warn_open(rest)
+    server = server_of(rest.listeners, rest.tls)
+    try:
+        own_url = own_url_of(rest, server.bind().ports)
+        mirror_maker = MirrorMaker(config, resume_only=resume_only, url=own_url)
+        server.start(MirrorApi(mirror_maker.herders, options_of(rest, users_of(rest))))
+        log.info("REST API at %s<source>/<target>/", own_url)
+        yield mirror_maker
+    finally:
+        server.stop()
+
+
 def _run(
     distributed: ConnectDistributed, config: WorkerFile, servers: Servers, stop: threading.Event
 ) -> bool:
@@ -67,7 +87,7 @@ def _run(
     began = time.monotonic()
     is_started = False
     try:
-        signer = RequestSigner(config.inter_worker, distributed.configs.session_keys)
+        signer = RequestSigner(config.inter_worker, distributed.cluster.configs.session_keys)
         for server, unsigned in servers:
             server.start(make_app(distributed.herder, replace(unsigned, signer=signer)))
         log.info(HERDER, config.group.group_id, "starting")
@@ -78,7 +98,7 @@ def _run(
             log.info(
                 "worker of group %s is ready at %s after %.1f s",
                 config.group.group_id,
-                distributed.membership.own_url,
+                distributed.cluster.member.own_url,
                 time.monotonic() - began,
             )
             _watch(distributed, stop)
@@ -97,19 +117,25 @@ def _watch(distributed: ConnectDistributed, stop: threading.Event) -> None:
 
 def _show(distributed: ConnectDistributed, flow_log: FlowLog) -> None:
     """Log what runs on this worker; other workers may run the rest."""
-    tasks = distributed.crew.tasks()
-    flows = running_flows(distributed.crew.connectors(), tasks)
+    tasks = distributed.cluster.loop.tasks()
+    flows = running_flows(distributed.cluster.loop.connectors(), tasks)
     others = {task.name: task for name, each in tasks.items() if name not in flows for task in each}
     flow_log.update(flows, others)
 
 
 def _wait_until_ready(distributed: ConnectDistributed, stop: threading.Event) -> None:
     """Wait until the group has a leader, perhaps this worker; then GET /health succeeds too."""
-    while not distributed.membership.leader_url and not stop.wait(READY_SECONDS):
+    while not distributed.cluster.member.leader_url and not stop.wait(READY_SECONDS):
         distributed.check_alive()
 
 
-def _users(rest: RestConfig) -> Users | None:
+def warn_open(rest: RestConfig) -> None:
+    """Warn of listeners that let in whatever can reach them."""
+    for listener in rest.open_listeners:
+        log.warning(OPEN, listener)
+
+
+def users_of(rest: RestConfig) -> Users | None:
     path = users_path(rest, os.environ.get("KAFKA_OPTS", ""))
     return None if path is None else Users(path, rest.read_only_users)
 
@@ -118,16 +144,20 @@ def _servers(config: WorkerFile, users: Users | None) -> Servers:
     """The public server, and one for /admin if that has its own listeners."""
     rest = config.rest
     admin = rest.admin_listeners
-    options = _options(config, users)
-    servers = [(_server(rest.listeners, rest.tls), replace(options, admin=admin is None))]
+    options = replace(
+        options_of(config.rest, users),
+        topic_tracking=config.topic_tracking,
+        topic_tracking_reset=config.topic_tracking_reset,
+    )
+    servers = [(server_of(rest.listeners, rest.tls), replace(options, admin=admin is None))]
     if admin:
         # As in Connect, pages of other sites may not use /admin.
         options = replace(options, main=False, allow_origin="")
-        servers.append((_server(admin, rest.admin_tls), options))
+        servers.append((server_of(admin, rest.admin_tls), options))
     return servers
 
 
-def _server(listeners: tuple[Listener, ...], tls: RestTls) -> RestServer:
+def server_of(listeners: tuple[Listener, ...], tls: RestTls) -> RestServer:
     context = listener_context(tls) if any(each.is_https for each in listeners) else None
     return RestServer(
         [(each.host, each.port) for each in listeners],
@@ -135,11 +165,9 @@ def _server(listeners: tuple[Listener, ...], tls: RestTls) -> RestServer:
     )
 
 
-def _options(config: WorkerFile, users: Users | None) -> RestOptions:
-    rest = config.rest
+def options_of(rest: RestConfig, users: Users | None) -> RestOptions:
+    """What the file says of the REST API."""
     return RestOptions(
-        topic_tracking=config.topic_tracking,
-        topic_tracking_reset=config.topic_tracking_reset,
         allow_origin=rest.allow_origin,
         allow_methods=rest.allow_methods,
         response_headers=rest.response_headers,
@@ -150,8 +178,7 @@ def _options(config: WorkerFile, users: Users | None) -> RestOptions:
     )
 
 
-def _own_url(config: WorkerFile, ports: Sequence[int]) -> str:
+def own_url_of(rest: RestConfig, ports: Sequence[int]) -> str:
     """The URL of this worker, for other workers and users."""
-    rest = config.rest
     address = rest.advertised(socket.gethostname(), ports[rest.listeners.index(rest.public)])
     return f"{address}/"

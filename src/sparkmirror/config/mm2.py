@@ -5,12 +5,14 @@ Everything that is wrong with the file is raised at once, under the names the fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from sparkmirror.config.checks.advice import advise
 from sparkmirror.config.checks.loops import warn_of_loops
+from sparkmirror.config.checks.override_policy import OverridePolicy
 from sparkmirror.config.clients import BOOTSTRAP_SERVERS as SERVERS
 from sparkmirror.config.config_def import Definition
 from sparkmirror.config.expansion import (
@@ -44,8 +46,17 @@ from sparkmirror.config.mirror_configs import (
     parse_heartbeat,
     parse_source,
 )
-from sparkmirror.config.mm2_keys import MM2_KEYS, SPARK
+from sparkmirror.config.mm2_keys import (
+    HTTPS_PREFIX,
+    INTERNAL_REST,
+    MM2_KEYS,
+    NODE_REST_KEYS,
+    SPARK,
+)
 from sparkmirror.config.security.allowed_access import ALLOWED_KEYS, AllowedAccess, allowed_access
+from sparkmirror.config.worker.inter_worker import InterWorkerConfig
+from sparkmirror.config.worker.rest_keys import REST_KEYS, RestConfig, rest_config
+from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.config.worker_config import WORKER_KEYS, WorkerConfig, parse_worker
 from sparkmirror.types import FlowName
 
@@ -80,15 +91,33 @@ class HeartbeatPair:
 
 
 @dataclass(frozen=True, slots=True)
+class PairConfig:
+    """A pair of clusters: the Connect worker that MirrorMaker 2 runs for it, and its connectors.
+
+    `connectors` are the settings by connector name, with placeholders: as they go to the config
+    topic. A pair that does not copy has a heartbeat connector only.
+    """
+
+    name: FlowName
+    worker: WorkerFile
+    connectors: Mapping[str, Mapping[str, str]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class MirrorMakerConfig:
-    """A whole mm2 file. `spark` has the settings that go to Spark, by their full names."""
+    """A whole mm2 file. `spark` has the settings that go to Spark, by their full names.
+
+    `rest` is None unless the nodes are to have a REST API.
+    """
 
     path: Path
     clusters: tuple[str, ...]
     flows: tuple[FlowConfig, ...]
     heartbeat_pairs: tuple[HeartbeatPair, ...]
+    pairs: tuple[PairConfig, ...]
     spark: dict[str, str] = field(repr=False)
     warnings: tuple[str, ...] = ()
+    rest: RestConfig | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +157,18 @@ def parse_mm2(
     if not flows and aliases:
         _no_flows(aliases, clusters, findings)
     spark = {key: value for key, value in props.items() if key.startswith(f"{SPARK}.")}
+    heartbeat_pairs = tuple(_heartbeat_pair(file, flows, pair) for pair in beating)
+    resolved = resolve(spark, file.providers, findings)
+    rest = _rest(file)
     config = MirrorMakerConfig(
         path=path,
         clusters=aliases,
         flows=flows,
-        heartbeat_pairs=tuple(_heartbeat_pair(file, flows, pair) for pair in beating),
-        spark=resolve(spark, file.providers, findings),
+        heartbeat_pairs=heartbeat_pairs,
+        pairs=_pairs(file, flows, heartbeat_pairs, resolved),
+        spark=resolved,
         warnings=findings.warnings,
+        rest=rest,
     )
     findings.raise_errors()
     return config
@@ -142,8 +176,7 @@ def parse_mm2(
 
 def _aliases(file: _File, wanted: Sequence[str]) -> tuple[str, ...]:
     """The clusters of the file, once its own keys are checked."""
-    own = {key: file.props[key] for key in MM2_KEYS.names if key in file.props}
-    values = MM2_KEYS.parse(resolve(own, file.providers, file.findings), file.findings)
+    values = MM2_KEYS.parse(resolve(_own_keys(file), file.providers, file.findings), file.findings)
     check_not_yet(values, file.findings)
     SECURITY_KEYS.parse(
         resolve(_security(file.props), file.providers, file.findings), file.findings
@@ -157,6 +190,10 @@ def _aliases(file: _File, wanted: Sequence[str]) -> tuple[str, ...]:
             reason = f"no cluster '{alias}' in the file"
             file.findings.error("--clusters", alias, reason, f"use one of {', '.join(aliases)}")
     return aliases
+
+
+def _own_keys(file: _File) -> dict[str, str]:
+    return {key: file.props[key] for key in MM2_KEYS.names if key in file.props}
 
 
 def _allowed(props: Mapping[str, str], providers: Mapping[str, Provider]) -> AllowedAccess:
@@ -215,6 +252,99 @@ def _heartbeat_pair(file: _File, flows: Sequence[FlowConfig], pair: FlowName) ->
     )
 
 
+def _pairs(
+    file: _File,
+    flows: Sequence[FlowConfig],
+    heartbeat_pairs: Sequence[HeartbeatPair],
+    spark: Mapping[str, str],
+) -> tuple[PairConfig, ...]:
+    """Flows first, in the order of the file."""
+    workers = {flow.name: flow.worker for flow in flows}
+    copying = frozenset(workers)
+    workers |= {pair.name: pair.worker for pair in heartbeat_pairs if pair.name not in copying}
+    own = _told_apart(workers, file.findings)
+    found = []
+    for name, worker in own.items():
+        is_copying = name in copying
+        connectors = {
+            each: plain(_expanded(file, name, each, target_only=not is_copying))
+            for each in (CONNECTORS if is_copying else (HEARTBEAT,))
+        }
+        found.append(PairConfig(name, _worker_file(file, name, worker, spark), connectors))
+    return tuple(found)
+
+
+def _worker_file(
+    file: _File, name: FlowName, worker: WorkerConfig, spark: Mapping[str, str]
+) -> WorkerFile:
+    """The pair's worker as a file of its own would describe it."""
+    settings = _worker(file, name)
+    return WorkerFile(
+        path=Path(file.findings.where),
+        worker=worker,
+        rest=RestConfig(()),
+        inter_worker=InterWorkerConfig(),
+        override=OverridePolicy(),
+        allowed=file.allowed,
+        plugin_modules=None,
+        topic_tracking=True,
+        topic_tracking_reset=True,
+        props=settings.values,
+        raw_props=plain(worker_settings(file.props, name)),
+        providers=file.providers,
+        spark=spark,
+        names={key: origin.key for key, origin in settings.findings.origins.items()},
+    )
+
+
+def _told_apart(
+    workers: Mapping[FlowName, WorkerConfig], findings: Findings
+) -> dict[FlowName, WorkerConfig]:
+    """Each pair has a group and topics of its own, also where the file names one for several.
+
+    MirrorMaker 2 mixes up their connectors then, which have the same names.
+    """
+    found = {}
+    for name, worker in workers.items():
+        same = {other: each for other, each in workers.items() if other.target == name.target}
+        changes: dict[str, Any] = {
+            key: f"{getattr(worker, key)}.{name.source}"
+            for key in ("group_id", "config_storage_topic", "status_storage_topic")
+            if sum(getattr(each, key) == getattr(worker, key) for each in same.values()) > 1
+        }
+        found[name] = replace(worker, **changes)
+        if changes:
+            findings.warn(
+                f"{name}: another pair into '{name.target}' has the same "
+                f"{_join_names(changes)}; this one uses {', '.join(changes.values())}"
+            )
+    return found
+
+
+def _join_names(names: Iterable[str]) -> str:
+    return ", ".join(name.replace("_", ".") for name in names)
+
+
+def _rest(file: _File) -> RestConfig | None:
+    """The REST API of a node; None unless the file asks for one."""
+    own = {
+        key: value
+        for key, value in file.props.items()
+        if key in NODE_REST_KEYS or key.startswith((HTTPS_PREFIX, "ssl."))
+    }
+    settings = Settings(resolve(own, file.providers, file.findings), file.findings)
+    values = REST_KEYS.parse(*settings)
+    flag = MM2_KEYS.parse(resolve(_own_keys(file), file.providers, unheard := Findings()), unheard)[
+        INTERNAL_REST
+    ]
+    if flag:
+        return rest_config(values, settings)
+    for key in own:
+        if not key.startswith("ssl."):  # of the clusters' connections, too
+            file.findings.warn_key(key, f"has no effect without {INTERNAL_REST}=true")
+    return None
+
+
 def _worker(file: _File, flow: FlowName) -> Settings:
     settings = _settings(file, worker_settings(file.props, flow), {SERVERS: flow.target})
     explain_families(settings, OF_WORKERS, WORKER_KEYS)
@@ -223,6 +353,10 @@ def _worker(file: _File, flow: FlowName) -> Settings:
 
 def _connector(file: _File, flow: FlowName, name: str, *, target_only: bool = False) -> Settings:
     servers = {f"source.cluster.{SERVERS}": flow.source, f"target.cluster.{SERVERS}": flow.target}
+    return _settings(file, _expanded(file, flow, name, target_only=target_only), servers)
+
+
+def _expanded(file: _File, flow: FlowName, name: str, *, target_only: bool) -> Expanded:
     # A provider of the top level is not the connector's; one of the flow would do nothing.
     expanded = {
         key: setting
@@ -235,7 +369,7 @@ def _connector(file: _File, flow: FlowName, name: str, *, target_only: bool = Fa
             for key, setting in expanded.items()
             if key == SOURCE_ALIAS or not key.startswith("source.")
         }
-    return _settings(file, expanded, servers)
+    return expanded
 
 
 def _settings(file: _File, expanded: Expanded, servers: Mapping[str, str]) -> Settings:

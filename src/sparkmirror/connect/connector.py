@@ -134,11 +134,14 @@ class Task(Protocol):
     """A task on the worker that it is assigned to, through all of its lives; for any thread.
 
     `ids`: its number; all of a checkpoint connector's, which are one unit: split, each would read
-    the offset map as a whole.
+    the offset map as a whole. `is_clean`: whether its last life stored all that it had to.
     """
 
     name: str
     configs: TaskConfigs
+
+    @property
+    def is_clean(self) -> bool: ...
 
     @property
     def last_error(self) -> str:

@@ -101,6 +101,10 @@ class Scheduler:
         """Whether `stop` was called."""
         return self._stopping.is_set()
 
+    def wait_for_stop(self, seconds: float) -> bool:
+        """Wait, but no longer than until `stop`; whether that was called."""
+        return self._stopping.wait(seconds)
+
     def join(self, seconds: float) -> bool:
         """Wait for the run under way after `stop`; tells whether it ended."""
         if self._thread.is_alive():

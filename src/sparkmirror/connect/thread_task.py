@@ -46,6 +46,7 @@ class ThreadTask:
     ) -> None:
         self.name = name
         self.configs = configs
+        self.is_clean = True
         self._make = make
         self._may_run = may_run
         self._stop_seconds = stop_seconds
@@ -205,7 +206,8 @@ class ThreadTask:
         """Stop it, and kill it if it does not end in time."""
         deadline = time.monotonic() + self._stop_seconds
         self._stop_work(work)
-        if not work.join(max(0.1, deadline - time.monotonic())):
+        self.is_clean = work.join(max(0.1, deadline - time.monotonic()))
+        if not self.is_clean:
             log.warning("task %s did not end clean: some may be copied twice", self.name)
         while not work.is_released:
             time.sleep(RELEASE_SECONDS)

@@ -178,6 +178,8 @@ NO_TRACE = "everything else continues: nothing reads what is not written"
 NO_WORKER = "the worker does not start"
 NO_CHANGES = "connectors run, but cannot be created, changed or deleted"
 NO_CONNECTORS = "the worker serves REST requests, but runs no connectors and accepts no changes"
+NO_STATES = "connectors run, but their states are not stored"
+NO_NODE = "the process ends; of a pair that only gets heartbeats, it retries and copies the flows"
 NO_FLOW = "the flow is not copied, because another process might copy it too"
 NO_LIST = "connectors can neither read nor list their positions"
 NO_ALTERING = "positions cannot be changed through REST"
@@ -317,7 +319,7 @@ NEEDS: tuple[Need, ...] = (
     ),
     *_internal(
         Feature.WORKER, Side.WORKER, ResourceKind.STATUS, NO_STORE,
-        {READ: NO_WORKER, WRITE: "connectors run, but their states are not stored"},
+        {READ: NO_WORKER, WRITE: NO_STATES},
     ),
     *_internal(
         Feature.WORKER, Side.WORKER, ResourceKind.OFFSETS, NO_STORE,
@@ -329,7 +331,19 @@ NEEDS: tuple[Need, ...] = (
     ),
     Need(
         Feature.DEDICATED, Side.TARGET, ResourceKind.FLOW_GROUP, READ,
-        "ensure that only one process copies the flow", NO_FLOW,
+        "share tasks with the other nodes, and ensure that only one copies each", NO_FLOW,
+    ),
+    *_internal(
+        Feature.DEDICATED, Side.TARGET, ResourceKind.CONFIG, NO_STORE,
+        {READ: NO_NODE, WRITE: NO_FLOW},
+    ),
+    *_internal(
+        Feature.DEDICATED, Side.TARGET, ResourceKind.STATUS, NO_STORE,
+        {READ: NO_NODE, WRITE: NO_STATES},
+    ),
+    Need(
+        Feature.DEDICATED, Side.TARGET, ResourceKind.TRANSACTIONAL_ID, WRITE,
+        "write connectors to the config topic as the only leader", NO_FLOW,
     ),
 )  # fmt: skip
 

@@ -108,7 +108,7 @@ class ConnectApi:
         return refusal
 
     async def _route(self, request: Request) -> RestResponse:
-        segments = split_path(_raw_path(request))
+        segments = split_path(_raw_path(request).removeprefix(self._options.prefix))
         if segments == ("openapi.json",) and request.method in ("GET", "HEAD"):
             return RestResponse(raw=self._description)
         match = self._router.match(segments)
@@ -143,7 +143,7 @@ class ConnectApi:
             params,
             parse_query(_query(request)),
             body,
-            _base_url(request),
+            _base_url(request) + self._options.prefix,
             "x-connect-authorization" in request.headers,
         )
 

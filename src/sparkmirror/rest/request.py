@@ -30,7 +30,8 @@ class RestOptions:
     `admin`: serve /admin; `main`: serve everything else. `allow_origin` is a
     comma-separated list of patterns, empty for no CORS. Times are in seconds. `users`: who may log
     in; None: no login needed. `client_tls` is for https requests to other workers; `signer` signs
-    those requests and checks incoming ones; None: there are no other workers.
+    those requests and checks incoming ones; None: there are no other workers. `prefix`: what all
+    paths begin with.
     """
 
     main: bool = True
@@ -47,6 +48,7 @@ class RestOptions:
     users: Users | None = None
     client_tls: ClientTls | None = None
     signer: RequestSigner | None = None
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ import pytest
 
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.connect.checkpoint import mirror_checkpoint_task
-from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
 from sparkmirror.errors import KafkaError, TransportError
 from sparkmirror.mirror.group_offsets import NotWritten
 from sparkmirror.mirror.records import Checkpoint
@@ -18,6 +17,7 @@ from sparkmirror.mirror.translation.offset_map_chunks import Chunk, ChunkKey, Ch
 from sparkmirror.mirror.translation.offsets import OffsetPair
 from sparkmirror.types import TopicPartition
 from tests.connect.group_fakes import Checkpoints
+from tests.connect.local_checkpoints import LocalCheckpoints
 from tests.flows import make_flow
 from tests.wire.fake_broker import METADATA, Do, FakeCluster
 

@@ -1,4 +1,4 @@
-"""What members tell their leader and are told, where tasks are shared and where they are not."""
+"""What members say to their leader, and what it assigns to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkmirror.connect.group.connect_protocol import (
     decode_member_state,
     encode_member_state,
 )
-from sparkmirror.connect.group.member_protocols import ALL_SLOTS, StandBy, Told, WorkSharing
+from sparkmirror.connect.group.member_protocols import ALL_SLOTS, Told, WorkSharing
 from sparkmirror.connect.runtime.worker import SLOTS
 from sparkmirror.errors import RemoteProtocolError
 from tests.sharing_workers import tasks_of
@@ -24,23 +24,6 @@ X, Y = tasks_of("x", 2), tasks_of("y", 1)
 
 def describing(state: MemberState) -> WorkSharing:
     return WorkSharing("u", lambda: state, None)
-
-
-def test_a_member_that_stands_by_writes_what_release_0_1_wrote() -> None:
-    stand_by = StandBy("host/1")
-    joined = stand_by.encode(stand_by.describe(None, draining=False))
-    assert joined == b'{"version": 0, "url": "host/1"}'
-    told = stand_by.assign({"m1": joined, "m2": b'{"version": 0, "url": "a"}'})
-    expected = b'{"version": 0, "leader_url": "host/1", "members": ["a", "host/1"]}'
-    assert told == {"m1": expected, "m2": expected}
-    assert stand_by.read(expected) == Told("host/1", ("a", "host/1"), None)
-    assert not stand_by.has_tasks()
-
-
-@pytest.mark.parametrize("data", [b"", b"[]", b'{"members": 1}'])
-def test_a_member_that_stands_by_says_what_it_cannot_read(data: bytes) -> None:
-    with pytest.raises(RemoteProtocolError):
-        StandBy("u").read(data)
 
 
 def test_a_worker_without_callbacks_has_no_tasks_and_gives_none() -> None:

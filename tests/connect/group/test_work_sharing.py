@@ -152,7 +152,7 @@ def test_leases_last_while_the_group_waits_for_a_leader_that_says_nothing(group:
         gate.wait()
         return plans(members)
 
-    one.member._protocol._plan = plan  # type: ignore[attr-defined]
+    one.member._protocol._plan = plan
     three = group.add("three")
     wait_for(lambda: group.coordinator.state == "Completing", within=SECONDS)
     least = SESSION_SECONDS

@@ -33,6 +33,7 @@ class StubTask:
     last_error = ""
     name = "stub"
     is_starting = False
+    is_clean = True
 
     def __init__(self, configs: TaskConfigs, calls: list[str]) -> None:
         self.configs = configs

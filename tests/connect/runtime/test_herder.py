@@ -56,7 +56,9 @@ def test_a_connector_is_created_and_runs(running: FakeWorker) -> None:
         "task.class": "org.apache.kafka.connect.mirror.MirrorHeartbeatTask",
         "task.index": "0",
     }
-    assert running.statuses.connectors[NAME].generation == 7
+    stored = running.statuses.connector(NAME)
+    assert stored is not None
+    assert stored.generation == 7
 
 
 def test_what_is_answered_to_a_creation_has_no_tasks_yet(worker: FakeWorker) -> None:
@@ -120,9 +122,9 @@ def test_every_request_that_changes_something_leaves_one_line_in_the_log(
 
 def test_stop_takes_the_tasks_away(running: FakeWorker) -> None:
     running.herder.set_target_state(NAME, TargetState.STOPPED)
-    assert running.herder.task_configs(NAME) == []
+    assert not running.herder.task_configs(NAME)
     running.wait_for_states(State.STOPPED)
-    assert running.configs.state.tasks[NAME] == []
+    assert not running.configs.snapshot().tasks[NAME]
 
 
 def test_delete_leaves_nothing_but_the_offsets(running: FakeWorker) -> None:
@@ -153,14 +155,14 @@ def test_other_settings_start_the_connector_anew(running: FakeWorker) -> None:
     wait_for(lambda: len(running.made) == 2, within=SECONDS)
     assert running.made[1].config == changed
     wait_for(
-        lambda: running.configs.state.tasks[NAME][0].get("emit.heartbeats.interval.seconds"),
+        lambda: running.configs.snapshot().tasks[NAME][0].get("emit.heartbeats.interval.seconds"),
         within=SECONDS,
     )
 
 
 def test_the_same_settings_disturb_nobody(running: FakeWorker) -> None:
     running.herder.put_config(NAME, CONFIG)
-    running.crew.reconcile()
+    running.loop.reconcile()
     assert len(running.made) == 1
 
 
@@ -319,7 +321,7 @@ def test_who_the_worker_is(worker: FakeWorker) -> None:
     worker.group.leader_url = ""  # it has joined before
     assert worker.herder.health()[0] == "healthy"
     worker.spark.failure = MirrorError("Spark is gone")
-    wait_for(lambda: worker.crew.problem == "Spark is gone", within=SECONDS)
+    wait_for(lambda: worker.loop.problem == "Spark is gone", within=SECONDS)
     assert worker.herder.health()[0] == "unhealthy"
 
 

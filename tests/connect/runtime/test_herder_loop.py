@@ -45,7 +45,7 @@ def test_a_follower_runs_nothing(worker: FakeWorker) -> None:
     worker.group.leads = False
     worker.configs.put_connector(NAME, CONFIG)
     worker.start()
-    worker.crew.reconcile()
+    worker.loop.reconcile()
     assert worker.made == []
     assert worker.statuses.said == []
     assert worker.configs.claims == 0
@@ -65,7 +65,7 @@ def test_what_users_shall_know_is_in_the_status_of_what_runs(worker: FakeWorker)
 def test_a_leader_claims_the_topic_once(worker: FakeWorker) -> None:
     start_one(worker)
     worker.group.generation += 1  # another worker joined; we lead on
-    worker.crew.reconcile()
+    worker.loop.reconcile()
     assert worker.configs.claims == 1
     assert len(worker.made) == 1
 
@@ -77,7 +77,7 @@ def test_who_leads_no_more_stops_without_a_word(worker: FakeWorker) -> None:
     wait_for(lambda: running.calls[-1] == "join", within=SECONDS)
     wait_for(lambda: worker.spark.closed, within=SECONDS)
     assert len(worker.statuses.said) == said
-    assert worker.crew.connector(NAME) is None
+    assert worker.loop.connector(NAME) is None
 
 
 def test_a_gap_in_the_lead_is_noticed_although_it_is_over(worker: FakeWorker) -> None:
@@ -92,10 +92,10 @@ def test_a_leader_in_doubt_stops_nothing_and_begins_nothing(worker: FakeWorker) 
     running = start_one(worker)
     worker.group.is_in_doubt = True  # its coordinator crashed, say
     worker.configs.put_connector("another", CONFIG)
-    worker.crew.reconcile()
+    worker.loop.reconcile()
     assert len(worker.made) == 1
     worker.group.is_in_doubt = False  # and its successor knows of no other leader
-    worker.crew.reconcile()
+    worker.loop.reconcile()
     wait_for(lambda: len(worker.made) == 2, within=SECONDS)
     assert running.calls == ["connect", "start"]
     assert worker.configs.claims == 1
@@ -121,9 +121,11 @@ def test_what_another_worker_left_is_unassigned_until_it_runs(worker: FakeWorker
     worker.statuses.said.clear()
     worker.start()
     # The task need not wait for its connector: the config topic says what it does.
-    wait_for(lambda: worker.statuses.by_task[NAME, 0].worker_id == WORKER_ID, within=SECONDS)
+    wait_for(lambda: worker.statuses.tasks(NAME)[0].worker_id == WORKER_ID, within=SECONDS)
     worker.wait_for_states(State.UNASSIGNED, State.RUNNING)
-    assert worker.statuses.connectors[NAME].worker_id == WORKER_ID
+    status = worker.statuses.connector(NAME)
+    assert status is not None
+    assert status.worker_id == WORKER_ID
     worker.made[0].gate.set()
     worker.wait_for_states(State.RUNNING, State.RUNNING)
 
@@ -218,7 +220,7 @@ def test_tasks_that_come_and_go_are_told(worker: FakeWorker) -> None:
     running = start_one(worker)
     running.reports = running.reports * 3
     worker.wait_for_states(*[State.RUNNING] * 4)
-    assert len(worker.configs.state.tasks[NAME]) == 3
+    assert len(worker.configs.snapshot().tasks[NAME]) == 3
     running.reports = running.reports[:1]
     worker.wait_for_states(State.RUNNING, State.RUNNING)
     assert worker.configs.puts == [(NAME, 1), (NAME, 3), (NAME, 1)]
@@ -257,7 +259,7 @@ def test_no_change_is_no_work(worker: FakeWorker) -> None:
     worker.start()
     wait_for(lambda: len(worker.statuses.said) == 200, within=SECONDS)
     began = time.thread_time()  # without what the connectors' threads take meanwhile
-    worker.crew.reconcile()
+    worker.loop.reconcile()
     assert time.thread_time() - began < 0.1
     assert len(worker.statuses.said) == 200
 
@@ -265,7 +267,7 @@ def test_no_change_is_no_work(worker: FakeWorker) -> None:
 def test_spark_that_is_gone_is_a_problem_of_the_worker(worker: FakeWorker) -> None:
     start_one(worker)
     worker.spark.failure = MirrorError("Spark is gone")
-    wait_for(lambda: worker.crew.problem == "Spark is gone", within=SECONDS)
+    wait_for(lambda: worker.loop.problem == "Spark is gone", within=SECONDS)
 
 
 def test_many_requests_in_any_order_leave_nothing_behind(worker: FakeWorker) -> None:
@@ -307,7 +309,7 @@ def test_a_restart_that_meets_a_deleted_namesake_is_tried_again(
     made.gate.clear()
     worker.herder.delete(NAME)
     wait_for(lambda: made.calls[-1] == "stop", within=SECONDS)
-    keeper = worker.crew.connector(NAME)
+    keeper = worker.loop.connector(NAME)
     assert keeper is not None
     missed = PendingRestart(connector=True)
     assert keeper.restart(missed)
@@ -324,9 +326,9 @@ def test_a_restart_that_meets_a_deleted_namesake_is_tried_again(
             asked.is_missed = True
             asked.done.set()
             return True
-        return HerderLoop.restart(worker.crew, name, asked)
+        return HerderLoop.restart(worker.loop, name, asked)
 
-    monkeypatch.setattr(worker.crew, "restart", restart)
+    monkeypatch.setattr(worker.loop, "restart", restart)
     assert worker.herder.restart_connector(NAME, include_tasks=False, only_failed=False) is None
     assert len(met) > 1
     assert worker.made[-1].calls[:2] == ["connect", "start"]
@@ -344,7 +346,7 @@ def test_a_restart_of_what_is_deleted_meanwhile_is_not_found(
         asked.done.set()
         return True
 
-    monkeypatch.setattr(worker.crew, "restart", restart)
+    monkeypatch.setattr(worker.loop, "restart", restart)
     with pytest.raises(RequestError, match=f"Unknown connector: {NAME}"):
         worker.herder.restart_connector(NAME, include_tasks=False, only_failed=False)
 

@@ -1,17 +1,23 @@
-"""All connectors of a file: connected together, started in order, stopped whatever happened."""
+"""All pairs of a file: connected together, each with a herder, stopped whatever happened."""
 
 from __future__ import annotations
 
+import logging
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
-from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
+from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
+from sparkmirror.connect.runtime import mirror_herder
+from sparkmirror.connect.runtime.mirror_herder import MirrorHerder
 from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
-from sparkmirror.connect.source.local_source import LocalSource
+from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.errors import KafkaError
+from tests.clusters import wait_for
 
 LINES = {
     "clusters": "a, b, c",
@@ -20,6 +26,7 @@ LINES = {
     "c.bootstrap.servers": "127.0.0.1:3",
     "a->b.enabled": "true",
 }
+OF_A_FLOW = {"MirrorSourceConnector", "MirrorHeartbeatConnector", "MirrorCheckpointConnector"}
 
 
 def make_config(folder: Path, **settings: str) -> MirrorMakerConfig:
@@ -34,21 +41,27 @@ def config(tmp_path: Path) -> MirrorMakerConfig:
     return make_config(tmp_path)
 
 
-def test_every_pair_gets_heartbeats(config: MirrorMakerConfig) -> None:
+@pytest.fixture(autouse=True)
+def no_spark() -> Iterator[None]:
+    """It would start side by side with what these tests are about."""
+    with mock.patch("sparkmirror.connect.runtime.worker.Worker.begin"):
+        yield
+
+
+def test_every_pair_gets_heartbeats_and_a_flow_all_three_connectors(
+    config: MirrorMakerConfig,
+) -> None:
     mirror = MirrorMaker(config)
     assert [str(flow.flow.name) for flow in mirror.flows] == ["a->b"]
-    beats = [each for each in mirror.worker_connectors if isinstance(each, MirrorHeartbeatTask)]
-    assert sorted(beat.name for beat in beats) == [
-        f"{pair}|MirrorHeartbeatConnector"
-        for pair in ("a->b", "a->c", "b->a", "b->c", "c->a", "c->b")
-    ]
+    assert {str(herder.name): set(herder.pair.connectors) for herder in mirror.herders} == {
+        "a->b": OF_A_FLOW,
+        **{pair: {"MirrorHeartbeatConnector"} for pair in ("a->c", "b->a", "b->c", "c->a", "c->b")},
+    }
 
 
-def test_heartbeats_that_are_off_have_no_connector(tmp_path: Path) -> None:
-    config = make_config(tmp_path, emit_heartbeats_enabled="false")
-    assert not any(
-        isinstance(each, MirrorHeartbeatTask) for each in MirrorMaker(config).worker_connectors
-    )
+def test_a_pair_without_heartbeats_that_does_not_copy_has_no_herder(tmp_path: Path) -> None:
+    mirror = MirrorMaker(make_config(tmp_path, emit_heartbeats_enabled="false"))
+    assert [str(herder.name) for herder in mirror.herders] == ["a->b"]
 
 
 @pytest.mark.parametrize(
@@ -64,25 +77,33 @@ def test_heartbeats_that_are_off_have_no_connector(tmp_path: Path) -> None:
             id="a name of the user's own",
         ),
         pytest.param(
-            {"b_group_id": "b", "c_group_id": "c", "a_group_id": "a"},
-            ["a on 'a'", "b on 'b'", "c on 'c'"],
-            id="flows that share a name share a group",
+            {"b_group_id": "g", "emit_heartbeats_enabled": "false", "c->b_enabled": "true"},
+            ["g.a on 'b'", "g.c on 'b'"],
+            id="one name for two flows",
         ),
     ],
 )  # fmt: skip
 def test_groups_that_are_joined(
     tmp_path: Path, settings: dict[str, str], groups: list[str]
 ) -> None:
-    config = make_config(tmp_path)
-    path = config.path
-    lines = [f"{key.replace('_', '.')} = {value}"
-             for key, value in settings.items()]  # fmt: skip
-    path.write_text("\n".join([path.read_text(), *lines]))
-    mirror = MirrorMaker(load_mm2(path))
-    assert sorted(group.name for group in mirror._groups.values()) == groups
+    mirror = MirrorMaker(make_config(tmp_path, **settings))
+    workers = [herder.pair.worker.worker for herder in mirror.herders]
+    assert sorted(f"{each.group_id} on '{each.client.alias}'" for each in workers) == groups
 
 
-def test_every_cluster_that_cannot_be_reached_is_told_once(config: MirrorMakerConfig) -> None:
+def test_only_a_source_whose_heartbeats_come_from_the_same_file_waits_for_them(
+    tmp_path: Path,
+) -> None:
+    for settings, expected in (
+        ({}, True),
+        ({"b->a_emit_heartbeats_enabled": "false", "c->a_emit_heartbeats_enabled": "false"}, False),
+    ):
+        mirror = MirrorMaker(make_config(tmp_path, **settings))
+        (flow,) = (herder for herder in mirror.herders if herder.copies)
+        assert flow._awaits_heartbeats is expected
+
+
+def test_every_cluster_that_cannot_be_reached_is_reported_once(config: MirrorMakerConfig) -> None:
     mirror = MirrorMaker(config)
     with pytest.raises(KafkaError) as caught:
         mirror.start(threading.Event())
@@ -97,11 +118,47 @@ def test_a_stop_while_connecting_does_not_wait(
     config: MirrorMakerConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent, stop = threading.Event(), threading.Event()
-    monkeypatch.setattr(MirrorHeartbeatTask, "connect", lambda _: silent.wait())
-    monkeypatch.setattr(LocalSource, "connect", lambda _: stop.set())
+    monkeypatch.setattr(mirror_herder, "check_reachable", lambda _: None)
+    monkeypatch.setattr(MirrorCheckpointConnector, "connect", lambda _: silent.wait())
+    monkeypatch.setattr(MirrorSourceConnector, "connect", lambda _: stop.set())
     mirror = MirrorMaker(config)
     try:
         mirror.start(stop)  # hangs for ever if it waits
         assert mirror.stop()
     finally:
         silent.set()
+
+
+# -- one pair --------------------------------------------------------------------------------------
+
+
+def herder_of(config: MirrorMakerConfig, name: str) -> MirrorHerder:
+    (herder,) = (each for each in MirrorMaker(config).herders if str(each.name) == name)
+    return herder
+
+
+def test_a_flow_whose_topics_cannot_be_opened_ends_the_process(config: MirrorMakerConfig) -> None:
+    herder = herder_of(config, "a->b")
+    herder.start()
+    try:
+        wait_for(lambda: herder.failure is not None, within=60)
+        with pytest.raises(KafkaError, match="cluster 'b' cannot be reached"):
+            herder.look()
+    finally:
+        herder.stop(1.0)
+    assert herder.is_clean
+
+
+def test_heartbeats_that_cannot_be_written_are_retried_and_end_nothing(
+    config: MirrorMakerConfig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    herder = herder_of(config, "b->a")
+    herder.start()
+    try:
+        wait_for(lambda: caplog.text.count("[b->a] no heartbeats: ") > 1, within=60)
+        herder.look()
+    finally:
+        herder.stop(1.0)
+    assert "cluster 'a' cannot be reached" in caplog.text
+    assert herder.is_clean

@@ -36,7 +36,7 @@ class World:
         self.admin = FakeAdmin()
         self.shared = ConnectorOffsets(self.file.worker.client, SHARED, 2)
         self.own = ConnectorOffsets(self.file.worker.client, OWN, 3)
-        self.offsets = AllOffsets(self.file.worker, self.shared, self._parse)
+        self.offsets = AllOffsets(self.file.worker, self._parse)
 
     def _parse(self, name: str) -> ParsedConnector | None:
         if name == "gone":

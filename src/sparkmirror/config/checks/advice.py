@@ -18,7 +18,7 @@ from sparkmirror.config.findings import Findings
 from sparkmirror.config.keys.classes import PYTHON_CLASS
 from sparkmirror.config.keys.client_keys import CLIENT_KEYS, COMMON_CLIENT_KEYS
 from sparkmirror.config.keys.connector_keys import FRAMEWORK_KEYS, MIRROR_KEYS
-from sparkmirror.config.mm2_keys import MM2_KEYS, SPARK
+from sparkmirror.config.mm2_keys import HTTPS_PREFIX, MM2_KEYS, NODE_REST_KEYS, SPARK
 from sparkmirror.config.worker_config import STORAGE_PREFIXES, WORKER_KEYS
 from sparkmirror.types import FlowName
 
@@ -106,14 +106,15 @@ def advise(
 def _alias_of(key: str, clusters: Sequence[str]) -> str | None:
     """The cluster whose prefix the key has; the longer one of `a` and `a.b`."""
     found = [alias for alias in clusters if key.startswith(f"{alias}.")]
-    belongs_to_top = key in MIRROR_KEYS or key in MM2_KEYS
+    belongs_to_top = key in MIRROR_KEYS or key in MM2_KEYS or key in NODE_REST_KEYS
     return max(found, key=len, default=None) if not belongs_to_top else None
 
 
 def _at_top(name: str, context: FileContext) -> str | None:
-    if name.startswith((f"{SPARK}.", f"{CONFIG_PROVIDERS}.")):
+    if name.startswith((f"{SPARK}.", f"{CONFIG_PROVIDERS}.", HTTPS_PREFIX)):
         return None
-    if name in MM2_KEYS or name in MIRROR_KEYS or name in CLUSTER_KEYS:
+    # Those of the REST API are explained with it.
+    if any(name in keys for keys in (MM2_KEYS, MIRROR_KEYS, CLUSTER_KEYS, NODE_REST_KEYS)):
         return None
     if name.startswith(WORKER_PREFIXES):
         return topic_setting(name) if _is_worker_key(name) else _unknown(name, WORKER_KEYS.names)
@@ -328,7 +329,7 @@ def _flow_of(alias: str, context: FileContext, name: str) -> str:
 
 def _top_names(context: FileContext) -> list[str]:
     clusters = (f"{alias}.{key}" for alias in context.clusters for key in CLUSTER_KEYS)
-    return [*MM2_KEYS.names, *MIRROR_KEYS.names, *clusters]
+    return [*MM2_KEYS.names, *NODE_REST_KEYS, *MIRROR_KEYS.names, *clusters]
 
 
 def _unlisted_cluster(name: str) -> str | None:

@@ -26,8 +26,10 @@ PLUGIN_KEYS = Definition(
 )
 
 
-def check_modules(settings: Settings, listed: Collection[str]) -> None:
-    """Report every class whose module is neither `listed` nor below a listed one."""
+def check_modules(settings: Settings, listed: Collection[str] | None) -> None:
+    """Report every class whose module is neither `listed` nor below a listed one; None: any may."""
+    if listed is None:
+        return
     for key, value in settings.values.items():
         module, colon, _ = value.strip().partition(":")
         if key.endswith(".class") and colon and not _is_listed(module, listed):

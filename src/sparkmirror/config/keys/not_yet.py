@@ -45,10 +45,6 @@ ABSENT = (
         "metrics over JMX or Prometheus",
         "a log line per flow and minute, the status of connectors, `GET /health`",
     ),
-    Absent(
-        "clusters of dedicated nodes",
-        "one `sparkmirror run` process works; a cluster of Connect workers takes over by itself",
-    ),
     Absent("standalone Connect workers", "`sparkmirror worker` with a distributed worker's file"),
     Absent(
         "Java plugins",
@@ -87,12 +83,6 @@ NOT_YET = (
         reason="transformations are not in this version yet; records are copied unchanged",
         remedy="remove it",
         refused=True,
-    ),
-    Lacking(
-        key="dedicated.mode.enable.internal.rest",
-        asks=_is(True),
-        reason="processes cannot share a flow in this version yet: one copies, others stand by",
-        remedy="set it to false to acknowledge this",
     ),
 )
 

@@ -133,8 +133,8 @@ class WorkerFile:
     """A whole worker file. `props` are resolved, `raw_props` are as written.
 
     `spark` has the settings for Spark, by full name. `allowed` and `plugin_modules` limit
-    connectors. `names` has the names of keys in messages, if different. `log_levels` come from
-    environment variables only.
+    connectors; None: they may name any module. `names` has the names of keys in messages, if
+    different. `log_levels` come from environment variables only.
     """
 
     path: Path
@@ -143,7 +143,7 @@ class WorkerFile:
     inter_worker: InterWorkerConfig
     override: OverridePolicy
     allowed: AllowedAccess
-    plugin_modules: tuple[str, ...]
+    plugin_modules: tuple[str, ...] | None
     topic_tracking: bool
     topic_tracking_reset: bool
     props: Mapping[str, str] = field(repr=False)

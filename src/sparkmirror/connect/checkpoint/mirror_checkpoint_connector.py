@@ -50,7 +50,7 @@ class MirrorCheckpointConnector:
         Raises:
             KafkaError: says of both clusters, if need be, why they cannot be reached.
         """
-        if is_on(self._config):
+        if is_on(self._config) and not self._admins:
             clients = [self._config.source_client, self._config.target_client]
             open_admins(GroupAdmin, clients, self._config.admin_timeout_ms, self._admins)
             self._admins = [forwarded(admin, self._config) for admin in self._admins]

@@ -21,9 +21,7 @@ from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.group.group_place import GroupPlace, GroupView
 from sparkmirror.connect.group.member_protocols import (
     Describe,
-    MemberProtocol,
     PlanAssignments,
-    StandBy,
     WorkSharing,
 )
 from sparkmirror.errors import BrokerError, KafkaError, TransportError, describe_error
@@ -80,9 +78,8 @@ class WorkerGroupMember(GroupPlace):
     ) -> None:
         """`protocol`: only members with the same one share a group.
 
-        Members with PROTOCOL share tasks: `describe` says what runs here, `plan` who shall run
-        what. With another one the leader runs everything. `occupied` and `denied` say what it means
-        when members with another protocol are in the group, and when we may not be.
+        `describe` says what runs here, `plan` who shall run what. `occupied` and `denied` say what
+        it means when members with another protocol are in the group, and when we may not be.
         """
         settings = GroupSettings(
             group_id, PROTOCOL_TYPE, protocol, session_timeout_ms, rebalance_timeout_ms
@@ -95,9 +92,7 @@ class WorkerGroupMember(GroupPlace):
         self._config = replace(
             client, request_timeout_ms=min(client.request_timeout_ms, session_timeout_ms)
         )
-        self._protocol: MemberProtocol = (
-            WorkSharing(own_url, describe, plan) if protocol == PROTOCOL else StandBy(own_url)
-        )
+        self._protocol = WorkSharing(own_url, describe, plan)
         self._heartbeat_seconds = min(heartbeat_interval_ms / 1000, MOST_HEARTBEAT_SECONDS)
         self._rejoin = threading.Event()
         self._draining = threading.Event()

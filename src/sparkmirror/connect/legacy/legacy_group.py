@@ -1,8 +1,9 @@
 """MirrorMaker 1's consumer group on the source: where the copy begins, and what it commits.
 
-Runs on: worker, beside the source connector of the flow. The tasks store their positions in the
-flow's offsets topic as always. Before they start, the group's offsets are put there where they
-are the newer ones; from then on, and at the end, what is stored there is committed for the group.
+Runs on: worker, the leader, beside the source connector of the flow. The tasks store their
+positions in the flow's offsets topic as always. Before they start, the group's offsets are put
+there where they are the newer ones; from then on, and at the end, what is stored there is committed
+for the group.
 So the group is never ahead of what the target has confirmed. Positions of a topic that was deleted
 are not committed for the one that has its name now (by topic ids, so with 2.8 or later).
 A group has no members while sparkmirror copies: if it has some, MirrorMaker 1 runs, and this
@@ -13,16 +14,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sparkmirror.config.clients import ProducerConfig
-from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.connect.checkpoint.group_plans import is_in_use
 from sparkmirror.connect.legacy.legacy_topics import fewer_partitions
 from sparkmirror.connect.naming import some_names
-from sparkmirror.connect.runtime.flow_group import raise_together
+from sparkmirror.connect.runtime.mirror_herder import raise_together
 from sparkmirror.connect.scheduler import Scheduler
-from sparkmirror.connect.source.local_source import LocalSource
+from sparkmirror.connect.source.source_flow import SourceFlow
 from sparkmirror.connect.storage.kafka_based_log import now_ms
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
 from sparkmirror.connect.storage.record_producer import RecordProducer
@@ -65,15 +65,23 @@ IN_USE = (
 
 
 class LegacyGroup:
-    """The group of one flow. `failure` is what the process has to end for."""
+    """The group of one flow. `failure` is what the process has to end for.
 
-    def __init__(self, flow: FlowConfig, source: LocalSource, group: str, interval_ms: int) -> None:
-        self.name = f"group {group}"
+    `assignment` tells which partitions are copied, by task.
+    """
+
+    def __init__(
+        self,
+        flow: SourceFlow,
+        assignment: Callable[[], Sequence[Sequence[TopicPartition]]],
+        group: str,
+        interval_ms: int,
+    ) -> None:
         self.failure: MirrorError | None = None
         self.is_committed = True
         self._flow = flow
         self._group = group
-        self._source = source
+        self._assignment = assignment
         self._interval = max(interval_ms / 1000, LEAST_SECONDS)
         self._store = KafkaOffsetBackingStore.of(flow.worker, flow.source)
         self._target_id = ""
@@ -112,7 +120,7 @@ class LegacyGroup:
         Raises:
             KafkaError: MirrorMaker 1 has been started, or offsets cannot be read or written.
         """
-        self.refuse_members()
+        self._failing(self.refuse_members)
         self._store.prepare(self._target, self._flow.source.target_client)
         # Before the offsets: those of a topic that is replaced right now get the old one's id.
         topic_ids = self._topic_ids()
@@ -176,7 +184,7 @@ class LegacyGroup:
         Raises:
             KafkaError: the group is in use, or a partition's offset was rejected.
         """
-        partitions = {tp for task in self._source.assignment for tp in task}
+        partitions = {tp for task in self._assignment() for tp in task}
         if not partitions:
             return
         topic_ids = self._topic_ids()
@@ -211,7 +219,7 @@ class LegacyGroup:
     def _commit_if_due(self) -> None:
         """Soon after the assignment has changed, then less and less often, at last as asked."""
         now = time.monotonic()
-        partitions = {tp for task in self._source.assignment for tp in task}
+        partitions = {tp for task in self._assignment() for tp in task}
         if not partitions <= self._seen:
             self._seen |= partitions
             self._pause = min(FIRST_COMMIT_SECONDS, self._interval)

@@ -48,6 +48,11 @@ class AssignedTasks:
         """Whether something runs or ends that may have positions to store."""
         return any(tasks.has_copied for _, tasks in self._all())
 
+    @property
+    def ended_clean(self) -> bool:
+        """Whether all that ended here stored what they had to."""
+        return all(tasks.ended_clean for _, tasks in self._all())
+
     def _all(self) -> list[tuple[str, ConnectorTasks]]:
         with self._lock:
             return list(self._connectors.items())

@@ -26,6 +26,7 @@ from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.connect.source.mirror_source_task import MirrorSourceTask, SourceTaskSettings
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
+from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.task_configs import assigned_groups, assigned_partitions, connector_settings
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.lease import Lender
@@ -68,13 +69,46 @@ class ConnectorFactory:
         file: WorkerFile,
         spark: Worker,
         problem_of: Callable[[ConnectorConfig], str],
+        *,
+        awaits_heartbeats: bool = False,
+        is_warned: bool = False,
     ) -> None:
+        """`is_warned`: the log has the warnings about all settings already."""
         self._file = file
+        self._is_warned = is_warned
+        self._awaits_heartbeats = awaits_heartbeats
         self._spark = spark
         self._problem_of = problem_of
         self._lock = threading.Lock()
         # By the connectors' names.
         self._source_settings: dict[str, tuple[Mapping[str, str], SourceTaskSettings]] = {}
+        self._connected: list[tuple[ConnectorProps, Connector]] = []
+
+    def connect(self, props: ConnectorProps) -> None:
+        """Make a connector and connect it: the next `make_connector` with these settings gets it.
+
+        Raises KafkaError besides what `make_connector` raises.
+        """
+        connector = self._make(props)
+        try:
+            connector.connect()
+        except MirrorError:
+            _close(connector)
+            raise
+        with self._lock:
+            self._connected.append((props, connector))
+
+    def connected(self) -> list[Connector]:
+        """Those that `connect` made and that are not in use yet."""
+        with self._lock:
+            return [connector for _, connector in self._connected]
+
+    def disconnect(self) -> None:
+        """Close those: another worker leads, or this one ends."""
+        with self._lock:
+            unused, self._connected = self._connected, []
+        for _, connector in unused:
+            _close(connector)
 
     def make_connector(self, props: ConnectorProps) -> Connector:
         """The connector that these settings describe, not started yet.
@@ -83,17 +117,28 @@ class ConnectorFactory:
             ConfigErrors: everything that is wrong with the settings.
             UnusableConnector: they do not say which connector they are for.
         """
+        with self._lock:
+            found = next((each for each in self._connected if dict(each[0]) == dict(props)), None)
+            if found is not None:
+                self._connected.remove(found)
+        return self._make(props) if found is None else found[1]
+
+    def _make(self, props: ConnectorProps) -> Connector:
         parsed = parse_connector(props, self._file)
-        for warning in parsed.warnings:
+        for warning in () if self._is_warned else parsed.warnings:
             log.warning("%s", warning)
         config = parsed.config
         if isinstance(config, SourceConfig):
             if config.enabled:
                 self._spark.begin()
-            return MirrorSourceConnector(_source(parsed, config), notice=parsed.elsewhere)
+            return self.make_source(_source(parsed, config), parsed.elsewhere)
         if isinstance(config, CheckpointConfig):
             return MirrorCheckpointConnector(parsed.flow, config, parsed.elsewhere)
         return MirrorHeartbeatConnector(config, parsed.elsewhere)
+
+    def make_source(self, flow: SourceSpec, notice: str) -> MirrorSourceConnector:
+        """The connector of one flow."""
+        return MirrorSourceConnector(flow, notice=notice, awaits_heartbeats=self._awaits_heartbeats)
 
     def make_work(self, configs: TaskConfigs, on_missing: OnMissing, lease: Lender) -> TaskWork:
         """What the tasks with these settings do; raises as `make_connector`.
@@ -139,6 +184,11 @@ class ConnectorFactory:
             )
             self._source_settings[name] = settings, shared
             return shared
+
+
+def _close(connector: Connector) -> None:
+    connector.stop()
+    connector.join(0.0)
 
 
 def _source(parsed: ParsedConnector, config: SourceConfig) -> SourceSpec:

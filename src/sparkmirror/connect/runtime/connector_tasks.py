@@ -52,6 +52,8 @@ class ConnectorTasks:
         self._statuses: dict[int, _Status] = {}
         # Those that another worker shall run as soon as they have ended here.
         self._moving: set[int] = set()
+        # Those that ended without storing all that they had to.
+        self._unclean: set[int] = set()
         self._is_settled = True
 
     # -- for any thread ----------------------------------------------------------------------------
@@ -65,6 +67,11 @@ class ConnectorTasks:
     def has_copied(self) -> bool:
         """Whether something runs or ends that may have positions to store."""
         return any(not task.is_starting for task in self.held())
+
+    @property
+    def ended_clean(self) -> bool:
+        """Whether all that ended here stored what they had to."""
+        return not self._unclean
 
     def held(self) -> list[Task]:
         """Those that run or are ending: they may still write."""
@@ -198,6 +205,9 @@ class ConnectorTasks:
         """Also the last topics that a task has written, maybe the first."""
         for task in [task for task in self._ending if task.has_ended]:
             self._ending.remove(task)
+            self._unclean.difference_update(task.ids)
+            if not task.is_clean:
+                self._unclean.update(task.ids)
             self._publisher.add_topics(task.ids[0], task.take_topics())
 
     def _fire(self, number: int, event: TaskEvent) -> None:

@@ -16,15 +16,9 @@ from contextlib import contextmanager
 from sparkmirror.config.connector_spec import KINDS
 from sparkmirror.config.keys.plugins import (
     CONNECT_VERSION,
-    UnknownConnectorClass,
-    UnknownPlugin,
     UnusableConnector,
-    WrongPlugin,
-    plugins,
     require_class,
 )
-from sparkmirror.config.validation.connector_validation import error_summary, validate_connector
-from sparkmirror.config.validation.definitions import plugin_definitions
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect import entities
 from sparkmirror.connect.entities import (
@@ -40,12 +34,12 @@ from sparkmirror.connect.entities import (
     TargetState,
     TaskStatus,
 )
+from sparkmirror.connect.runtime.connector_checks import ConnectorChecks
 from sparkmirror.connect.runtime.connector_offsets import check_offsets
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.loggers import WorkerLoggers
 from sparkmirror.connect.runtime.restart_plan import RestartPlan
 from sparkmirror.connect.runtime.worker_connector import PendingRestart
-from sparkmirror.connect.start_checks import validate_on_worker
 from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
 from sparkmirror.retry import wait_for
 from sparkmirror.wire.produce.transactional_writer import FencedError
@@ -59,7 +53,7 @@ KEEPER_SECONDS = 5.0
 LATE_SECONDS = 30.0
 
 
-class DistributedHerder:
+class DistributedHerder(ConnectorChecks):
     """One worker of a cluster; for any thread. It is `Herder` of answers.py."""
 
     def __init__(
@@ -68,9 +62,12 @@ class DistributedHerder:
         stores: Stores,
         crew: HerderLoop,
         cluster_id: str = "",
+        *,
+        fixed: str = "",
     ) -> None:
-        self._worker = worker
-        self._configs = stores.configs
+        """`fixed`: why users may not change connectors, "" if they may."""
+        self._fixed = fixed
+        super().__init__(worker, stores.configs)
         self._statuses = stores.statuses
         self._offsets = stores.offsets
         self._group = stores.group
@@ -102,23 +99,6 @@ class DistributedHerder:
         if self._crew.problem or time.monotonic() - self._crew.last_turn > LATE_SECONDS:
             return "unhealthy", entities.UNHEALTHY
         return "healthy", entities.HEALTHY
-
-    def plugins(self, *, connectors_only: bool) -> Sequence[Json]:
-        return plugins(connectors_only=connectors_only)
-
-    def plugin_definitions(self, plugin: str, version: str | None) -> Sequence[Json]:
-        try:
-            return plugin_definitions(plugin, version)
-        except UnknownPlugin as error:
-            raise RequestError(404, str(error)) from error
-
-    def validate(self, plugin: str, config: ConnectorProps) -> Json:
-        try:
-            return validate_on_worker(plugin, config, self._worker, self._configs)
-        except WrongPlugin as error:
-            raise RequestError(400, str(error)) from error
-        except UnusableConnector as error:
-            raise RequestError(500, f"{entities.BAD_REQUEST}: {error}") from error
 
     # -- reads -------------------------------------------------------------------------------------
 
@@ -171,6 +151,7 @@ class DistributedHerder:
     def create(
         self, name: str, config: ConnectorProps, initial_state: TargetState | None
     ) -> ConnectorInfo:
+        self._check_changeable()
         self._check_config(config)
         with self._writing, self._leading():
             if name in self._configs.snapshot().connectors:
@@ -178,12 +159,14 @@ class DistributedHerder:
             return self._put(name, config, initial_state)
 
     def put_config(self, name: str, config: ConnectorProps) -> tuple[bool, ConnectorInfo]:
+        self._check_changeable()
         self._check_config(config)
         with self._writing, self._leading():
             is_new = name not in self._configs.snapshot().connectors
             return is_new, self._put(name, config)
 
     def patch_config(self, name: str, patch: ConnectorProps) -> ConnectorInfo:
+        self._check_changeable()
         with self._writing, self._leading():
             config = {**self.connector_info(name).config, **patch}
             left = {key: value for key, value in config.items() if value is not None}
@@ -191,6 +174,7 @@ class DistributedHerder:
             return self._put(name, left)
 
     def delete(self, name: str) -> None:
+        self._check_changeable()
         with self._writing, self._leading():
             if name not in self._configs.snapshot().connectors:
                 raise _not_found(name)
@@ -206,15 +190,9 @@ class DistributedHerder:
         self._crew.wake()
         return ConnectorInfo(name, config, len(tasks))
 
-    def _check_config(self, config: ConnectorProps) -> None:
-        try:
-            infos = validate_connector(None, config, self._worker)
-        except UnknownConnectorClass as error:
-            raise RequestError(400, f"{entities.CONNECT_EXCEPTION}: {error}") from error
-        except UnusableConnector as error:
-            raise RequestError(400, str(error)) from error
-        if (refused := error_summary(infos)) is not None:
-            raise RequestError(400, refused)
+    def _check_changeable(self) -> None:
+        if self._fixed:
+            raise RequestError(405, self._fixed)
 
     # -- states ------------------------------------------------------------------------------------
 

@@ -19,16 +19,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from sparkmirror.connect.background import Background
 from sparkmirror.connect.connector import Connector, Task, TaskConfigs
 from sparkmirror.connect.entities import ConnectorProps
 from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
 from sparkmirror.connect.group.group_place import GroupView
 from sparkmirror.connect.group.tenure import Continuity
 from sparkmirror.connect.runtime.assigned_tasks import AssignedTasks, stored_tasks, target_state
+from sparkmirror.connect.runtime.config_claim import ConfigClaim
 from sparkmirror.connect.runtime.connector_tasks import task_units
 from sparkmirror.connect.runtime.spark_watch import SparkWatch
 from sparkmirror.connect.runtime.status_publisher import (
@@ -83,7 +83,15 @@ class HerderLoop:
         factory: Factory,
         spark: Worker,
         stop_seconds: float = 5.0,
+        *,
+        flow: str = "",
+        file: Mapping[str, ConnectorProps] | None = None,
+        release_spark: Callable[[], object] | None = None,
     ) -> None:
+        """`flow`: its name in the log, if all connectors are of one. `file`: see `ConfigClaim`.
+
+        `release_spark` is called while this worker has no place in the group.
+        """
         self.last_turn = time.monotonic()
         self._stores = stores
         self._configs = stores.configs
@@ -92,10 +100,16 @@ class HerderLoop:
         self._factory = factory
         self._spark = spark
         self._watch = SparkWatch(spark)
+        self._release_spark = release_spark or spark.close_if_elsewhere
         self._stop_seconds = stop_seconds
+        self._flow = flow
         self._tenure = Continuity(lambda: stores.group.tenure)
         self._membership = Continuity(lambda: stores.group.membership)
-        self._plan = TaskPlan(stores.configs.snapshot, self._refresh_here)
+        self._wake = threading.Event()
+        self._claim = ConfigClaim(stores.configs, None if file is None else dict(file), self.wake)
+        self._plan = TaskPlan(
+            stores.configs.snapshot, self._refresh_here, lambda: self._claim.allows_new_tasks
+        )
         self._tasks = AssignedTasks(
             self._make_task, lambda name: TaskStatuses(name, stores, identity)
         )
@@ -107,19 +121,18 @@ class HerderLoop:
         # By connector, the topics that tasks here miss, until the leader knows.
         self._missing: dict[str, tuple[str, ...]] = {}
         self._missing_at = 0.0
-        self._claim: Background[None] | None = None
-        self._has_claimed = False
         self._view = GroupView()  # whose assignment tasks start by
         self._rejoined = ((0, -1), 0.0)  # in which generation it was asked for, and when
         # The last error of a turn, so that it is logged once.
         self._last_error = ""
-        self._wake = threading.Event()
+        self._is_started = False
         self._is_ending = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="herder", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to look: the config topic was read."""
+        self._is_started = True
         self._configs.on_change(self._wake.set)
         self._group.on_change(self._wake.set)
         self._thread.start()
@@ -127,8 +140,8 @@ class HerderLoop:
     def stop(self, seconds: float) -> bool:
         """Stop the connectors, hand the tasks over, leave the group.
 
-        Tells whether all that had anything to store ended. Spark is left to its owner, but nothing
-        here waits for a start of it any more.
+        Tells whether all ended that had anything to store, and stored it. Spark is left to its
+        owner, but nothing here waits for a start of it any more.
         """
         deadline = time.monotonic() + seconds
         self._is_ending.set()
@@ -147,7 +160,7 @@ class HerderLoop:
             until = starting_until if connector.is_starting else deadline
             connector.join(max(0.1, until - time.monotonic()))
         have_ended = all(each.has_ended or each.is_starting for each in self._leaving)
-        return have_ended and not self._tasks.has_copied
+        return have_ended and not self._tasks.has_copied and self._tasks.ended_clean
 
     def _end_tasks(self, deadline: float) -> None:
         """Those that have only begun to start have nothing to store."""
@@ -172,6 +185,8 @@ class HerderLoop:
             missing, self._missing = self._missing, {}
             if missing:
                 self._missing_at = time.monotonic() + MISSING_SECONDS
+        if not self._is_started:
+            return MemberState("", slots=self._watch.offer_nothing())
         snapshot, held = self._configs.snapshot(), self._tasks.held()
         slots = self._watch.offer(snapshot, len(held | self._group.view.tasks))
         return MemberState("", snapshot.end_offset, slots, held, missing=missing)
@@ -267,8 +282,15 @@ class HerderLoop:
 
     def _log_error(self, error: str) -> None:
         level = logging.DEBUG if error == self._last_error else logging.WARNING
-        log.log(level, "the herder cannot look after connectors and tasks: %s", error)
+        self._log(level, "the herder cannot start or change connectors and tasks: %s", error)
         self._last_error = error
+
+    def _log(self, level: int, text: str, *values: object) -> None:
+        prefix = f"[{self._flow}] " if self._flow else ""
+        log.log(level, "%s%s", prefix, text % values if values else text)
+
+    def _label(self, name: str) -> str:
+        return f"{self._flow}|{name}" if self._flow else name
 
     def reconcile(self) -> None:
         """One look: who leads, and what is wanted."""
@@ -280,28 +302,18 @@ class HerderLoop:
         if self._tenure.has_lapsed() or self._is_ending.is_set():
             self._step_down("the worker ends" if self._is_ending.is_set() else "another may lead")
         if self._group.membership is None:
-            self._spark.close_if_elsewhere()
+            self._release_spark()
         elif self._group.membership == view.membership and self._group.lease_seconds() > 0:
             self._reconcile_tasks(view, self._configs.snapshot())
         # Last: what fails here keeps no task from running.
         if self.leads() and not self._is_ending.is_set() and not self._leaving:
-            self._take_over()
-            if self._has_claimed:
+            has_claimed = self._claim.is_done
+            if self._claim.advance(self._stopping):
+                if not has_claimed:
+                    self._log(logging.INFO, "this worker leads, and runs the connectors")
                 self._reconcile_connectors(self._configs.snapshot())
 
     # -- connectors, on the leader -----------------------------------------------------------------
-
-    def _take_over(self) -> None:
-        """Keep earlier leaders from writing, which may take a broker half a minute."""
-        if self._has_claimed:
-            return
-        if self._claim is None:
-            self._claim = Background(self._configs.claim, self._wake.set)
-        if not self._claim.is_running:
-            claim, self._claim = self._claim, None
-            claim.wait(self._stopping)
-            self._has_claimed = True
-            log.info("this worker leads, and runs the connectors")
 
     def _reconcile_connectors(self, snapshot: ConfigSnapshot) -> None:
         for name in self._connectors.keys() - snapshot.connectors.keys():
@@ -324,6 +336,7 @@ class HerderLoop:
             self.leads,
             lambda: self._has_tasks(name),
             self._stop_seconds,
+            self._label(name),
         )
         connector.want(desired)
         with self._lock:
@@ -336,11 +349,11 @@ class HerderLoop:
         return here or self._plan.holds_any(name)
 
     def _step_down(self, why: str) -> None:
-        self._has_claimed, self._claim = False, None
+        self._claim.drop()
         with self._lock:
             connectors, self._connectors = list(self._connectors.values()), {}
         if connectors:
-            log.info("%s: %d connectors stop here", why, len(connectors))
+            self._log(logging.INFO, "%s: %d connectors stop here", why, len(connectors))
         for connector in connectors:
             connector.leave()
         self._leaving += connectors
@@ -393,5 +406,5 @@ class HerderLoop:
             found = [self._tasks.restart(ConnectorTaskId(name, number)) for number in restart.tasks]
             restart.is_missed = not all(found)
             if any(found):
-                log.info("connector %s: restart of %s", name, restart)
+                log.info("connector %s: restart of %s", self._label(name), restart)
             restart.done.set()

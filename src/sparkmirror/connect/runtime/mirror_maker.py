@@ -1,163 +1,176 @@
-"""Dedicated mode: all flows of an mm2 file in one process, until told to stop.
+"""Dedicated mode: all flows of an mm2 file, each with its herder, until the process is stopped.
 
-Runs on: worker. Mirrors: org.apache.kafka.connect.mirror.MirrorMaker. Several processes may run
-with one file: `FlowGroup` lets one of them copy each flow. Spark starts while the groups are being
-joined, which takes a broker three seconds (group.initial.rebalance.delay.ms).
+Runs on: worker. Mirrors: org.apache.kafka.connect.mirror.MirrorMaker. Every source->target pair has
+a herder of its own (`MirrorHerder`); all of them use one Spark. At the start three things happen
+side by side: the process joins the groups, which takes a broker three seconds
+(group.initial.rebalance.delay.ms), opens their topics, and starts Spark.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
 
-from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, MirrorMakerConfig
+from sparkmirror.config.mm2 import MirrorMakerConfig, PairConfig
 from sparkmirror.connect.background import Background
-from sparkmirror.connect.checkpoint.local_checkpoints import LocalCheckpoints
-from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
-from sparkmirror.connect.runtime.dedicated_topics import DedicatedTopics
-from sparkmirror.connect.runtime.flow_group import (
-    LEAVE_SECONDS,
-    STOP_SECONDS,
-    Connectors,
-    FlowGroup,
-    FlowView,
-    Phase,
-    ThreadConnector,
-    connect_all,
-)
+from sparkmirror.connect.connector import Task
+from sparkmirror.connect.runtime.flow_status import NamedFlow
+from sparkmirror.connect.runtime.mirror_herder import LEAVE_SECONDS, MirrorHerder, raise_together
 from sparkmirror.connect.runtime.worker import Worker
-from sparkmirror.connect.source.local_source import LocalSource
 from sparkmirror.connect.source.start_report import refuse_fresh_starts
 from sparkmirror.errors import MirrorError
+from sparkmirror.spark.task_runner import TaskRunner
 
 log = logging.getLogger(__name__)
+
+# Commit, drain and end: SIGTERM to exit takes less than ten seconds in all.
+STOP_SECONDS = 7.0
 
 
 class MirrorMaker:
     """The flows of one file, each with its checkpoints, and the heartbeats of all pairs."""
 
-    def __init__(self, config: MirrorMakerConfig, *, resume_only: bool = False) -> None:
-        """`resume_only`: start nothing unless every partition has a position to resume at."""
-        tasks = sum(flow.source.tasks_max for flow in config.flows)
+    def __init__(
+        self, config: MirrorMakerConfig, *, resume_only: bool = False, url: str = ""
+    ) -> None:
+        """`resume_only`: start nothing unless every partition has a position to resume at.
+
+        `url`: of this process's REST API, if it has one.
+        """
         self._resume_only = resume_only
-        self._spark = Worker(config.spark, slots=tasks)
-        self._groups = self._make_groups(config)
-        self.flows = [FlowView(flow, self._groups[_group_key(flow)]) for flow in config.flows]
+        self._has_rest = bool(url)
+        self._spark = Worker(config.spark)
+        # Statuses name this process, and the other nodes say that it leads.
+        own = f"{socket.gethostname()}/{os.getpid()}"
+        self._addresses = url or own, urlsplit(url).netloc or own
+        self.herders = [self._make_herder(pair, config) for pair in config.pairs]
+        self.flows = [FlowView(herder) for herder in self.herders if herder.copies]
         self._is_started = False
-        self._has_told = False
+        self._has_logged_start = False
 
     @property
-    def worker_connectors(self) -> Sequence[ThreadConnector]:
-        """Those that have no tasks: checkpoints and heartbeats, of the flows that run here."""
-        return [each for group in self._groups.values() for each in group.connectors.worker_side]
+    def thread_tasks(self) -> Sequence[Task]:
+        """The tasks here that need no Spark: checkpoints and heartbeats."""
+        tasks = (each for herder in self.herders for each in herder.tasks().values())
+        return [task for each in tasks for task in each if task.runner is None]
 
     def start(self, stop: threading.Event) -> None:
-        """Connect everywhere, then start Spark and join the groups; ends early on `stop`.
+        """Connect everywhere, then join the groups; ends early on `stop`.
 
         Raises:
             KafkaError: all clusters that cannot be reached, at once; nothing was created anywhere.
             ConfigErrors: the same for key stores and logins that cannot be used.
             MirrorError: with `resume_only`, all partitions that would start afresh, of all flows.
         """
-        try:
-            if not Background(self._connect).wait(stop):
-                return
-        except MirrorError:
-            for group in self._groups.values():
-                group.close_unused()
-            raise
-        self._is_started = True
         if self.flows:
             self._spark.begin()
-        for group in self._groups.values():
-            group.start()
+        if not Background(self._connect).wait(stop):
+            return
+        self._is_started = True
+        for herder in self.herders:
+            herder.start()
 
     def look(self) -> None:
-        """Called about once a second: say which tasks lack a Spark slot, and what has started.
+        """Called about once a second.
 
         Raises:
-            MirrorError: a flow cannot be run by this process, or Spark is gone.
+            MirrorError: this process cannot run a flow, or Spark is gone.
         """
-        groups = list(self._groups.values())
-        for group in groups:
-            if group.failure is not None:
-                raise group.failure
+        for herder in self.herders:
+            herder.look()
         self._spark.raise_failure()
-        tasks = [task for group in groups for task in group.tasks]
-        for task in tasks:
-            task.check_slot(len(tasks))
-        if groups and all(group.phase is Phase.STANDING_BY for group in groups):
-            # Executors elsewhere are for those who use them; a JVM of our own is kept warm.
+        if self.herders and not any(herder.is_member for herder in self.herders):
             self._spark.close_if_elsewhere()
-        self._tell_started()
+        self._log_start()
 
     def stop(self) -> bool:
-        """Commit and end everything; tells whether all tasks ended clean."""
-        if not self._is_started:
-            return True
-        deadline = time.monotonic() + STOP_SECONDS + LEAVE_SECONDS
-        groups = list(self._groups.values())
-        for group in groups:
-            group.stop()
+        """Commit and end everything; whether all positions were stored."""
         self._spark.give_up_start()
-        for group in groups:
-            group.finish(deadline)
-        for group in groups:
-            group.leave()
+        threads = [
+            # Daemons: a cluster that does not respond must not keep the process.
+            threading.Thread(target=herder.stop, args=(STOP_SECONDS,), daemon=True)
+            for herder in self.herders
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(STOP_SECONDS + LEAVE_SECONDS)
         self._spark.close()
-        return all(group.is_clean for group in groups)
+        late = [herder.name for herder in self.herders if herder.is_stopping]
+        if late:
+            log.warning("did not end in time: %s", ", ".join(map(str, late)))
+        return not late and all(herder.is_clean for herder in self.herders)
 
-    def make_connectors(self, members: Sequence[Member]) -> Connectors:
-        """What runs for one group, whenever this process leads it."""
-        return make_connectors(members)
+    def make_herder(self, pair: PairConfig, *, awaits_heartbeats: bool) -> MirrorHerder:
+        """What runs one pair."""
+        return MirrorHerder(
+            pair,
+            self._spark,
+            *self._addresses,
+            awaits_heartbeats=awaits_heartbeats,
+            has_rest=self._has_rest,
+        )
 
-    def _make_groups(self, config: MirrorMakerConfig) -> dict[tuple[str, str], FlowGroup]:
-        members: dict[tuple[str, str], list[Member]] = {}
-        every: list[Member] = [*config.flows, *config.heartbeat_pairs]
-        for member in every:
-            members.setdefault(_group_key(member), []).append(member)
-        needed = self._spark if config.flows else None
-        return {key: self._make_group(rows, needed) for key, rows in members.items()}
-
-    def _make_group(self, members: Sequence[Member], spark: Worker | None) -> FlowGroup:
-        return FlowGroup(members[0].worker, lambda: self.make_connectors(members), spark)
+    def _make_herder(self, pair: PairConfig, config: MirrorMakerConfig) -> MirrorHerder:
+        """Of two pairs in a circle, the one writes the heartbeats that the other copies."""
+        beating = {each.name.target for each in config.heartbeat_pairs}
+        return self.make_herder(pair, awaits_heartbeats=pair.name.source in beating)
 
     def _connect(self) -> None:
         """Reach all clusters, and look for positions if all partitions have to have one."""
-        groups = self._groups.values()
-        connect_all([each for group in groups for each in group.connectors.all])
+        connect_all([herder.connect for herder in self.herders])
         if self._resume_only:
-            sources = [each for group in groups for each in group.connectors.sources]
-            refuse_fresh_starts(line for each in sources for line in each.refused_starts())
+            refuse_fresh_starts(line for herder in self.herders for line in herder.refused_starts())
 
-    def _tell_started(self) -> None:
-        """Once, when it is known of every flow whether it runs here."""
-        phases = [group.phase for group in self._groups.values()]
-        if self._has_told or not all(p in (Phase.RUNNING, Phase.STANDING_BY) for p in phases):
+    def _log_start(self) -> None:
+        """Once, when it is known of every pair whether its connectors run here."""
+        if self._has_logged_start or not all(herder.is_settled for herder in self.herders):
             return
-        self._has_told = True
-        waiting = sum(1 for flow in self.flows if flow.stands_by)
-        running = len(self.flows) - waiting
-        log.info("%d flows started%s", running, f", {waiting} standing by" if waiting else "")
+        self._has_logged_start = True
+        led = sum(1 for herder in self.herders if herder.copies and herder.leads)
+        others = len(self.flows) - led
+        log.info("%d flows started%s", led, f", {others} led by other nodes" if others else "")
 
 
-Member = FlowConfig | HeartbeatPair
+class FlowView:
+    """One flow, for the live display."""
+
+    def __init__(self, herder: MirrorHerder) -> None:
+        self._herder = herder
+        self.flow = NamedFlow(str(herder.name))
+
+    @property
+    def tasks(self) -> list[TaskRunner]:
+        return self._herder.runners
+
+    @property
+    def last_error(self) -> str:
+        errors = (each.last_error for each in self._herder.connectors().values())
+        return next((error for error in errors if error), "")
+
+    @property
+    def stands_by(self) -> str:
+        """Why this process copies nothing of it; empty if it does."""
+        return self._herder.stands_by
 
 
-def _group_key(member: Member) -> tuple[str, str]:
-    """Flows with one group.id on one target share its fate, as they do in MirrorMaker 2."""
-    return member.name.target, member.worker.group_id
+def connect_all(connects: Sequence[Callable[[], None]]) -> None:
+    """Connect side by side.
 
-
-def make_connectors(members: Sequence[Member]) -> Connectors:
-    """What MirrorMaker 2 runs for these."""
-    flows = [member for member in members if isinstance(member, FlowConfig)]
-    pairs = [member for member in members if isinstance(member, HeartbeatPair)]
-    checkpoints = [
-        LocalCheckpoints(flow, has_syncs=flow.source.emit_offset_syncs_enabled) for flow in flows
-    ]
-    heartbeats = [MirrorHeartbeatTask(pair) for pair in pairs]
-    topics = DedicatedTopics([member.worker for member in members])
-    return Connectors([LocalSource(flow) for flow in flows], [*checkpoints, *heartbeats, topics])
+    Raises:
+        ConfigErrors: all key stores and logins that cannot be used.
+        KafkaError: all clusters that cannot be reached, each once.
+    """
+    # Daemons: a process that is stopped does not wait for a cluster that does not respond.
+    running = [Background(connect) for connect in connects]
+    errors: list[MirrorError] = []
+    for each in running:
+        try:
+            each.wait(threading.Event())
+        except MirrorError as error:
+            errors.append(error)
+    raise_together(errors)

@@ -55,6 +55,11 @@ class SparkWatch:
         slots, is_cold = self._offered
         return min(slots, owned) if is_cold else slots
 
+    def offer_nothing(self) -> int:
+        """Before the config topic is read: it is not known yet whether Spark must start first."""
+        self._offered = 0, False
+        return 0
+
     def has_changed(self, snapshot: ConfigSnapshot) -> bool:
         """Whether the group must hear of another offer."""
         slots, was_cold = self._offered

@@ -43,16 +43,21 @@ class TaskPlan:
         self,
         snapshot: Callable[[], ConfigSnapshot],
         on_missing: Callable[[str, list[str]], object],
+        allows_new: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`on_missing`: tasks of this connector, on any worker, miss these target topics."""
+        """`on_missing`: tasks of this connector, on any worker, miss these target topics.
+
+        `allows_new`: whether tasks may start that no worker runs.
+        """
         self._snapshot = snapshot
         self._on_missing = on_missing
+        self._allows_new = allows_new
         self._plan = _Plan()
 
     def make(self, members: Mapping[str, MemberState]) -> Mapping[str, Assignment]:
         """By member id, what each shall run. Called on the member's thread."""
         snapshot = self._snapshot()
-        configured = configured_tasks(snapshot)
+        configured = self._allowed(snapshot, _all_of(each.tasks for each in members.values()))
         found = assign(
             members, configured, self._plan.assignments, config_offset=snapshot.end_offset
         )
@@ -74,7 +79,11 @@ class TaskPlan:
         """Whether other tasks are configured, or what the leader had still to read was read."""
         plan = self._plan
         has_caught_up = plan.config_offset < plan.needed_offset <= snapshot.end_offset
-        return has_caught_up or configured_tasks(snapshot) != plan.configured
+        return has_caught_up or self._allowed(snapshot, plan.held) != plan.configured
+
+    def _allowed(self, snapshot: ConfigSnapshot, held: Tasks) -> Tasks:
+        configured = configured_tasks(snapshot)
+        return configured if self._allows_new() else configured & held
 
     def holds(self, task: ConnectorTaskId) -> bool:
         """Whether a worker runs, ends or may start it."""

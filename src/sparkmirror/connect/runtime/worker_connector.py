@@ -83,8 +83,11 @@ class WorkerConnector:
         leads: Callable[[], bool],
         has_tasks: Callable[[], bool],
         stop_seconds: float,
+        label: str = "",
     ) -> None:
+        """`label`: its name in the log."""
         self.name = name
+        self._label = label or name
         self.connector: Connector | None = None
         self._make = make
         self._statuses = statuses
@@ -215,7 +218,7 @@ class WorkerConnector:
         except (Exception, SystemExit) as error:  # noqa: BLE001
             self._failures.failed(error)
             self._states.fire(ConnectorEvent.START_FAILED)
-            log.error("connector %s failed: %s", self.name, error)  # noqa: TRY400
+            log.error("connector %s failed: %s", self._label, error)  # noqa: TRY400
         self._answer(restarts, self._failures.trace)
         self._tell(lambda: self._publish(desired))
         return True
@@ -224,11 +227,11 @@ class WorkerConnector:
         """What a user asked for leaves a trace in the log; of settings the names, no values."""
         seen = self._seen
         if desired.state is not (TargetState.STARTED if seen is None else seen.state):
-            log.info("connector %s: %s", self.name, ASKED[desired.state])
+            log.info("connector %s: %s", self._label, ASKED[desired.state])
         if seen is not None and desired.config != seen.config:
             keys = seen.config.keys() | desired.config.keys()
             changed = [key for key in keys if seen.config.get(key) != desired.config.get(key)]
-            log.info("connector %s: settings changed: %s", self.name, ", ".join(sorted(changed)))
+            log.info("connector %s: settings changed: %s", self._label, ", ".join(sorted(changed)))
 
     def _bring(self, desired: ConnectorTarget, restarts: Sequence[PendingRestart]) -> None:
         has_changed = desired.config != self._config
@@ -248,7 +251,7 @@ class WorkerConnector:
 
     def _restart(self, restart: PendingRestart) -> None:
         """It runs on if its refresh fails, and tries again by itself."""
-        log.info("connector %s: restart of %s", self.name, restart)
+        log.info("connector %s: restart of %s", self._label, restart)
         with_tasks = bool(restart.tasks)
         event = ConnectorEvent.RESTART_WITH_TASKS if with_tasks else ConnectorEvent.RESTART
         self._states.fire(event)
@@ -273,7 +276,7 @@ class WorkerConnector:
                 connector.start(self)
                 self.connector = connector
                 self._states.fire(ConnectorEvent.STARTED)
-                log.info("connector %s started", self.name)
+                log.info("connector %s started", self._label)
         finally:
             self._is_starting = False
             if self.connector is not connector:
@@ -289,7 +292,7 @@ class WorkerConnector:
         try:
             connector.stop()
             if not connector.join(self._stop_seconds):
-                log.warning("connector %s did not end in time", self.name)
+                log.warning("connector %s did not end in time", self._label)
         finally:
             self._is_active = False
 
@@ -325,9 +328,9 @@ class WorkerConnector:
         try:
             tell()
         except MirrorError as error:
-            log.warning("connector %s: its state cannot be stored: %s", self.name, error)
+            log.warning("connector %s: its state cannot be stored: %s", self._label, error)
         except Exception:  # a mistake in what is told must not end what runs
-            log.exception("connector %s: its state cannot be told", self.name)
+            log.exception("connector %s: its state cannot be told", self._label)
         else:
             return True
         return False
@@ -365,7 +368,7 @@ class WorkerConnector:
         self._must_forget = True
         if self._has_tasks() or not self._tell(self._forget):
             return True
-        log.info("connector %s deleted", self.name)
+        log.info("connector %s deleted", self._label)
         with self._lock:
             self._has_ended = self._desired is None
             return not self._has_ended

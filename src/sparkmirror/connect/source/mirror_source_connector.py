@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Mapping, Sequence, Set
 
 from sparkmirror.connect.connector import ConnectorContext
@@ -47,6 +48,9 @@ SOONEST_REFRESH_SECONDS = 5.0
 SOONEST_CREATE_SECONDS = 10.0
 # What a look at both clusters may take, for a user who waits for it.
 REFRESH_SECONDS = 55.0
+# For the heartbeats topic, which takes its connector a moment.
+HEARTBEATS_SECONDS = 5.0
+HEARTBEATS_LOOK_SECONDS = 0.2
 # For an admin request that is under way when the connector stops.
 LAST_REQUEST_SECONDS = 0.5
 
@@ -56,9 +60,16 @@ class MirrorSourceConnector:
 
     task_class = "MirrorSourceTask"
 
-    def __init__(self, flow: SourceFlow, *, notice: str = "") -> None:
-        """`notice`: what users shall know though all is well."""
+    def __init__(
+        self, flow: SourceFlow, *, notice: str = "", awaits_heartbeats: bool = False
+    ) -> None:
+        """`notice`: what users shall know though all is well.
+
+        `awaits_heartbeats`: another connector of this process is about to create the source's
+        heartbeats topic. Found later, it would not be copied before the next refresh.
+        """
         self.flow = flow
+        self._awaits_heartbeats = awaits_heartbeats
         self.config = flow.source
         self._admins: list[Admin] = []
         producer, target = self.config.producer.client, self.config.target_client
@@ -89,13 +100,18 @@ class MirrorSourceConnector:
 
     # -- life --------------------------------------------------------------------------------------
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether the admin connections are open."""
+        return bool(self._admins)
+
     def connect(self) -> None:
         """Open the admin connections; nothing is changed anywhere.
 
         Raises:
             KafkaError: says of all clusters, if need be, why they cannot be reached.
         """
-        if not self.config.enabled:
+        if not self.config.enabled or self.is_connected:
             return
         clients = [self.config.source_client, self.config.target_client]
         if self._is_elsewhere:
@@ -137,9 +153,17 @@ class MirrorSourceConnector:
             self._assignment = [assigned_partitions(task) for task in stored]
         self._store.prepare(self._target, self.config.target_client)
         self._schedule_internal_topics()
+        self._await_heartbeats()
         self.look()
         self._schedule()
         self._ticker.start()
+
+    def _await_heartbeats(self) -> None:
+        topic = self._policy.heartbeats_topic()
+        until = time.monotonic() + (HEARTBEATS_SECONDS if self._awaits_heartbeats else 0.0)
+        while time.monotonic() < until and self._source.view_topic(topic) is None:
+            if self._ticker.wait_for_stop(HEARTBEATS_LOOK_SECONDS):
+                return
 
     def stop(self) -> None:
         """Look no more."""
@@ -337,5 +361,9 @@ class MirrorSourceConnector:
             else:
                 self._assignment = assign_partitions(wanted, self.config.tasks_max)
             self._is_assigned = True
+            has_changed = self._assignment != before
+        if has_changed:
+            counts = sum(map(len, self._assignment)), len(self._assignment)
+            log.info("[%s] %d partitions in %d tasks", self.flow.name, *counts)
         if self._context is not None:
             self._context.request_task_reconfiguration()

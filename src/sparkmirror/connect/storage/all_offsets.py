@@ -8,6 +8,7 @@ positions are written to the connector's own topic only.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
@@ -30,10 +31,26 @@ Parse = Callable[[str], ParsedConnector | None]
 class AllOffsets:
     """The worker's topic, and those that connectors have for themselves."""
 
-    def __init__(self, worker: WorkerConfig, shared: ConnectorOffsets, parse: Parse) -> None:
+    def __init__(self, worker: WorkerConfig, parse: Parse) -> None:
         self._worker = worker
-        self._shared = shared
         self._parse = parse
+        self._preparing = threading.Lock()
+        self._prepared: ConnectorOffsets | None = None
+
+    def prepare(self) -> ConnectorOffsets:
+        """Create or check the worker's topic, once.
+
+        Raises:
+            ConfigError: it cannot be used.
+            KafkaError: the worker's cluster cannot be reached.
+        """
+        with self._preparing:
+            if self._prepared is None:
+                worker = self._worker
+                partitions = prepare_storage_topic(worker.client, offsets_topic(worker))
+                topic = worker.offset_storage_topic
+                self._prepared = ConnectorOffsets(worker.client, topic, partitions)
+            return self._prepared
 
     def list(self, connector: str) -> list[tuple[Json, Json]]:
         """All (partition, offset) that the connector has stored.
@@ -42,7 +59,7 @@ class AllOffsets:
             KafkaError: a topic cannot be read.
         """
         own = self._own(connector)
-        rows = self._shared.rows(connector)
+        rows = self.prepare().rows(connector)
         return merge_rows(rows if own is None else [*rows, *own.rows(connector)])
 
     def write(self, connector: str, rows: Sequence[tuple[Json, Json | None]]) -> None:
@@ -51,15 +68,15 @@ class AllOffsets:
         Raises:
             KafkaError: it was not written, or not all of it.
         """
-        own = self._own(connector, create=True)
+        own, shared = self._own(connector, create=True), self.prepare()
         if own is None:
-            self._shared.write(connector, rows)
+            shared.write(connector, rows)
             return
         # Deletions in the worker's topic first: what is gone from the connector's own only would
         # come back from there, for it is read where the other says nothing.
         gone = [(partition, offset) for partition, offset in rows if offset is None]
         if gone:
-            self._shared.write(connector, gone)
+            shared.write(connector, gone)
         own.write(connector, rows)
 
     def _own(self, connector: str, *, create: bool = False) -> ConnectorOffsets | None:

@@ -12,13 +12,18 @@ from typing import Protocol
 
 from sparkmirror.connect.entities import ConnectorProps, Json, OnRestart
 from sparkmirror.connect.group.group_place import GroupView
+from sparkmirror.connect.group.session_keys import KeyTopic
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.types import ConnectorTaskId
 
 
-class ConfigBackingStore(Protocol):
+class ConfigBackingStore(KeyTopic, Protocol):
     """The config topic. Writes return when the topic has them; only the leader may write."""
 
+    def start(self) -> None:
+        """Create or check it, and read it to its end. MirrorError says why that fails."""
+
+    def stop(self) -> None: ...
     def snapshot(self) -> ConfigSnapshot: ...
     def claim(self) -> None:
         """From now on no earlier leader can write; what it wrote is read."""
@@ -49,6 +54,10 @@ class StoredStatus:
 class StatusBackingStore(Protocol):
     """The status topic. Writes do not wait."""
 
+    def start(self) -> None:
+        """Create or check it, and read it to its end. MirrorError says why that fails."""
+
+    def stop(self) -> None: ...
     def connector(self, name: str) -> StoredStatus | None: ...
     def tasks(self, name: str) -> Mapping[int, StoredStatus]: ...
     def topics(self, name: str) -> set[str]: ...

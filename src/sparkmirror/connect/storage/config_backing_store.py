@@ -55,12 +55,15 @@ class KafkaConfigBackingStore:
         *,
         group_id: str,
         term: Callable[[], int | None] = lambda: 0,
+        without: str = NO_CONNECTORS,
     ) -> None:
+        """`without`: what it means when this worker may not write."""
         self.topic = topic.name
         self._wanted = topic
         self._tp = TopicPartition(topic.name, 0)
         self._client = client
         self._term = term
+        self._without = without
         # The last term in which we claimed. Whoever was fenced in it must see that it still leads,
         # and call `claim`, before it writes again.
         self._claimed: int | None = None
@@ -133,7 +136,7 @@ class KafkaConfigBackingStore:
             try:
                 self._writer.claim(WRITE_SECONDS)
             except DeniedError as error:
-                raise error.with_consequence(NO_CONNECTORS) from error
+                raise error.with_consequence(self._without) from error
             self._claimed = term
         self.refresh()
 

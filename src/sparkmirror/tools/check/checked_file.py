@@ -91,8 +91,7 @@ def _of_mm2(path: Path) -> CheckedFile:
     found += [
         CheckedConnector(pair.name, pair.heartbeat, pair.worker) for pair in file.heartbeat_pairs
     ]
-    groups = {flow.name: flow.worker for flow in file.flows}
-    groups |= {pair.name: pair.worker for pair in file.heartbeat_pairs}
+    groups = {pair.name: pair.worker.worker for pair in file.pairs}
     return CheckedFile("mm2 file", tuple(found), None, file.warnings, tuple(groups.items()))
 
 

@@ -49,8 +49,8 @@ from sparkmirror.tools.check.cluster_logins import (
 from sparkmirror.tools.check.required_permissions import (
     RequiredPermission,
     wanted_by_checkpoint,
-    wanted_by_group,
     wanted_by_heartbeat,
+    wanted_by_herder,
     wanted_by_source,
     wanted_by_worker,
 )
@@ -119,7 +119,7 @@ def _all_wanted(
     if file.worker is not None:
         yield "worker", wanted_by_worker(file.worker)
     for flow, worker in file.groups:
-        yield str(flow), wanted_by_group(worker)
+        yield str(flow), wanted_by_herder(worker)
     for connector in file.connectors:
         yield str(connector.flow), _wanted(connector, logins)
 

@@ -148,24 +148,26 @@ def wanted_by_heartbeat(config: HeartbeatConfig, worker: WorkerConfig) -> list[R
 
 def wanted_by_worker(worker: WorkerConfig) -> list[RequiredPermission]:
     """The permissions of a Connect worker itself, regardless of its connectors."""
+    return list(_rows([Feature.WORKER], _own_places(worker)))
 
+
+def wanted_by_herder(worker: WorkerConfig) -> list[RequiredPermission]:
+    """The same of a node of dedicated mode, for one pair of clusters."""
+    return list(_rows([Feature.DEDICATED], _own_places(worker)))
+
+
+def _own_places(worker: WorkerConfig) -> ClientsByKind:
     def own(name: str) -> Clients:
         return Clients(worker.client, worker.client, worker.client, _named(name))
 
-    places = {
+    return {
         ResourceKind.MEMBERS: own(worker.group_id),
+        ResourceKind.FLOW_GROUP: own(worker.group_id),
         ResourceKind.CONFIG: own(worker.config_storage_topic),
         ResourceKind.STATUS: own(worker.status_storage_topic),
         ResourceKind.OFFSETS: own(worker.offset_storage_topic),
         ResourceKind.TRANSACTIONAL_ID: own(f"connect-cluster-{worker.group_id}"),
     }
-    return list(_rows([Feature.WORKER], places))
-
-
-def wanted_by_group(worker: WorkerConfig) -> list[RequiredPermission]:
-    """The permissions that the processes of one flow need to coordinate."""
-    own = Clients(worker.client, worker.client, worker.client, _named(worker.group_id))
-    return list(_rows([Feature.DEDICATED], {ResourceKind.FLOW_GROUP: own}))
 
 
 def _offsets(worker: WorkerConfig) -> Clients:

@@ -1,0 +1,169 @@
+"""Connectors and statuses of a process that keeps nothing of them in Kafka.
+
+Runs on: worker, where MirrorMaker 1 is replaced: it has no config topic, so neither its settings
+nor its passwords go to one. Mirrors: org.apache.kafka.connect.storage.Memory{Config,Status}
+BackingStore, which Connect's standalone mode has. Positions are in the offsets topic as always.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sparkmirror.connect.entities import ConnectorProps, OnRestart
+from sparkmirror.connect.group.session_keys import SessionKey
+from sparkmirror.connect.storage.backing_stores import StoredStatus
+from sparkmirror.connect.storage.config_records import (
+    ConfigSnapshot,
+    ConfigState,
+    KeyValue,
+    RestartRequest,
+    connector_records,
+    deletion_records,
+    logger_record,
+    restart_record,
+    session_key_record,
+    target_state_record,
+    task_records,
+)
+
+
+class MemoryConfigBackingStore:
+    """Takes the records that would go to the config topic; for any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._state = ConfigState()
+        self._snapshot = self._state.snapshot()
+        self._on_change: list[Callable[[], None]] = []
+        self._on_restart: list[OnRestart] = []
+
+    def start(self) -> None:
+        """There is nothing to read."""
+
+    def stop(self) -> None:
+        """There is nothing to close."""
+
+    def snapshot(self) -> ConfigSnapshot:
+        return self._snapshot
+
+    def claim(self) -> None:
+        """Only this process writes."""
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        self._on_change.append(callback)
+
+    def on_restart(self, callback: OnRestart) -> None:
+        self._on_restart.append(callback)
+
+    def put_connector(
+        self, name: str, config: ConnectorProps, target_state: str | None = None
+    ) -> None:
+        self._write(connector_records(name, config, target_state))
+
+    def delete_connector(self, name: str) -> None:
+        self._write(deletion_records(name))
+
+    def put_target_state(self, name: str, state: str) -> None:
+        self._write([target_state_record(name, state)])
+
+    def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
+        self._write(task_records(name, configs))
+
+    def put_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
+        restart = RestartRequest(name, include_tasks, only_failed)
+        self._write([restart_record(restart)])
+
+    def put_logger(self, name: str, level: str) -> None:
+        self._write([logger_record(name, level)])
+
+    def session_keys(self) -> Sequence[SessionKey]:
+        return self._snapshot.session_keys
+
+    def put_session_key(self, key: SessionKey) -> None:
+        self._write([session_key_record(key)])
+
+    def _write(self, records: Iterable[KeyValue]) -> None:
+        restarts = []
+        with self._lock:
+            for key, value in records:
+                restart = self._state.apply(key, value)
+                restarts += [] if restart is None else [restart]
+                self._state.end_offset += 1
+            self._snapshot = self._state.snapshot()
+        for changed in self._on_change:
+            changed()
+        for each in restarts:
+            for callback in self._on_restart:
+                callback(each.connector, each.include_tasks, each.only_failed)
+
+
+class MemoryStatusBackingStore:
+    """Shows what was put; for any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connectors: dict[str, StoredStatus] = {}
+        self._tasks: dict[str, dict[int, StoredStatus]] = {}
+        self._topics: dict[str, set[str]] = {}
+
+    def start(self) -> None:
+        """There is nothing to read."""
+
+    def stop(self) -> None:
+        """There is nothing to close."""
+
+    def connector(self, name: str) -> StoredStatus | None:
+        return self._connectors.get(name)
+
+    def tasks(self, name: str) -> Mapping[int, StoredStatus]:
+        with self._lock:
+            return dict(self._tasks.get(name, {}))
+
+    def topics(self, name: str) -> set[str]:
+        with self._lock:
+            return set(self._topics.get(name, ()))
+
+    def put_connector(  # noqa: PLR0917
+        self,
+        name: str,
+        state: str,
+        worker_id: str,
+        generation: int,
+        trace: str = "",
+        version: str = "",
+    ) -> None:
+        self._connectors[name] = StoredStatus(state, worker_id, generation, trace, version)
+
+    def put_task(  # noqa: PLR0917
+        self,
+        name: str,
+        task: int,
+        state: str,
+        worker_id: str,
+        generation: int,
+        trace: str = "",
+        version: str = "",
+    ) -> None:
+        status = StoredStatus(state, worker_id, generation, trace, version)
+        with self._lock:
+            self._tasks.setdefault(name, {})[task] = status
+
+    def forget(self, name: str) -> None:
+        with self._lock:
+            self._connectors.pop(name, None)
+            self._tasks.pop(name, None)
+            self._topics.pop(name, None)
+
+    def forget_task(self, name: str, task: int) -> None:
+        with self._lock:
+            self._tasks.get(name, {}).pop(task, None)
+
+    def put_topic(self, topic: str, name: str, task: int, now_ms: int) -> None:
+        del task, now_ms
+        with self._lock:
+            self._topics.setdefault(name, set()).add(topic)
+
+    def reset_topics(self, name: str) -> None:
+        with self._lock:
+            self._topics.pop(name, None)
