@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sparkmirror.config.mm2 import FlowConfig, load_mm2
+from sparkmirror.config.mm2 import FlowConfig, MirrorMakerConfig, load_mm2
 
 NOWHERE = ("127.0.0.1:1",)
 
@@ -17,6 +17,17 @@ def make_flow(
     target: Sequence[str] = NOWHERE,
 ) -> FlowConfig:
     """The flow a->b; `settings` are further lines of the file."""
+    (flow,) = make_file(folder, settings, source, target).flows
+    return flow
+
+
+def make_file(
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    source: Sequence[str] = NOWHERE,
+    target: Sequence[str] = NOWHERE,
+) -> MirrorMakerConfig:
+    """The whole file of that flow."""
     lines = {
         "clusters": "a, b",
         "a.bootstrap.servers": ",".join(source),
@@ -26,5 +37,4 @@ def make_flow(
     }
     path = folder / "mm2.properties"
     path.write_text("\n".join(f"{key} = {value}" for key, value in lines.items()))
-    (flow,) = load_mm2(path).flows
-    return flow
+    return load_mm2(path)

@@ -55,7 +55,7 @@ def good_keys(clusters: tuple[KafkaCluster, KafkaCluster]) -> dict[str, str]:
         "a->b.enabled": "true",
         "a->b.topics": TOPIC,
         "replication.factor": "1",
-        "offset.storage.replication.factor": "1",
+        **{f"{each}.storage.replication.factor": "1" for each in ("config", "offset", "status")},
     }
 
 

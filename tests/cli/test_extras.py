@@ -77,7 +77,7 @@ def test_the_production_path_needs_no_extra() -> None:
     """What a worker imports: Spark, REST and all clients."""
     code = WITHOUT.replace(
         "from sparkmirror.cli.main import main\nmain()",
-        "import sparkmirror.cli.serving, sparkmirror.connect.runtime.mirror_maker\n"
+        "import sparkmirror.cli.serving, sparkmirror.connect.dedicated.mirror_maker\n"
         "import sparkmirror.connect.legacy.legacy_mirror, sparkmirror.spark.task_daemon",
     )
     command = [sys.executable, "-c", code, EXTRAS]

@@ -22,7 +22,7 @@ from sparkmirror.cli.flow_display import (
     format_seconds,
 )
 from sparkmirror.config.masking import remember
-from sparkmirror.connect.runtime.flow_status import FlowStatus
+from sparkmirror.connect.flow_status import FlowStatus
 from tests.connect.fakes import Connector
 
 WELL = FlowStatus(

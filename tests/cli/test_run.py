@@ -23,7 +23,7 @@ import pytest
 
 from sparkmirror.cli import flow_display
 from sparkmirror.cli.flow_display import FlowDisplay, Rate, Sample, describe, format_seconds
-from sparkmirror.connect.runtime.flow_status import FlowStatus
+from sparkmirror.connect.flow_status import FlowStatus
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.embedded.process import end_processes
 from sparkmirror.spark.task_runner import TaskState
@@ -105,7 +105,7 @@ class Flow:
     """Has an identity, as connectors have."""
 
     def __init__(self, name: str, tasks: list[Any]) -> None:
-        self.flow = SimpleNamespace(name=name)
+        self.flow = name
         self.tasks = tasks
         self.last_error = self.stands_by = ""
 

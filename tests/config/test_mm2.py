@@ -49,7 +49,7 @@ def test_smallest_file(tmp_path: Path) -> None:
     config = load(tmp_path, GOOD)
     assert config.path == tmp_path / "mm2.properties"
     assert config.clusters == ("A", "B")
-    names = [pair.name for pair in config.heartbeat_pairs]
+    names = [each.flow for each in config.heartbeats]
     assert names == [FlowName("A", "B"), FlowName("B", "A")]
     [flow] = config.flows
     assert flow.name == FlowName("A", "B")
@@ -116,7 +116,7 @@ def test_clusters_keep_flows_into_them(tmp_path: Path) -> None:
     assert [flow.name.target for flow in load(tmp_path, props).flows] == ["B", "A"]
     config = load(tmp_path, props, "A")
     assert [flow.name for flow in config.flows] == [FlowName("B", "A")]
-    assert [pair.name for pair in config.heartbeat_pairs] == [FlowName("B", "A")]
+    assert [each.flow for each in config.heartbeats] == [FlowName("B", "A")]
 
 
 def test_flow_that_is_not_chosen_may_lack_its_secrets(tmp_path: Path) -> None:
@@ -358,12 +358,11 @@ def test_case_of_the_security_protocol_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_features_of_later_versions_are_reported_once_for_all_flows(tmp_path: Path) -> None:
-    asked = {"B->A.enabled": "true", "dedicated.mode.enable.internal.rest": "true"}
-    warnings = load(tmp_path, GOOD | asked).warnings
-    prefix = f"{tmp_path / 'mm2.properties'}: "
-    assert [warning.removeprefix(prefix).partition(":")[0] for warning in warnings] == [
-        "dedicated.mode.enable.internal.rest"
-    ]
+    key = "B.exactly.once.source.support"
+    warnings = load(tmp_path, GOOD | {"A.emit.heartbeats.enabled": "false", key: "preparing"})
+    prefix = f"{tmp_path / 'mm2.properties'}: {key}: exactly once is not in this version"
+    found = [warning for warning in warnings.warnings if warning.startswith(prefix)]
+    assert len(found) == 1
 
 
 def test_a_plain_file_gives_no_warning(tmp_path: Path) -> None:

@@ -1,15 +1,18 @@
-"""Checkpoints of one flow in one process: dedicated mode finds and follows groups on one thread.
-
-Runs on: worker.
-"""
+"""A checkpoint task that finds its groups by itself, without a connector beside it."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.connect.checkpoint.mirror_checkpoint_task import MirrorCheckpointTask
 
 
 class LocalCheckpoints(MirrorCheckpointTask):
     """The task of a flow that looks for its groups by itself."""
+
+    def __init__(self, flow: FlowConfig, **options: Any) -> None:
+        super().__init__(flow.spec(flow.checkpoint), **options)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -20,7 +23,7 @@ class LocalCheckpoints(MirrorCheckpointTask):
         """Find the groups that are followed: those with offsets in topics of the flow."""
         self._groups.refresh(self._source)
 
-    def _schedule_groups(self) -> None:
+    def start(self) -> None:
         config, ticker = self._config, self._ticker
         job = ticker.repeat(
             "refreshing groups",
@@ -29,3 +32,4 @@ class LocalCheckpoints(MirrorCheckpointTask):
             enabled=config.refresh_groups_enabled,
         )
         ticker.run_soon(job)
+        super().start()

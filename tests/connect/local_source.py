@@ -1,8 +1,4 @@
-"""A source connector with its copy tasks beside it: dedicated mode runs both in one process.
-
-Runs on: worker. In Connect mode tasks belong to workers, and get their configuration by the config
-topic (runtime/connector_tasks).
-"""
+"""A source connector with its copy tasks beside it, without a worker between them."""
 
 from __future__ import annotations
 
@@ -10,13 +6,13 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.connect.source.mirror_source_task import (
     FILES_SECONDS,
     MirrorSourceTask,
     SourceTaskSettings,
 )
-from sparkmirror.connect.source.source_flow import SourceFlow
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.lease import Lender
 from sparkmirror.spark.link.server import LinkServer
@@ -33,11 +29,14 @@ class LocalSource(MirrorSourceConnector):
     # It copies, for whoever shows it beside flows that other processes copy.
     stands_by = ""
 
-    def __init__(self, flow: SourceFlow) -> None:
-        super().__init__(flow)
+    def __init__(self, flow: FlowConfig) -> None:
+        spec = flow.spec(flow.source)
+        super().__init__(spec)
+        self.flow = spec.flow
+        self.file_flow = flow
         self._context = self
         self._copies: list[MirrorSourceTask] = []
-        self.task_settings = SourceTaskSettings(flow, self._store)
+        self.task_settings = SourceTaskSettings(spec, self._store)
 
     @property
     def tasks(self) -> list[TaskRunner]:
@@ -97,7 +96,7 @@ class LocalSource(MirrorSourceConnector):
             for at in range(len(before), len(wanted)):
                 self._start_copy(at, wanted[at])
         count = sum(map(len, wanted))
-        log.info("[%s] %d partitions in %d tasks", self.flow.name, count, len(self._copies))
+        log.info("[%s] %d partitions in %d tasks", self.flow, count, len(self._copies))
 
     def _start_copy(self, at: int, partitions: list[TopicPartition]) -> None:
         task = MirrorSourceTask(self.task_settings, at, partitions, self._new_runner)

@@ -10,7 +10,6 @@ from unittest import mock
 
 import pytest
 
-from sparkmirror.config.mm2 import HeartbeatPair
 from sparkmirror.connect.forwarded_admin import ForwardedAdmin, forwarded
 from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.errors import BrokerError, ConfigError, KafkaError
@@ -158,7 +157,7 @@ def test_a_class_that_is_no_forwarding_admin_is_refused(tmp_path: Path, name: st
 def test_every_connector_opens_its_admins_through_the_class(tmp_path: Path) -> None:
     flow = make_flow(tmp_path, settings("Noted"))
     source, checkpoint = LocalSource(flow), LocalCheckpoints(flow)
-    heartbeat = MirrorHeartbeatTask(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
+    heartbeat = MirrorHeartbeatTask(flow.spec(flow.heartbeat))
     with (
         mock.patch.object(admin_client, "check_reachable"),
         mock.patch.object(admin_client, "_AdminClient"),

@@ -13,6 +13,7 @@ import pytest
 from sparkmirror.config.checks.plugin_modules import PLUGIN_MODULES
 from sparkmirror.config.connector_spec import parse_connector
 from sparkmirror.config.mm2 import load_mm2
+from sparkmirror.config.mm2_keys import INTERNAL_REST
 from sparkmirror.config.security.allowed_access import ALLOWED_FILES, ALLOWED_URLS
 from sparkmirror.errors import ConfigErrors
 from tests.config.worker_files import worker_with
@@ -46,6 +47,17 @@ def prove_enabled(folder: Path) -> None:
     lines = ("clusters=a,b", "a->b.enabled=true")
     assert flows(folder, *lines, "b->a.enabled=false") == ["a->b"]
     assert flows(folder, *lines, "b->a.enabled=true") == ["a->b", "b->a"]
+
+
+def prove_internal_rest(folder: Path) -> None:
+    lines = ("clusters=a,b", "a->b.enabled=true", "listeners=http://127.0.0.1:28083")
+    flows(folder, *lines)
+    path = folder / "mm2.properties"
+    assert load_mm2(path).rest is None
+    flows(folder, *lines, f"{INTERNAL_REST}=true")
+    rest = load_mm2(path).rest
+    assert rest is not None
+    assert [listener.port for listener in rest.listeners] == [28083]
 
 
 def prove_config_providers(folder: Path) -> None:
@@ -123,6 +135,7 @@ PROOFS: dict[str, Callable[[Path], None]] = {
     "config.providers": prove_config_providers,
     "connector.class": prove_connector_class,
     "enabled": prove_enabled,
+    INTERNAL_REST: prove_internal_rest,
     POLICY: prove_override_policy,
     ALLOWLIST: prove_override_allowlist,
     ALLOWED_URLS: prove_allowed_urls,

@@ -14,13 +14,14 @@ from typing import cast
 from unittest import mock
 
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair
+from sparkmirror.config.mm2 import FlowConfig, MirrorMakerConfig
 from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
 from sparkmirror.connect.connector import Connector as Running
 from sparkmirror.connect.heartbeat import mirror_heartbeat_task
 from sparkmirror.connect.heartbeat.mirror_heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.runtime.cluster_worker import ClusterWorker
+from sparkmirror.connect.scheduler import Scheduler
 from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.errors import TransportError
@@ -37,7 +38,7 @@ from tests.connect.group_fakes import Checkpoints
 from tests.connect.local_checkpoints import LocalCheckpoints
 from tests.connect.local_source import LocalSource
 from tests.every_key.recorder import Reads, record_text, recorded
-from tests.flows import make_flow
+from tests.flows import make_file
 from tests.spark.copies import OFFSETS, T0, assign
 from tests.wire.fake_broker import FETCH, PRODUCE, Do, FakeCluster, once
 
@@ -78,7 +79,8 @@ def no_admin_network() -> Iterator[None]:
 def play_mm2(folder: Path) -> Reads:
     """Everything that one flow of an mm2 file has."""
     with recorded() as reads, two_clusters() as (source, target):
-        flow = make_flow(folder, SHORT, source.bootstrap_servers, target.bootstrap_servers)
+        file = make_file(folder, SHORT, source.bootstrap_servers, target.bootstrap_servers)
+        (flow,) = file.flows
         record_text(flow.source)
         record_text(flow.checkpoint)
         props = flow.connector_props["MirrorSourceConnector"]
@@ -89,7 +91,7 @@ def play_mm2(folder: Path) -> Reads:
             _checkpoints(reads, folder, flow)
         _heartbeats(reads, flow)
         _running(reads, flow)
-        _dedicated(reads, flow)
+        _dedicated(reads, file)
     return reads
 
 
@@ -184,11 +186,11 @@ def _checkpoints(reads: Reads, folder: Path, flow: FlowConfig) -> None:
 
 
 def _heartbeats(reads: Reads, flow: FlowConfig) -> None:
-    pair = HeartbeatPair(flow.name, flow.worker, flow.heartbeat)
+    spec = flow.spec(flow.heartbeat)
     with no_admin_network():
-        MirrorHeartbeatTask(pair).connect()
+        MirrorHeartbeatTask(spec).connect()
     with mock.patch.object(mirror_heartbeat_task, "Admin", return_value=FakeAdmin()):
-        connector = MirrorHeartbeatTask(pair)
+        connector = MirrorHeartbeatTask(spec)
         connector.connect()
         connector.start()
         wait_for(
@@ -202,23 +204,25 @@ def _heartbeats(reads: Reads, flow: FlowConfig) -> None:
     reads.name(flow.worker, ("worker",))
 
 
-def _dedicated(reads: Reads, flow: FlowConfig) -> None:
+def _dedicated(reads: Reads, file: MirrorMakerConfig) -> None:
     """The group that processes with one file join, and the topics of MirrorMaker 2's worker."""
-    file = mock.Mock(worker=flow.worker, group=flow.worker.group)
-    ClusterWorker(file, mock.Mock(), "host/1", "host/1")
-    reads.name(flow.worker, ("worker",))
+    worker = file.pairs[0].worker
+    ClusterWorker(worker, mock.Mock(), "host/1", "host/1")
+    reads.name(worker.worker, ("worker",))
 
 
 def _running(reads: Reads, flow: FlowConfig) -> None:
     """Connectors as a worker runs them."""
     made: dict[str, Running] = {
-        "source": MirrorSourceConnector(flow),
-        "checkpoint": MirrorCheckpointConnector(flow.name, flow.checkpoint),
-        "heartbeat": MirrorHeartbeatConnector(flow.heartbeat),
+        "source": MirrorSourceConnector(flow.spec(flow.source)),
+        "checkpoint": MirrorCheckpointConnector(flow.spec(flow.checkpoint)),
+        "heartbeat": MirrorHeartbeatConnector(flow.spec(flow.heartbeat)),
     }
     for kind, connector in made.items():
         config = getattr(flow, kind)
-        with no_admin_network():
+        with no_admin_network(), mock.patch.object(Scheduler, "start"):
             connector.connect()
             connector.task_configs()
+            if kind == "checkpoint":
+                connector.start(mock.Mock())
         reads.name(config, (kind,))

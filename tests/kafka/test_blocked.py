@@ -67,7 +67,7 @@ def test_heartbeats_have_as_many_replicas_as_there_are_brokers(
     target_cluster: KafkaCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = write_file(tmp_path, target_cluster)
-    pair = load_mm2(path).heartbeat_pairs[0]
+    pair = load_mm2(path).heartbeats[0]
     connector = MirrorHeartbeatTask(pair)
     connector.topic = unique_name("heartbeats")  # other tests leave theirs behind
     connector.connect()
@@ -130,7 +130,7 @@ def test_a_number_of_replicas_that_the_user_chose_is_kept_to(
     target_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
     path = write_file(tmp_path, target_cluster, **{HEARTBEATS: "2"})
-    connector = MirrorHeartbeatTask(load_mm2(path).heartbeat_pairs[0])
+    connector = MirrorHeartbeatTask(load_mm2(path).heartbeats[0])
     connector.topic = unique_name("heartbeats")
     connector.connect()
     connector.start()

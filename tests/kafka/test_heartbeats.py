@@ -11,7 +11,7 @@ from statistics import median
 
 import pytest
 
-from sparkmirror.config.mm2 import HeartbeatPair, load_mm2
+from sparkmirror.config.mm2 import HeartbeatSpec, load_mm2
 from sparkmirror.connect.heartbeat import mirror_heartbeat_task
 from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.storage import record_producer
@@ -38,7 +38,7 @@ class Beating:
         self.connector.connect()
         self.connector.start()
 
-    def _pair(self, folder: Path) -> HeartbeatPair:
+    def _pair(self, folder: Path) -> HeartbeatSpec:
         settings = {
             "clusters": f"{self.source}, b",
             f"{self.source}.bootstrap.servers": "127.0.0.1:1",
@@ -52,7 +52,7 @@ class Beating:
         }
         file = folder / "mm2.properties"
         file.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
-        (pair,) = load_mm2(file).heartbeat_pairs
+        (pair,) = load_mm2(file).heartbeats
         return pair
 
     @property

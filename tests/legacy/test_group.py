@@ -51,7 +51,12 @@ class World:
 
     def group(self) -> LegacyGroup:
         """As a process has it."""
-        return LegacyGroup(self.flow, lambda: self.tasks.assignment, self.files.group, COMMIT_MS)
+        return LegacyGroup(
+            self.flow.spec(self.flow.source),
+            lambda: self.tasks.assignment,
+            self.files.group,
+            COMMIT_MS,
+        )
 
     def assign(self) -> None:
         """The tasks copy both partitions: what they store is committed from now on."""

@@ -16,9 +16,9 @@ from confluent_kafka.admin import (
     ConfigSource,
 )
 
-from sparkmirror.config.mm2 import FlowConfig, HeartbeatPair, load_mm2
+from sparkmirror.config.mm2 import FlowConfig, HeartbeatSpec, load_mm2
+from sparkmirror.connect.dedicated.mirror_herder import MirrorHerder
 from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
-from sparkmirror.connect.runtime.mirror_herder import MirrorHerder
 from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.permissions import Operation, Permission, topic_permission
@@ -94,11 +94,11 @@ class World:
         return [
             *wanted_by_source(flow.source, flow.worker, topics),
             *wanted_by_checkpoint(flow.checkpoint, flow.worker, [self.group], topics),
-            *wanted_by_heartbeat(self.pair.heartbeat, self.pair.worker),
+            *wanted_by_heartbeat(self.pair.config, self.pair.worker),
             *wanted_by_herder(flow.worker),
         ]
 
-    def _load(self, path: Path) -> tuple[FlowConfig, HeartbeatPair]:
+    def _load(self, path: Path) -> tuple[FlowConfig, HeartbeatSpec]:
         flow = f"{self.source}->{self.target}"
         factors = ("checkpoints.topic", "offset.storage", "heartbeats.topic", "offset-syncs.topic")
         lines = {
@@ -118,7 +118,7 @@ class World:
         }
         path.write_text("\n".join(f"{key} = {value}" for key, value in lines.items()))
         file = load_mm2(path)
-        (flow_config,), (pair,) = file.flows, file.heartbeat_pairs
+        (flow_config,), (pair,) = file.flows, file.heartbeats
         (self.pair_config,) = file.pairs
         self.path = path
         return flow_config, pair

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from sparkmirror.config.log_lines import without_controls
 from sparkmirror.config.masking import mask
-from sparkmirror.connect.runtime.flow_status import FlowStatus, ShownFlow, summarize
+from sparkmirror.connect.flow_status import FlowStatus, ShownFlow, summarize
 
 log = logging.getLogger("sparkmirror")
 

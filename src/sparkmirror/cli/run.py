@@ -18,7 +18,7 @@ from sparkmirror.config.worker.image_variables import jvm_warnings
 from sparkmirror.spark.machine import java_program
 
 if TYPE_CHECKING:
-    from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
+    from sparkmirror.connect.dedicated.mirror_maker import MirrorMaker
 
 log = logging.getLogger("sparkmirror")
 
@@ -64,7 +64,7 @@ def run(
 
 def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: bool = False) -> bool:
     """Run the flows until `stop`; tells whether everything was committed."""
-    from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
+    from sparkmirror.connect.dedicated.mirror_maker import MirrorMaker
 
     for warning in config.warnings:
         log.warning("%s", warning)

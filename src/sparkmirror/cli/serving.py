@@ -20,9 +20,9 @@ from sparkmirror.config.worker.rest_keys import Listener, RestConfig
 from sparkmirror.config.worker.rest_security import RestTls
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.background import Background
+from sparkmirror.connect.dedicated.mirror_maker import MirrorMaker
+from sparkmirror.connect.flow_status import running_flows
 from sparkmirror.connect.runtime.connect_distributed import ConnectDistributed
-from sparkmirror.connect.runtime.flow_status import running_flows
-from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
 from sparkmirror.rest.connect_api import make_app
 from sparkmirror.rest.mirror_api import MirrorApi
 from sparkmirror.rest.request import RestOptions

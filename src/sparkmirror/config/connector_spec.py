@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Generic, Literal, TypeVar, cast
 
 from sparkmirror.config.checks.connector_advice import advise_connector
 from sparkmirror.config.checks.plugin_modules import check_modules
@@ -30,6 +30,8 @@ from sparkmirror.types import FlowName
 
 ConnectorKind = Literal["source", "checkpoint", "heartbeat"]
 ConnectorConfig = SourceConfig | CheckpointConfig | HeartbeatConfig
+C = TypeVar("C", bound=ConnectorConfig)
+C_co = TypeVar("C_co", bound=ConnectorConfig, covariant=True)
 NULL_VALUE = "Null value can not be supplied as the configuration value."
 NAME = "name"
 PRODUCER_OVERRIDE = f"producer.{OVERRIDE}"
@@ -37,6 +39,11 @@ KINDS: Mapping[str, ConnectorKind] = {
     "MirrorSourceConnector": "source",
     "MirrorCheckpointConnector": "checkpoint",
     "MirrorHeartbeatConnector": "heartbeat",
+}
+_KIND_OF: Mapping[type[ConnectorConfig], ConnectorKind] = {
+    SourceConfig: "source",
+    CheckpointConfig: "checkpoint",
+    HeartbeatConfig: "heartbeat",
 }
 _PARSERS: Mapping[ConnectorKind, Callable[[Settings, Settings], ConnectorConfig]] = {
     "source": parse_source,
@@ -46,25 +53,40 @@ _PARSERS: Mapping[ConnectorKind, Callable[[Settings, Settings], ConnectorConfig]
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedConnector:
-    """A connector that can be started.
+class ConnectorSpec(Generic[C_co]):
+    """One connector, typed, with its flow and the worker that runs it.
 
-    `props` and `worker_props` are resolved text, for tasks that parse them again. `elsewhere` is
-    not empty when records do not go to the target cluster: it says where they go and why.
+    `worker_props` are resolved text, for tasks that parse them again. `elsewhere` is not empty when
+    records do not go to the target cluster: it says where they go and why.
     """
 
-    kind: ConnectorKind
-    name: str
     flow: FlowName
-    config: ConnectorConfig
+    config: C_co
     worker: WorkerConfig
-    props: Mapping[str, str] = field(repr=False)
-    worker_props: Mapping[str, str] = field(repr=False)
+    worker_props: Mapping[str, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     elsewhere: str = ""
 
+    @property
+    def name(self) -> str:
+        """Of the connector."""
+        return self.config.name
 
-def parse_connector(props: Mapping[str, str | None], worker: WorkerFile) -> ParsedConnector:
+    @property
+    def kind(self) -> ConnectorKind:
+        """Which of the three it is."""
+        config: ConnectorConfig = self.config
+        return _KIND_OF[type(config)]
+
+    def narrowed(self, kind: type[C]) -> ConnectorSpec[C] | None:
+        """The same if it is for a connector of this kind."""
+        return cast("ConnectorSpec[C]", self) if isinstance(self.config, kind) else None
+
+
+AnySpec = ConnectorSpec[ConnectorConfig]
+
+
+def parse_connector(props: Mapping[str, str | None], worker: WorkerFile) -> AnySpec:
     """The connector with the settings `props`, run by `worker`.
 
     Raises:
@@ -79,7 +101,7 @@ def parse_connector(props: Mapping[str, str | None], worker: WorkerFile) -> Pars
 
 def collect_connector(
     props: Mapping[str, str | None], worker: WorkerFile, findings: Findings
-) -> ParsedConnector:
+) -> AnySpec:
     """The same; what is wrong goes to the findings. Raises UnusableConnector."""
     kind = KINDS[require_class(props).rpartition(".")[2]]
     connector = _resolved(props, worker, findings)
@@ -91,13 +113,10 @@ def collect_connector(
     elsewhere = _elsewhere(config)
     if elsewhere:
         findings.warn(elsewhere)
-    return ParsedConnector(
-        kind=kind,
-        name=config.name,
+    return ConnectorSpec(
         flow=FlowName(config.source_alias, config.target_alias),
         config=config,
         worker=worker.worker,
-        props=connector.values,
         worker_props=worker.props,
         warnings=_news(findings, worker),
         elsewhere=elsewhere,
@@ -109,7 +128,10 @@ def _resolved(props: Mapping[str, str | None], worker: WorkerFile, findings: Fin
     given = {key: value for key, value in props.items() if value is not None}
     for key in props.keys() - given.keys():
         findings.error(key, None, NULL_VALUE, "remove the key")
-    named = findings.renamed({key: Origin(key, value) for key, value in given.items()})
+    names = worker.connector_names.get(given.get(NAME, ""), {})
+    origins = {key: Origin(name) for key, name in names.items()}
+    origins |= {key: Origin(names.get(key, key), value) for key, value in given.items()}
+    named = findings.renamed(origins)
     return Settings(resolve(given, worker.providers, named), named)
 
 

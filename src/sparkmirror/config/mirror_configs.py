@@ -161,6 +161,16 @@ class CheckpointConfig:
     producer: ProducerConfig
     settings: Mapping[str, str] = field(repr=False, hash=False)
 
+    @property
+    def has_syncs(self) -> bool:
+        """Whether the flow has offset syncs: nothing else tells how to translate."""
+        return self.settings.get(EMIT_OFFSET_SYNCS, "").lower() != "false"
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the connector makes checkpoints."""
+        return self.enabled and self.emit_checkpoints_enabled and self.has_syncs
+
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatConfig:

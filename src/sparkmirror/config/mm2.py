@@ -13,8 +13,8 @@ from typing import Any
 from sparkmirror.config.checks.advice import advise
 from sparkmirror.config.checks.loops import warn_of_loops
 from sparkmirror.config.checks.override_policy import OverridePolicy
-from sparkmirror.config.clients import BOOTSTRAP_SERVERS as SERVERS
 from sparkmirror.config.config_def import Definition
+from sparkmirror.config.connector_spec import C, ConnectorSpec
 from sparkmirror.config.expansion import (
     CLUSTERS,
     CONNECTORS,
@@ -25,20 +25,17 @@ from sparkmirror.config.expansion import (
     copies,
     emits_heartbeats,
     flow_prefix,
-    origins,
     pairs,
     plain,
     worker_settings,
 )
 from sparkmirror.config.files.properties import load_properties
-from sparkmirror.config.files.providers import CONFIG_PROVIDERS, Provider, load_providers, resolve
+from sparkmirror.config.files.providers import Provider, load_providers, resolve
 from sparkmirror.config.findings import Findings, Settings
 from sparkmirror.config.keys.connector_keys import MIRROR_KEYS
-from sparkmirror.config.keys.families import OF_WORKERS, explain_families
 from sparkmirror.config.keys.not_yet import check_not_yet
 from sparkmirror.config.keys.security_keys import SECURITY_KEYS
 from sparkmirror.config.mirror_configs import (
-    SOURCE_ALIAS,
     CheckpointConfig,
     HeartbeatConfig,
     SourceConfig,
@@ -53,11 +50,19 @@ from sparkmirror.config.mm2_keys import (
     NODE_REST_KEYS,
     SPARK,
 )
+from sparkmirror.config.mm2_sections import (
+    FileContents,
+    connector_names,
+    connector_of,
+    expanded_connector,
+    origin_names,
+    worker_of,
+)
 from sparkmirror.config.security.allowed_access import ALLOWED_KEYS, AllowedAccess, allowed_access
 from sparkmirror.config.worker.inter_worker import InterWorkerConfig
 from sparkmirror.config.worker.rest_keys import REST_KEYS, RestConfig, rest_config
 from sparkmirror.config.worker.worker_file import WorkerFile
-from sparkmirror.config.worker_config import WORKER_KEYS, WorkerConfig, parse_worker
+from sparkmirror.config.worker_config import WorkerConfig, parse_worker
 from sparkmirror.types import FlowName
 
 HEARTBEAT = "MirrorHeartbeatConnector"
@@ -80,14 +85,12 @@ class FlowConfig:
     worker_props: dict[str, str] = field(repr=False)
     connector_props: dict[str, dict[str, str]] = field(repr=False)
 
+    def spec(self, config: C) -> ConnectorSpec[C]:
+        """For one of its connectors."""
+        return ConnectorSpec(self.name, config, self.worker, self.worker_props)
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatPair:
-    """A pair of clusters that gets heartbeats, whether its flow copies or not."""
 
-    name: FlowName
-    worker: WorkerConfig
-    heartbeat: HeartbeatConfig
+HeartbeatSpec = ConnectorSpec[HeartbeatConfig]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +110,18 @@ class PairConfig:
 class MirrorMakerConfig:
     """A whole mm2 file. `spark` has the settings that go to Spark, by their full names.
 
-    `rest` is None unless the nodes are to have a REST API.
+    `heartbeats` are for all pairs of clusters that get some, whether the flow copies or not. `rest`
+    is None unless the nodes are to have a REST API.
     """
 
     path: Path
     clusters: tuple[str, ...]
     flows: tuple[FlowConfig, ...]
-    heartbeat_pairs: tuple[HeartbeatPair, ...]
+    heartbeats: tuple[HeartbeatSpec, ...]
     pairs: tuple[PairConfig, ...]
     spark: dict[str, str] = field(repr=False)
     warnings: tuple[str, ...] = ()
     rest: RestConfig | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """The file while it is being read: its text, the providers it names, and what was found."""
-
-    props: Mapping[str, str]
-    providers: Mapping[str, Provider]
-    findings: Findings
-    allowed: AllowedAccess
 
 
 def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
@@ -145,7 +139,7 @@ def parse_mm2(
     """The same of keys that need not be in a file; errors and warnings begin with `where`."""
     findings = Findings(where)
     providers = load_providers(props, findings)
-    file = _File(props, providers, findings, _allowed(props, providers))
+    file = FileContents(props, providers, findings, _allowed(props, providers))
     aliases = _aliases(file, clusters)
     flags = _flags(file, aliases)
     chosen = [pair for pair in pairs(aliases) if not clusters or pair.target in clusters]
@@ -157,15 +151,15 @@ def parse_mm2(
     if not flows and aliases:
         _no_flows(aliases, clusters, findings)
     spark = {key: value for key, value in props.items() if key.startswith(f"{SPARK}.")}
-    heartbeat_pairs = tuple(_heartbeat_pair(file, flows, pair) for pair in beating)
+    heartbeats = tuple(_heartbeat(file, flows, pair) for pair in beating)
     resolved = resolve(spark, file.providers, findings)
     rest = _rest(file)
     config = MirrorMakerConfig(
         path=path,
         clusters=aliases,
         flows=flows,
-        heartbeat_pairs=heartbeat_pairs,
-        pairs=_pairs(file, flows, heartbeat_pairs, resolved),
+        heartbeats=heartbeats,
+        pairs=_pairs(file, flows, heartbeats, resolved),
         spark=resolved,
         warnings=findings.warnings,
         rest=rest,
@@ -174,7 +168,7 @@ def parse_mm2(
     return config
 
 
-def _aliases(file: _File, wanted: Sequence[str]) -> tuple[str, ...]:
+def _aliases(file: FileContents, wanted: Sequence[str]) -> tuple[str, ...]:
     """The clusters of the file, once its own keys are checked."""
     values = MM2_KEYS.parse(resolve(_own_keys(file), file.providers, file.findings), file.findings)
     check_not_yet(values, file.findings)
@@ -192,7 +186,7 @@ def _aliases(file: _File, wanted: Sequence[str]) -> tuple[str, ...]:
     return aliases
 
 
-def _own_keys(file: _File) -> dict[str, str]:
+def _own_keys(file: FileContents) -> dict[str, str]:
     return {key: file.props[key] for key in MM2_KEYS.names if key in file.props}
 
 
@@ -208,7 +202,7 @@ def _security(props: Mapping[str, str]) -> dict[str, str]:
     return {key: props[key] for key in SECURITY_KEYS.names if key in props}
 
 
-def _flags(file: _File, aliases: Sequence[str]) -> dict[str, str]:
+def _flags(file: FileContents, aliases: Sequence[str]) -> dict[str, str]:
     """The keys that decide which flows there are, resolved and checked."""
     prefixes = ("", *(flow_prefix(flow) for flow in pairs(aliases)))
     names = {f"{prefix}{key}": key for prefix in prefixes for key in FLOW_FLAGS}
@@ -217,7 +211,7 @@ def _flags(file: _File, aliases: Sequence[str]) -> dict[str, str]:
     return {name: _flag(file, name, names[name], text) for name, text in flags.items()}
 
 
-def _flag(file: _File, name: str, key: str, text: str) -> str:
+def _flag(file: FileContents, name: str, key: str, text: str) -> str:
     """An invalid value counts as the connectors' default, true: the file is rejected for it,
     together with all other errors of the flow.
     """
@@ -226,14 +220,14 @@ def _flag(file: _File, name: str, key: str, text: str) -> str:
     return str(parsed[own.name]).lower()
 
 
-def _flow(file: _File, flow: FlowName) -> FlowConfig:
-    worker = _worker(file, flow)
+def _flow(file: FileContents, flow: FlowName) -> FlowConfig:
+    worker = worker_of(file, flow)
     return FlowConfig(
         name=flow,
         worker=parse_worker(worker, flow.target),
-        source=parse_source(_connector(file, flow, "MirrorSourceConnector"), worker),
-        checkpoint=parse_checkpoint(_connector(file, flow, "MirrorCheckpointConnector"), worker),
-        heartbeat=parse_heartbeat(_connector(file, flow, HEARTBEAT), worker),
+        source=parse_source(connector_of(file, flow, "MirrorSourceConnector"), worker),
+        checkpoint=parse_checkpoint(connector_of(file, flow, "MirrorCheckpointConnector"), worker),
+        heartbeat=parse_heartbeat(connector_of(file, flow, HEARTBEAT), worker),
         worker_props=dict(worker.values),
         connector_props={
             name: plain(connector_settings(file.props, flow, name)) for name in CONNECTORS
@@ -241,44 +235,53 @@ def _flow(file: _File, flow: FlowName) -> FlowConfig:
     )
 
 
-def _heartbeat_pair(file: _File, flows: Sequence[FlowConfig], pair: FlowName) -> HeartbeatPair:
+def _heartbeat(file: FileContents, flows: Sequence[FlowConfig], pair: FlowName) -> HeartbeatSpec:
     for flow in flows:
         if flow.name == pair:
-            return HeartbeatPair(pair, flow.worker, flow.heartbeat)
+            return flow.spec(flow.heartbeat)
     # A pair that does not copy needs nothing of its source but the name: not its secrets either.
-    worker, connector = _worker(file, pair), _connector(file, pair, HEARTBEAT, target_only=True)
-    return HeartbeatPair(
-        pair, parse_worker(worker, pair.target), parse_heartbeat(connector, worker)
+    worker, connector = worker_of(file, pair), connector_of(file, pair, HEARTBEAT, target_only=True)
+    return ConnectorSpec(
+        pair,
+        parse_heartbeat(connector, worker),
+        parse_worker(worker, pair.target),
+        dict(worker.values),
     )
 
 
 def _pairs(
-    file: _File,
+    file: FileContents,
     flows: Sequence[FlowConfig],
-    heartbeat_pairs: Sequence[HeartbeatPair],
+    heartbeats: Sequence[HeartbeatSpec],
     spark: Mapping[str, str],
 ) -> tuple[PairConfig, ...]:
     """Flows first, in the order of the file."""
     workers = {flow.name: flow.worker for flow in flows}
     copying = frozenset(workers)
-    workers |= {pair.name: pair.worker for pair in heartbeat_pairs if pair.name not in copying}
+    workers |= {each.flow: each.worker for each in heartbeats if each.flow not in copying}
     own = _told_apart(workers, file.findings)
     found = []
     for name, worker in own.items():
         is_copying = name in copying
-        connectors = {
-            each: plain(_expanded(file, name, each, target_only=not is_copying))
+        expanded = {
+            each: expanded_connector(file, name, each, target_only=not is_copying)
             for each in (CONNECTORS if is_copying else (HEARTBEAT,))
         }
-        found.append(PairConfig(name, _worker_file(file, name, worker, spark), connectors))
+        worker_file = _worker_file(file, name, worker, expanded, spark)
+        connectors = {each: plain(settings) for each, settings in expanded.items()}
+        found.append(PairConfig(name, worker_file, connectors))
     return tuple(found)
 
 
 def _worker_file(
-    file: _File, name: FlowName, worker: WorkerConfig, spark: Mapping[str, str]
+    file: FileContents,
+    name: FlowName,
+    worker: WorkerConfig,
+    connectors: Mapping[str, Expanded],
+    spark: Mapping[str, str],
 ) -> WorkerFile:
     """The pair's worker as a file of its own would describe it."""
-    settings = _worker(file, name)
+    settings = worker_of(file, name)
     return WorkerFile(
         path=Path(file.findings.where),
         worker=worker,
@@ -293,7 +296,10 @@ def _worker_file(
         raw_props=plain(worker_settings(file.props, name)),
         providers=file.providers,
         spark=spark,
-        names={key: origin.key for key, origin in settings.findings.origins.items()},
+        names=origin_names(settings.findings.origins),
+        connector_names={
+            each: connector_names(name, expanded) for each, expanded in connectors.items()
+        },
     )
 
 
@@ -312,7 +318,7 @@ def _told_apart(
             for key in ("group_id", "config_storage_topic", "status_storage_topic")
             if sum(getattr(each, key) == getattr(worker, key) for each in same.values()) > 1
         }
-        found[name] = replace(worker, **changes)
+        found[name] = replace(worker, **changes) if changes else worker
         if changes:
             findings.warn(
                 f"{name}: another pair into '{name.target}' has the same "
@@ -325,7 +331,7 @@ def _join_names(names: Iterable[str]) -> str:
     return ", ".join(name.replace("_", ".") for name in names)
 
 
-def _rest(file: _File) -> RestConfig | None:
+def _rest(file: FileContents) -> RestConfig | None:
     """The REST API of a node; None unless the file asks for one."""
     own = {
         key: value
@@ -343,41 +349,6 @@ def _rest(file: _File) -> RestConfig | None:
         if not key.startswith("ssl."):  # of the clusters' connections, too
             file.findings.warn_key(key, f"has no effect without {INTERNAL_REST}=true")
     return None
-
-
-def _worker(file: _File, flow: FlowName) -> Settings:
-    settings = _settings(file, worker_settings(file.props, flow), {SERVERS: flow.target})
-    explain_families(settings, OF_WORKERS, WORKER_KEYS)
-    return settings
-
-
-def _connector(file: _File, flow: FlowName, name: str, *, target_only: bool = False) -> Settings:
-    servers = {f"source.cluster.{SERVERS}": flow.source, f"target.cluster.{SERVERS}": flow.target}
-    return _settings(file, _expanded(file, flow, name, target_only=target_only), servers)
-
-
-def _expanded(file: _File, flow: FlowName, name: str, *, target_only: bool) -> Expanded:
-    # A provider of the top level is not the connector's; one of the flow would do nothing.
-    expanded = {
-        key: setting
-        for key, setting in connector_settings(file.props, flow, name).items()
-        if key != CONFIG_PROVIDERS or setting.origin != CONFIG_PROVIDERS
-    }
-    if target_only:
-        expanded = {
-            key: setting
-            for key, setting in expanded.items()
-            if key == SOURCE_ALIAS or not key.startswith("source.")
-        }
-    return expanded
-
-
-def _settings(file: _File, expanded: Expanded, servers: Mapping[str, str]) -> Settings:
-    """Resolved values, with errors reported under the names of the file."""
-    findings = file.findings.renamed(origins(expanded, servers))
-    settings = Settings(resolve(plain(expanded), file.providers, findings), findings)
-    file.allowed.check(settings)
-    return settings
 
 
 def _no_flows(aliases: Sequence[str], wanted: Sequence[str], findings: Findings) -> None:

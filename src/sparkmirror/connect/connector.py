@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sparkmirror.connect.entities import State
+from sparkmirror.connect.entities import ConnectorProps, State
 from sparkmirror.connect.states import TaskEvent
 from sparkmirror.mirror.task_configs import TaskSettings
+from sparkmirror.spark.link.lease import Lender
 from sparkmirror.spark.task_runner import TaskRunner
 
 TaskConfigs = Mapping[int, Mapping[str, str]]
@@ -182,3 +183,11 @@ class Task(Protocol):
 
     def take_topics(self) -> set[str]:
         """Target topics that were written since the last call."""
+
+
+class WorkerFactory(Protocol):
+    """Makes what a worker runs."""
+
+    def make_connector(self, props: ConnectorProps) -> Connector: ...
+    def make_task(self, name: str, configs: TaskConfigs, lease: Lender) -> Task:
+        """`lease` tells for how many seconds the task may still write."""

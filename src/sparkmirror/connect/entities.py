@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from sparkmirror.errors import MirrorError
@@ -110,6 +110,31 @@ class NotLeader(MirrorError):
     def __init__(self, leader_url: str) -> None:
         super().__init__(leader_url)
         self.leader_url = leader_url
+
+
+class RestartPlan:
+    """What a request to restart a connector and its tasks means, by the states they are in.
+
+    `expected` is the status with the parts that restart in RESTARTING. Mirrors:
+    org.apache.kafka.connect.runtime.RestartPlan.
+    """
+
+    def __init__(self, status: ConnectorStatus, *, include_tasks: bool, only_failed: bool) -> None:
+        def restarts(state: State) -> bool:
+            return state is State.FAILED or not only_failed
+
+        self.has_connector = restarts(status.state)
+        self.tasks = frozenset(
+            task.id for task in status.tasks if include_tasks and restarts(task.state)
+        )
+        self.expected = replace(
+            status,
+            state=State.RESTARTING if self.has_connector else status.state,
+            tasks=[
+                replace(task, state=State.RESTARTING) if task.id in self.tasks else task
+                for task in status.tasks
+            ],
+        )
 
 
 class Herder(Protocol):

@@ -85,7 +85,7 @@ def planned_topics(config: ConnectorConfig, worker: WorkerConfig) -> list[Planne
         name = policy.checkpoints_topic(config.source_alias)
         factor = config.checkpoints_topic_replication_factor
         own.append(_planned(config, target, name, factor, "checkpoints.topic.replication.factor"))
-        return own if config.enabled and config.emit_checkpoints_enabled else []
+        return own if config.is_on else []
     # Heartbeats need no topic for positions: nothing reads theirs.
     own = [topic._replace(is_strict=False, without=NO_TRACE) for topic in own]
     name, factor = policy.heartbeats_topic(), config.heartbeats_topic_replication_factor

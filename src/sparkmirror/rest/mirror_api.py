@@ -32,7 +32,7 @@ from sparkmirror.types import FlowName
 _HEALTH = ("unhealthy", "starting", "healthy")
 
 
-class Pair(Protocol):
+class HerderOfPair(Protocol):
     """A pair of clusters; its herder may be replaced until it has started."""
 
     @property
@@ -48,7 +48,7 @@ class Pair(Protocol):
 class MirrorApi:
     """An ASGI application. It may be called in one event loop only."""
 
-    def __init__(self, pairs: Sequence[Pair], options: RestOptions) -> None:
+    def __init__(self, pairs: Sequence[HerderOfPair], options: RestOptions) -> None:
         self._options = options
         self._pairs = {(each.name.source, each.name.target): each for each in pairs}
         self._node = ConnectApi(cast("Herder", _Node(pairs)), options)
@@ -74,7 +74,7 @@ class MirrorApi:
         pair = self._pairs.get((segments[0], segments[1])) if len(segments) > 1 else None
         return None if pair is None else self._api_of(pair)
 
-    def _api_of(self, pair: Pair) -> ConnectApi:
+    def _api_of(self, pair: HerderOfPair) -> ConnectApi:
         herder, api = self._apis.get(pair.name, (None, None))
         if herder is not pair.herder or api is None:
             herder = pair.herder
@@ -89,7 +89,7 @@ class MirrorApi:
 class _Node:
     """What `/` and `/health` say of all pairs."""
 
-    def __init__(self, pairs: Sequence[Pair]) -> None:
+    def __init__(self, pairs: Sequence[HerderOfPair]) -> None:
         self._pairs = pairs
 
     def root(self) -> Json:

@@ -192,7 +192,7 @@ def test_a_whole_file_knows_its_heartbeats(tmp_path: Path) -> None:
     config = load_mm2(path)
     (warning,) = config.warnings
     assert "only the heartbeats of B->A use it" in warning
-    beats = {str(pair.name): pair.worker for pair in config.heartbeat_pairs}
+    beats = {str(each.flow): each.worker for each in config.heartbeats}
     assert beats["B->A"].offset_flush_interval_ms == 1000
     assert beats["A->B"].offset_flush_interval_ms == 60_000
 

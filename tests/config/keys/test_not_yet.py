@@ -35,8 +35,6 @@ def test_row_is_about_a_known_key(row: Lacking) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "refused", "warned"),
     [
-        ("dedicated.mode.enable.internal.rest", True, False, True),
-        ("dedicated.mode.enable.internal.rest", False, False, False),
         ("transforms", ("a",), True, False),
         ("transforms", (), False, False),
         ("exactly.once.source.support", "preparing", False, True),

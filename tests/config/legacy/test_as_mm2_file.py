@@ -36,7 +36,7 @@ def test_the_mm2_file_is_read_by_our_own_reader_and_copies_the_same(tmp_path: Pa
     (flow,) = read.flows
     wanted = flow_of(config)
     assert read.warnings == ()
-    assert read.heartbeat_pairs == ()
+    assert read.heartbeats == ()
     assert flow.source.policy_class.endswith(".IdentityReplicationPolicy")
     assert flow.source.topics == (r"a\.b|c",)
     for name in ("consumer", "producer", "source_client", "target_client", "tasks_max"):

@@ -92,7 +92,7 @@ def test_defaults_are_those_of_mirror_maker_1(tmp_path: Path) -> None:
     assert (source.tasks_max, source.errors_tolerance, source.topics) == (1, "none", ("orders",))
     assert source.topics_exclude == ()
     assert source.refresh_topics_interval_seconds == 300
-    assert not config.mirror.heartbeat_pairs
+    assert not config.mirror.heartbeats
     assert not source.emit_offset_syncs_enabled
     assert not source.sync_topic_configs_enabled
     assert not source.sync_topic_acls_enabled

@@ -29,7 +29,7 @@ class Leader:
         self.source, self.target = FakeGroups(), FakeGroups()
         self.requests = 0
         flow = make_flow(folder, {"a->b.topics": "t", "a->b.tasks.max": "2"})
-        self.connector = MirrorCheckpointConnector(flow.name, flow.checkpoint)
+        self.connector = MirrorCheckpointConnector(flow.spec(flow.checkpoint))
         admins = (self.source, self.target)
         self.connector._admins = [cast("GroupAdmin", admin) for admin in admins]
 

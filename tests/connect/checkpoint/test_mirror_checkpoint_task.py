@@ -328,7 +328,7 @@ def test_a_deleted_topic_is_created_again_and_filled(
 @pytest.mark.parametrize("key", ["emit.checkpoints.enabled", "emit.offset-syncs.enabled"])
 def test_a_flow_without_checkpoints_does_nothing(tmp_path: Path, key: str) -> None:
     flow = make_flow(tmp_path, {f"a->b.{key}": "false"})
-    connector = LocalCheckpoints(flow, has_syncs=flow.source.emit_offset_syncs_enabled)
+    connector = LocalCheckpoints(flow)
     connector.connect()
     connector.start()
     connector.stop()

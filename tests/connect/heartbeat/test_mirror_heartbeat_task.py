@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.mm2 import HeartbeatPair
 from sparkmirror.connect.heartbeat import mirror_heartbeat_task
 from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
 from sparkmirror.connect.storage import record_producer
@@ -49,7 +48,7 @@ class Bench:
     def make(self, settings: dict[str, str] | None = None) -> MirrorHeartbeatTask:
         servers = self.target.bootstrap_servers
         flow = make_flow(self._folder, SETTINGS | (settings or {}), target=servers)
-        connector = MirrorHeartbeatTask(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
+        connector = MirrorHeartbeatTask(flow.spec(flow.heartbeat))
         self._made.append(connector)
         return connector
 
@@ -136,7 +135,7 @@ def test_a_target_that_cannot_be_reached_is_told_at_once(
     tmp_path: Path,
 ) -> None:
     flow = make_flow(tmp_path)
-    connector = MirrorHeartbeatTask(HeartbeatPair(flow.name, flow.worker, flow.heartbeat))
+    connector = MirrorHeartbeatTask(flow.spec(flow.heartbeat))
     with pytest.raises(KafkaError, match=r"cluster 'b' cannot be reached.*b\.bootstrap\.servers"):
         connector.connect()
     connector.stop()

@@ -191,11 +191,13 @@ def test_fewer_slots_are_told_to_the_group(worker: FakeWorker) -> None:
 
 def test_a_worker_gets_no_tasks_of_others_before_its_spark_is_up(worker: FakeWorker) -> None:
     worker.spark.is_up = False
+    worker.group.leads = False
+    assert worker.loop.describe().slots == 0  # what there is to run is not known yet
+    worker.start()
     assert worker.loop.describe().slots == 256  # nothing here needs Spark
+    worker.configs.put_connector(NAME, CONFIG)
     worker.configs.put_tasks(NAME, [{TASK_CLASS: SOURCE_TASK}])
     assert worker.loop.describe().slots == 0
-    worker.group.leads = False
-    worker.start()
     worker.group.take(Assignment(tasks=frozenset({TASK})))
     assert worker.loop.describe().slots == 1  # what it has it keeps
     rejoins = worker.group.rejoins

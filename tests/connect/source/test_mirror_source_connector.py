@@ -8,7 +8,6 @@ from typing import cast
 
 import pytest
 
-from sparkmirror.config.mm2 import FlowConfig
 from sparkmirror.connect.source import mirror_source_connector
 from sparkmirror.errors import TransportError
 from sparkmirror.mirror.topics import ConfigSource
@@ -136,7 +135,7 @@ def test_orders_carry_the_stored_positions(connector: Connector) -> None:
     ]
     assert orders[0]["offsets_partitions"] == 25
     assert orders[0]["connector"]["source.cluster.alias"] == "a"
-    assert orders[0]["worker"] == connector.flow.worker_props
+    assert orders[0]["worker"] == connector.spec.worker_props
 
 
 def test_a_position_of_a_topic_that_was_created_anew_is_not_used(connector: Connector) -> None:
@@ -158,8 +157,9 @@ def test_secrets_in_a_file_are_resolved_for_the_tasks_only(tmp_path: Path) -> No
     connector = Connector(tmp_path, settings)
     connector.source.add("t")
     connector.refresh()
-    flow = cast("FlowConfig", connector.flow)
-    assert flow.connector_props["MirrorSourceConnector"]["topics"].startswith("${file:")
+    assert connector.file_flow.connector_props["MirrorSourceConnector"]["topics"].startswith(
+        "${file:"
+    )
     assert connector.orders(0)["connector"]["topics"] == "t.*"
 
 
@@ -333,7 +333,7 @@ def test_tasks_elsewhere_get_stores_with_their_orders_and_when_they_change(tmp_p
     connector.source.add("t", 2)
     connector.refresh()
     assert "files" not in connector.orders(0)  # in local mode tasks read them as the worker does
-    clients = clients_of_tasks(connector.config, connector.flow.worker)
+    clients = clients_of_tasks(connector.config, connector.spec.worker)
     for copy in connector._copies:
         copy._files = SecretFileSender(clients)
     connector.orders(1)

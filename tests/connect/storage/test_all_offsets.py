@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.config.connector_spec import ParsedConnector, parse_connector
+from sparkmirror.config.connector_spec import AnySpec, parse_connector
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.entities import Json
 from sparkmirror.connect.storage import all_offsets, storage_topics
@@ -34,11 +34,12 @@ class World:
         props = {"bootstrap.servers": servers, "offset.storage.partitions": "3"}
         self.file: WorkerFile = worker_with(props)
         self.admin = FakeAdmin()
+        self.admin.add(SHARED, 2)
         self.shared = ConnectorOffsets(self.file.worker.client, SHARED, 2)
         self.own = ConnectorOffsets(self.file.worker.client, OWN, 3)
         self.offsets = AllOffsets(self.file.worker, self._parse)
 
-    def _parse(self, name: str) -> ParsedConnector | None:
+    def _parse(self, name: str) -> AnySpec | None:
         if name == "gone":
             return None
         servers = ",".join(self.file.worker.bootstrap_servers)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.config.connector_spec import ParsedConnector, parse_connector
+from sparkmirror.config.connector_spec import AnySpec, parse_connector
 from sparkmirror.config.mirror_configs import CheckpointConfig, HeartbeatConfig, SourceConfig
 from sparkmirror.config.validation.connector_validation import validate_connector
 from sparkmirror.config.worker.worker_file import WorkerFile, load_worker
@@ -31,7 +31,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POD_IP", "10.1.2.3")
 
 
-def load(text: str, folder: Path) -> tuple[WorkerFile, dict[str, ParsedConnector]]:
+def load(text: str, folder: Path) -> tuple[WorkerFile, dict[str, AnySpec]]:
     """The worker of a pod, and the connectors that it runs."""
     pod = Pod(folder, run(text, Format.CONNECTORS))
     worker = load_worker(pod.at("/etc/sparkmirror/connect-distributed.properties"))

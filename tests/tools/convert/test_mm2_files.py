@@ -66,7 +66,7 @@ source->target.topics=orders
 def test_set_up_b_is_what_the_program_reads(tmp_path: Path) -> None:
     config = load(SET_UP_B, tmp_path)
     assert config.warnings == ()
-    assert config.heartbeat_pairs == ()
+    assert config.heartbeats == ()
     [flow] = config.flows
     assert str(flow.name) == "source->target"
     source = flow.source
@@ -95,7 +95,7 @@ def test_v1_is_what_the_program_reads(tmp_path: Path) -> None:
     # Each flow has its own group and topics.
     assert (eu.worker.group_id, us.worker.group_id) == ("eu-mm2", "us-mm2")
     assert eu.worker.offset_storage_topic == "mm2-offsets.eu.internal"
-    assert config.heartbeat_pairs == ()
+    assert config.heartbeats == ()
     assert config.warnings == ()
 
 
@@ -114,7 +114,7 @@ def test_a_connector_that_is_there_runs(kind: str, tmp_path: Path) -> None:
     config = load(changed(SET_UP_B, **changes), tmp_path)
     [flow] = config.flows
     assert flow.checkpoint.emit_checkpoints_enabled is (kind == "checkpoint")
-    pairs = [str(pair.name) for pair in config.heartbeat_pairs]
+    pairs = [str(each.flow) for each in config.heartbeats]
     assert pairs == (["source->target"] if kind == "heartbeat" else [])
 
 

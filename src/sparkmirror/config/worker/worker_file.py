@@ -134,7 +134,8 @@ class WorkerFile:
 
     `spark` has the settings for Spark, by full name. `allowed` and `plugin_modules` limit
     connectors; None: they may name any module. `names` has the names of keys in messages, if
-    different. `log_levels` come from environment variables only.
+    different; `connector_names` has those of connectors that an mm2 file describes, by connector.
+    `log_levels` come from environment variables only.
     """
 
     path: Path
@@ -152,6 +153,7 @@ class WorkerFile:
     spark: Mapping[str, str] = field(repr=False)
     warnings: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
+    connector_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     log_levels: tuple[LevelVariable, ...] = ()
 
     @property

@@ -6,20 +6,23 @@ Mirrors: org.apache.kafka.connect.mirror.MirrorCheckpointConnector.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
+from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.mirror_configs import CheckpointConfig
 from sparkmirror.connect.checkpoint.group_discovery import GroupDiscovery
 from sparkmirror.connect.checkpoint.mirror_checkpoint_task import PREPARE_SECONDS
-from sparkmirror.connect.checkpoint.topic_creation import create_checkpoints_topic, is_on
+from sparkmirror.connect.checkpoint.topic_creation import create_checkpoints_topic
 from sparkmirror.connect.connector import ConnectorContext
 from sparkmirror.connect.forwarded_admin import forwarded
 from sparkmirror.connect.scheduler import Job, Scheduler
 from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.task_configs import TaskSettings, checkpoint_tasks
-from sparkmirror.types import FlowName
 from sparkmirror.wire.admin.admin import open_admins
 from sparkmirror.wire.admin.group_admin import GroupAdmin
+
+log = logging.getLogger(__name__)
 
 # What a look at the source's groups may take, for a user who waits for it.
 REFRESH_SECONDS = 55.0
@@ -30,11 +33,12 @@ class MirrorCheckpointConnector:
 
     task_class = "MirrorCheckpointTask"
 
-    def __init__(self, name: FlowName, config: CheckpointConfig, notice: str = "") -> None:
-        self._config = config
-        self.notice = notice
-        self._groups = GroupDiscovery(name, config, make_topic_filter(config))
-        self._ticker = Scheduler(f"{name}|{config.name} groups")
+    def __init__(self, spec: ConnectorSpec[CheckpointConfig]) -> None:
+        self._config = spec.config
+        self._flow = spec.flow
+        self.notice = spec.elsewhere
+        self._groups = GroupDiscovery(spec.flow, spec.config, make_topic_filter(spec.config))
+        self._ticker = Scheduler(f"{spec.flow}|{spec.name} groups")
         self._admins: list[GroupAdmin] = []
         self._job: Job | None = None
         self._has_topic = False
@@ -50,14 +54,16 @@ class MirrorCheckpointConnector:
         Raises:
             KafkaError: says of both clusters, if need be, why they cannot be reached.
         """
-        if is_on(self._config) and not self._admins:
+        if self._config.is_on and not self._admins:
             clients = [self._config.source_client, self._config.target_client]
             open_admins(GroupAdmin, clients, self._config.admin_timeout_ms, self._admins)
             self._admins = [forwarded(admin, self._config) for admin in self._admins]
 
     def start(self, context: ConnectorContext) -> None:
         """Create the topic and look for groups at once, and then at every interval."""
-        if not is_on(self._config):
+        if not self._config.is_on:
+            if not self._config.has_syncs:
+                log.info("[%s] no checkpoints: emit.offset-syncs.enabled=false", self._flow)
             context.request_task_reconfiguration()
             return
 
@@ -90,7 +96,7 @@ class MirrorCheckpointConnector:
 
     def task_configs(self) -> list[TaskSettings] | None:
         """In equal shares."""
-        if not is_on(self._config):
+        if not self._config.is_on:
             return []
         if not self._groups.is_known:
             return None

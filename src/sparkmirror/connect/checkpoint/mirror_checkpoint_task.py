@@ -14,17 +14,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
+from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.mirror_configs import CheckpointConfig
-from sparkmirror.config.worker_config import WorkerConfig
 from sparkmirror.connect.checkpoint.checkpoint_places import CheckpointPlaces
 from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointTopic
 from sparkmirror.connect.checkpoint.group_discovery import GroupDiscovery
 from sparkmirror.connect.checkpoint.group_offset_sync import GroupOffsetSync, SyncReport
 from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator, make_translator
 from sparkmirror.connect.checkpoint.skipped_partitions import SkippedPartitions
-from sparkmirror.connect.checkpoint.topic_creation import create_checkpoints_topic, is_on
+from sparkmirror.connect.checkpoint.topic_creation import create_checkpoints_topic
 from sparkmirror.connect.checkpoint.translation_reader import READ_SECONDS, TranslationReader
 from sparkmirror.connect.connector import TaskConfigs, TaskReport
 from sparkmirror.connect.forwarded_admin import forwarded
@@ -55,7 +54,7 @@ from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.mirror.task_configs import assigned_groups
 from sparkmirror.spark.link.lease import Lender, for_ever, is_over
-from sparkmirror.types import FlowName, TopicPartition
+from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.admin import open_admins
 from sparkmirror.wire.admin.group_admin import GroupAdmin
 
@@ -69,23 +68,11 @@ TOMBSTONES = 1000
 MOST_WAITING = 100
 
 
-class CheckpointFlow(Protocol):
-    """A flow of an mm2 file, or of a connector that a Connect worker was given."""
-
-    @property
-    def name(self) -> FlowName: ...
-    @property
-    def worker(self) -> WorkerConfig: ...
-    @property
-    def checkpoint(self) -> CheckpointConfig: ...
-
-
 class MirrorCheckpointTask:
     """Follows groups of one flow, as long as it runs; a `TaskWork`. Its rounds run on one thread.
 
-    `has_syncs` is false when it is known that the flow's source connector writes no offset syncs;
-    `partner_problem` says how that connector names its topics otherwise. `lease`: nothing is
-    written when it is over.
+    `partner_problem` says how the flow's source connector names its topics otherwise. `lease`:
+    nothing is written when it is over.
     """
 
     runner = None
@@ -94,17 +81,15 @@ class MirrorCheckpointTask:
 
     def __init__(
         self,
-        flow: CheckpointFlow,
+        spec: ConnectorSpec[CheckpointConfig],
         *,
-        has_syncs: bool = True,
         partner_problem: Callable[[], str] = lambda: "",
         groups: tuple[str, ...] = (),
         lease: Lender = for_ever,
     ) -> None:
-        config = flow.checkpoint
+        config = spec.config
         self._config = config
-        self._flow = flow.name
-        self._has_syncs = has_syncs
+        self._flow = spec.flow
         self._policy = flow_policy(config)
         self._rules = CheckpointRules(
             self._policy, make_topic_filter(config), config.source_alias, config.target_alias
@@ -113,10 +98,10 @@ class MirrorCheckpointTask:
         self._assigned = groups
         self._topics = WrittenTopic()
         self._groups = GroupDiscovery(self._flow, config, self._rules.topic_filter)
-        self.name = f"{flow.name}|{config.name}"
+        self.name = f"{spec.flow}|{spec.name}"
         self._ticker = Scheduler(self.name)
         self.topic = self._policy.checkpoints_topic(config.source_alias)
-        worker = with_own_offsets(flow.worker, config)
+        worker = with_own_offsets(spec.worker, config)
         without = {
             self.topic: consequence_without(Feature.CHECKPOINTS, ResourceKind.CHECKPOINTS, WRITE),
             worker.offset_storage_topic: NO_TRACE,
@@ -124,8 +109,8 @@ class MirrorCheckpointTask:
         self._lease = lease
         self._writer = RecordProducer(config.producer, self.name, without, lease)
         self._complaints = WarnOnce(self.name)
-        self._store = KafkaOffsetBackingStore.of(flow.worker, config)
-        self._flush_seconds = flow.worker.offset_flush_interval_ms / 1000
+        self._store = KafkaOffsetBackingStore.of(spec.worker, config)
+        self._flush_seconds = spec.worker.offset_flush_interval_ms / 1000
         own = own_writer(worker, config.producer, self.name, lease)
         self._offsets = SourceOffsets(self._writer, self._store.topic, own)
         self._log = CheckpointTopic(self.topic, config.name, self._writer, self._offsets)
@@ -137,11 +122,6 @@ class MirrorCheckpointTask:
         self._stopping = threading.Event()
         self._reader = TranslationReader(self._flow, self._stopping.wait)
         self._skipped = SkippedPartitions(self._flow)
-
-    @property
-    def is_enabled(self) -> bool:
-        """Whether there is anything to do: without offset syncs nothing tells how to translate."""
-        return is_on(self._config) and self._has_syncs
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -171,7 +151,7 @@ class MirrorCheckpointTask:
         Raises:
             KafkaError: says of both clusters, if need be, why they cannot be reached.
         """
-        if not self.is_enabled:
+        if not self._config.is_on:
             return
         clients = (self._config.source_client, self._config.target_client)
         open_admins(GroupAdmin, clients, self._config.admin_timeout_ms, self._admins)
@@ -187,15 +167,12 @@ class MirrorCheckpointTask:
 
     def start(self) -> None:
         """Create and read the topics, then follow the groups; what fails is tried again."""
-        if not self.is_enabled:
-            if not self._has_syncs:
-                log.info("[%s] no checkpoints: emit.offset-syncs.enabled=false", self._flow)
+        if not self._config.is_on:
             return
         config, ticker = self._config, self._ticker
         self._writer.start()
         self._offsets.start()
         ticker.repeat("preparing checkpoints", PREPARE_SECONDS, self._prepare)
-        self._schedule_groups()
         ticker.repeat(
             "emitting checkpoints",
             config.emit_checkpoints_interval_seconds,
@@ -212,9 +189,6 @@ class MirrorCheckpointTask:
         ticker.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
         ticker.repeat("pruning the offset map", PRUNE_SECONDS, self.prune, delayed=True)
         ticker.start()
-
-    def _schedule_groups(self) -> None:
-        """The connector finds them, and says so by `reconfigure`."""
 
     def look(self) -> None:
         """All periodic work is on the thread."""
@@ -254,7 +228,7 @@ class MirrorCheckpointTask:
         return is_stored
 
     def _finish(self, deadline: float) -> bool:
-        if not self.is_enabled:
+        if not self._config.is_on:
             return True
         if not self._writer.flush(max(0.0, deadline - time.monotonic())):
             return False

@@ -15,11 +15,6 @@ from sparkmirror.wire.admin.admin import Admin
 REPLICAS_KEY = CHECKPOINT_KEYS["checkpoints.topic.replication.factor"].name
 
 
-def is_on(config: CheckpointConfig) -> bool:
-    """Whether the connector makes checkpoints."""
-    return config.enabled and config.emit_checkpoints_enabled
-
-
 def create_checkpoints_topic(target: Admin, config: CheckpointConfig, *, is_missing: bool) -> None:
     """Create it, or check the one that is there; `is_missing`: brokers say that it is not.
 

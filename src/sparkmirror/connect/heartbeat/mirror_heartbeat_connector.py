@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.mirror_configs import HeartbeatConfig
 from sparkmirror.connect.connector import ConnectorContext
 from sparkmirror.connect.heartbeat.mirror_heartbeat_task import emits
@@ -20,9 +21,9 @@ class MirrorHeartbeatConnector:
     task_class = "MirrorHeartbeatTask"
     last_error = ""
 
-    def __init__(self, config: HeartbeatConfig, notice: str = "") -> None:
-        self._config = config
-        self.notice = notice
+    def __init__(self, spec: ConnectorSpec[HeartbeatConfig]) -> None:
+        self._config = spec.config
+        self.notice = spec.elsewhere
 
     def connect(self) -> None:
         """The task does, and says why it cannot."""

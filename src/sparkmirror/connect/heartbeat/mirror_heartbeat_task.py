@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
+from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.keys.connector_keys import HEARTBEAT_KEYS
 from sparkmirror.config.mirror_configs import HeartbeatConfig
-from sparkmirror.config.mm2 import HeartbeatPair
 from sparkmirror.connect.connector import TaskConfigs, TaskReport
 from sparkmirror.connect.forwarded_admin import forwarded
 from sparkmirror.connect.scheduler import Scheduler
@@ -62,14 +62,14 @@ class MirrorHeartbeatTask:
     # All of it is in this process.
     is_released = True
 
-    def __init__(self, pair: HeartbeatPair, lease: Lender = for_ever) -> None:
-        config = pair.heartbeat
+    def __init__(self, spec: ConnectorSpec[HeartbeatConfig], lease: Lender = for_ever) -> None:
+        config = spec.config
         self._config = config
-        self.name = f"{pair.name}|{config.name}"
+        self.name = f"{spec.flow}|{spec.name}"
         policy = flow_policy(config)
         self.topic = policy.heartbeats_topic()
-        self._store = KafkaOffsetBackingStore.of(pair.worker, config)
-        self._flush_seconds = pair.worker.offset_flush_interval_ms / 1000
+        self._store = KafkaOffsetBackingStore.of(spec.worker, config)
+        self._flush_seconds = spec.worker.offset_flush_interval_ms / 1000
         self._offset_key = encode_heartbeat_offset_key(
             config.name, config.source_alias, config.target_alias
         )
@@ -80,7 +80,7 @@ class MirrorHeartbeatTask:
             self._store.topic: NO_TRACE,
         }
         self._writer = RecordProducer(config.producer, self.name, without, lease)
-        own = own_writer(with_own_offsets(pair.worker, config), config.producer, self.name, lease)
+        own = own_writer(with_own_offsets(spec.worker, config), config.producer, self.name, lease)
         self._offsets = SourceOffsets(self._writer, self._store.topic, own)
         self._complaints = WarnOnce(self.name)
         self._topics = WrittenTopic()

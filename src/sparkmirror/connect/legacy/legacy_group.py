@@ -17,12 +17,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sparkmirror.config.clients import ProducerConfig
+from sparkmirror.config.connector_spec import ConnectorSpec
+from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.connect.checkpoint.group_plans import is_in_use
+from sparkmirror.connect.dedicated.mirror_herder import raise_together
 from sparkmirror.connect.legacy.legacy_topics import fewer_partitions
 from sparkmirror.connect.naming import some_names
-from sparkmirror.connect.runtime.mirror_herder import raise_together
 from sparkmirror.connect.scheduler import Scheduler
-from sparkmirror.connect.source.source_flow import SourceFlow
 from sparkmirror.connect.storage.kafka_based_log import now_ms
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore, StoredPosition
 from sparkmirror.connect.storage.record_producer import RecordProducer
@@ -72,18 +73,18 @@ class LegacyGroup:
 
     def __init__(
         self,
-        flow: SourceFlow,
+        spec: ConnectorSpec[SourceConfig],
         assignment: Callable[[], Sequence[Sequence[TopicPartition]]],
         group: str,
         interval_ms: int,
     ) -> None:
         self.failure: MirrorError | None = None
         self.is_committed = True
-        self._flow = flow
+        self._spec = spec
         self._group = group
         self._assignment = assignment
         self._interval = max(interval_ms / 1000, LEAST_SECONDS)
-        self._store = KafkaOffsetBackingStore.of(flow.worker, flow.source)
+        self._store = KafkaOffsetBackingStore.of(spec.worker, spec.config)
         self._target_id = ""
         self._ours: set[TopicPartition] = set()
         self._seen: set[TopicPartition] = set()
@@ -91,7 +92,7 @@ class LegacyGroup:
         self._pause = FIRST_COMMIT_SECONDS
         self._next_renewal = 0.0
         self._admins: list[Admin] = []
-        self._ticker = Scheduler(str(flow.name))
+        self._ticker = Scheduler(str(spec.flow))
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -101,7 +102,7 @@ class LegacyGroup:
         Raises:
             KafkaError: the group is in use, or a cluster cannot be reached.
         """
-        config = self._flow.source
+        config = self._spec.config
         self._groups = GroupAdmin(config.source_client, config.admin_timeout_ms)
         self._admins.append(self._groups)
         self._target = Admin(config.target_client, config.admin_timeout_ms)
@@ -121,7 +122,7 @@ class LegacyGroup:
             KafkaError: MirrorMaker 1 has been started, or offsets cannot be read or written.
         """
         self._failing(self.refuse_members)
-        self._store.prepare(self._target, self._flow.source.target_client)
+        self._store.prepare(self._target, self._spec.config.target_client)
         # Before the offsets: those of a topic that is replaced right now get the old one's id.
         topic_ids = self._topic_ids()
         stored = {tp: at.next_offset for tp, at in self._stored(topic_ids).items()}
@@ -152,7 +153,7 @@ class LegacyGroup:
             log.warning(
                 "[%s] the last offsets were not committed for group '%s': %s; MirrorMaker 1 would "
                 "copy the records after the last commit again",
-                self._flow.name,
+                self._spec.flow,
                 self._group,
                 error,
             )
@@ -245,7 +246,7 @@ class LegacyGroup:
             raise
 
     def _in_use(self, state: str) -> _InUse:
-        alias = self._flow.source.source_alias
+        alias = self._spec.config.source_alias
         return _InUse(IN_USE.format(group=self._group, alias=alias, state=state))
 
     # -- positions ---------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ class LegacyGroup:
         """Store positions as the tasks do; the header marks -1 as intended: begin at offset 0."""
         if not seeds:
             return
-        worker, config = self._flow.worker, self._flow.source
+        worker, config = self._spec.worker, self._spec.config
         # The id is a header of a whole batch.
         rows: dict[tuple[int, bytes], list[tuple[bytes | None, bytes | None, int]]] = {}
         for tp, offset in seeds.items():
@@ -307,7 +308,7 @@ class LegacyGroup:
     ) -> None:
         log.info(
             "[%s] group '%s' has offsets of %d partitions; %d of them are newer than those in '%s'",
-            self._flow.name,
+            self._spec.flow,
             self._group,
             len(committed),
             seeds,
@@ -317,16 +318,16 @@ class LegacyGroup:
             log.warning(
                 "[%s] group '%s' has no committed offsets on '%s': if MirrorMaker 1 has used it, "
                 "check group.id and bootstrap.servers",
-                self._flow.name,
+                self._spec.flow,
                 self._group,
-                self._flow.source.source_alias,
+                self._spec.config.source_alias,
             )
         if lost := only_stored(stored, committed):
             log.warning(
                 "[%s] group '%s' no longer has an offset for %s; they resume at sparkmirror's "
                 "stored positions. To begin elsewhere, stop sparkmirror and set offsets with "
                 "kafka-consumer-groups.sh",
-                self._flow.name,
+                self._spec.flow,
                 self._group,
                 some_names(map(str, lost)),
             )
@@ -336,7 +337,7 @@ class LegacyGroup:
             log.warning(
                 "[%s] another client has committed offsets for group '%s', in %s; this has no "
                 "effect while sparkmirror runs: it commits its own offsets again. Stop it first",
-                self._flow.name,
+                self._spec.flow,
                 self._group,
                 some_names(map(str, partitions)),
             )

@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.legacy.mirror_maker_1 import LegacyConfig
+from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.config.mm2 import MirrorMakerConfig, PairConfig
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.connector import ConnectorContext
+from sparkmirror.connect.dedicated.mirror_herder import MirrorHerder
+from sparkmirror.connect.dedicated.mirror_maker import MirrorMaker
 from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
 from sparkmirror.connect.legacy.legacy_group import LegacyGroup
 from sparkmirror.connect.runtime.cluster_worker import ClusterWorker, Role
-from sparkmirror.connect.runtime.connector_factory import ConnectorFactory, SourceSpec
-from sparkmirror.connect.runtime.mirror_herder import MirrorHerder
-from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
+from sparkmirror.connect.runtime.connector_factory import ConnectorFactory
 from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
-from sparkmirror.connect.source.source_flow import SourceFlow
 from sparkmirror.connect.storage.backing_stores import ConfigBackingStore, StatusBackingStore
 from sparkmirror.connect.storage.memory_stores import (
     MemoryConfigBackingStore,
@@ -44,8 +45,8 @@ MakeGroup = Callable[[MirrorSourceConnector], LegacyGroup]
 class LegacySource(MirrorSourceConnector):
     """The source connector, which begins where the consumer group stopped."""
 
-    def __init__(self, flow: SourceFlow, make_group: MakeGroup) -> None:
-        super().__init__(flow)
+    def __init__(self, spec: ConnectorSpec[SourceConfig], make_group: MakeGroup) -> None:
+        super().__init__(spec)
         self.group = make_group(self)
 
     @property
@@ -76,9 +77,8 @@ class LegacyFactory(ConnectorFactory):
         super().__init__(file, spark, lambda _: "", is_warned=True)
         self._make_group = make_group
 
-    def make_source(self, flow: SourceSpec, notice: str) -> MirrorSourceConnector:
-        del notice
-        return LegacySource(flow, self._make_group)
+    def make_source(self, spec: ConnectorSpec[SourceConfig]) -> MirrorSourceConnector:
+        return LegacySource(spec, self._make_group)
 
 
 class LegacyWorker(ClusterWorker):
@@ -122,7 +122,7 @@ class LegacyWorker(ClusterWorker):
     def _make_group(self, source: MirrorSourceConnector) -> LegacyGroup:
         config = self._config
         group = LegacyGroup(
-            source.flow, lambda: source.assignment, config.group_id, config.commit_interval_ms
+            source.spec, lambda: source.assignment, config.group_id, config.commit_interval_ms
         )
         self.groups.append(group)
         return group

@@ -1,5 +1,5 @@
-"""Who runs what on this worker: the herder, one WorkerConnector per connector, dedicated mode.
+"""Who runs what on this worker: the herder, one WorkerConnector per connector, and their tasks.
 
-May import: all other rooms of connect but legacy.
+May import: all other rooms of connect but dedicated and legacy.
 Start reading: herder_loop, herder, worker_connector.
 """

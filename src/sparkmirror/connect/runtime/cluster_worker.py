@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sparkmirror.config.connector_spec import ParsedConnector, parse_connector
+from sparkmirror.config.connector_spec import AnySpec, parse_connector
 from sparkmirror.config.keys.plugins import CONNECT_VERSION
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.connector import Connector, Task, TaskConfigs
@@ -162,7 +162,7 @@ class ClusterWorker:
         """As the leader: what each of them shall run."""
         return self.loop.plan(members)
 
-    def _parse(self, name: str) -> ParsedConnector | None:
+    def _parse(self, name: str) -> AnySpec | None:
         config = self.configs.snapshot().connectors.get(name)
         return None if config is None else parse_connector(config, self.file)
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-from sparkmirror.config.connector_spec import ConnectorConfig, ParsedConnector, parse_connector
-from sparkmirror.config.mirror_configs import CheckpointConfig, SourceConfig
-from sparkmirror.config.mm2 import HeartbeatPair
+from sparkmirror.config.connector_spec import (
+    AnySpec,
+    ConnectorConfig,
+    ConnectorSpec,
+    parse_connector,
+)
+from sparkmirror.config.mirror_configs import CheckpointConfig, HeartbeatConfig, SourceConfig
 from sparkmirror.config.worker.worker_file import WorkerFile
-from sparkmirror.config.worker_config import WorkerConfig
 from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
 from sparkmirror.connect.checkpoint.mirror_checkpoint_task import MirrorCheckpointTask
 from sparkmirror.connect.connector import Connector, TaskConfigs, TaskWork
@@ -31,31 +33,11 @@ from sparkmirror.mirror.task_configs import assigned_groups, assigned_partitions
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.lease import Lender
 from sparkmirror.spark.task_runner import TaskRunner
-from sparkmirror.types import FlowName
 
 log = logging.getLogger(__name__)
 
 OnMissing = Callable[[str, list[str]], None]
 """A task of the connector of this name misses these topics."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSpec:
-    """What a source connector and its tasks are told of their flow."""
-
-    name: FlowName
-    worker: WorkerConfig
-    source: SourceConfig
-    worker_props: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointSpec:
-    """What a checkpoint task is told of its flow."""
-
-    name: FlowName
-    worker: WorkerConfig
-    checkpoint: CheckpointConfig
 
 
 class ConnectorFactory:
@@ -124,21 +106,20 @@ class ConnectorFactory:
         return self._make(props) if found is None else found[1]
 
     def _make(self, props: ConnectorProps) -> Connector:
-        parsed = parse_connector(props, self._file)
-        for warning in () if self._is_warned else parsed.warnings:
+        spec = parse_connector(props, self._file)
+        for warning in () if self._is_warned else spec.warnings:
             log.warning("%s", warning)
-        config = parsed.config
-        if isinstance(config, SourceConfig):
-            if config.enabled:
+        if source := spec.narrowed(SourceConfig):
+            if source.config.enabled:
                 self._spark.begin()
-            return self.make_source(_source(parsed, config), parsed.elsewhere)
-        if isinstance(config, CheckpointConfig):
-            return MirrorCheckpointConnector(parsed.flow, config, parsed.elsewhere)
-        return MirrorHeartbeatConnector(config, parsed.elsewhere)
+            return self.make_source(source)
+        if checkpoint := spec.narrowed(CheckpointConfig):
+            return MirrorCheckpointConnector(checkpoint)
+        return MirrorHeartbeatConnector(_heartbeat(spec))
 
-    def make_source(self, flow: SourceSpec, notice: str) -> MirrorSourceConnector:
+    def make_source(self, spec: ConnectorSpec[SourceConfig]) -> MirrorSourceConnector:
         """The connector of one flow."""
-        return MirrorSourceConnector(flow, notice=notice, awaits_heartbeats=self._awaits_heartbeats)
+        return MirrorSourceConnector(spec, awaits_heartbeats=self._awaits_heartbeats)
 
     def make_work(self, configs: TaskConfigs, on_missing: OnMissing, lease: Lender) -> TaskWork:
         """What the tasks with these settings do; raises as `make_connector`.
@@ -147,42 +128,38 @@ class ConnectorFactory:
         """
         number, task = next(iter(configs.items()))
         settings = connector_settings(task)
-        parsed = parse_connector(settings, self._file)
-        config = parsed.config
-        if isinstance(config, CheckpointConfig):
-            flow = CheckpointSpec(parsed.flow, parsed.worker, config)
+        spec = parse_connector(settings, self._file)
+        if checkpoint := spec.narrowed(CheckpointConfig):
             return MirrorCheckpointTask(
-                flow,
-                partner_problem=lambda: self._problem_of(config),
+                checkpoint,
+                partner_problem=lambda: self._problem_of(spec.config),
                 groups=assigned_groups(configs.values()),
                 lease=lease,
             )
-        if isinstance(config, SourceConfig):
-            shared = self._shared_settings(settings, parsed, config)
+        if source := spec.narrowed(SourceConfig):
+            shared = self._shared_settings(settings, source)
 
             def make_runner(name: str, make_message: Callable[[], LinkMessage]) -> TaskRunner:
                 def miss(topics: list[str]) -> None:
-                    on_missing(parsed.name, topics)
+                    on_missing(spec.name, topics)
 
                 return TaskRunner(*self._spark.get(), name, make_message, miss, lease=lease)
 
             shared.note_stale(task)
             return MirrorSourceTask(shared, number, assigned_partitions(task), make_runner)
-        return MirrorHeartbeatTask(HeartbeatPair(parsed.flow, parsed.worker, config), lease)
+        return MirrorHeartbeatTask(_heartbeat(spec), lease)
 
     def _shared_settings(
-        self, settings: Mapping[str, str], parsed: ParsedConnector, config: SourceConfig
+        self, settings: Mapping[str, str], spec: ConnectorSpec[SourceConfig]
     ) -> SourceTaskSettings:
         """One for all tasks of a connector that have the same settings."""
-        name = parsed.name
         with self._lock:
-            known = self._source_settings.get(name)
+            known = self._source_settings.get(spec.name)
             if known is not None and known[0] == settings:
                 return known[1]
-            shared = SourceTaskSettings(
-                _source(parsed, config), KafkaOffsetBackingStore.of(parsed.worker, config)
-            )
-            self._source_settings[name] = settings, shared
+            store = KafkaOffsetBackingStore.of(spec.worker, spec.config)
+            shared = SourceTaskSettings(spec, store)
+            self._source_settings[spec.name] = settings, shared
             return shared
 
 
@@ -191,5 +168,8 @@ def _close(connector: Connector) -> None:
     connector.join(0.0)
 
 
-def _source(parsed: ParsedConnector, config: SourceConfig) -> SourceSpec:
-    return SourceSpec(parsed.flow, parsed.worker, config, dict(parsed.worker_props))
+def _heartbeat(spec: AnySpec) -> ConnectorSpec[HeartbeatConfig]:
+    """Of the third kind, when it is none of the others."""
+    found = spec.narrowed(HeartbeatConfig)
+    assert found is not None
+    return found

@@ -30,6 +30,7 @@ from sparkmirror.connect.entities import (
     NotLeader,
     OffsetRow,
     RequestError,
+    RestartPlan,
     State,
     TargetState,
     TaskStatus,
@@ -38,7 +39,6 @@ from sparkmirror.connect.runtime.connector_checks import ConnectorChecks
 from sparkmirror.connect.runtime.connector_offsets import check_offsets
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.loggers import WorkerLoggers
-from sparkmirror.connect.runtime.restart_plan import RestartPlan
 from sparkmirror.connect.runtime.worker_connector import PendingRestart
 from sparkmirror.connect.storage.backing_stores import StoredStatus, Stores
 from sparkmirror.retry import wait_for

@@ -20,9 +20,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
-from sparkmirror.connect.connector import Connector, Task, TaskConfigs
+from sparkmirror.connect.connector import Connector, Task, TaskConfigs, WorkerFactory
 from sparkmirror.connect.entities import ConnectorProps
 from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
 from sparkmirror.connect.group.group_place import GroupView
@@ -47,7 +46,6 @@ from sparkmirror.connect.runtime.worker_connector import (
 from sparkmirror.connect.storage.backing_stores import Stores
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.errors import MirrorError
-from sparkmirror.spark.link.lease import Lender
 from sparkmirror.types import ConnectorTaskId
 
 log = logging.getLogger(__name__)
@@ -65,14 +63,6 @@ MOST_MISSING = 10
 REJOIN_SECONDS = 1.0
 
 
-class Factory(Protocol):
-    """Makes what runs here; `ConnectorFactory` is one, behind threads."""
-
-    def make_connector(self, props: ConnectorProps) -> Connector: ...
-    def make_task(self, name: str, configs: TaskConfigs, lease: Lender) -> Task:
-        """`lease` tells for how many seconds the task may still write."""
-
-
 class HerderLoop:
     """Connectors and tasks, by name of the connector."""
 
@@ -80,7 +70,7 @@ class HerderLoop:
         self,
         stores: Stores,
         identity: WorkerIdentity,
-        factory: Factory,
+        factory: WorkerFactory,
         spark: Worker,
         stop_seconds: float = 5.0,
         *,

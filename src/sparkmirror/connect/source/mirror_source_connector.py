@@ -12,6 +12,8 @@ import threading
 import time
 from collections.abc import Mapping, Sequence, Set
 
+from sparkmirror.config.connector_spec import ConnectorSpec
+from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.connect.connector import ConnectorContext
 from sparkmirror.connect.denied_topics import DeniedTopics
 from sparkmirror.connect.entities import DEGRADED
@@ -23,7 +25,6 @@ from sparkmirror.connect.source.acl_sync import AclSync
 from sparkmirror.connect.source.cycles import Cycles
 from sparkmirror.connect.source.missing_topics import MissingTopics
 from sparkmirror.connect.source.remote_topics import RemoteTopics
-from sparkmirror.connect.source.source_flow import SourceFlow
 from sparkmirror.connect.source.source_topics import SourceTopics
 from sparkmirror.connect.source.stale_positions import StalePositions
 from sparkmirror.connect.source.start_report import StartReport
@@ -61,16 +62,14 @@ class MirrorSourceConnector:
     task_class = "MirrorSourceTask"
 
     def __init__(
-        self, flow: SourceFlow, *, notice: str = "", awaits_heartbeats: bool = False
+        self, spec: ConnectorSpec[SourceConfig], *, awaits_heartbeats: bool = False
     ) -> None:
-        """`notice`: what users shall know though all is well.
-
-        `awaits_heartbeats`: another connector of this process is about to create the source's
+        """`awaits_heartbeats`: another connector of this process is about to create the source's
         heartbeats topic. Found later, it would not be copied before the next refresh.
         """
-        self.flow = flow
+        self.spec = spec
         self._awaits_heartbeats = awaits_heartbeats
-        self.config = flow.source
+        self.config = spec.config
         self._admins: list[Admin] = []
         producer, target = self.config.producer.client, self.config.target_client
         self._is_elsewhere = not producer.is_same_cluster(target)
@@ -78,7 +77,7 @@ class MirrorSourceConnector:
         self._filter = make_topic_filter(self.config)
         self._cycles = Cycles(self.config, self._filter, self._policy)
         self._property_filter = make_config_property_filter(self.config)
-        self._store = KafkaOffsetBackingStore.of(flow.worker, self.config)
+        self._store = KafkaOffsetBackingStore.of(spec.worker, self.config)
         self._assignment: list[list[TopicPartition]] = []
         # Whether the assignment is what the last look has found.
         self._is_assigned = False
@@ -88,14 +87,14 @@ class MirrorSourceConnector:
         self._missing_topics = MissingTopics()
         # The remote topic of every topic that has one, as of the last refresh.
         self._remotes: dict[str, str] = {}
-        self._notice = notice
+        self._notice = spec.elsewhere
         self._context: ConnectorContext | None = None
         self._look_job: Job | None = None
         self._lock = threading.Lock()
         self._misses_topics = threading.Event()
-        self._ticker = Scheduler(str(flow.name))
+        self._ticker = Scheduler(str(spec.flow))
         self._topics = SourceTopics(
-            self.config, flow.worker, self.offset_syncs_topic, self.offset_map_topic
+            self.config, spec.worker, self.offset_syncs_topic, self.offset_map_topic
         )
 
     # -- life --------------------------------------------------------------------------------------
@@ -128,7 +127,7 @@ class MirrorSourceConnector:
     def _use(self, source: Admin, target: Admin, records: Admin | None = None) -> None:
         """`records` is the cluster that records go to, if that is not the target."""
         self._source, self._target, self._records = source, target, records
-        name, policy, properties = self.flow.name, self._policy, self._property_filter
+        name, policy, properties = self.spec.flow, self._policy, self._property_filter
         accepted = AcceptedSettings(name, self.config.target_alias)
         self._remote_topics = RemoteTopics(
             self.config, policy, properties, accepted, source=source, target=target
@@ -204,7 +203,7 @@ class MirrorSourceConnector:
 
     def refresh_soon(self, topics: Sequence[str]) -> None:
         """A task misses target topics: somebody deleted them."""
-        log.warning("[%s] missing on the target: %s", self.flow.name, some_names(topics))
+        log.warning("[%s] missing on the target: %s", self.spec.flow, some_names(topics))
         self._misses_topics.set()
 
     def _schedule(self) -> None:
@@ -322,7 +321,7 @@ class MirrorSourceConnector:
         if topics:
             log.warning(
                 "[%s] not copied from '%s' any more: %s; deleted, or filtered out",
-                self.flow.name,
+                self.spec.flow,
                 self.config.source_alias,
                 some_names(topics),
             )
@@ -364,6 +363,6 @@ class MirrorSourceConnector:
             has_changed = self._assignment != before
         if has_changed:
             counts = sum(map(len, self._assignment)), len(self._assignment)
-            log.info("[%s] %d partitions in %d tasks", self.flow.name, *counts)
+            log.info("[%s] %d partitions in %d tasks", self.spec.flow, *counts)
         if self._context is not None:
             self._context.request_task_reconfiguration()

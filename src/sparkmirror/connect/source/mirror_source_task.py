@@ -11,8 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from sparkmirror.config.connector_spec import ConnectorSpec
+from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.connect.connector import TaskConfigs, TaskReport
-from sparkmirror.connect.source.source_flow import SourceFlow
 from sparkmirror.connect.source.stale_positions import is_stale
 from sparkmirror.connect.states import TaskEvent
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
@@ -35,12 +36,12 @@ MakeRunner = Callable[[str, Callable[[], LinkMessage]], TaskRunner]
 class SourceTaskSettings:
     """What the copy tasks of one source connector have in common on this worker; for any thread."""
 
-    def __init__(self, flow: SourceFlow, store: KafkaOffsetBackingStore) -> None:
-        self.flow = flow
+    def __init__(self, spec: ConnectorSpec[SourceConfig], store: KafkaOffsetBackingStore) -> None:
+        self.spec = spec
         self.store = store
         # Positions that are of deleted topics.
         self._stale: dict[TopicPartition, int] = {}
-        self._policy = flow_policy(flow.source)
+        self._policy = flow_policy(spec.config)
         self._preparing = threading.Lock()
 
     def prepare(self) -> None:
@@ -56,21 +57,21 @@ class SourceTaskSettings:
     @property
     def offset_syncs_topic(self) -> str:
         """Name of the topic for offset syncs."""
-        return flow_offset_syncs_topic(self._policy, self.flow.source)
+        return flow_offset_syncs_topic(self._policy, self.spec.config)
 
     @property
     def offset_map_topic(self) -> str:
         """Name of the topic for the offset map; empty: nobody would look for it elsewhere."""
-        config = self.flow.source
+        config = self.spec.config
         is_elsewhere = not config.producer.client.is_same_cluster(config.target_client)
         return "" if is_elsewhere else offset_map_topic(config.source_alias)
 
     def start_message(self, partitions: Sequence[TopicPartition]) -> LinkMessage:
         """What a task that copies these needs to know; reads the positions."""
-        syncs = self.flow.source.emit_offset_syncs_enabled
+        syncs = self.spec.config.emit_offset_syncs_enabled
         return start_message(
-            self.flow.source.settings,
-            self.flow.worker_props,
+            self.spec.config.settings,
+            self.spec.worker_props,
             self.store.partitions,
             self.with_positions(partitions),
             offset_syncs_topic=self.offset_syncs_topic if syncs else "",
@@ -83,7 +84,7 @@ class SourceTaskSettings:
         rows = []
         for tp in partitions:
             position = stored.get(tp)
-            remote = self._policy.format_remote_topic(self.flow.source.source_alias, tp.topic)
+            remote = self._policy.format_remote_topic(self.spec.config.source_alias, tp.topic)
             target = TopicPartition(remote, tp.partition)
             if position is None or is_stale(position, self._stale.get(tp)):
                 rows.append(AssignedPartition(tp, target, None))
@@ -124,11 +125,11 @@ class MirrorSourceTask:
 
     def connect(self) -> None:
         """Make the runner, which waits until Spark is up, and the offsets topic."""
-        flow = self._settings.flow
-        name = f"{flow.name}|{flow.source.name}-{self._number}"
+        spec = self._settings.spec
+        name = f"{spec.flow}|{spec.name}-{self._number}"
         self.runner = self._make_runner(name, self.start_message)
         if self.runner.needs_files:
-            self._files = SecretFileSender(clients_of_tasks(flow.source, flow.worker))
+            self._files = SecretFileSender(clients_of_tasks(spec.config, spec.worker))
         self._settings.prepare()
 
     def start(self) -> None:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from sparkmirror.config.connector_spec import ParsedConnector
+from sparkmirror.config.connector_spec import AnySpec
 from sparkmirror.config.worker_config import WorkerConfig
 from sparkmirror.connect.entities import Json
 from sparkmirror.connect.storage.storage_topics import (
@@ -24,7 +24,7 @@ from sparkmirror.connect.storage.stored_offsets import ConnectorOffsets, merge_r
 from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from sparkmirror.wire.admin.admin import Admin
 
-Parse = Callable[[str], ParsedConnector | None]
+Parse = Callable[[str], AnySpec | None]
 """The connector of that name as it is configured now; None: there is none."""
 
 

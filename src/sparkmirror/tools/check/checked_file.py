@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkmirror.config.clients import BOOTSTRAP_SERVERS, CLUSTER_KEYS
-from sparkmirror.config.connector_spec import ConnectorConfig, parse_connector
+from sparkmirror.config.connector_spec import AnySpec, ConnectorConfig, parse_connector
 from sparkmirror.config.expansion import CLUSTERS
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.config.keys.plugins import CONNECTOR_CLASS
@@ -40,15 +40,6 @@ SOME_WORKER = {
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedConnector:
-    """One connector, and the worker that runs it."""
-
-    flow: FlowName
-    config: ConnectorConfig
-    worker: WorkerConfig
-
-
-@dataclass(frozen=True, slots=True)
 class CheckedFile:
     """`worker` is set when its own permissions are to be checked too.
 
@@ -56,7 +47,7 @@ class CheckedFile:
     """
 
     kind: str
-    connectors: tuple[CheckedConnector, ...]
+    connectors: tuple[AnySpec, ...]
     worker: WorkerConfig | None = None
     warnings: tuple[str, ...] = ()
     groups: tuple[tuple[FlowName, WorkerConfig], ...] = ()
@@ -83,14 +74,10 @@ def load_checked(path: Path, worker: Path | None = None) -> CheckedFile:
 
 def _of_mm2(path: Path) -> CheckedFile:
     file = load_mm2(path)
-    found = [
-        CheckedConnector(flow.name, config, flow.worker)
-        for flow in file.flows
-        for config in (flow.source, flow.checkpoint)
-    ]
-    found += [
-        CheckedConnector(pair.name, pair.heartbeat, pair.worker) for pair in file.heartbeat_pairs
-    ]
+    found: list[AnySpec] = []
+    for flow in file.flows:
+        found += [flow.spec(flow.source), flow.spec(flow.checkpoint)]
+    found += file.heartbeats
     groups = {pair.name: pair.worker.worker for pair in file.pairs}
     return CheckedFile("mm2 file", tuple(found), None, file.warnings, tuple(groups.items()))
 
@@ -106,10 +93,9 @@ def _of_connector(
         worker, own = load_worker(worker_path), True
     else:
         worker, own = _some_worker(props), False
-    parsed = parse_connector(props, worker)
-    connector = CheckedConnector(parsed.flow, parsed.config, parsed.worker)
-    warnings = parsed.warnings if own else (NO_WORKER, *parsed.warnings)
-    problem = policy_problem(parsed.config, _beside(path, worker))
+    connector = parse_connector(props, worker)
+    warnings = connector.warnings if own else (NO_WORKER, *connector.warnings)
+    problem = policy_problem(connector.config, _beside(path, worker))
     problems = (f"{POLICY_KEY}: {problem}",) if problem else ()
     if own:
         return CheckedFile("connector", (connector,), worker.worker, warnings, problems=problems)

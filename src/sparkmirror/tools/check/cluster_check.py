@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from sparkmirror.config.clients import ClientConfig
+from sparkmirror.config.connector_spec import AnySpec
 from sparkmirror.config.mirror_configs import CheckpointConfig, SourceConfig
 from sparkmirror.connect.checkpoint.group_discovery import GroupDiscovery
 from sparkmirror.connect.denied_topics import plain_names
@@ -38,7 +39,7 @@ from sparkmirror.tools.check.check_report import (
     PermissionReport,
     Report,
 )
-from sparkmirror.tools.check.checked_file import CheckedConnector, CheckedFile
+from sparkmirror.tools.check.checked_file import CheckedFile
 from sparkmirror.tools.check.cluster_logins import (
     ClusterLogin,
     Logins,
@@ -124,7 +125,7 @@ def _all_wanted(
         yield str(connector.flow), _wanted(connector, logins)
 
 
-def _wanted(connector: CheckedConnector, logins: Logins) -> list[RequiredPermission]:
+def _wanted(connector: AnySpec, logins: Logins) -> list[RequiredPermission]:
     config, worker = connector.config, connector.worker
     if isinstance(config, SourceConfig):
         return wanted_by_source(config, worker, _topics(config, logins)) if config.enabled else []
@@ -156,9 +157,7 @@ def _topics(config: SourceConfig, logins: Logins) -> list[str]:
     )
 
 
-def _groups(
-    connector: CheckedConnector, config: CheckpointConfig, login: ClusterLogin
-) -> list[str]:
+def _groups(connector: AnySpec, config: CheckpointConfig, login: ClusterLogin) -> list[str]:
     """Groups to follow: those that the cluster lists, and those that the file names."""
     followed = GroupDiscovery(connector.flow, config, make_topic_filter(config))
     if login.probe is not None:

@@ -35,18 +35,11 @@ class FlowStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedFlow:
-    """What a flow is called."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class RunningFlow:
     """A source connector and those of its tasks that run here; the same one as long as its name."""
 
     connector: str
-    flow: NamedFlow = field(compare=False)
+    flow: str = field(compare=False)
     tasks: Sequence[TaskRunner] = field(compare=False)
     last_error: str = field(compare=False)
     stands_by: str = ""
@@ -63,11 +56,11 @@ def running_flows(
         if runners:
             flow = runners[0].task.partition("|")[0]
         elif isinstance(connector, MirrorSourceConnector):
-            flow = str(connector.flow.name)
+            flow = str(connector.spec.flow)
         else:
             continue
         error = "" if connector is None else connector.last_error
-        found[name] = RunningFlow(name, NamedFlow(flow), runners, error)
+        found[name] = RunningFlow(name, flow, runners, error)
     return found
 
 
@@ -75,7 +68,9 @@ class ShownFlow(Protocol):
     """A flow that runs, or may run, in this process."""
 
     @property
-    def flow(self) -> HasName: ...
+    def flow(self) -> object:
+        """What it is called."""
+
     @property
     def tasks(self) -> Sequence[TaskRunner]: ...
     @property
@@ -84,18 +79,11 @@ class ShownFlow(Protocol):
     def stands_by(self) -> str: ...
 
 
-class HasName(Protocol):
-    """What a flow is called."""
-
-    @property
-    def name(self) -> object: ...
-
-
 def summarize(connector: ShownFlow) -> FlowStatus:
     """Add up the tasks of one flow."""
     tasks = list(connector.tasks)
     return FlowStatus(
-        flow=str(connector.flow.name),
+        flow=str(connector.flow),
         records=sum(task.records for task in tasks),
         bytes=sum(task.bytes for task in tasks),
         behind=_behind(tasks),

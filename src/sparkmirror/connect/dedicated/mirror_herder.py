@@ -56,10 +56,11 @@ class MirrorHerder:
         *,
         awaits_heartbeats: bool = False,
         has_rest: bool = False,
+        needs_spark: bool = True,
     ) -> None:
         """`awaits_heartbeats`: a connector of this file creates the source's heartbeats topic.
 
-        `has_rest`: nodes send each other requests.
+        `has_rest`: nodes send each other requests. `needs_spark`: this process copies something.
         """
         self.pair = pair
         self.name = pair.name
@@ -70,7 +71,9 @@ class MirrorHerder:
         self._addresses = url, worker_id
         self._awaits_heartbeats = awaits_heartbeats
         self._has_rest = has_rest
+        self._needs_spark = needs_spark
         self._stopping = threading.Event()
+        self._lock = threading.Lock()  # of the end: nothing may start after it
         self._is_open = False
         self._followed = ""
         self._make_worker()
@@ -123,11 +126,9 @@ class MirrorHerder:
             ConfigErrors: key stores and logins that cannot be used.
         """
         errors: list[MirrorError] = []
-        reach: list[Callable[[], object]] = [
-            lambda: check_reachable(self.pair.worker.worker.client)
-        ]
-        if self.copies:
-            reach += [self._connecting(name) for name in self.pair.connectors]
+        connectors = self.pair.connectors if self.copies else ()
+        reach: list[Callable[[], object]] = [self._connecting(name) for name in connectors]
+        reach.append(lambda: check_reachable(self.pair.worker.worker.client))
         for each in reach:
             try:
                 each()
@@ -179,13 +180,28 @@ class MirrorHerder:
     def _open(self) -> None:
         worker = self.worker
         worker.member.start()
+        # Nothing is created before it is known that Spark can be started with these settings.
+        if not self._wait_for_spark():
+            return
         worker.open()
-        if not self._stopping.is_set():
+        with self._lock:
+            if self._stopping.is_set():
+                return
             self.herder.start()
             worker.loop.start()
             if self._has_rest:
                 self._scheduler.start()
             self._is_open = True
+
+    def _wait_for_spark(self) -> bool:
+        """Until it is up, if this process needs it; False: the process ends."""
+        try:
+            if self._needs_spark:
+                self._spark.get()
+        except MirrorError as error:
+            self.failure = error if self.copies else None
+            return False
+        return True
 
     # -- while it runs -----------------------------------------------------------------------------
 
@@ -257,7 +273,8 @@ class MirrorHerder:
     def stop(self, seconds: float) -> None:
         """Hand the tasks over, commit, end, and leave the group; waits for that."""
         self.is_stopping = True
-        self._stopping.set()
+        with self._lock:
+            self._stopping.set()
         self._scheduler.stop()
         self.worker.connectors.disconnect()
         if self._is_open:

@@ -12,9 +12,9 @@ import pytest
 
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.connect.checkpoint.mirror_checkpoint_connector import MirrorCheckpointConnector
-from sparkmirror.connect.runtime import mirror_herder
-from sparkmirror.connect.runtime.mirror_herder import MirrorHerder
-from sparkmirror.connect.runtime.mirror_maker import MirrorMaker
+from sparkmirror.connect.dedicated import mirror_herder
+from sparkmirror.connect.dedicated.mirror_herder import MirrorHerder
+from sparkmirror.connect.dedicated.mirror_maker import MirrorMaker
 from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.errors import KafkaError
 from tests.clusters import wait_for
@@ -52,7 +52,7 @@ def test_every_pair_gets_heartbeats_and_a_flow_all_three_connectors(
     config: MirrorMakerConfig,
 ) -> None:
     mirror = MirrorMaker(config)
-    assert [str(flow.flow.name) for flow in mirror.flows] == ["a->b"]
+    assert [str(flow.flow) for flow in mirror.flows] == ["a->b"]
     assert {str(herder.name): set(herder.pair.connectors) for herder in mirror.herders} == {
         "a->b": OF_A_FLOW,
         **{pair: {"MirrorHeartbeatConnector"} for pair in ("a->c", "b->a", "b->c", "c->a", "c->b")},

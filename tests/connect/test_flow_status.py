@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.connect.runtime.flow_status import FlowStatus, summarize
+from sparkmirror.connect.flow_status import FlowStatus, summarize
 from sparkmirror.errors import TransportError
 from sparkmirror.spark.task_runner import TaskState
 from tests.connect.fakes import Connector

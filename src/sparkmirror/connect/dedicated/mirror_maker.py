@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 from sparkmirror.config.mm2 import MirrorMakerConfig, PairConfig
 from sparkmirror.connect.background import Background
 from sparkmirror.connect.connector import Task
-from sparkmirror.connect.runtime.flow_status import NamedFlow
-from sparkmirror.connect.runtime.mirror_herder import LEAVE_SECONDS, MirrorHerder, raise_together
+from sparkmirror.connect.dedicated.mirror_herder import LEAVE_SECONDS, MirrorHerder, raise_together
 from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.source.start_report import refuse_fresh_starts
 from sparkmirror.errors import MirrorError
@@ -43,6 +42,7 @@ class MirrorMaker:
         """
         self._resume_only = resume_only
         self._has_rest = bool(url)
+        self._needs_spark = bool(config.flows)
         self._spark = Worker(config.spark)
         # Statuses name this process, and the other nodes say that it leads.
         own = f"{socket.gethostname()}/{os.getpid()}"
@@ -66,7 +66,7 @@ class MirrorMaker:
             ConfigErrors: the same for key stores and logins that cannot be used.
             MirrorError: with `resume_only`, all partitions that would start afresh, of all flows.
         """
-        if self.flows:
+        if self._needs_spark:
             self._spark.begin()
         if not Background(self._connect).wait(stop):
             return
@@ -113,11 +113,12 @@ class MirrorMaker:
             *self._addresses,
             awaits_heartbeats=awaits_heartbeats,
             has_rest=self._has_rest,
+            needs_spark=self._needs_spark,
         )
 
     def _make_herder(self, pair: PairConfig, config: MirrorMakerConfig) -> MirrorHerder:
         """Of two pairs in a circle, the one writes the heartbeats that the other copies."""
-        beating = {each.name.target for each in config.heartbeat_pairs}
+        beating = {each.flow.target for each in config.heartbeats}
         return self.make_herder(pair, awaits_heartbeats=pair.name.source in beating)
 
     def _connect(self) -> None:
@@ -141,7 +142,7 @@ class FlowView:
 
     def __init__(self, herder: MirrorHerder) -> None:
         self._herder = herder
-        self.flow = NamedFlow(str(herder.name))
+        self.flow = herder.name
 
     @property
     def tasks(self) -> list[TaskRunner]:

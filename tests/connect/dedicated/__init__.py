@@ -1,0 +1,1 @@
+"""Dedicated mode without clusters."""
