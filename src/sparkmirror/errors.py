@@ -15,6 +15,7 @@ MirrorError                       retriable = False
  +- BatchError                    record-batch bytes that cannot be read or written
  +- DataLossError                 records that can no longer be copied: partition, range, why
  +- RefusedError                  records or requests the target will never accept: ends the task
+ +- StoppingError                 what was about to start does not: this process stops
 
 Every class pickles, because errors cross Spark's process boundary.
 """
@@ -62,6 +63,10 @@ class ConfigErrors(MirrorError):
 
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)
+
+
+class StoppingError(MirrorError):
+    """What was about to start does not, because this process stops: nothing has failed."""
 
 
 class MissingPart(MirrorError):

@@ -12,7 +12,7 @@ from sparkmirror.connect.connector import TaskConfigs, TaskReport
 from sparkmirror.connect.states import TaskEvent
 from sparkmirror.connect.thread_task import ThreadTask
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError
-from sparkmirror.retry import wait_for
+from sparkmirror.retry import RetryPolicy, wait_for
 from tests.connect.connector_fakes import SECONDS, FakeRunning, FakeWork
 
 ENDED, RUNS = TaskReport(TaskEvent.ENDED), TaskReport(TaskEvent.CALLED_IN)
@@ -60,7 +60,7 @@ class Rig:
 
 @pytest.fixture
 def rig(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    monkeypatch.setattr(start_failures, "FIRST_BACKOFF_SECONDS", 0.05)
+    monkeypatch.setattr(start_failures, "RETRIES", RetryPolicy(0.05, 60))
     monkeypatch.setattr(thread_task, "DOUBT_SECONDS", 0.02)
     monkeypatch.setattr(thread_task, "LOOK_SECONDS", 0.05)
     rig = Rig()

@@ -17,7 +17,13 @@ from tests.kafka.records import fill, new_topic
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
 # A line of the log, which the start has come to.
-MOMENTS = ("flows:", "leads, generation", "Spark local", "partitions in 1 tasks", "flows started")
+MOMENTS = (
+    "flows:",
+    "leads, generation",
+    "Spark local",
+    "MirrorSourceConnector started",
+    "flows started",
+)
 
 
 def test_a_stop_at_any_moment_of_the_start(

@@ -48,8 +48,10 @@ def api_of(mirror: Mirror) -> str:
 
 def owners(mirror: Mirror) -> Counter[str]:
     """How many tasks of the source connector run on each node."""
-    status = httpx.get(f"{api_of(mirror)}/connectors/{SOURCE}/status").json()
-    tasks = [task for task in status["tasks"] if task["state"] == "RUNNING"]
+    status = httpx.get(f"{api_of(mirror)}/connectors/{SOURCE}/status")
+    if status.status_code == 404:  # it has none yet
+        return Counter()
+    tasks = [task for task in status.json()["tasks"] if task["state"] == "RUNNING"]
     return Counter(task["worker_id"] for task in tasks)
 
 

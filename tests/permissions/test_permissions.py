@@ -27,6 +27,7 @@ from sparkmirror.mirror.permissions import (
     NEW_BROKERS,
     NO_CHECKPOINTS,
     NO_HEARTBEATS,
+    NO_STATES,
     NOT_LOOKED,
     READ,
     REMOTE_EXISTS,
@@ -82,6 +83,14 @@ IN_TURN = [
     and (ALL or (need.feature, need.place) != (Feature.HEARTBEATS, ResourceKind.OFFSETS))
 ]
 
+OF_A_NODE = [
+    need for need in NEEDS if need.feature is Feature.DEDICATED and need.without != NOT_LOOKED
+]
+
+
+def named(need: Need) -> str:
+    return f"{need.feature.value} {need.place.name} {need.operation.name}".replace(" ", "-")
+
 
 @pytest.fixture
 def world(guarded: Guarded, tmp_path: Path) -> World:
@@ -125,17 +134,20 @@ def _own_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [text for text in messages if not any(each in text for each in usual)]
 
 
-def test_without_the_permission_on_its_group_a_flow_is_not_copied(
-    world: World, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("need", OF_A_NODE, ids=named)
+def test_a_node_without_a_permission_says_what_it_cannot_do(
+    need: Need, world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (row,) = (row for row in world.wanted() if row.need.feature is Feature.DEDICATED)
+    row = next(row for row in world.wanted() if row.need == need)
     (permission,) = row.permissions
+    world.prepare(permission)
     world.allow([Grant(principal_of(row.client), permission)])
-    assert not world.run_group()
-    (text,) = {text for text in world.messages if describe_lack(row.client, permission) in text}
-    assert row.need.without in text
-    assert f"; to allow it: {grant_command(row.client, permission)}" in text
-    assert any(text in found for found in warnings_of(caplog.records))
+    assert world.run_group() == (need.without == NO_STATES)
+    found = [*world.messages, *warnings_of(caplog.records)]
+    texts = [text for text in found if describe_lack(row.client, permission) in text]
+    assert any(need.without in text for text in texts), texts
+    grant = f"; to allow it: {grant_command(row.client, permission)}"
+    assert all(grant in text for text in texts)
 
 
 def commands() -> list[list[str]]:
@@ -150,19 +162,16 @@ def granted(words: list[str], world: World) -> Iterator[Grant]:
     """What a line grants, in the world's names instead of the document's."""
     principal, is_prefix = words[2], "prefixed" in words
     pairs = list(pairwise(words))
-    names = [(kind, name) for kind, name in pairs if kind in ("--topic", "--group")]
+    kinds = ("--topic", "--group", "--transactional-id")
+    names = [(kind, name) for kind, name in pairs if kind in kinds]
     names += [("--cluster", CLUSTER_NAME)] if "--cluster" in words else []
     for kind, name in names:
         own = name.replace(".b.", f".{world.target}.").replace(".a.", f".{world.source}.")
-        own = {"a.": f"{world.source}.", "a-mm2": f"{world.source}-mm2"}.get(own, own)
+        own = {"a.": f"{world.source}."}.get(own, own).replace("a-mm2", f"{world.source}-mm2")
         for option, operation in pairs:
             if option == "--operation":
                 permission = Permission(Resource(kind[2:]), own, Operation(operation), is_prefix)
                 yield Grant(principal, permission)
-
-
-def named(need: Need) -> str:
-    return f"{need.feature.value} {need.place.name} {need.operation.name}".replace(" ", "-")
 
 
 @pytest.mark.parametrize("need", IN_TURN, ids=named)

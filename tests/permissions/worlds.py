@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import cast
-from unittest import mock
+from typing import Any, cast
 
 from confluent_kafka.admin import (
     AlterConfigOpType,
@@ -19,8 +19,9 @@ from confluent_kafka.admin import (
 from sparkmirror.config.mm2 import FlowConfig, HeartbeatSpec, load_mm2
 from sparkmirror.connect.dedicated.mirror_herder import MirrorHerder
 from sparkmirror.connect.heartbeat.mirror_heartbeat_task import MirrorHeartbeatTask
+from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.storage.record_producer import RecordProducer
-from sparkmirror.errors import MirrorError
+from sparkmirror.errors import MirrorError, StoppingError
 from sparkmirror.mirror.permissions import Operation, Permission, topic_permission
 from sparkmirror.spark.copy.copy_loop import CopyLoop
 from sparkmirror.spark.link.frames import LinkMessage
@@ -59,6 +60,26 @@ class Mirror(LocalSource):
     def _new_runner(self, name: str, make_message: Callable[[], LinkMessage]) -> TaskRunner:
         del make_message
         return cast("TaskRunner", FakeTask(name))
+
+
+class IdleSpark(Worker):
+    """Has room for a task, which waits for Spark until the end."""
+
+    is_up = True
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        super().__init__(settings, slots=1)
+        self._given_up = threading.Event()
+
+    def begin(self) -> Any:
+        """It does not start."""
+
+    def get(self) -> Any:
+        self._given_up.wait()
+        raise StoppingError("this process stops")
+
+    def give_up_start(self) -> None:
+        self._given_up.set()
 
 
 class World:
@@ -100,7 +121,8 @@ class World:
 
     def _load(self, path: Path) -> tuple[FlowConfig, HeartbeatSpec]:
         flow = f"{self.source}->{self.target}"
-        factors = ("checkpoints.topic", "offset.storage", "heartbeats.topic", "offset-syncs.topic")
+        storage = [f"{each}.storage" for each in ("config", "offset", "status")]
+        factors = ("checkpoints.topic", "heartbeats.topic", "offset-syncs.topic", *storage)
         lines = {
             "clusters": f"{self.source}, {self.target}",
             **_under(self.source, self.guarded.login("reader")),
@@ -199,7 +221,7 @@ class World:
 
     def run_group(self) -> bool:
         """Join the flow's group; whether this process may run the flow."""
-        herder = MirrorHerder(self.pair_config, mock.MagicMock(slots=1, is_up=True), "h/1", "h/1")
+        herder = MirrorHerder(self.pair_config, IdleSpark({}), "h/1", "h/1", needs_spark=False)
         herder.start()
         try:
             wait_for(

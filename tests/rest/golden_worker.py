@@ -68,7 +68,7 @@ class GoldenWorker(FakeWorker):
 
     def unsettled(self) -> set[str]:
         """The topics that connectors write and the status topic does not know yet."""
-        known = {topic for name in TOPICS for topic in self.statuses.topics(name)}
+        known = {topic for name in self.offsets.rows for topic in self.statuses.topics(name)}
         return {topic for topics in TOPICS.values() for topic in topics} - known
 
     @contextmanager

@@ -127,7 +127,7 @@ class TestCentralCluster:
 
         # Their files ask for three copies of internal topics, of two brokers: there are two then.
         for topic in ("checkpoints", "heartbeats", "offset-syncs"):
-            assert f"set {topic}.topic.replication.factor to at most" in leader.log
+            assert f"set {topic}.topic.replication.factor to at most" in leader.log + follower.log
         _wait_for_heartbeats(clusters.target, ("source-0", "target-0"))
         assert "mm2-offset-syncs.target-0.internal" in topic_names(clusters.source)
 

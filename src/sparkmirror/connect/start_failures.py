@@ -9,9 +9,9 @@ import traceback
 from sparkmirror.config.keys.plugins import UnusableConnector
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
+from sparkmirror.retry import Backoff, RetryPolicy
 
-FIRST_BACKOFF_SECONDS = 1.0
-LONGEST_BACKOFF_SECONDS = 60.0
+RETRIES = RetryPolicy(1, 60)
 # Settings that cannot work: only others, or a restart by a user, can help.
 FOR_GOOD = (ConfigError, ConfigErrors, UnusableConnector)
 
@@ -22,7 +22,7 @@ class StartFailures:
     def __init__(self) -> None:
         self.trace = ""
         self._retry_at = 0.0
-        self._backoff = FIRST_BACKOFF_SECONDS
+        self._backoff = Backoff(RETRIES)
 
     @property
     def is_due(self) -> bool:
@@ -40,14 +40,13 @@ class StartFailures:
         if isinstance(error, FOR_GOOD):
             self._retry_at = math.inf
             return
-        self._retry_at = time.monotonic() + self._backoff
-        self._backoff = min(self._backoff * 2, LONGEST_BACKOFF_SECONDS)
+        self._retry_at = time.monotonic() + self._backoff.failed()
 
     def forgive(self) -> None:
         """It has started, or a user wants it to: the first wait is short again."""
         self.trace = ""
         self._retry_at = 0.0
-        self._backoff = FIRST_BACKOFF_SECONDS
+        self._backoff.reset()
 
 
 def _trace(error: Exception | SystemExit) -> str:

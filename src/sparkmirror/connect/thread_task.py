@@ -16,7 +16,7 @@ from sparkmirror.config.masking import forget_owner, owned_by
 from sparkmirror.connect.connector import TaskConfigs, TaskReport, TaskWork
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import TaskEvent
-from sparkmirror.errors import MirrorError
+from sparkmirror.errors import MirrorError, StoppingError
 from sparkmirror.spark.task_runner import TaskRunner
 
 log = logging.getLogger(__name__)
@@ -167,6 +167,8 @@ class ThreadTask:
             if not self._stopping.is_set() and self._may_run():
                 self._begin(work)
                 self._stay(work)
+        except StoppingError as error:
+            log.debug("task %s does not start: %s", self.name, error)
         # Whatever ends a task becomes its state; the others go on.
         except (Exception, SystemExit) as error:  # noqa: BLE001
             self._failures.failed(error)

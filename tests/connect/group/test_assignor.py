@@ -119,6 +119,25 @@ def test_a_leader_that_has_read_less_than_a_member_moves_nothing() -> None:
     }
 
 
+def test_tasks_that_copy_are_shared_first_and_others_go_where_fewer_copy() -> None:
+    members = {"a": worker(), "b": worker()}
+    found = assign(members, ids("c0 x0 x1 x2"), {}, config_offset=7, copying=ids("x0 x1 x2"))
+    assert given_to(found) == {"a": ids("x0 x2"), "b": ids("c0 x1")}
+
+
+def test_a_worker_without_a_slot_to_spare_still_gets_tasks_that_need_none() -> None:
+    members = {"a": worker("x0", slots=1), "b": worker("x1", slots=1)}
+    found = assign(members, ids("c0 h0 x0 x1"), {}, config_offset=7, copying=ids("x0 x1"))
+    assert given_to(found) == {"a": ids("c0 x0"), "b": ids("h0 x1")}
+
+
+def test_each_connectors_tasks_are_spread_when_it_comes_and_when_a_member_joins() -> None:
+    found = plan({"a": worker("x0 x2"), "b": worker("x1 x3")}, "x0 x1 x2 x3 y0 y1")
+    assert given_to(found) == {"a": ids("x0 x2 y0"), "b": ids("x1 x3 y1")}
+    found = plan({"a": worker("x0 x1 y0 y1"), "b": worker()}, "x0 x1 y0 y1")
+    assert found["a"].revoked == ids("x1 y1")
+
+
 # -- what must hold for any group ------------------------------------------------------------------
 
 task_ids = st.builds(ConnectorTaskId, st.sampled_from("xyz"), st.integers(0, 7))
@@ -193,6 +212,23 @@ def test_two_rounds_make_all_equal_and_a_third_moves_nothing(
     settled = after(members, second)
     assert assign(settled, configured, second, config_offset=7) == second
     assert assign(settled, configured, {}, config_offset=7) == second  # under a new leader
+
+
+@given(groups, configurations, configurations, pasts)
+def test_both_kinds_of_tasks_are_equal_after_two_rounds(
+    members: Group, copying: Tasks, others: Tasks, last: dict[str, Assignment]
+) -> None:
+    configured, others = copying | others, others - copying
+    first = assign(members, configured, last, config_offset=7, copying=copying)
+    assert all(times == 1 for times in times_given(first).values())
+    again = after(members, first)
+    second = assign(again, configured, first, config_offset=7, copying=copying)
+    settled = after(members, second)
+    assert assign(settled, configured, {}, config_offset=7, copying=copying) == second
+    if any(limit(member) for member in members.values()):
+        loads = [len(each.tasks & others) for name, each in second.items() if limit(members[name])]
+        assert max(loads) - min(loads) <= 1
+        assert sum(loads) == len(others)
 
 
 @given(groups, configurations, st.integers(0, 6))

@@ -19,7 +19,7 @@ from sparkmirror.connect.runtime import worker_connector as keeper_module
 from sparkmirror.connect.runtime.herder_loop import HerderLoop
 from sparkmirror.connect.runtime.worker_connector import PendingRestart
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
-from sparkmirror.retry import wait_for
+from sparkmirror.retry import RetryPolicy, wait_for
 from tests.connect.connector_fakes import SECONDS, FakeRunning
 from tests.connect.herder_fakes import CONFIG, NAME, OTHER_ID, WORKER_ID, FakeWorker
 
@@ -27,7 +27,7 @@ from tests.connect.herder_fakes import CONFIG, NAME, OTHER_ID, WORKER_ID, FakeWo
 @pytest.fixture
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWorker]:
     monkeypatch.setattr(keeper_module, "TICK_SECONDS", 0.05)
-    monkeypatch.setattr(start_failures, "FIRST_BACKOFF_SECONDS", 0.05)
+    monkeypatch.setattr(start_failures, "RETRIES", RetryPolicy(0.05, 60))
     monkeypatch.setattr(thread_task, "DOUBT_SECONDS", 0.05)
     worker = FakeWorker(tmp_path)
     yield worker

@@ -22,7 +22,7 @@ from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.scheduler import Scheduler
 from sparkmirror.connect.source.mirror_source_connector import MirrorSourceConnector
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
-from sparkmirror.mirror.permissions import NO_FLOW
+from sparkmirror.mirror.permissions import Feature, ResourceKind
 from sparkmirror.retry import Backoff, RetryPolicy
 from sparkmirror.spark.task_runner import TaskRunner
 from sparkmirror.wire.client.reachability import check_reachable
@@ -87,7 +87,8 @@ class MirrorHerder:
         role = Role(
             PROTOCOL,
             OCCUPIED,
-            NO_FLOW,
+            Feature.DEDICATED,
+            ResourceKind.FLOW_GROUP,
             flow=str(self.name),
             file=self.pair.connectors,
             # Other pairs may need it; `MirrorMaker` looks after that.
@@ -244,10 +245,10 @@ class MirrorHerder:
 
     @property
     def stands_by(self) -> str:
-        """Why nothing of the pair runs here; empty if something does."""
+        """Why nothing of the pair runs here, or not all of it; empty if all is well."""
         member = self.worker.member
         if self.runners or (self.has_joined and self.leads):
-            return ""
+            return self.worker.loop.last_error
         if member.last_error:
             return member.last_error
         if not self.has_joined:

@@ -5,12 +5,16 @@ org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeAssignor (KIP
 in two rounds: first its owner must end it, and says so by joining again; then another gets it.
 Until then it belongs to none, so no two workers ever run it. There is no
 scheduled.rebalance.max.delay.ms: the tasks of a lost worker move at once.
+
+Connect counts all tasks alike. Here those that copy are shared first, and those of each connector
+as evenly as possible: a checkpoint task beside them weighs almost nothing, so one worker could have
+all the copying.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
 from sparkmirror.types import ConnectorTaskId
@@ -26,11 +30,13 @@ def assign(
     last: Mapping[str, Assignment],
     *,
     config_offset: int,
+    copying: Collection[ConnectorTaskId] | None = None,
 ) -> dict[str, Assignment]:
     """What each member (by its id) shall run.
 
     `configured`: all tasks, as of `config_offset`. Those that must run on one worker (the tasks of
     a checkpoint connector are one thread) are given as one of them, which stands for the rest.
+    `copying`: those of them that take a slot each; None: all.
     `last`: the assignments of the generation before, as far as this worker knows them. The URLs of
     the leader and of the members are added by whoever sends the assignments.
     """
@@ -39,15 +45,18 @@ def assign(
         # Tasks that this leader has not read of yet would look deleted. It reads on and rejoins.
         return _assignments(members, owned, config_offset, follow_up=True)
     known = set(configured)
-    for tasks in owned.values():
-        tasks.intersection_update(known)
-    shares = _shares(members, owned, len(known))
-    for name, tasks in owned.items():
-        tasks.difference_update(sorted(tasks)[shares[name] :])
+    slotted = known if copying is None else known.intersection(copying)
     running = known.intersection(task for member in members.values() for task in member.tasks)
-    _give(sorted(known - running), owned, shares)
-    is_moving = not running <= set().union(*owned.values())
-    return _assignments(members, owned, config_offset, follow_up=is_moving)
+    shared: Owned = {name: set() for name in members}
+    for part in (slotted, known - slotted):
+        limits = _limits(members, None if part is slotted else len(part))
+        own = {name: tasks & part for name, tasks in owned.items()}
+        shares = _shares(members, own, limits, len(part), shared)
+        own = {name: _kept(tasks, shares[name]) for name, tasks in own.items()}
+        _give(sorted(part - running), own, shares)
+        shared = {name: shared[name] | own[name] for name in members}
+    is_moving = not running <= set().union(*shared.values())
+    return _assignments(members, shared, config_offset, follow_up=is_moving)
 
 
 def _without_conflicts(members: Mapping[str, MemberState], last: Mapping[str, Assignment]) -> Owned:
@@ -74,29 +83,54 @@ def _without_conflicts(members: Mapping[str, MemberState], last: Mapping[str, As
     }
 
 
-def _shares(members: Mapping[str, MemberState], owned: Owned, total: int) -> dict[str, int]:
-    """How many tasks each may have: all the same or one more, as far as there are slots.
+def _limits(members: Mapping[str, MemberState], most: int | None) -> dict[str, int]:
+    """How many tasks each has room for; `most`: of tasks that take no slots.
 
-    One more goes to those that have it already. Tasks beyond all slots wait on the workers that
-    have some: their logs say what is missing, and executors may come.
+    A member without any has not read the config topic yet, or waits for executors.
     """
-    limits = {name: 0 if each.draining else max(0, each.slots) for name, each in members.items()}
-    shares = _filled(dict.fromkeys(members, 0), owned, limits, min(total, sum(limits.values())))
+
+    def room(member: MemberState) -> int:
+        slots = 0 if member.draining else max(0, member.slots)
+        return slots if most is None or not slots else most
+
+    return {name: room(member) for name, member in members.items()}
+
+
+def _shares(
+    members: Mapping[str, MemberState],
+    owned: Owned,
+    limits: Mapping[str, int],
+    total: int,
+    beside: Owned,
+) -> dict[str, int]:
+    """How many tasks each may have: all the same or one more, as far as there is room.
+
+    One more goes to those that have it already, then to those that have less `beside`. Tasks beyond
+    all slots wait on the workers that have some: their logs say what is missing, and executors may
+    come.
+    """
+    order = sorted(members, key=lambda name: (len(beside[name]), name))
+    shares = dict.fromkeys(members, 0)
+    shares = _filled(shares, owned, limits, order, min(total, sum(limits.values())))
     left = total - sum(shares.values())
-    staying = [name for name, each in members.items() if not each.draining]
+    staying = [name for name in order if not members[name].draining]
     waiting = [name for name in staying if limits[name]] or staying
     if left and waiting:
-        shares = _filled(shares, owned, dict.fromkeys(waiting, total), left)
+        shares = _filled(shares, owned, dict.fromkeys(waiting, total), waiting, left)
     return shares
 
 
 def _filled(
-    shares: Mapping[str, int], owned: Owned, limits: Mapping[str, int], left: int
+    shares: Mapping[str, int],
+    owned: Owned,
+    limits: Mapping[str, int],
+    order: Sequence[str],
+    left: int,
 ) -> dict[str, int]:
-    """`left` more, within the limits; those who have less come first."""
+    """`left` more, within the limits; those who have less come first, then those of `order`."""
     shares = dict(shares)
     while left:
-        below = [name for name in sorted(limits) if shares[name] < limits[name]]
+        below = [name for name in order if shares[name] < limits[name]]
         each, rest = divmod(left, len(below))
         if not each:
             below.sort(key=lambda name: len(owned[name]) <= shares[name])
@@ -110,13 +144,27 @@ def _filled(
     return shares
 
 
+def _kept(tasks: Collection[ConnectorTaskId], count: int) -> set[ConnectorTaskId]:
+    """So many of them, of each connector as many as of the others."""
+    ranks: Counter[str] = Counter()
+    ranked = []
+    for task in sorted(tasks):
+        ranked.append((ranks[task.connector], task))
+        ranks[task.connector] += 1
+    return {task for _, task in sorted(ranked)[:count]}
+
+
 def _give(tasks: Collection[ConnectorTaskId], owned: Owned, shares: Mapping[str, int]) -> None:
-    """Each of them to the member with the fewest; none where there is no room."""
+    """Each of them to the member with the fewest of its connector; none where there is no room."""
     for task in tasks:
         free = [name for name in sorted(owned) if len(owned[name]) < shares[name]]
         if not free:
             return
-        owned[min(free, key=lambda name: len(owned[name]))].add(task)
+
+        def load(name: str, connector: str = task.connector) -> tuple[int, int]:
+            return sum(each.connector == connector for each in owned[name]), len(owned[name])
+
+        owned[min(free, key=load)].add(task)
 
 
 def _assignments(

@@ -36,7 +36,7 @@ from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingS
 from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
 from sparkmirror.connect.storage.storage_topics import configs_topic, statuses_topic
 from sparkmirror.connect.thread_task import ThreadTask
-from sparkmirror.mirror.permissions import NO_CONNECTORS
+from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, consequence_without
 from sparkmirror.spark.link.lease import Lender, is_over
 
 
@@ -44,15 +44,17 @@ from sparkmirror.spark.link.lease import Lender, is_over
 class Role:
     """What differs between a Connect worker and one of dedicated mode.
 
-    Only members with the same `protocol` share a group; `occupied` and `denied` explain why this
-    worker is not in it. `flow`: the worker's name in the log, where a process has several. `file`:
-    the connectors that the leader writes to the config topic; None: users send them.
-    `release_spark`: see `HerderLoop`. `awaits_heartbeats`: see `MirrorSourceConnector`.
+    Only members with the same `protocol` share a group; `occupied` explains why this worker is not
+    in it. `feature` and `group`: what a denied request was for. `flow`: the worker's name in the
+    log, where a process has several. `file`: the connectors that the leader writes to the config
+    topic; None: users send them. `release_spark`: see `HerderLoop`. `awaits_heartbeats`: see
+    `MirrorSourceConnector`.
     """
 
     protocol: str = PROTOCOL
     occupied: str = OCCUPIED
-    denied: str = NO_CONNECTORS
+    feature: Feature = Feature.WORKER
+    group: ResourceKind = ResourceKind.MEMBERS
     flow: str = ""
     file: Mapping[str, ConnectorProps] | None = None
     release_spark: Callable[[], object] | None = None
@@ -84,7 +86,7 @@ class ClusterWorker:
             own_url=own_url,
             protocol=role.protocol,
             occupied=role.occupied,
-            denied=role.denied,
+            denied=consequence_without(role.feature, role.group, READ),
             describe=self.describe,
             plan=self.plan,
         )
@@ -113,12 +115,14 @@ class ClusterWorker:
             configs_topic(self.file.worker),
             group_id=self.file.worker.group_id,
             term=lambda: self.member.term,
-            without=self._role.denied,
+            feature=self._role.feature,
         )
 
     def make_statuses(self) -> StatusBackingStore:
         """Where their states are shown."""
-        return KafkaStatusBackingStore(self.file.worker.client, statuses_topic(self.file.worker))
+        return KafkaStatusBackingStore(
+            self.file.worker.client, statuses_topic(self.file.worker), self._role.feature
+        )
 
     def make_factory(self, spark: Worker) -> ConnectorFactory:
         """What makes connectors and the work of tasks."""

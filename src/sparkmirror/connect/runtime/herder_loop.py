@@ -113,8 +113,8 @@ class HerderLoop:
         self._missing_at = 0.0
         self._view = GroupView()  # whose assignment tasks start by
         self._rejoined = ((0, -1), 0.0)  # in which generation it was asked for, and when
-        # The last error of a turn, so that it is logged once.
-        self._last_error = ""
+        # Of the last turn; empty if it did all.
+        self.last_error = ""
         self._is_started = False
         self._is_ending = threading.Event()
         self._stopping = threading.Event()
@@ -262,7 +262,7 @@ class HerderLoop:
             self._wake.clear()
             try:
                 self.reconcile()
-                self._last_error = ""
+                self.last_error = ""
             except MirrorError as error:
                 self._log_error(str(error))
             except Exception:  # the next turn may do better, and nothing else would
@@ -271,9 +271,9 @@ class HerderLoop:
             self._wake.wait(TICK_SECONDS)
 
     def _log_error(self, error: str) -> None:
-        level = logging.DEBUG if error == self._last_error else logging.WARNING
+        level = logging.DEBUG if error == self.last_error else logging.WARNING
         self._log(level, "the herder cannot start or change connectors and tasks: %s", error)
-        self._last_error = error
+        self.last_error = error
 
     def _log(self, level: int, text: str, *values: object) -> None:
         prefix = f"[{self._flow}] " if self._flow else ""

@@ -82,8 +82,6 @@ class SparkWatch:
             for runner in runners:
                 runner.check_slot(len(runners))
         except MirrorError as error:
-            if not self.problem:
-                log.error("%s", error)  # noqa: TRY400
             self.problem = str(error)
 
     def _count_slots(self, now: float) -> None:

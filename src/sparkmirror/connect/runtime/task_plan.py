@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 from sparkmirror.connect.group.assignor import assign
 from sparkmirror.connect.group.connect_protocol import Assignment, MemberState
-from sparkmirror.connect.runtime.connector_tasks import task_units
+from sparkmirror.connect.runtime.connector_tasks import SOURCE_TASK, task_units
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
+from sparkmirror.mirror.task_configs import TASK_CLASS
 from sparkmirror.types import ConnectorTaskId
 
 Tasks = frozenset[ConnectorTaskId]
@@ -59,7 +60,11 @@ class TaskPlan:
         snapshot = self._snapshot()
         configured = self._allowed(snapshot, _all_of(each.tasks for each in members.values()))
         found = assign(
-            members, configured, self._plan.assignments, config_offset=snapshot.end_offset
+            members,
+            configured,
+            self._plan.assignments,
+            config_offset=snapshot.end_offset,
+            copying=copying_tasks(snapshot),
         )
         self._plan = _Plan(
             configured,
@@ -104,6 +109,16 @@ def configured_tasks(snapshot: ConfigSnapshot) -> Tasks:
         ConnectorTaskId(name, unit)
         for name in snapshot.connectors
         for unit in task_units(dict(enumerate(snapshot.tasks.get(name, ()))))
+    )
+
+
+def copying_tasks(snapshot: ConfigSnapshot) -> Tasks:
+    """Those of them that run on Spark."""
+    return frozenset(
+        ConnectorTaskId(name, number)
+        for name, tasks in snapshot.tasks.items()
+        for number, task in enumerate(tasks)
+        if task.get(TASK_CLASS) == SOURCE_TASK
     )
 
 

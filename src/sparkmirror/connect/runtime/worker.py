@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from sparkmirror.errors import MirrorError
+from sparkmirror.errors import MirrorError, StoppingError
 from sparkmirror.spark.link.server import LinkServer
 from sparkmirror.spark.session import LOCAL, MASTER, SparkEngine
 
@@ -135,7 +135,7 @@ class _Start:
         self._done.wait()
         self.raise_failure()
         if self.started is None or self._is_given_up:
-            raise MirrorError("Spark is not started: this process stops")
+            raise StoppingError("Spark is not started: this process stops")
         return self.started
 
     def raise_failure(self) -> None:

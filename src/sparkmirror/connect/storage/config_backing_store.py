@@ -30,7 +30,14 @@ from sparkmirror.connect.storage.config_records import (
 from sparkmirror.connect.storage.kafka_based_log import KafkaBasedLog, now_ms
 from sparkmirror.connect.storage.storage_topics import StorageTopic, prepare_storage_topic
 from sparkmirror.errors import DeniedError, LocalProtocolError
-from sparkmirror.mirror.permissions import NO_CHANGES, NO_CONNECTORS
+from sparkmirror.mirror.permissions import (
+    READ,
+    WRITE,
+    Feature,
+    Operation,
+    ResourceKind,
+    consequence_without,
+)
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.produce.transactional_writer import TransactionalWriter
 
@@ -55,15 +62,15 @@ class KafkaConfigBackingStore:
         *,
         group_id: str,
         term: Callable[[], int | None] = lambda: 0,
-        without: str = NO_CONNECTORS,
+        feature: Feature = Feature.WORKER,
     ) -> None:
-        """`without`: what it means when this worker may not write."""
+        """`feature`: what needs the topic."""
         self.topic = topic.name
         self._wanted = topic
         self._tp = TopicPartition(topic.name, 0)
         self._client = client
         self._term = term
-        self._without = without
+        self._feature = feature
         # The last term in which we claimed. Whoever was fenced in it must see that it still leads,
         # and call `claim`, before it writes again.
         self._claimed: int | None = None
@@ -87,7 +94,9 @@ class KafkaConfigBackingStore:
             KafkaError: it can neither be created nor read.
         """
         prepare_storage_topic(self._client, self._wanted)
-        self._followed = KafkaBasedLog(self._client, self.topic, 1, self)
+        self._followed = KafkaBasedLog(
+            self._client, self.topic, 1, self, self._without(ResourceKind.CONFIG, READ)
+        )
         self._followed.start()
         self._started = True
 
@@ -136,7 +145,8 @@ class KafkaConfigBackingStore:
             try:
                 self._writer.claim(WRITE_SECONDS)
             except DeniedError as error:
-                raise error.with_consequence(self._without) from error
+                without = self._without(ResourceKind.TRANSACTIONAL_ID, WRITE)
+                raise error.with_consequence(without) from error
             self._claimed = term
         self.refresh()
 
@@ -180,9 +190,13 @@ class KafkaConfigBackingStore:
             try:
                 offset = self._writer.write(self._tp, _batch(rows), len(rows), WRITE_SECONDS)
             except DeniedError as error:
-                raise error.with_consequence(NO_CHANGES) from error
+                without = self._without(ResourceKind.CONFIG, WRITE)
+                raise error.with_consequence(without) from error
         end = offset + len(rows)
         self._running().wait_for(lambda: self._snapshot.end_offset >= end, WRITE_SECONDS)
+
+    def _without(self, kind: ResourceKind, operation: Operation) -> str:
+        return consequence_without(self._feature, kind, operation)
 
     def _running(self) -> KafkaBasedLog:
         if self._followed is None:

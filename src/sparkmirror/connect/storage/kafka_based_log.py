@@ -16,7 +16,6 @@ from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.storage.log_reader import LogReader
 from sparkmirror.errors import DeniedError, KafkaError, MirrorError, TransportError, describe_error
-from sparkmirror.mirror.permissions import NO_WORKER
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +38,12 @@ class Reader(Protocol):
 class KafkaBasedLog:
     """Follows one topic. `last_error` says what keeps it from being read; empty while it is."""
 
-    def __init__(self, config: ClientConfig, topic: str, partitions: int, reader: Reader) -> None:
+    def __init__(
+        self, config: ClientConfig, topic: str, partitions: int, reader: Reader, without: str
+    ) -> None:
+        """`without`: what it means when this worker may not read the topic."""
         self.topic = topic
+        self._without = without
         self.last_error = ""
         self._reader = reader
         self._follower = LogReader(config, topic, partitions, must_exist=True)
@@ -63,7 +66,7 @@ class KafkaBasedLog:
             self._read()
         except DeniedError as error:
             self._follower.close()
-            raise KafkaError(describe_error(error, NO_WORKER)) from error
+            raise KafkaError(describe_error(error, self._without)) from error
         except BaseException:  # also Ctrl-C: nobody stops what has not started
             self._follower.close()
             raise

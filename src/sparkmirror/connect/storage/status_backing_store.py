@@ -25,7 +25,13 @@ from sparkmirror.connect.storage.kafka_based_log import KafkaBasedLog, now_ms
 from sparkmirror.connect.storage.record_producer import RecordProducer
 from sparkmirror.connect.storage.storage_topics import StorageTopic, prepare_storage_topic
 from sparkmirror.errors import KafkaError
-from sparkmirror.mirror.permissions import WRITE, Feature, ResourceKind, consequence_without
+from sparkmirror.mirror.permissions import (
+    READ,
+    WRITE,
+    Feature,
+    ResourceKind,
+    consequence_without,
+)
 from sparkmirror.mirror.positions.partitioner import partition_for_key
 
 log = logging.getLogger(__name__)
@@ -43,7 +49,10 @@ FLUSH_SECONDS = 5.0
 class KafkaStatusBackingStore:
     """The status topic. For any thread; writes do not wait."""
 
-    def __init__(self, client: ClientConfig, topic: StorageTopic) -> None:
+    def __init__(
+        self, client: ClientConfig, topic: StorageTopic, feature: Feature = Feature.WORKER
+    ) -> None:
+        """`feature`: what needs the topic."""
         self.topic = topic.name
         self._client = client
         self._wanted = topic
@@ -55,7 +64,8 @@ class KafkaStatusBackingStore:
         # Written from here, and maybe not read back yet.
         self._put_topics: dict[str, set[str]] = {}
         self._followed: KafkaBasedLog | None = None
-        without = {topic.name: consequence_without(Feature.WORKER, ResourceKind.STATUS, WRITE)}
+        self._without_reading = consequence_without(feature, ResourceKind.STATUS, READ)
+        without = {topic.name: consequence_without(feature, ResourceKind.STATUS, WRITE)}
         self._writer = RecordProducer(ProducerConfig(client), f"'{topic.name}'", without)
 
     def start(self) -> None:
@@ -66,7 +76,9 @@ class KafkaStatusBackingStore:
             KafkaError: it can neither be created nor read.
         """
         self._partitions = prepare_storage_topic(self._client, self._wanted)
-        self._followed = KafkaBasedLog(self._client, self.topic, self._partitions, self)
+        self._followed = KafkaBasedLog(
+            self._client, self.topic, self._partitions, self, self._without_reading
+        )
         self._followed.start()
         self._writer.start()
 
