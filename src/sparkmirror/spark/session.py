@@ -95,6 +95,8 @@ REFUSED = "Exception while bootstrapping client"
 JVM_GONE = (Py4JError, OSError)
 MASTER_WORDS = re.compile(r"local(\[.+])?$|yarn$|spark://.|k8s://.")
 MASTER_SECONDS = 5.0
+# The job group of `warm_up`.
+WARM_UP = "warm-up"
 # How Spark's application ids begin if a standalone cluster has given none.
 NOT_ADMITTED = "spark-application-"
 # Every task asks whether Spark is alive; Spark itself is asked this often.
@@ -189,6 +191,19 @@ class SparkEngine:
         if code is None:
             return "Spark's JVM runs"
         return f"Spark's JVM has ended with exit code {code}"
+
+    def warm_up(self) -> None:
+        """Run an empty job: Spark loads what the first one needs, which takes a second.
+
+        Elsewhere executors come with the first task, and a job would wait for them.
+        """
+        if not self.is_local:
+            return
+        self._context.setJobGroup(WARM_UP, "Load what copy tasks need")
+        try:
+            self._context.parallelize([0], 1).mapPartitions(iter).collect()
+        except JVM_GONE as error:  # tasks will fail in the same way, and their states say why
+            log.debug("the first job failed: %s", error)
 
     def run_task(self, token: TaskToken, description: str) -> str:
         """Run one copy task to its end; raises what Spark raises. Blocks: one thread per task."""

@@ -279,3 +279,21 @@ def test_whatever_is_wanted_no_partition_has_two_tasks(seed: int) -> None:
     }
     # The leader deletes the statuses of tasks beyond these.
     assert rig.states[: len(wanted)] == [State.RUNNING] * len(wanted)
+
+
+def test_only_how_tasks_end_with_the_process_decides_whether_it_ended_clean() -> None:
+    rig = Rig()
+    rig.want("t-0", "t-1")
+    rig.made[0].is_clean = False
+    rig.tasks.abandon()  # another worker copies again what this one did not store
+    rig.end()
+    rig.tasks.publish()
+    assert not rig.tasks.ended_clean
+    rig.tasks.count_ends()
+    assert rig.tasks.ended_clean
+    rig.want("t-0", "t-1")
+    rig.made[-1].is_clean = False
+    rig.want()
+    rig.end()
+    rig.tasks.publish()
+    assert not rig.tasks.ended_clean

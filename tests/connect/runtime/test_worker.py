@@ -33,6 +33,9 @@ class FakeEngine:
             type(self).alive -= 1
             raise self.error
 
+    def warm_up(self) -> None:
+        """There is nothing to load."""
+
     def stop(self) -> None:
         type(self).alive -= 1
 

@@ -50,8 +50,13 @@ class AssignedTasks:
 
     @property
     def ended_clean(self) -> bool:
-        """Whether all that ended here stored what they had to."""
+        """Whether all that ended here stored what they had to, since `count_ends`."""
         return all(tasks.ended_clean for _, tasks in self._all())
+
+    def count_ends(self) -> None:
+        """The process stops: from now on it matters how tasks end."""
+        for _, tasks in self._all():
+            tasks.count_ends()
 
     def _all(self) -> list[tuple[str, ConnectorTasks]]:
         with self._lock:

@@ -70,8 +70,12 @@ class ConnectorTasks:
 
     @property
     def ended_clean(self) -> bool:
-        """Whether all that ended here stored what they had to."""
+        """Whether all that ended here stored what they had to, since `count_ends`."""
         return not self._unclean
+
+    def count_ends(self) -> None:
+        """From now on: what ended before was logged, and the next owner copied it again."""
+        self._unclean.clear()
 
     def held(self) -> list[Task]:
         """Those that run or are ending: they may still write."""

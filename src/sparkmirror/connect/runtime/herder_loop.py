@@ -115,14 +115,12 @@ class HerderLoop:
         self._rejoined = ((0, -1), 0.0)  # in which generation it was asked for, and when
         # Of the last turn; empty if it did all.
         self.last_error = ""
-        self._is_started = False
         self._is_ending = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="herder", daemon=True)
 
     def start(self) -> None:
         """Begin to look: the config topic was read."""
-        self._is_started = True
         self._configs.on_change(self._wake.set)
         self._group.on_change(self._wake.set)
         self._thread.start()
@@ -134,6 +132,7 @@ class HerderLoop:
         owner, but nothing here waits for a start of it any more.
         """
         deadline = time.monotonic() + seconds
+        self._tasks.count_ends()
         self._is_ending.set()
         self._wake.set()
         self._spark.give_up_start()
@@ -175,7 +174,7 @@ class HerderLoop:
             missing, self._missing = self._missing, {}
             if missing:
                 self._missing_at = time.monotonic() + MISSING_SECONDS
-        if not self._is_started:
+        if self._thread.ident is None:  # not started
             return MemberState("", slots=self._watch.offer_nothing())
         snapshot, held = self._configs.snapshot(), self._tasks.held()
         slots = self._watch.offer(snapshot, len(held | self._group.view.tasks))

@@ -113,6 +113,7 @@ class Worker:
         began = time.monotonic()
         engine = SparkEngine(self._settings, self._slots)
         links = LinkServer(*engine.link_address)
+        engine.warm_up()
         log.info("Spark %s is up after %.1f s", engine.master, time.monotonic() - began)
         return engine, links
 
