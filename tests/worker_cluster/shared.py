@@ -66,6 +66,13 @@ class Shared:
 
         workers[0].wait_for(is_shared, lambda: f"{wanted} tasks: {self.shares(workers[0])}")
 
+    def wait_for_shares(self, witness: Worker, wanted: dict[str, int]) -> None:
+        """Wait until so many tasks run on each worker."""
+        witness.wait_for(
+            lambda: self.shares(witness) == wanted,
+            lambda: f"{wanted} tasks: {self.shares(witness)}",
+        )
+
     def leader_first(self, workers: Sequence[Worker]) -> list[Worker]:
         return sorted(workers, key=lambda worker: not worker.leads(self.flow.source_name))
 

@@ -89,14 +89,21 @@ def _task_seconds(worker: Worker) -> float:
     return sum(each.user + each.system for each in times)
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["leader", "follower"])
+@pytest.mark.parametrize(
+    ("number", "with_spark"),
+    [(0, False), (1, False), (1, True)],
+    ids=["leader", "follower", "follower and its Spark"],
+)
 def test_tasks_of_a_killed_worker_resume_soon_after_its_session(
-    shared: Shared, pair: list[Worker], watch: Standstills, number: int
+    shared: Shared, pair: list[Worker], watch: Standstills, number: int, with_spark: bool
 ) -> None:
+    # The tasks are processes of their own: they store their positions before they end.
     workers = shared.leader_first(pair)
     lost = workers.pop(number)
     shared.wait_for_growth(watch)
     watch.take_longest()
+    if with_spark:
+        next(each for each in lost.descendants if each.name() == "java").kill()
     lost.kill()
     shared.settle(workers)
     shared.wait_for_growth(watch)

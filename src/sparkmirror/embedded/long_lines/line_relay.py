@@ -31,12 +31,12 @@ DUMMY_SECONDS = 0.15
 class Relay:
     """Listens on one port and relays to another; executes commands."""
 
-    def __init__(self, port: int, control_port: int) -> None:
+    def __init__(self, port: int, control_port: int, server_host: str) -> None:
         self.delay = 0.0
         self.window = 0
         self.is_stalled = False
         self._port = port
-        self._server_port = 0
+        self._server_host, self._server_port = server_host, 0
         self._selector = selectors.DefaultSelector()
         self._timers: list[tuple[float, int, Half]] = []
         self._serial = itertools.count()
@@ -128,7 +128,7 @@ class Relay:
             client.close()
             return
         try:
-            server = socket.create_connection((HOST, self._server_port))
+            server = socket.create_connection((self._server_host, self._server_port))
         except OSError:
             self._counts["refused"] += 1
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
@@ -250,4 +250,4 @@ class Relay:
 
 
 if __name__ == "__main__":
-    Relay(int(sys.argv[1]), int(sys.argv[2])).run()
+    Relay(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]).run()

@@ -45,10 +45,10 @@ class LineStats:
 class _Relay(ManagedProcess):
     """The line's own process, and the connection for commands to it."""
 
-    def __init__(self, port: int, control_port: int, folder: Path) -> None:
+    def __init__(self, port: int, control_port: int, server_host: str, folder: Path) -> None:
         words = [sys.executable, "-m", "sparkmirror.embedded.long_lines.line_relay"]
-        ports = [str(port), str(control_port)]
-        super().__init__(f"line {port}", folder / f"line-{port}.log", [*words, *ports])
+        where = [str(port), str(control_port), server_host]
+        super().__init__(f"line {port}", folder / f"line-{port}.log", [*words, *where])
         self._control_port = control_port
         self.control: socket.socket | None = None
 
@@ -70,9 +70,10 @@ class _Relay(ManagedProcess):
 class LongLine:
     """One line to one broker, for use in a `with` block; at first without delay and window."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        """`folder` is for the log of its process."""
+    def __init__(self, folder: Path | None = None, *, server_host: str = HOST) -> None:
+        """`folder` is for the log of its process; `server_host`: the address it leads to."""
         self._folder = folder
+        self._server_host = server_host
         self._reserved = ReservedPort()
         self.port = self._reserved.number
         self._relay: _Relay | None = None
@@ -91,7 +92,7 @@ class LongLine:
     def __enter__(self) -> Self:
         folder = self._folder or Path(tempfile.mkdtemp(prefix="sparkmirror-line-"))
         with ReservedPort() as control:
-            self._relay = _Relay(self.port, control.number, folder)
+            self._relay = _Relay(self.port, control.number, self._server_host, folder)
             self._relay.start()
             self._relay.wait_ready(_START_SECONDS)
         return self

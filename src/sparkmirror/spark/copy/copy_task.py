@@ -15,6 +15,7 @@ import signal
 import time
 import traceback
 from collections.abc import Iterator
+from types import FrameType
 
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import KafkaError, MirrorError
@@ -109,12 +110,22 @@ class CopyTask:
 
     def run(self) -> str:
         """Copy; returns why it ended."""
+        # Spark's daemon sends it to all its processes when its JVM has ended: of a worker that was
+        # killed, or of an executor. At once they would end without storing their positions.
+        signal.signal(signal.SIGHUP, self._on_hangup)
         try:
             self._copy.run()
             self._link.send(self._numbers() | {"clean": self._copy.is_clean})
         finally:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
             self._copy.close()
         return self._ended
+
+    def _on_hangup(self, number: int, frame: FrameType | None) -> None:
+        """Called by the interpreter, between two steps of the loop."""
+        del number, frame
+        self._ended = "Spark has ended"
+        self._copy.stop()
 
     def _on_message(self, message: LinkMessage) -> None:
         kind = message.get("type")
