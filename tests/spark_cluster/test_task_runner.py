@@ -72,6 +72,8 @@ class Spark:
 class Links:
     """A link server to which no task connects."""
 
+    released = False
+
     def token(self, host: str, task: str) -> TaskToken:
         return TaskToken(host, 4711, "secret", "fingerprint", task)
 
@@ -80,6 +82,9 @@ class Links:
 
     def forget(self, task: str) -> None:
         """There is none."""
+
+    def has_released(self, task: str) -> bool:
+        return self.released
 
 
 class Clock:
@@ -98,6 +103,7 @@ class RecordingConnection:
     def __init__(self, was_silent: bool = False) -> None:
         self.messages: list[LinkMessage] = []
         self.was_silent = was_silent
+        self.silent_seconds = 0.0
 
     def send(self, message: LinkMessage) -> None:
         self.messages.append(message)
@@ -114,16 +120,27 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def runner(spark: Spark, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[TaskRunner]:
-    monkeypatch.setattr(task_runner, "RESTARTS", RetryPolicy(0.01, 60.0, jitter=0.0))
-    made: Any = TaskRunner(
+def links() -> Links:
+    return Links()
+
+
+def make_runner(spark: Spark, links: Links, clock: Clock) -> Any:
+    return TaskRunner(
         spark,  # type: ignore[arg-type]
-        Links(),  # type: ignore[arg-type]
+        links,  # type: ignore[arg-type]
         TASK,
         lambda: {"type": "start"},
         lambda _topics: None,
         clock=clock,
     )
+
+
+@pytest.fixture
+def runner(
+    spark: Spark, links: Links, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[TaskRunner]:
+    monkeypatch.setattr(task_runner, "RESTARTS", RetryPolicy(0.01, 60.0, jitter=0.0))
+    made = make_runner(spark, links, clock)
     made.start()
     wait_for(lambda: spark.submitted, within=10)
     yield made
@@ -278,6 +295,37 @@ def test_task_that_does_not_end_is_killed(
     assert runner.join(0.1) is False
     assert [without_run(each) for each in spark.cancelled] == [TASK]
     assert "did not stop in time; killing it" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("silent_seconds", "released", "expected"),
+    [(3.5, True, True), (3.5, False, False), (2.5, True, False)],
+    ids=["silent beyond its lease", "its lease lasts", "it reports"],
+)
+def test_task_is_cut_off_when_it_is_silent_beyond_its_lease(
+    runner: TaskRunner, links: Links, silent_seconds: float, released: bool, expected: bool
+) -> None:
+    link = hello(runner)
+    link.silent_seconds, links.released = silent_seconds, released
+    assert runner.is_cut_off is expected
+
+
+def test_end_of_a_task_that_is_cut_off_is_not_awaited(
+    runner: TaskRunner, spark: Spark, links: Links
+) -> None:
+    link = hello(runner)
+    link.silent_seconds, links.released = 3.5, True
+    runner.stop()
+    assert runner.join(60.0) is False
+    assert [without_run(each) for each in spark.cancelled] == [TASK]
+
+
+def test_task_that_was_never_started_has_nothing_to_end(
+    spark: Spark, links: Links, clock: Clock
+) -> None:
+    runner = make_runner(spark, links, clock)
+    runner.stop()
+    assert runner.join(60.0) is True
 
 
 def test_task_that_connects_while_stopping_gets_no_start_message(runner: TaskRunner) -> None:

@@ -7,15 +7,14 @@ what (`copies`). SPARKMIRROR_ROUNDS: how many random changes the long test makes
 from __future__ import annotations
 
 import os
-import random
 import signal
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.clusters import start_clusters, wait_for
 from tests.kafka.records import Feeder
+from tests.worker_cluster.changes import Changes, run_rounds
 from tests.worker_cluster.scene import signal_all
 from tests.worker_cluster.shared import (
     PARTITIONS,
@@ -34,9 +33,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 PER_SECOND = 800
 HAND_OVER_SECONDS = 3.0
 ROUNDS = int(os.environ.get("SPARKMIRROR_ROUNDS", "4"))
-MOST_WORKERS = 4
-# How often all that was copied is read: it becomes more and more.
-CHECK_ROUNDS = 10
 
 
 @pytest.fixture(scope="module")
@@ -157,64 +153,10 @@ def test_no_partition_stands_still_for_long_in_a_rolling_restart(
     assert max(pauses.values()) < HAND_OVER_SECONDS + SLACK_SECONDS
 
 
-class Changes:
-    """Random changes of a group of workers; the same seed gives the same ones."""
-
-    def __init__(self, shared: Shared, workers: list[Worker], seed: int) -> None:
-        self.running = list(workers)
-        self._shared = shared
-        self._dice = random.Random(seed)
-        self._stopped: list[Worker] = []
-
-    def step(self) -> str:
-        """One change; says which."""
-        changes = []
-        if len(self.running) < MOST_WORKERS:
-            changes += [self.join] * 2
-        if len(self.running) > 1:
-            changes += [self.drain, self.kill, self.freeze]
-        change = self._dice.choice(changes)
-        change()
-        return change.__name__
-
-    def join(self) -> None:
-        worker = self._stopped.pop() if self._stopped else self._shared.worker("another")
-        worker.start()
-        self.running.append(worker)
-
-    def drain(self) -> None:
-        self._take().stop()
-
-    def kill(self) -> None:
-        self._take().kill()
-
-    def freeze(self) -> None:
-        """With or without its tasks, for a moment or beyond the end of its session."""
-        worker = self._dice.choice(self.running)
-        frozen = [worker.process, *(worker.descendants if self._dice.random() < 0.5 else [])]
-        signal_all(frozen, signal.SIGSTOP)
-        time.sleep(self._dice.choice([0.5, SESSION_SECONDS - 1, SESSION_SECONDS + 3]))
-        signal_all(frozen, signal.SIGCONT)
-
-    def _take(self) -> Worker:
-        worker = self._dice.choice(self.running)
-        self.running.remove(worker)
-        self._stopped.append(worker)
-        return worker
-
-
 @pytest.mark.long
 @pytest.mark.timeout(60 * ROUNDS + 300)
 def test_no_partition_has_two_writers_whatever_happens(
     shared: Shared, pair: list[Worker], watch: Standstills
 ) -> None:
-    changes = Changes(shared, pair, seed=17)
-    twice = 0
-    for number in range(1, ROUNDS + 1):
-        done = [changes.step() for _ in range(2)]
-        shared.settle(changes.running)
-        shared.wait_for_growth(watch)
-        if number % CHECK_ROUNDS == 0 or number == ROUNDS:
-            twice += shared.twice()
-        print(f"round {number}: {', '.join(done)}; {len(changes.running)} workers")  # noqa: T201
-    report(f"{ROUNDS} rounds", watch.take_longest(), twice)
+    changes = Changes(pair, lambda: shared.worker("another"), seed=17)
+    run_rounds(shared, watch, changes, ROUNDS)

@@ -35,6 +35,8 @@ CONNECT_SECONDS = 60.0
 CANCEL_SECONDS = 5.0
 # For the end of a task that has not begun to copy.
 IDLE_SECONDS = 0.5
+# A task that missed so many of its reports, one a second, may be behind a cut line.
+SILENT_SECONDS = 3.0
 # Counted by a task since it began, and here since the worker began.
 TOTALS = ("records", "bytes", "lost_records", "skipped_records")
 
@@ -94,6 +96,7 @@ class TaskRunner:
         self._restart_asked = threading.Event()
         self._is_clean = True
         self._killed_after: float | None = None
+        self._was_cut_off = False
         self._stopping = threading.Event()
         self._submitted: float | None = None
         self._connected = False
@@ -122,6 +125,13 @@ class TaskRunner:
         if self._is_clean or (self._engine.is_local and not self._thread.is_alive()):
             return True
         return self._links.has_released(self._job)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether its executor cannot be reached: its lease ended, and so it copies nothing."""
+        link = self._link
+        is_silent = link is not None and link.silent_seconds > SILENT_SECONDS
+        return is_silent and self._links.has_released(self._job)
 
     @property
     def records(self) -> int:
@@ -163,9 +173,12 @@ class TaskRunner:
 
     def join(self, seconds: float) -> bool:
         """Wait for the end, and kill the task if it does not come; return whether it was clean."""
-        if self._has_copied():
+        if self.is_cut_off:
+            self._was_cut_off = True
+            self._engine.cancel_task(self._job)
+        elif self._has_copied():
             self._wait_for_end(seconds)
-        else:
+        elif self._thread.ident is not None:
             # Spark may take long to start or cancel a task; there is nothing to store.
             self._thread.join(min(seconds, IDLE_SECONDS))
         self._links.forget(self._job)
@@ -193,6 +206,8 @@ class TaskRunner:
 
     def _why_unclean(self) -> str:
         """Why the last attempt could not store its positions, as far as it is known."""
+        if self._was_cut_off:
+            return "its executor cannot be reached"
         problems = self.numbers.get("problems") or {}
         waits = "; ".join(f"{tp}: {text}" for tp, text in problems.items())
         if self._killed_after is not None:

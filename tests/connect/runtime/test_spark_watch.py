@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from typing import cast
+from unittest.mock import Mock
 
 import pytest
 
-from sparkmirror.connect.runtime.spark_watch import LOST_SECONDS, SparkWatch
+from sparkmirror.connect.runtime.spark_watch import CUT_OFF_SECONDS, LOST_SECONDS, SparkWatch
 from sparkmirror.connect.runtime.worker import Worker
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.errors import MirrorError
+from sparkmirror.spark.task_runner import TaskRunner
 from tests.connect.herder_fakes import FakeSpark
 
 MIRROR = "org.apache.kafka.connect.mirror."
@@ -24,10 +26,12 @@ class Rig:
         self.spark = FakeSpark()
         self.watch = SparkWatch(cast("Worker", self.spark))
 
-    def slots_after(self, seconds: float, slots: int) -> int:
+    def slots_after(self, seconds: float, slots: int, *cut_off: bool) -> int:
+        """`cut_off`: of each task, whether it cannot be reached."""
         self.now += seconds
         self.spark.slots = slots
-        self.watch.look([])
+        tasks = [Mock(runner=Mock(spec=TaskRunner, is_cut_off=each)) for each in cut_off]
+        self.watch.look(tasks)
         return self.watch.slots
 
 
@@ -48,6 +52,15 @@ def test_an_executor_that_comes_back_in_time_was_never_lost(rig: Rig) -> None:
     rig.slots_after(LOST_SECONDS, 4)
     assert rig.slots_after(1, 256) == 256
     assert rig.slots_after(LOST_SECONDS, 4) == 256
+
+
+def test_executors_that_cannot_be_reached_have_no_slots_until_spark_misses_them(rig: Rig) -> None:
+    assert rig.slots_after(1, 8, False, False, False, False) == 256
+    rig.slots_after(LOST_SECONDS, 8)
+    assert rig.slots_after(LOST_SECONDS, 8, False, False, True, True) == 4
+    assert rig.slots_after(1, 8, True, True) == 0
+    assert rig.slots_after(CUT_OFF_SECONDS - 1, 8) == 0  # its tasks have moved
+    assert rig.slots_after(1, 8) == 8
 
 
 @pytest.mark.parametrize(("kind", "begun"), [("Source", 1), ("Heartbeat", 0)])

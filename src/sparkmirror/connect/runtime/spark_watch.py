@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sparkmirror.connect.connector import Task
 from sparkmirror.connect.runtime.connector_tasks import SOURCE_TASK
@@ -19,8 +19,11 @@ from sparkmirror.mirror.task_configs import TASK_CLASS
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-# Spark replaces an executor that died within seconds: its tasks need not move to another worker.
-LOST_SECONDS = 15.0
+# A restarted executor may be back by then: its tasks need not move to another worker.
+LOST_SECONDS = 3.0
+# Executors that cannot be reached count as lost for this long: by then Spark misses them, too
+# (spark.storage.blockManagerHeartbeatTimeoutMs), or they can be reached again.
+CUT_OFF_SECONDS = 30.0
 
 
 class SparkWatch:
@@ -39,6 +42,8 @@ class SparkWatch:
         self._look_at = 0.0
         # Since when there are fewer slots than were reported.
         self._fewer_since: float | None = None
+        # The share of the tasks whose executors can be reached, and until when that counts.
+        self._reachable, self._counts_until = 1.0, 0.0
 
     def warm_up(self, snapshot: ConfigSnapshot) -> None:
         """Start Spark before the first task is assigned: on take-over that would take seconds."""
@@ -78,14 +83,29 @@ class SparkWatch:
         runners = [runner for runner in found if runner is not None]
         try:
             self._spark.check_alive()
+            self._count_reachable(now, [not runner.is_cut_off for runner in runners])
             self._count_slots(now)
             for runner in runners:
                 runner.check_slot(len(runners))
         except MirrorError as error:
             self.problem = str(error)
 
+    def _count_reachable(self, now: float, reachable: Sequence[bool]) -> None:
+        if now >= self._counts_until:
+            self._reachable = 1.0
+        if not all(reachable):
+            share = sum(reachable) / len(reachable)
+            self._reachable, self._counts_until = min(share, self._reachable), now + CUT_OFF_SECONDS
+            # The leases of those tasks have ended: there is nothing left to wait for.
+            self.slots = min(self.slots, self._reachable_slots)
+
+    @property
+    def _reachable_slots(self) -> int:
+        """Spark does not say where its slots are: where as many of the tasks are, presumably."""
+        return int(self._spark.slots * self._reachable)
+
     def _count_slots(self, now: float) -> None:
-        slots = self._spark.slots
+        slots = self._reachable_slots
         if slots >= self.slots:
             self.slots, self._fewer_since = slots, None
         elif self._fewer_since is None:

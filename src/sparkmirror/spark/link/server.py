@@ -68,6 +68,7 @@ class TaskConnection:
         self._lock = threading.Lock()
         self.peer = peer
         self.was_silent = False
+        self._heard_at = time.monotonic()
 
     def send(self, message: LinkMessage) -> None:
         """Send to the task; TransportError when it is gone."""
@@ -77,10 +78,17 @@ class TaskConnection:
     def receive(self) -> LinkMessage:
         """Wait for the next message; TransportError when the task is gone or silent."""
         try:
-            return receive_message(self._channel)
+            message = receive_message(self._channel)
         except TransportError as error:
             self.was_silent = isinstance(error.__cause__, TimeoutError)
             raise
+        self._heard_at = time.monotonic()
+        return message
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long ago its last message came."""
+        return time.monotonic() - self._heard_at
 
     def close(self) -> None:
         """Cut it off; its reader thread notices."""
