@@ -2,7 +2,7 @@
 
 Runs on: worker. Pure. The states are those of org.apache.kafka.connect.runtime.AbstractStatus.
 WorkerConnector and ConnectorTasks go through this table, and the one in docs/connect-mode.md is
-made from it (`python -m sparkmirror.connect.states`).
+made from it (`python -m sparkmirror.connect.states`), as is the short one in ARCHITECTURE.md.
 
 A pair that is not in a table is a bug of ours, and raises. `None` as the next state: nobody here
 has a status to write any more, because it is deleted or belongs to another worker.
@@ -259,6 +259,26 @@ def markdown() -> str:
     )
 
 
+def summary() -> str:
+    """Where connectors and tasks go from each state, as ARCHITECTURE.md shows it."""
+    rows = [["from", "a connector", "a task"], ["---"] * 3]
+    rows += [
+        [f"`{state}`", _ways(CONNECTOR, ConnectorEvent, state), _ways(TASK, TaskEvent, state)]
+        for state in CONNECTOR_STATES
+    ]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _ways(transitions: Transitions[E], events: type[E], state: State) -> str:
+    """The other states that it may reach, each with the events that lead there."""
+    ways: dict[State, list[str]] = {}
+    for event in events:
+        found = transitions.get((state, event))
+        if found is not None and found.next not in (None, state):
+            ways.setdefault(found.next, []).append(str(event))
+    return "; ".join(f"**{to}**: {', '.join(events)}" for to, events in ways.items()) or "-"
+
+
 def _table(transitions: Transitions[E], events: type[E], states: tuple[State, ...]) -> list[str]:
     head = ["event", *map(str, states)]
     rows = [head, ["---"] * len(head)]
@@ -277,4 +297,4 @@ def _cell(state: State, found: Transition | None) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(markdown() + "\n")
+    sys.stdout.write(f"{markdown()}\n\n{summary()}\n")
