@@ -55,7 +55,7 @@ class AclSync:
         self._source = source
         self._target = target
         self._complaints = WarnOnce(str(flow))
-        self._has_said_disabled = False
+        self._has_logged_disabled = False
 
     def sync(self) -> None:
         """Create on the target what the source has and the target lacks.
@@ -65,7 +65,7 @@ class AclSync:
         """
         found = _describe(self._source, DESCRIBE)
         if found is None:
-            self._say_disabled()
+            self._log_disabled()
             return
         existing = _describe(self._target, ALTER)
         plan = plan_acls(
@@ -90,11 +90,11 @@ class AclSync:
                 errors[str(rule)] = describe_error(error, f"not created: {_shown(_binding(rule))}")
         self._complaints.report(errors)
 
-    def _say_disabled(self) -> None:
-        level = logging.DEBUG if self._has_said_disabled else logging.INFO
+    def _log_disabled(self) -> None:
+        level = logging.DEBUG if self._has_logged_disabled else logging.INFO
         text = "[%s] no authorizer on '%s', so no ACLs to copy; consider disabling ACL sync: %s"
         log.log(level, text, self._flow, self._flow.source, SWITCH_OFF)
-        self._has_said_disabled = True
+        self._has_logged_disabled = True
 
     def _no_place_for(self, plan: AclPlan) -> dict[str, str]:
         if not plan.create:

@@ -30,12 +30,12 @@ class Cycles:
         self._policy = policy
         # Somebody wants these by name, so that leaving them out is a surprise.
         self._named = set(plain_names(config.topics))
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     def look(self, topics: Iterable[str]) -> set[str]:
         """Say once of each of the source's `topics` that it is left out as a cycle; all of them."""
         found = {topic for topic in topics if self._is_left_out(topic)}
-        new, self._said = found - self._said, found
+        new, self._logged = found - self._logged, found
         for level, names in (
             (logging.WARNING, new & self._named),
             (logging.INFO, new - self._named),

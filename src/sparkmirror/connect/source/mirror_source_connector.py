@@ -92,7 +92,7 @@ class MirrorSourceConnector:
         self._look_job: Job | None = None
         self._lock = threading.Lock()
         self._misses_topics = threading.Event()
-        self._ticker = Scheduler(str(spec.flow))
+        self._scheduler = Scheduler(str(spec.flow))
         self._topics = SourceTopics(
             self.config, spec.worker, self.offset_syncs_topic, self.offset_map_topic
         )
@@ -155,22 +155,22 @@ class MirrorSourceConnector:
         self._await_heartbeats()
         self.look()
         self._schedule()
-        self._ticker.start()
+        self._scheduler.start()
 
     def _await_heartbeats(self) -> None:
         topic = self._policy.heartbeats_topic()
         until = time.monotonic() + (HEARTBEATS_SECONDS if self._awaits_heartbeats else 0.0)
         while time.monotonic() < until and self._source.view_topic(topic) is None:
-            if self._ticker.wait_for_stop(HEARTBEATS_LOOK_SECONDS):
+            if self._scheduler.wait_for_stop(HEARTBEATS_LOOK_SECONDS):
                 return
 
     def stop(self) -> None:
         """Look no more."""
-        self._ticker.stop()
+        self._scheduler.stop()
 
     def join(self, seconds: float) -> bool:
         """Wait for an admin request that is under way; tells whether it ended."""
-        has_ended = self._ticker.join(min(seconds, LAST_REQUEST_SECONDS))
+        has_ended = self._scheduler.join(min(seconds, LAST_REQUEST_SECONDS))
         self.disconnect()
         return has_ended
 
@@ -183,7 +183,7 @@ class MirrorSourceConnector:
     @property
     def last_error(self) -> str:
         """Why the last refresh or sync failed; empty when all of them went well."""
-        return self._ticker.last_error
+        return self._scheduler.last_error
 
     @property
     def assignment(self) -> list[list[TopicPartition]]:
@@ -193,13 +193,13 @@ class MirrorSourceConnector:
 
     def task_configs(self) -> list[TaskSettings] | None:
         """Which partitions each task copies."""
-        return self._stale.tell(source_tasks(self.assignment)) if self._is_assigned else None
+        return self._stale.add_to(source_tasks(self.assignment)) if self._is_assigned else None
 
     def refresh(self) -> str:
         """Look for changes now, on the thread that does so anyway; what failed."""
         if not self.config.enabled or self._look_job is None:
             return ""
-        return self._ticker.run_and_wait(self._look_job, REFRESH_SECONDS)
+        return self._scheduler.run_and_wait(self._look_job, REFRESH_SECONDS)
 
     def refresh_soon(self, topics: Sequence[str]) -> None:
         """A task misses target topics: somebody deleted them."""
@@ -208,27 +208,27 @@ class MirrorSourceConnector:
 
     def _schedule(self) -> None:
         """Everything is done one after the other; the tasks copy meanwhile."""
-        config, ticker = self.config, self._ticker
-        ticker.repeat(
+        config, scheduler = self.config, self._scheduler
+        scheduler.repeat(
             "copying ACLs",
             config.sync_topic_acls_interval_seconds,
             self._acl_sync.sync,
             enabled=config.sync_topic_acls_enabled,
         )
-        ticker.repeat(
+        scheduler.repeat(
             "copying topic configs",
             config.sync_topic_configs_interval_seconds,
             lambda: self._config_sync.sync(self._remotes),
             enabled=config.sync_topic_configs_enabled,
         )
-        self._look_job = ticker.repeat(
+        self._look_job = scheduler.repeat(
             "refresh of topics",
             config.refresh_topics_interval_seconds,
             self.look,
             enabled=config.refresh_topics_enabled,
             delayed=True,
         )
-        ticker.repeat("refresh for a task", SOONEST_REFRESH_SECONDS, self._refresh_for_task)
+        scheduler.repeat("refresh for a task", SOONEST_REFRESH_SECONDS, self._refresh_for_task)
 
     def _refresh_for_task(self) -> None:
         if not self._misses_topics.is_set():
@@ -257,14 +257,14 @@ class MirrorSourceConnector:
 
         As in MirrorMaker 2 a refusal is only told; here it is also tried again.
         """
-        job = self._ticker.repeat(
+        job = self._scheduler.repeat(
             "creating internal topics",
             max(self.config.refresh_topics_interval_seconds, SOONEST_CREATE_SECONDS),
             self._create_internal_topics,
             enabled=self.config.refresh_topics_enabled,
         )
-        self._ticker.run_soon(job)
-        self._ticker.run_due()
+        self._scheduler.run_soon(job)
+        self._scheduler.run_due()
 
     def _create_internal_topics(self) -> None:
         self._topics.create(self._source, self._target)
@@ -287,7 +287,7 @@ class MirrorSourceConnector:
         self._stale.note_ids(source, self._store.load)
         counts = {name: view.partitions for name, view in source.items()}
         gone = self._remotes.keys() - counts.keys()
-        self._say_gone(gone - self._hidden.look(counts, gone, shown, cycles))
+        self._log_gone(gone - self._hidden.look(counts, gone, shown, cycles))
         target = self._remote_topics.bring_up(counts)
         if self._remote_topics.awaits_brokers:
             self._misses_topics.set()
@@ -307,7 +307,7 @@ class MirrorSourceConnector:
         new = sorted(set(wanted) - self._reported)
         self._reported = set(wanted)
         if new:
-            self._start_report.say(new, topics, self._store.load, self._stale.hold)
+            self._start_report.log_starts(new, topics, self._store.load, self._stale.hold)
 
     def _ask_for_remotes(self) -> None:
         """Records that go elsewhere need topics there: its brokers create them, or nobody does.
@@ -317,7 +317,7 @@ class MirrorSourceConnector:
         if self._records is not None:
             self._records.ask_for_topics(self._remotes.values())
 
-    def _say_gone(self, topics: Set[str]) -> None:
+    def _log_gone(self, topics: Set[str]) -> None:
         if topics:
             log.warning(
                 "[%s] not copied from '%s' any more: %s; deleted, or filtered out",

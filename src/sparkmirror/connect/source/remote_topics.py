@@ -106,7 +106,7 @@ class RemoteTopics:
             elif error.code == INVALID_REPLICATION_FACTOR:
                 too_many[remote] = error
             else:
-                wrong[remote] = _told(
+                wrong[remote] = _describe(
                     error, ResourceKind.REMOTE, CREATE, "trying again with the next refresh"
                 )
         created |= self._let_brokers_create(too_many, wanted, wrong)
@@ -196,7 +196,9 @@ class RemoteTopics:
             if isinstance(settings, BrokerError):
                 # Without its settings a compacted topic would lose records on the target.
                 otherwise = f"'{remote}' is not created before that"
-                wrong[remote] = _told(settings, ResourceKind.COPIED, DESCRIBE_CONFIGS, otherwise)
+                wrong[remote] = _describe(
+                    settings, ResourceKind.COPIED, DESCRIBE_CONFIGS, otherwise
+                )
                 continue
             configs = creation_configs(config_entries(settings), self._filter)
             replicas = self._config.replication_factor
@@ -211,7 +213,7 @@ class RemoteTopics:
                 log.info("[%s] '%s' has %d partitions now", self._name, remote, grown[remote])
             else:
                 otherwise = "the new partitions are not copied until it works"
-                wrong[remote] = _told(error, ResourceKind.REMOTE, ALTER, otherwise)
+                wrong[remote] = _describe(error, ResourceKind.REMOTE, ALTER, otherwise)
         return grown
 
 
@@ -226,7 +228,7 @@ def _not_copied(reasons: Sequence[str]) -> str:
     return f"{count} not copied: {reasons[0]}"
 
 
-def _told(error: BrokerError, place: ResourceKind, operation: Operation, otherwise: str) -> str:
+def _describe(error: BrokerError, place: ResourceKind, operation: Operation, otherwise: str) -> str:
     """The error and what happens meanwhile: what the table of rights says, if one is missing."""
     return describe_error(
         error, otherwise, if_denied=consequence_without(Feature.COPY, place, operation)

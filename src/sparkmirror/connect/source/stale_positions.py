@@ -52,7 +52,7 @@ class StalePositions:
         for task in tasks:
             self._stale |= stale_offsets(task)
 
-    def tell(self, tasks: Iterable[TaskSettings]) -> list[TaskSettings]:
+    def add_to(self, tasks: Iterable[TaskSettings]) -> list[TaskSettings]:
         """The same tasks, with what each has to know."""
         return [with_stale_offsets(task, self._stale) for task in tasks]
 

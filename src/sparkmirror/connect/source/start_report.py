@@ -43,7 +43,7 @@ class StartReport:
         self._config = config
         self._source = source
 
-    def say(
+    def log_starts(
         self,
         partitions: Sequence[TopicPartition],
         topics: Mapping[str, TopicView],

@@ -120,9 +120,9 @@ class ConfigSync:
         return {remote: changes for remote, changes in left.items() if changes}
 
 
-def _is_gone(answer: object) -> bool:
+def _is_gone(response: object) -> bool:
     """Whether the topic was deleted, or is so new that not every broker knows it: next time."""
-    return isinstance(answer, BrokerError) and answer.code == UNKNOWN_TOPIC_OR_PARTITION
+    return isinstance(response, BrokerError) and response.code == UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _values(changes: Changes) -> dict[str, str]:

@@ -216,9 +216,9 @@ class KafkaConfigBackingStore:
             self._state.forget_loggers()
         self._snapshot = self._state.snapshot()
         if self._started:
-            self._tell([restart for restart in restarts if restart is not None and not restarted])
+            self._notify([restart for restart in restarts if restart is not None and not restarted])
 
-    def _tell(self, restarts: Sequence[RestartRequest]) -> None:
+    def _notify(self, restarts: Sequence[RestartRequest]) -> None:
         for changed in self._callbacks:
             changed()
         for restart in restarts:

@@ -67,7 +67,7 @@ class LogReader:
         self._open: set[TopicPartition] = set()
         self._records: list[Record] = []
         self._is_other_log = False
-        self._starts_anew = False
+        self._starts_over = False
         self._gave_up = False
         self._last_error: KafkaError | None = None
 
@@ -86,7 +86,7 @@ class LogReader:
         while self._is_other_log:
             self._forget()
             self._read(deadline, seconds)
-        self.restarted, self._starts_anew = self._starts_anew, False
+        self.restarted, self._starts_over = self._starts_over, False
         records, self._records = self._records, []
         return records
 
@@ -143,7 +143,7 @@ class LogReader:
         self._epochs.clear()
         self._records.clear()
         self._is_other_log = False
-        self._starts_anew = True
+        self._starts_over = True
 
     @property
     def _what(self) -> str:

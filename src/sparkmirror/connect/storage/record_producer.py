@@ -189,7 +189,7 @@ class RecordProducer:
             while not self._closing.is_set() and not is_over(self._lease):
                 session.loop.run_once(1.0 if self._lease is for_ever else LEASE_SECONDS)
         except MirrorError as error:
-            self.say(str(error))
+            self.log_error(str(error))
             self._fail_all(error if isinstance(error, KafkaError) else KafkaError(str(error)))
         finally:
             session.close()
@@ -211,12 +211,12 @@ class RecordProducer:
                 del self._waiting[batch]
                 self._changed.notify_all()
 
-    def say_of(self, topic: str, error: KafkaError) -> None:
+    def log_rejection(self, topic: str, error: KafkaError) -> None:
         """Log an answer of the cluster; of a denial also what happens meanwhile."""
         without = self._without.get(topic, "trying again")
-        self.say(describe_error(error, if_denied=without))
+        self.log_error(describe_error(error, if_denied=without))
 
-    def say(self, error: str) -> None:
+    def log_error(self, error: str) -> None:
         """Log what is in the way, once until something else is or records are stored again."""
         if error != self.last_error and not self._closing.is_set():
             self.last_error = error
@@ -316,7 +316,7 @@ class _Session:
         self, tp: TopicPartition, batch: ProducerBatch[_Batch], error: BrokerError
     ) -> Replacement:
         """Will never be stored: tell the sender, and continue with the others."""
-        self._writer.say_of(tp.topic, error)
+        self._writer.log_rejection(tp.topic, error)
         self._writer.settle(batch.payload, error)
         return []
 
@@ -327,9 +327,9 @@ class _Session:
             self._writer.note_missing(tp.topic, None)
             return
         if isinstance(error, DeniedError):
-            self._writer.say_of(tp.topic, error)
+            self._writer.log_rejection(tp.topic, error)
             return
         now = self.loop.clock()
         if now - self._blocked_since.setdefault(tp, now) >= BLOCKED_SECONDS:
             self._writer.note_missing(tp.topic, error)
-            self._writer.say(f"{error}; trying again")
+            self._writer.log_error(f"{error}; trying again")
