@@ -91,7 +91,7 @@ def parse_connector(props: Mapping[str, str | None], worker: WorkerFile) -> AnyS
 
     Raises:
         ConfigErrors: everything that is wrong with the settings.
-        UnusableConnector: they do not say which connector they are for.
+        UnusableConnector: they do not name a usable connector class.
     """
     findings = Findings(f"connector {props.get(NAME)}")
     connector = collect_connector(props, worker, findings)

@@ -167,7 +167,7 @@ class SparkEngine:
             java = self._java_context()
             profile = java.resourceProfileManager().defaultResourceProfile()
             return int(java.maxNumConcurrentTasks(profile))
-        except JVM_GONE as error:  # `check_alive` tells
+        except JVM_GONE as error:  # `check_alive` reports it
             log.debug("no slots: %s", error)
             return 0
 
@@ -202,7 +202,7 @@ class SparkEngine:
         self._context.setJobGroup(WARM_UP, "Load what copy tasks need")
         try:
             self._context.parallelize([0], 1).mapPartitions(iter).collect()
-        except JVM_GONE as error:  # tasks will fail in the same way, and their states say why
+        except JVM_GONE as error:  # tasks will fail in the same way, and their states report why
             log.debug("the first job failed: %s", error)
 
     def run_task(self, token: TaskToken, description: str) -> str:

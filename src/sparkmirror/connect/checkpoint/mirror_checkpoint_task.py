@@ -143,7 +143,7 @@ class MirrorCheckpointTask:
         """How many checkpoints were stored since the start."""
         return self._offsets.noted
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- lifecycle ---------------------------------------------------------------------------------
 
     def connect(self) -> None:
         """Open the admin connections; changes nothing.

@@ -96,7 +96,7 @@ class LegacyGroup:
         self._admins: list[Admin] = []
         self._scheduler = Scheduler(str(spec.flow))
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- lifecycle ---------------------------------------------------------------------------------
 
     def connect(self) -> None:
         """Check both clusters; changes nothing.

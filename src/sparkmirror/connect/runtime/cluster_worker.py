@@ -135,7 +135,7 @@ class ClusterWorker:
             is_warned=self._role.file is not None,
         )
 
-    # -- life --------------------------------------------------------------------------------------
+    # -- lifecycle ---------------------------------------------------------------------------------
 
     def open(self) -> None:
         """Create or check the config and status topics, and read them.

@@ -1,7 +1,7 @@
-"""Carries access rules of topics over to their remote topics.
+"""Copies the ACLs of topics to their remote topics.
 
-Runs on: worker, on the connector's thread. The rules for rules are in mirror/acls; nothing is ever
-deleted on the target.
+Runs on: worker, on the connector's thread. mirror/acls decides which; nothing is ever deleted on
+the target.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SWITCH_OFF = "set sync.topic.acls.enabled=false"
 
 
 class AclSync:
-    """Access rules of one flow's topics; one round is `sync`."""
+    """The ACLs of one flow's topics; one round is `sync`."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class AclSync:
         self._has_logged_disabled = False
 
     def sync(self) -> None:
-        """Create on the target what the source has and the target lacks.
+        """Create the ACLs that the source has and the target lacks.
 
         Raises:
-            KafkaError: one of the clusters does not tell its rules.
+            KafkaError: one of the clusters does not list its ACLs.
         """
         found = _describe(self._source, DESCRIBE)
         if found is None:
