@@ -179,7 +179,7 @@ def _join(servers: set[str]) -> str:
 
 
 def _news(findings: Findings, worker: WorkerFile) -> tuple[str, ...]:
-    """Warnings but for those that the worker's file has led to already."""
+    """Warnings except those that the worker's file has caused already."""
     known = {text.removeprefix(f"{worker.path}: ") for text in worker.warnings}
     prefix = f"{findings.where}: "
     return tuple(text for text in findings.warnings if text.removeprefix(prefix) not in known)

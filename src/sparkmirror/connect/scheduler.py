@@ -55,7 +55,7 @@ class Scheduler:
         delayed: bool = False,
         enabled: bool = True,
     ) -> Job:
-        """Call `run` every so many seconds, first at once or, if delayed, after one interval.
+        """Call `run` at this interval, first at once or, if `delayed`, after one interval.
 
         A job that is not enabled, or whose interval is negative, runs only after `run_soon`.
         Must be called before `start`.

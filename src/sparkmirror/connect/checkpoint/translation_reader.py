@@ -46,7 +46,7 @@ class MapReader(Protocol):
 class TranslationReader:
     """`error` names what could not be read last time. Owned by one thread.
 
-    `rest` waits for so many seconds; it returns True at once if the task stops.
+    `rest` waits for the given seconds; it returns True at once if the task stops.
     """
 
     def __init__(

@@ -55,5 +55,5 @@ class MemberLease:
         return self._clock() >= self.end
 
     def ended_within(self, seconds: float) -> bool:
-        """Whether the lease still lasts, or ended at most so many seconds ago."""
+        """Whether the lease still lasts, or ended at most `seconds` ago."""
         return self._clock() < self.end + seconds

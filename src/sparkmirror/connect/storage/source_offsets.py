@@ -44,7 +44,7 @@ class SourceOffsets:
             self.noted += 1
 
     def store(self, partitions: int) -> None:
-        """Write the noted keys to the offsets topic, which has so many partitions.
+        """Write the noted keys to the offsets topic, which has this number of partitions.
 
         Raises:
             KafkaError: the writer is closed, or died.

@@ -30,7 +30,7 @@ LOAD = 0.75
 
 
 class ConnectorOffsets:
-    """An existing offsets topic with so many partitions."""
+    """The offsets topic, which exists; `partitions` is the number of its partitions."""
 
     def __init__(self, client: ClientConfig, topic: str, partitions: int) -> None:
         self.topic = topic
