@@ -212,7 +212,7 @@ def test_join_tells_that_a_run_does_not_end() -> None:
     assert scheduler.join(WAIT_SECONDS)
 
 
-def test_a_ticker_that_was_never_started_has_ended() -> None:
+def test_a_scheduler_that_was_never_started_has_ended() -> None:
     scheduler = Scheduler("a->b")
     scheduler.stop()
     assert scheduler.join(0.0)
