@@ -1,4 +1,4 @@
-"""How tasks that are threads of this process say how they are. Runs on: worker. Pure."""
+"""How tasks that are threads of this process report their condition. Runs on: worker. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from sparkmirror.connect.states import TaskEvent
 
 
 def report_of(blocked: str) -> TaskReport:
-    """It runs, unless something keeps it from its work."""
+    """Running, or failed if `blocked` names a reason."""
     return TaskReport(TaskEvent.RAISED, blocked) if blocked else TaskReport(TaskEvent.CALLED_IN)
 
 
 class WrittenTopic:
-    """Whether a topic was written since the last look."""
+    """Remembers whether a topic was written since the last call (active topics, KIP-558)."""
 
     def __init__(self) -> None:
         self._seen = 0

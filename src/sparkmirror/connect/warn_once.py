@@ -1,4 +1,4 @@
-"""Warnings of jobs that run again and again: each is said once, until it changes.
+"""Warnings of periodic jobs: each is logged once, and again when it changes.
 
 Runs on: worker.
 """
@@ -12,15 +12,15 @@ log = logging.getLogger(__name__)
 
 
 class WarnOnce:
-    """What was wrong in the last round, by subject; for one thread."""
+    """The warnings of the last round, by subject; for one thread."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._said: dict[str, str] = {}
+        self._last: dict[str, str] = {}
 
     def report(self, wrong: Mapping[str, str]) -> None:
-        """Warn of what is new since the last round; what is not in `wrong` is fine again."""
+        """Log what is new since the last round; subjects missing from `wrong` are fine again."""
         for subject, text in wrong.items():
-            if self._said.get(subject) != text:
+            if self._last.get(subject) != text:
                 log.warning("[%s] %s", self._name, text)
-        self._said = dict(wrong)
+        self._last = dict(wrong)

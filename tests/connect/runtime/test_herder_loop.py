@@ -309,10 +309,10 @@ def test_a_restart_that_meets_a_deleted_namesake_is_tried_again(
     made.gate.clear()
     worker.herder.delete(NAME)
     wait_for(lambda: made.calls[-1] == "stop", within=SECONDS)
-    keeper = worker.loop.connector(NAME)
-    assert keeper is not None
+    connector = worker.loop.connector(NAME)
+    assert connector is not None
     missed = PendingRestart(connector=True)
-    assert keeper.restart(missed)
+    assert connector.restart(missed)
     made.gate.set()
     assert missed.done.wait(SECONDS)
     assert missed.is_missed

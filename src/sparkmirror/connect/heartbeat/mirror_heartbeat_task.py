@@ -41,19 +41,19 @@ from sparkmirror.spark.link.lease import Lender, for_ever
 from sparkmirror.wire.admin.admin import Admin
 
 REPLICAS_KEY = HEARTBEAT_KEYS["heartbeats.topic.replication.factor"].name
-# How often to try again to create the topics.
+# How often to retry the creation of the topics.
 CREATE_SECONDS = 10.0
-# Heartbeats that may wait for the target. Old ones say little: when it is back, new ones count.
+# No more heartbeats than this wait for the target: when it is back, old ones are of little use.
 MOST_WAITING = 60
 
 
 def emits(config: HeartbeatConfig) -> bool:
-    """Whether the connector makes heartbeats."""
+    """Whether the connector emits heartbeats."""
     return config.emit_heartbeats_enabled and config.emit_heartbeats_interval_seconds >= 0
 
 
 class MirrorHeartbeatTask:
-    """Emits a heartbeat at every interval, as long as it runs; a `TaskWork`.
+    """Emits a heartbeat at every interval while it runs; a `TaskWork`.
 
     `lease`: nothing is written when it is over.
     """
@@ -74,7 +74,7 @@ class MirrorHeartbeatTask:
             config.name, config.source_alias, config.target_alias
         )
         self._admin: Admin | None = None
-        self._ticker = Scheduler(self.name)
+        self._scheduler = Scheduler(self.name)
         without = {
             self.topic: consequence_without(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, WRITE),
             self._store.topic: NO_TRACE,
@@ -95,12 +95,12 @@ class MirrorHeartbeatTask:
 
     @property
     def last_error(self) -> str:
-        """What keeps heartbeats from being stored; empty while they are."""
-        return self._ticker.last_error or self._writer.last_error
+        """Why heartbeats cannot be stored; empty while they are."""
+        return self._scheduler.last_error or self._writer.last_error
 
     @property
     def blocked(self) -> str:
-        """Why no heartbeat can be made; empty while nothing but the network is in the way."""
+        """Why no heartbeat can be emitted; empty if only the network prevents it."""
         return self.refused
 
     @property
@@ -109,55 +109,55 @@ class MirrorHeartbeatTask:
         return self._offsets.noted
 
     def connect(self) -> None:
-        """Open the admin connection to the target; nothing is changed there.
+        """Open the admin connection to the target; changes nothing.
 
         Raises:
-            KafkaError: says why the target cannot be reached.
+            KafkaError: why the target cannot be reached.
         """
         if self.is_enabled:
             self._admin = self._open_admin()
 
     def disconnect(self) -> None:
-        """Close what `connect` opened, when nothing was started."""
+        """Close what `connect` opened, if `start` was not called."""
         self._close_admin()
 
     def start(self) -> None:
-        """Create the topics, then emit; what fails is tried again until `stop`."""
+        """Create the topics, then emit; failures are retried until `stop`."""
         if not self.is_enabled:
             return
         self._writer.start()
         self._offsets.start()
         interval = self._config.emit_heartbeats_interval_seconds
-        self._ticker.repeat("creating topics", CREATE_SECONDS, self._create_topics)
-        self._ticker.repeat("emitting a heartbeat", interval, self._emit, delayed=True)
-        self._ticker.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
-        self._ticker.start()
+        self._scheduler.repeat("creating topics", CREATE_SECONDS, self._create_topics)
+        self._scheduler.repeat("emitting a heartbeat", interval, self._emit, delayed=True)
+        self._scheduler.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
+        self._scheduler.start()
 
     def look(self) -> None:
-        """All periodic work is on the thread."""
+        """Nothing to do: the scheduler's thread does all periodic work."""
 
     def reconfigure(self, configs: TaskConfigs) -> None:
-        """There is nothing to divide among tasks."""
+        """Nothing to do: a single task has no share of anything."""
 
     def restart(self) -> bool:
-        """It begins again with another life."""
+        """It needs a new run."""
         return False
 
     def report(self) -> TaskReport:
-        """A task that cannot do its work has failed, until it can."""
+        """FAILED as long as it cannot do its work."""
         return report_of(self.blocked)
 
     def take_topics(self) -> set[str]:
         return self._topics.take(self.topic, self.records)
 
     def stop(self) -> None:
-        """Emit no more."""
-        self._ticker.stop()
+        """Stop emitting."""
+        self._scheduler.stop()
 
     def join(self, seconds: float) -> bool:
-        """Wait until all that was emitted is stored; tells whether it is."""
+        """Wait until all heartbeats are stored; return whether they are."""
         deadline = time.monotonic() + seconds
-        has_ended = self._ticker.join(seconds)
+        has_ended = self._scheduler.join(seconds)
         is_stored = has_ended and self._finish(deadline)
         self._writer.close()
         self._offsets.close()
@@ -166,7 +166,7 @@ class MirrorHeartbeatTask:
         return is_stored
 
     def _finish(self, deadline: float) -> bool:
-        """Store the offset of the last heartbeats, as Connect does at a task's end."""
+        """Store the offset of the last heartbeats, as Connect does when a task ends."""
         if not self._writer.flush(deadline - time.monotonic()):
             return False
         self._commit()
@@ -177,7 +177,7 @@ class MirrorHeartbeatTask:
         return forwarded(Admin(config.target_client, config.admin_timeout_ms), config)
 
     def _close_admin(self) -> None:
-        """Needed for creating topics only: a file of many clusters has many pairs."""
+        """Only creating topics needs it, and a file of many clusters has many pairs."""
         admin, self._admin = self._admin, None
         if admin is not None:
             admin.close()
@@ -185,7 +185,7 @@ class MirrorHeartbeatTask:
     # -- jobs --------------------------------------------------------------------------------------
 
     def _create_topics(self) -> None:
-        """At the start, and again when somebody deleted them."""
+        """At the start, and again after someone has deleted them."""
         config, missing = self._config, self._writer.missing
         self._complaints.report(about_missing(missing, config.target_alias))
         if self._has_offsets_topic and not missing:

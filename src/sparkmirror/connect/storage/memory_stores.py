@@ -1,8 +1,8 @@
-"""Connectors and statuses of a process that keeps nothing of them in Kafka.
+"""Configurations and statuses of a process that keeps them in memory, not in Kafka.
 
-Runs on: worker, where MirrorMaker 1 is replaced: it has no config topic, so neither its settings
-nor its passwords go to one. Mirrors: org.apache.kafka.connect.storage.Memory{Config,Status}
-BackingStore, which Connect's standalone mode has. Positions are in the offsets topic as always.
+Runs on: worker, when it replaces MirrorMaker 1. That has no config topic, so its settings and
+passwords must not go to one. Positions are in the offsets topic as always. Mirrors:
+org.apache.kafka.connect.storage.Memory{Config,Status}BackingStore of Connect's standalone mode.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sparkmirror.connect.storage.config_records import (
 
 
 class MemoryConfigBackingStore:
-    """Takes the records that would go to the config topic; for any thread."""
+    """Applies the records that would go to the config topic; for any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -99,7 +99,7 @@ class MemoryConfigBackingStore:
 
 
 class MemoryStatusBackingStore:
-    """Shows what was put; for any thread."""
+    """Returns what was put; for any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -13,16 +13,16 @@ from sparkmirror.connect.storage.log_reader import LogReader
 
 
 class TopicReader:
-    """One pass over all partitions of a topic, read_committed, to the ends found at its start.
+    """Reads all partitions of a topic once, read_committed, to the ends found at the start.
 
-    The topic must exist: one that cannot be found for a moment must not be taken for an empty one.
+    The topic must exist: one that cannot be found for a moment must not count as empty.
     """
 
     def __init__(self, config: ClientConfig, topic: str, partitions: int) -> None:
         self._follower = LogReader(config, topic, partitions, must_exist=True)
 
     def read(self, seconds: float) -> Sequence[Record]:
-        """All records, each partition's in order; TransportError when it takes too long."""
+        """All records, in order by partition; TransportError if it takes too long."""
         try:
             return self._follower.catch_up(seconds)
         finally:
