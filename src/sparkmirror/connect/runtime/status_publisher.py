@@ -78,15 +78,8 @@ class ConnectorStatuses:
         """Publish the connector's state."""
         is_stored = _is_stored(view, self._statuses.connector(self._name), self._identity)
         if self._last_written.note(None, view, is_stored=is_stored):
-            who = self._identity
-            self._statuses.put_connector(
-                self._name,
-                str(view.state),
-                who.worker_id,
-                self._group.generation,
-                mask(view.trace),
-                who.version,
-            )
+            status = _to_store(view, self._identity, self._group.generation)
+            self._statuses.put_connector(self._name, status)
 
     def put_tasks(self, tasks: list[dict[str, str]], stored: Sequence[Mapping[str, str]]) -> None:
         """Write the tasks' settings if they differ from those `stored`."""
@@ -125,16 +118,8 @@ class TaskStatuses:
         """Publish the state of task `at`."""
         is_stored = _is_stored(view, self._statuses.tasks(self._name).get(at), self._identity)
         if self._last_written.note(at, view, is_stored=is_stored):
-            who = self._identity
-            self._statuses.put_task(
-                self._name,
-                at,
-                str(view.state),
-                who.worker_id,
-                self._group.generation,
-                mask(view.trace),
-                who.version,
-            )
+            status = _to_store(view, self._identity, self._group.generation)
+            self._statuses.put_task(self._name, at, status)
 
     def release(self, at: int) -> None:
         """Task `at` ended here and moves to another worker, which may have published it already."""
@@ -177,6 +162,11 @@ class GoneTasks:
             if is_due and not is_held(task):
                 self._deleted[task] = now
                 self._statuses.forget_task(*task)
+
+
+def _to_store(view: StateAndTrace, who: WorkerIdentity, generation: int) -> StoredStatus:
+    trace = mask(view.trace) or None
+    return StoredStatus(str(view.state), who.worker_id, generation, trace, who.version or None)
 
 
 def _is_left_behind(stored: StoredStatus, who: WorkerIdentity) -> bool:

@@ -8,26 +8,21 @@ Mirrors: org.apache.kafka.connect.storage.KafkaConfigBackingStore.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from sparkmirror.batches.header import ATTRIBUTES, ATTRIBUTES_AT, CRC, CRC_AT, TRANSACTIONAL
 from sparkmirror.batches.records import Record, encode
 from sparkmirror.config.clients import ClientConfig
-from sparkmirror.connect.entities import ConnectorProps, OnRestart
+from sparkmirror.connect.entities import OnRestart
 from sparkmirror.connect.group.session_keys import SessionKey
 from sparkmirror.connect.storage.config_records import (
     ConfigSnapshot,
     ConfigState,
     KeyValue,
     RestartRequest,
-    connector_records,
-    deletion_records,
-    logger_record,
-    restart_record,
     session_key_record,
-    target_state_record,
-    task_records,
 )
+from sparkmirror.connect.storage.config_writer import ConfigWriter
 from sparkmirror.connect.storage.kafka_based_log import KafkaBasedLog, now_ms
 from sparkmirror.connect.storage.storage_topics import StorageTopic, prepare_storage_topic
 from sparkmirror.errors import DeniedError, LocalProtocolError
@@ -45,7 +40,7 @@ from sparkmirror.wire.produce.transactional_writer import TransactionalWriter
 WRITE_SECONDS = 30.0
 
 
-class KafkaConfigBackingStore:
+class KafkaConfigBackingStore(ConfigWriter):
     """The config topic of one group of workers. For any thread.
 
     `term` returns the number of this worker's leadership, None when it does not lead:
@@ -150,32 +145,6 @@ class KafkaConfigBackingStore:
                 raise error.with_consequence(without) from error
             self._claimed = term
         self.refresh()
-
-    def put_connector(
-        self, name: str, config: ConnectorProps, target_state: str | None = None
-    ) -> None:
-        """Create the connector or replace its settings."""
-        self._write(connector_records(name, config, target_state))
-
-    def delete_connector(self, name: str) -> None:
-        """Delete the connector, its tasks and its target state."""
-        self._write(deletion_records(name))
-
-    def put_target_state(self, name: str, state: str) -> None:
-        """Set the target state: STARTED, PAUSED or STOPPED (KIP-875)."""
-        self._write([target_state_record(name, state)])
-
-    def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
-        """Replace all tasks of the connector."""
-        self._write(task_records(name, configs))
-
-    def put_restart(self, name: str, include_tasks: bool, only_failed: bool) -> None:
-        """Make all workers restart their parts of the connector (KIP-745)."""
-        self._write([restart_record(RestartRequest(name, include_tasks, only_failed))])
-
-    def put_logger(self, name: str, level: str) -> None:
-        """Set a logger's level on all workers (KIP-976)."""
-        self._write([logger_record(name, level)])
 
     def put_session_key(self, key: SessionKey) -> None:
         """Distribute a new session key to all workers (KIP-507)."""

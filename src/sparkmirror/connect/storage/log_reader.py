@@ -39,6 +39,23 @@ KEEP_BYTES = 4 << 20
 LIMIT_BYTES = 32 << 20
 
 
+def read_topic(
+    config: ClientConfig, topic: str, partitions: int, seconds: float
+) -> Sequence[Record]:
+    """All committed records up to the ends of now, in order by partition.
+
+    The topic must exist: one that cannot be found for a moment must not count as empty.
+
+    Raises:
+        TransportError: it takes too long.
+    """
+    reader = LogReader(config, topic, partitions, must_exist=True)
+    try:
+        return reader.catch_up(seconds)
+    finally:
+        reader.close()
+
+
 class LogReader:
     """A position in all partitions of a topic, read_committed, and the connections to read on.
 

@@ -13,13 +13,13 @@ from typing import NamedTuple, Protocol
 from sparkmirror.batches.records import Record
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.worker_config import WorkerConfig
+from sparkmirror.connect.storage.log_reader import read_topic
 from sparkmirror.connect.storage.storage_topics import (
     ADMIN_TIMEOUT_MS,
     bring_up_storage_topic,
     offsets_topic,
     prepare_storage_topic,
 )
-from sparkmirror.connect.storage.topic_reader import TopicReader
 from sparkmirror.errors import DeniedError, KafkaError, describe_error
 from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, consequence_without
 from sparkmirror.mirror.positions.own_offsets import OffsetsSettings, with_own_offsets
@@ -122,9 +122,8 @@ class KafkaOffsetBackingStore:
         self, found: dict[TopicPartition, StoredPosition]
     ) -> dict[TopicPartition, StoredPosition]:
         """The positions in this topic, and for other partitions those `found` in the shared one."""
-        reader = TopicReader(self._worker.client, self.topic, self.partitions)
         try:
-            records = reader.read(READ_SECONDS)
+            records = read_topic(self._worker.client, self.topic, self.partitions, READ_SECONDS)
         except DeniedError as error:
             raise KafkaError(
                 describe_error(error, consequence_without(Feature.COPY, ResourceKind.OFFSETS, READ))

@@ -120,31 +120,12 @@ class KafkaStatusBackingStore:
 
     # -- writing -----------------------------------------------------------------------------------
 
-    def put_connector(  # noqa: PLR0917
-        self,
-        name: str,
-        state: str,
-        worker_id: str,
-        generation: int,
-        trace: str = "",
-        version: str = "",
-    ) -> None:
+    def put_connector(self, name: str, status: StoredStatus) -> None:
         """Write the connector's state."""
-        status = StoredStatus(state, worker_id, generation, trace or None, version or None)
         self._put(CONNECTOR + name, _status_value(status))
 
-    def put_task(  # noqa: PLR0917
-        self,
-        name: str,
-        task: int,
-        state: str,
-        worker_id: str,
-        generation: int,
-        trace: str = "",
-        version: str = "",
-    ) -> None:
+    def put_task(self, name: str, task: int, status: StoredStatus) -> None:
         """Write a task's state."""
-        status = StoredStatus(state, worker_id, generation, trace or None, version or None)
         self._put(f"{TASK}{name}-{task}", _status_value(status))
 
     def forget_task(self, name: str, task: int) -> None:

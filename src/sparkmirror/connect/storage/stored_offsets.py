@@ -14,8 +14,8 @@ from typing import Any
 from sparkmirror.config.clients import ClientConfig, ProducerConfig
 from sparkmirror.connect.entities import Json
 from sparkmirror.connect.storage.kafka_based_log import now_ms
+from sparkmirror.connect.storage.log_reader import read_topic
 from sparkmirror.connect.storage.record_producer import RecordProducer
-from sparkmirror.connect.storage.topic_reader import TopicReader
 from sparkmirror.errors import DeniedError, KafkaError, TransportError
 from sparkmirror.foreign_json import parse_json
 from sparkmirror.mirror.permissions import NO_ALTERING, NO_LIST
@@ -71,7 +71,7 @@ class ConnectorOffsets:
 
     def _rows(self, connector: str) -> Iterable[tuple[bytes, Json, Json | None]]:
         try:
-            records = TopicReader(self._client, self.topic, self._partitions).read(READ_SECONDS)
+            records = read_topic(self._client, self.topic, self._partitions, READ_SECONDS)
         except DeniedError as error:
             raise error.with_consequence(NO_LIST) from error
         for record in records:
