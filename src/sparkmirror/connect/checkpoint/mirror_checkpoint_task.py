@@ -25,8 +25,9 @@ from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator, m
 from sparkmirror.connect.checkpoint.skipped_partitions import SkippedPartitions
 from sparkmirror.connect.checkpoint.topic_creation import create_checkpoints_topic
 from sparkmirror.connect.checkpoint.translation_reader import READ_SECONDS, TranslationReader
-from sparkmirror.connect.connector import TaskConfigs, TaskReport
+from sparkmirror.connect.connector import TaskConfigs
 from sparkmirror.connect.forwarded_admin import forwarded
+from sparkmirror.connect.scheduled_work import ScheduledWork
 from sparkmirror.connect.scheduler import Scheduler
 from sparkmirror.connect.storage.log_reader import LogReader
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
@@ -36,7 +37,6 @@ from sparkmirror.connect.storage.topic_admin import (
     about_missing,
     noting_refusal,
 )
-from sparkmirror.connect.task_reports import WrittenTopic, report_of
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import KafkaError, MirrorError, describe_error
 from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
@@ -68,16 +68,12 @@ TOMBSTONES = 1000
 MOST_WAITING = 100
 
 
-class MirrorCheckpointTask:
+class MirrorCheckpointTask(ScheduledWork):
     """Follows groups of one flow while it runs; a `TaskWork`. Its rounds run on one thread.
 
     `partner_problem` returns how the flow's source connector names topics differently, "" if it
     does not. `lease`: nothing is written when it is over.
     """
-
-    runner = None
-    # All of it is in this process.
-    is_released = True
 
     def __init__(
         self,
@@ -96,7 +92,6 @@ class MirrorCheckpointTask:
         )
         self._places = CheckpointPlaces(self._flow, config, self._rules, partner_problem)
         self._assigned = groups
-        self._topics = WrittenTopic()
         self._groups = GroupDiscovery(self._flow, config, self._rules.topic_filter)
         self.name = f"{spec.flow}|{spec.name}"
         self._scheduler = Scheduler(self.name)
@@ -137,11 +132,6 @@ class MirrorCheckpointTask:
     def blocked(self) -> str:
         """Why no checkpoint can be made; empty if only the network prevents it."""
         return self.refused or self._places.mismatch
-
-    @property
-    def records(self) -> int:
-        """How many checkpoints were stored since the start."""
-        return self._offsets.noted
 
     # -- lifecycle ---------------------------------------------------------------------------------
 
@@ -190,23 +180,9 @@ class MirrorCheckpointTask:
         scheduler.repeat("pruning the offset map", PRUNE_SECONDS, self.prune, delayed=True)
         scheduler.start()
 
-    def look(self) -> None:
-        """Nothing to do: the scheduler's thread does all periodic work."""
-
     def reconfigure(self, configs: TaskConfigs) -> None:
         """Follow the groups of all these tasks."""
         self._assigned = assigned_groups(configs.values())
-
-    def restart(self) -> bool:
-        """It needs a new run."""
-        return False
-
-    def report(self) -> TaskReport:
-        """FAILED as long as it cannot do its work."""
-        return report_of(self.blocked)
-
-    def take_topics(self) -> set[str]:
-        return self._topics.take(self.topic, self.records)
 
     def stop(self) -> None:
         """Start nothing new, and cancel reads in progress."""
@@ -216,24 +192,8 @@ class MirrorCheckpointTask:
             if reader is not None:
                 reader.cancel()
 
-    def join(self, seconds: float) -> bool:
-        """Wait until all checkpoints are stored; return whether they are."""
-        deadline = time.monotonic() + seconds
-        has_ended = self._scheduler.join(seconds)
-        is_stored = has_ended and self._finish(deadline)
-        self._writer.close()
-        self._offsets.close()
-        if has_ended:  # else its thread may still use the connections
-            self.disconnect()
-        return is_stored
-
     def _finish(self, deadline: float) -> bool:
-        if not self._config.is_on:
-            return True
-        if not self._writer.flush(max(0.0, deadline - time.monotonic())):
-            return False
-        self._commit()
-        return self._offsets.flush(max(0.0, deadline - time.monotonic()))
+        return not self._config.is_on or super()._finish(deadline)
 
     # -- getting ready -----------------------------------------------------------------------------
 

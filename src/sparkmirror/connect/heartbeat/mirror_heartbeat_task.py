@@ -12,8 +12,9 @@ from collections.abc import Collection
 from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.keys.connector_keys import HEARTBEAT_KEYS
 from sparkmirror.config.mirror_configs import HeartbeatConfig
-from sparkmirror.connect.connector import TaskConfigs, TaskReport
+from sparkmirror.connect.connector import TaskConfigs
 from sparkmirror.connect.forwarded_admin import forwarded
+from sparkmirror.connect.scheduled_work import ScheduledWork
 from sparkmirror.connect.scheduler import Scheduler
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.connect.storage.record_producer import RecordProducer
@@ -23,7 +24,6 @@ from sparkmirror.connect.storage.topic_admin import (
     ensure_internal_topic,
     noting_refusal,
 )
-from sparkmirror.connect.task_reports import WrittenTopic, report_of
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import KafkaError
 from sparkmirror.mirror.permissions import (
@@ -52,15 +52,11 @@ def emits(config: HeartbeatConfig) -> bool:
     return config.emit_heartbeats_enabled and config.emit_heartbeats_interval_seconds >= 0
 
 
-class MirrorHeartbeatTask:
+class MirrorHeartbeatTask(ScheduledWork):
     """Emits a heartbeat at every interval while it runs; a `TaskWork`.
 
     `lease`: nothing is written when it is over.
     """
-
-    runner = None
-    # All of it is in this process.
-    is_released = True
 
     def __init__(self, spec: ConnectorSpec[HeartbeatConfig], lease: Lender = for_ever) -> None:
         config = spec.config
@@ -83,7 +79,6 @@ class MirrorHeartbeatTask:
         own = own_writer(with_own_offsets(spec.worker, config), config.producer, self.name, lease)
         self._offsets = SourceOffsets(self._writer, self._store.topic, own)
         self._complaints = WarnOnce(self.name)
-        self._topics = WrittenTopic()
         self._has_topic = False
         self._has_offsets_topic = False
         self.refused = ""
@@ -103,11 +98,6 @@ class MirrorHeartbeatTask:
         """Why no heartbeat can be emitted; empty if only the network prevents it."""
         return self.refused
 
-    @property
-    def records(self) -> int:
-        """How many heartbeats were stored since the start."""
-        return self._offsets.noted
-
     def connect(self) -> None:
         """Open the admin connection to the target; changes nothing.
 
@@ -118,8 +108,10 @@ class MirrorHeartbeatTask:
             self._admin = self._open_admin()
 
     def disconnect(self) -> None:
-        """Close what `connect` opened, if `start` was not called."""
-        self._close_admin()
+        """Close the admin connection: only creating topics needs it, and there are many pairs."""
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            admin.close()
 
     def start(self) -> None:
         """Create the topics, then emit; failures are retried until `stop`."""
@@ -133,54 +125,16 @@ class MirrorHeartbeatTask:
         self._scheduler.repeat("storing offsets", self._flush_seconds, self._commit, delayed=True)
         self._scheduler.start()
 
-    def look(self) -> None:
-        """Nothing to do: the scheduler's thread does all periodic work."""
-
     def reconfigure(self, configs: TaskConfigs) -> None:
         """Nothing to do: a single task has no share of anything."""
-
-    def restart(self) -> bool:
-        """It needs a new run."""
-        return False
-
-    def report(self) -> TaskReport:
-        """FAILED as long as it cannot do its work."""
-        return report_of(self.blocked)
-
-    def take_topics(self) -> set[str]:
-        return self._topics.take(self.topic, self.records)
 
     def stop(self) -> None:
         """Stop emitting."""
         self._scheduler.stop()
 
-    def join(self, seconds: float) -> bool:
-        """Wait until all heartbeats are stored; return whether they are."""
-        deadline = time.monotonic() + seconds
-        has_ended = self._scheduler.join(seconds)
-        is_stored = has_ended and self._finish(deadline)
-        self._writer.close()
-        self._offsets.close()
-        if has_ended:  # else its thread may be using the connection
-            self._close_admin()
-        return is_stored
-
-    def _finish(self, deadline: float) -> bool:
-        """Store the offset of the last heartbeats, as Connect does when a task ends."""
-        if not self._writer.flush(deadline - time.monotonic()):
-            return False
-        self._commit()
-        return self._offsets.flush(deadline - time.monotonic())
-
     def _open_admin(self) -> Admin:
         config = self._config
         return forwarded(Admin(config.target_client, config.admin_timeout_ms), config)
-
-    def _close_admin(self) -> None:
-        """Only creating topics needs it, and a file of many clusters has many pairs."""
-        admin, self._admin = self._admin, None
-        if admin is not None:
-            admin.close()
 
     # -- jobs --------------------------------------------------------------------------------------
 
@@ -209,7 +163,7 @@ class MirrorHeartbeatTask:
         self._has_topic = True
         self._store.prepare(self._admin, config.target_client)
         self._has_offsets_topic = True
-        self._close_admin()
+        self.disconnect()
 
     def _emit(self) -> None:
         if not self._has_topic or self._writer.waiting >= MOST_WAITING:
