@@ -50,8 +50,8 @@ class _LastWritten:
         self._written.clear()
 
 
-class ConnectorStatuses:
-    """The status of one connector; on the leader, on the connector's thread."""
+class _Statuses:
+    """Writes the statuses of one connector, or of its tasks."""
 
     def __init__(
         self,
@@ -66,7 +66,13 @@ class ConnectorStatuses:
         self._group = stores.group
         self._identity = identity
         self._last_written = _LastWritten(clock)
-        self._tasks: list[dict[str, str]] | None = None
+
+
+class ConnectorStatuses(_Statuses):
+    """The status of one connector; on the leader, on the connector's thread."""
+
+    # What was written last, until the connector's tasks may have been changed by others.
+    _tasks: list[dict[str, str]] | None = None
 
     def take_over(self) -> None:
         """Set a state that another worker left behind to UNASSIGNED until the connector runs."""
@@ -98,21 +104,8 @@ class ConnectorStatuses:
         self._statuses.forget(self._name)
 
 
-class TaskStatuses:
+class TaskStatuses(_Statuses):
     """The statuses of one connector's tasks that run here; on the herder's thread."""
-
-    def __init__(
-        self,
-        name: str,
-        stores: Stores,
-        identity: WorkerIdentity,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._name = name
-        self._statuses = stores.statuses
-        self._group = stores.group
-        self._identity = identity
-        self._last_written = _LastWritten(clock)
 
     def show(self, at: int, view: StateAndTrace) -> None:
         """Publish the state of task `at`."""
