@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import sys
@@ -15,6 +16,7 @@ from sparkmirror.cli.cluster_words import ClustersCommand
 from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.config.worker.image_variables import jvm_warnings
+from sparkmirror.connect.background import Background
 from sparkmirror.spark.machine import java_program
 
 if TYPE_CHECKING:
@@ -55,11 +57,21 @@ def run(
     set_up_log(log_level)
     for warning in jvm_warnings(os.environ):
         log.warning("%s", warning)
-    java_program()  # Spark needs it, and would miss it only after topics were created
     stop = stop_on_signals()
+    _check_java(stop)
     clean = mirror(config, stop, resume_only=resume_only)
     if not clean:
         raise typer.Exit(EXIT_UNCLEAN)
+
+
+def _check_java(stop: threading.Event) -> None:
+    """Spark needs it, and would miss it only after topics were created.
+
+    Asking Java for its version takes as long as a part of the imports, so both happen at once.
+    """
+    check = Background(java_program)
+    importlib.import_module("sparkmirror.connect.dedicated.mirror_maker")
+    check.wait(stop)
 
 
 def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: bool = False) -> bool:

@@ -67,6 +67,10 @@ class ConfigClaim:
         for name in stored.keys() - self._file.keys():
             log.info("connector %s of the config topic is not in the file: deleting it", name)
             self._configs.delete_connector(name)
-        for name, config in self._file.items():
-            if dict(stored.get(name, {})) != dict(config):
-                self._configs.put_connector(name, config)
+        changed = {
+            name: config
+            for name, config in self._file.items()
+            if dict(stored.get(name, {})) != dict(config)
+        }
+        if changed:
+            self._configs.put_connectors(changed)

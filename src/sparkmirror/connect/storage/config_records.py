@@ -68,7 +68,7 @@ class ConfigSnapshot:
 
 
 def connector_records(
-    name: str, config: ConnectorProps, target_state: str | None
+    name: str, config: ConnectorProps, target_state: str | None = None
 ) -> list[KeyValue]:
     """The target state comes first, or a connector created as stopped would start (KIP-980)."""
     state = [] if target_state is None else [target_state_record(name, target_state)]

@@ -34,6 +34,12 @@ class ConfigWriter(ABC):
         """Create the connector or replace its settings."""
         self._write(connector_records(name, config, target_state))
 
+    def put_connectors(self, configs: Mapping[str, ConnectorProps]) -> None:
+        """The same for several in one transaction, which takes as long as for one."""
+        self._write(
+            [row for name, config in configs.items() for row in connector_records(name, config)]
+        )
+
     def delete_connector(self, name: str) -> None:
         """Delete the connector, its tasks and its target state."""
         self._write(deletion_records(name))
