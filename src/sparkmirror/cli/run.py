@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sparkmirror.cli.cluster_words import ClustersCommand
-from sparkmirror.cli.service import EXIT_UNCLEAN, set_up_log, stop_on_signals
+from sparkmirror.cli.service import (
+    EXIT_UNCLEAN,
+    LogFormatOption,
+    may_show_live,
+    set_up_log,
+    stop_on_signals,
+)
 from sparkmirror.config.mm2 import MirrorMakerConfig, load_mm2
 from sparkmirror.config.worker.image_variables import jvm_warnings
 from sparkmirror.spark.machine import java_program
@@ -49,10 +54,11 @@ def run(
         ),
     ] = False,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
+    log_format: LogFormatOption = None,
 ) -> None:
     """Mirror the flows of FILE until SIGTERM or Ctrl-C."""
+    set_up_log(log_level, log_format)
     config = load_mm2(file, tuple(clusters or ()))
-    set_up_log(log_level)
     for warning in jvm_warnings(os.environ):
         log.warning("%s", warning)
     java_program()  # Spark needs it, and would miss it only after topics were created
@@ -85,7 +91,7 @@ def run_until(stop: threading.Event, dedicated: MirrorMaker) -> bool:
         dedicated.start(stop)
         with FlowDisplay(
             dedicated.flows,
-            sys.stderr.isatty(),
+            may_show_live(),
             worker_side=lambda: dedicated.thread_tasks,
         ) as display:
             while not stop.wait(LOOK_SECONDS):

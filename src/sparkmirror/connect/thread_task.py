@@ -17,6 +17,7 @@ from sparkmirror.connect.connector import TaskConfigs, TaskReport, TaskWork
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import TaskEvent
 from sparkmirror.errors import MirrorError, StoppingError
+from sparkmirror.logs.places import NOWHERE, LogPlace, enter_place
 from sparkmirror.spark.task_runner import TaskRunner
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,10 @@ class ThreadTask:
         make: Callable[[TaskConfigs], TaskWork],
         may_run: Callable[[], bool],
         stop_seconds: float,
+        *,
+        place: LogPlace = NOWHERE,
     ) -> None:
+        """`place`: what the lines of its threads begin with."""
         self.name = name
         self.configs = configs
         self.is_clean = True
@@ -61,6 +65,7 @@ class ThreadTask:
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._has_ended = False
+        self._place = place
         self._thread = threading.Thread(target=self._run, name=f"task of {name}", daemon=True)
 
     # -- for any thread ----------------------------------------------------------------------------
@@ -132,6 +137,7 @@ class ThreadTask:
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        enter_place(self._place)
         try:
             while not self._stopping.is_set():
                 if self._restart.is_set():

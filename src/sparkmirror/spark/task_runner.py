@@ -17,6 +17,8 @@ from typing import Any
 
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import KafkaError, MirrorError
+from sparkmirror.logs.located_text import ORIGIN, TEMPLATE
+from sparkmirror.logs.places import carried
 from sparkmirror.retry import Backoff, RetryPolicy
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.lease import Lender
@@ -103,7 +105,7 @@ class TaskRunner:
         self._clock = clock
         self._backoff = Backoff(RESTARTS, clock, healthy_seconds=HEALTHY_SECONDS)
         self._wait_logged = False
-        self._thread = threading.Thread(target=self._run, name=f"task {task}", daemon=True)
+        self._thread = threading.Thread(target=carried(self._run), name=f"task {task}", daemon=True)
 
     @property
     def has_connected(self) -> bool:
@@ -278,7 +280,8 @@ class TaskRunner:
         if link is not self._link:
             return
         if message.get("type") == "log":
-            log.log(int(message["level"]), "[%s] %s", self.task, message["text"])
+            origin = {TEMPLATE: message.get("template"), ORIGIN: message.get("logger")}
+            log.log(int(message["level"]), "[%s] %s", self.task, message["text"], extra=origin)
             return
         with self._lock:
             self._topics.update(message.pop("active_topics", ()))

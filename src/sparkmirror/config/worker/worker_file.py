@@ -30,6 +30,7 @@ from sparkmirror.config.worker.inter_worker import (
     InterWorkerConfig,
     inter_worker_config,
 )
+from sparkmirror.config.worker.log_keys import LOG_FORMAT, LOG_KEYS, LogFormat
 from sparkmirror.config.worker.log_variables import LevelVariable
 from sparkmirror.config.worker.rest_keys import ADVERTISED_HOST, REST_KEYS, RestConfig, rest_config
 from sparkmirror.config.worker.rest_security import ADMIN_HTTPS_PREFIX, HTTPS_PREFIX
@@ -115,6 +116,7 @@ WORKER_FILE_KEYS = (
     + REST_KEYS
     + OVERRIDE_KEYS
     + TRACKING_KEYS
+    + LOG_KEYS
     + Definition(
         Key(
             name=CONFIG_PROVIDERS,
@@ -155,6 +157,7 @@ class WorkerFile:
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
     connector_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     log_levels: tuple[LevelVariable, ...] = ()
+    log_format: LogFormat = LogFormat.TEXT
 
     @property
     def group(self) -> GroupConfig:
@@ -209,6 +212,7 @@ def parse_worker_file(
         plugin_modules=values[PLUGIN_MODULES],
         topic_tracking=values["topic.tracking.enable"],
         topic_tracking_reset=values["topic.tracking.allow.reset"],
+        log_format=LogFormat(values[LOG_FORMAT] or LogFormat.TEXT),
         props=settings.values,
         raw_props=dict(raw),
         providers=providers,

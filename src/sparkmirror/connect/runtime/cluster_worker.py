@@ -36,6 +36,7 @@ from sparkmirror.connect.storage.config_backing_store import KafkaConfigBackingS
 from sparkmirror.connect.storage.status_backing_store import KafkaStatusBackingStore
 from sparkmirror.connect.storage.storage_topics import configs_topic, statuses_topic
 from sparkmirror.connect.thread_task import ThreadTask
+from sparkmirror.logs.places import place_of
 from sparkmirror.mirror.permissions import READ, Feature, ResourceKind, consequence_without
 from sparkmirror.spark.link.lease import Lender, is_over
 
@@ -185,4 +186,5 @@ class ClusterWorker:
             lambda wanted: self.connectors.make_work(wanted, self.loop.refresh_soon, lease),
             lambda: not is_over(lease),
             self._stop_seconds,
+            place=place_of(name, configs[min(configs)], min(configs)),
         )

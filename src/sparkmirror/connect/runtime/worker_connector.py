@@ -20,6 +20,7 @@ from sparkmirror.connect.runtime.status_publisher import ConnectorStatuses
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import ConnectorEvent, connector_states
 from sparkmirror.errors import MirrorError
+from sparkmirror.logs.places import LogPlace, enter_place, place_of
 from sparkmirror.mirror.task_configs import complete_settings, partitions_move
 
 log = logging.getLogger(__name__)
@@ -178,6 +179,7 @@ class WorkerConnector:
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        enter_place(LogPlace(self.name))
         self._tell(self._statuses.take_over)
         try:
             while self._step():
@@ -208,6 +210,7 @@ class WorkerConnector:
             return self._remove()
         if self._must_forget and not self._tell(self._forget):
             return True
+        enter_place(place_of(self.name, desired.config))
         if desired is not self._seen:
             self._say_change(desired)
             self._seen = desired

@@ -50,7 +50,16 @@ class LinkLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Called by logging."""
         text = mask(record.getMessage())
-        self._link.send({"type": "log", "level": record.levelno, "text": text})
+        self._link.send(
+            {
+                "type": "log",
+                "level": record.levelno,
+                "text": text,
+                # For the worker, which limits repeats; a text that is no template may be secret.
+                "template": mask(str(record.msg)),
+                "logger": record.name,
+            }
+        )
 
 
 def run_copy_task(tokens: Iterator[TaskToken]) -> Iterator[str]:
