@@ -6,6 +6,7 @@ from pathlib import Path
 from unittest import mock
 
 from sparkmirror.cli import serving
+from sparkmirror.cli import worker as worker_command
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.group.session_keys import SessionKey, SessionKeyRotation
 from sparkmirror.connect.runtime import connect_distributed
@@ -33,6 +34,7 @@ def play_worker(folder: Path) -> Reads:
         _rest(file)
         _group(file)
         _sessions(file)
+        worker_command._use_format_of(file)
         other = worker_with({})
         assert serving.users_of(other.rest) is None
     reads.name(file, ())

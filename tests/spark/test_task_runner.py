@@ -10,6 +10,8 @@ from typing import cast
 import pytest
 
 from sparkmirror.errors import MirrorError
+from sparkmirror.logs.located_text import TEMPLATE, locate
+from sparkmirror.logs.places import LogPlace
 from sparkmirror.retry import Backoff, RetryPolicy
 from sparkmirror.spark import task_runner
 from sparkmirror.spark.link.client import LinkClient, open_link
@@ -316,3 +318,18 @@ def test_a_task_that_recovers_is_logged(rig: Rig, caplog: pytest.LogCaptureFixtu
     failed, again = caplog.messages[:2]
     assert f"[{TASK}] FAILED: no more memory; starting it again" in failed
     assert again == f"[{TASK}] RUNNING again, after 1 restarts"
+
+
+def test_lines_of_an_executor_look_like_the_workers(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    link = rig.begin()
+    text = "t-0 waits: no leader"
+    link.send({"type": "log", "level": 30, "text": text, "template": "%s waits: %s", "logger": "x"})
+    wait_for(lambda: bool(caplog.records))
+    link.send({"type": "log", "level": 30, "text": "of an older version"})
+    wait_for(lambda: len(caplog.records) > 1)
+    for record, found in zip(caplog.records, (text, "of an older version"), strict=True):
+        assert locate(record) == (LogPlace("MirrorSourceConnector", 0, "a->b"), found)
+    assert caplog.records[0].__dict__[TEMPLATE] == "%s waits: %s"
+    link.close()

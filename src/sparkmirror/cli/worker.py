@@ -58,7 +58,7 @@ def worker(
     set_up_log(log_level or LOG_LEVEL, log_format)
     config = _load(file)
     if log_format is None:
-        change_format(config.log_format)
+        _use_format_of(config)
     _set_levels(config.log_levels, except_root=log_level is not None)
     java_program()  # checked now: Spark would fail without it only when a connector starts
     stop = stop_on_signals()
@@ -84,6 +84,10 @@ def _warn_ignored(config: WorkerFile, names: Sequence[str]) -> WorkerFile:
         return config
     text = f"only {config.path} is used; these variables are ignored: {', '.join(names)}"
     return replace(config, warnings=(text, *config.warnings))
+
+
+def _use_format_of(config: WorkerFile) -> None:
+    change_format(config.log_format)
 
 
 def _set_levels(levels: Sequence[LevelVariable], *, except_root: bool) -> None:

@@ -101,9 +101,8 @@ def _marked(place: LogPlace, mark: EventMark) -> LogPlace:
 
 def _without_names(text: str, place: LogPlace) -> str:
     """Without the names of the place at its beginning, which the line begins with anyway."""
-    if not place.flow or not text.startswith(place.flow):
-        return text
-    of_connector = f"{place.flow}|{place.connector}"
-    for name in (place.flow, of_connector, f"{of_connector}-{place.task}"):
+    task = f"{place.connector}-{place.task}"
+    names = (place.flow, f"{place.flow}|{place.connector}", f"{place.flow}|{task}", task)
+    for name in filter(None, names):
         text = text.removeprefix(f"{name}: ")
     return text
