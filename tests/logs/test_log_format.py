@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -128,3 +129,13 @@ def test_any_text_is_one_line_that_parses() -> None:
 def test_times_are_cut_not_rounded() -> None:
     assert utc_time(0) == "1970-01-01T00:00:00.000Z"
     assert utc_time(1.9999) == "1970-01-01T00:00:01.999Z"
+
+
+def test_the_page_names_every_kind_of_event() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
+    [row] = [line for line in page.splitlines() if line.startswith("| `event` |")]
+    assert [kind for kind in EventKind if f"`{kind}`" not in row] == []
+    mark = event(EventKind.LOST, topic="t", partition=1, cluster="c", group="g", user="u")
+    found = as_json(marked("x", mark=mark))
+    fields = found.keys() - {"time", "level", "logger", "connector", "task", "flow", "message"}
+    assert [name for name in fields if f"`{name}`" not in row] == []
