@@ -21,6 +21,8 @@ VALUE = re.compile(r"<[^<>]+>")
 GAP = "\0"
 PLACEHOLDER = re.compile(r"%[-#0 +]*[0-9.*]*[diouxXeEfFgGcrsa]|\{[a-z_]*\}")
 LOG_CALLS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+WARNINGS = {("log", level) for level in ("warning", "error", "critical")}
+FEWEST_LETTERS = 6
 
 LINES = [line for message in all_messages() for line in message.lines]
 
@@ -85,6 +87,30 @@ def test_the_code_makes_this_line(line: MessageLine) -> None:
 )
 def test_other_lines_are_not_found(text: str, module: str) -> None:
     assert not is_made(MessageLine(text, module))
+
+
+def test_every_warning_has_a_row() -> None:
+    """But those that only pass on a text, and tracebacks, which are bugs."""
+    rows = [VALUE.sub(GAP, line.text).strip(GAP) for line in LINES]
+    assert [text for text in warnings() if not any(row in text for row in rows)] == []
+
+
+def warnings() -> Iterator[str]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if isinstance(call, ast.Call) and _is_warning(call):
+                for text in _texts(call.args[0]):
+                    if sum(map(str.isalpha, text)) >= FEWEST_LETTERS:
+                        yield text
+
+
+def _is_warning(call: ast.Call) -> bool:
+    function = call.func
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Name)
+        and (function.value.id, function.attr) in WARNINGS
+    )
 
 
 def test_lines_are_telling_and_there_once() -> None:

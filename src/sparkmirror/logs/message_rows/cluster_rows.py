@@ -60,4 +60,10 @@ MESSAGES = (
         "a new token or ticket was not issued",
         "check the service that issues it; when the last credential ends, logins fail",
     ),
+    message(
+        "wire.tls.tls_context",
+        "ssl.cipher.suites: OpenSSL has no <names>",
+        "the other suites of the list are used",
+        "remove the names, or use those of OpenSSL",
+    ),
 )

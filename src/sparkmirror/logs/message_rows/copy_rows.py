@@ -66,10 +66,17 @@ MESSAGES = (
         "the task fails rather than choose where to begin",
         "set `auto.offset.reset` to `earliest` or `latest`",
     ),
-    message(
-        "spark.copy.log_changes",
-        "<partition> on '<alias>' was truncated by an unclean leader election: source offsets <n> "
-        "to <n>",
+    Message(
+        (
+            MessageLine(
+                "<partition> on '<alias>' was truncated by an unclean leader election: source "
+                "offsets <n> to <n>",
+                "spark.copy.log_changes",
+            ),
+            MessageLine(
+                "<the same>. Copying continues at source offset <n>", "spark.copy.log_changes"
+            ),
+        ),
         "the source's brokers lost these records, the target has them; the records that replaced "
         "them on the source are copied after them. With `auto.offset.reset=none` the task fails "
         "instead",
@@ -113,5 +120,11 @@ MESSAGES = (
         "stopping before all positions were stored",
         "the cluster with the positions did not respond in time",
         "nothing: the next start copies those records again",
+    ),
+    message(
+        "spark.offsets.offset_committer",
+        "stopping before all offset syncs were stored",
+        "groups are translated a little less exactly until the next start has copied more",
+        "nothing",
     ),
 )

@@ -61,4 +61,29 @@ MESSAGES = (
         "a MirrorMaker 1 or another consumer uses the same group",
         "stop it: records may be copied twice",
     ),
+    message(
+        "connect.checkpoint.offset_translator",
+        "'<topic>' starts anew: earlier chunks do not count",
+        "the topic of the exact offset map was recreated",
+        "nothing: older records are translated by MirrorMaker 2's rule",
+    ),
+    message(
+        "connect.checkpoint.mirror_checkpoint_task",
+        "reads '<topic>' again: some were refused",
+        "checkpoints were not written, so that it is not known which are there",
+        "the line before it has the reason",
+    ),
+    message(
+        "connect.legacy.legacy_group",
+        "group '<group>' no longer has an offset for <partitions>; they resume at sparkmirror's "
+        "stored positions",
+        "the group's offsets have expired, or another program deleted them",
+        "nothing, unless these partitions are to begin elsewhere: the line says how",
+    ),
+    message(
+        "connect.legacy.legacy_group",
+        "the last offsets were not committed for group '<group>': <error>",
+        "the exit code is 1; MirrorMaker 1 would copy the records after the last commit again",
+        "start and stop `sparkmirror legacy` once more before you go back to MirrorMaker 1",
+    ),
 )

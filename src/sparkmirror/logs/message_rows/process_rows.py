@@ -150,4 +150,122 @@ MESSAGES = (
         "of shown. A new error is always shown",
         "`--log-level DEBUG` shows all of them",
     ),
+    message(
+        "spark.copy.copy_task",
+        "lease renewed by the worker: copying again",
+        "the worker responds again",
+        "nothing",
+    ),
+    Message(
+        (
+            MessageLine(
+                "did not stop in time; killing it: records since its last stored position are "
+                "copied again",
+                "spark.task_runner",
+            ),
+            MessageLine(
+                "task <name> did not end clean: some may be copied twice", "connect.thread_task"
+            ),
+            MessageLine("connector <name> did not end in time", "connect.runtime.worker_connector"),
+            MessageLine("did not end in time: <flows>", "connect.dedicated.mirror_maker"),
+        ),
+        "a task or connector waits for a cluster that does not respond",
+        "nothing: no record is lost, some may be copied twice",
+    ),
+    message(
+        "spark.link.server",
+        "task <name> runs again on <address>; the older attempt is cut off",
+        "Spark has started the task again, because it took its executor for lost",
+        "check the machine of the earlier executor",
+    ),
+    message(
+        "spark.link.server",
+        "[<task>] has no start message: <error>",
+        "the positions of the task cannot be read, so that it does not start",
+        "the line has the reason; it is tried again",
+    ),
+    message(
+        "spark.link.server",
+        "control link: no task can connect: <error>",
+        "this machine accepts no more connections, for example because too many files are open",
+        "raise `ulimit -n`, or look for what uses them",
+    ),
+    message(
+        "spark.link.callers",
+        "control link: further rejected callers are not logged for a minute",
+        "there are many of the callers that the lines before it name",
+        "let only executors reach that port",
+    ),
+    message(
+        "spark.copy.copy_task",
+        "the worker sent a message of unknown type <type>",
+        "worker and executor have different versions of sparkmirror",
+        "install the same version on all machines",
+    ),
+    message(
+        "spark.spark_security",
+        "Spark's traffic with <master> is not encrypted",
+        "passwords of the Kafka clusters cross the network in the clear",
+        "set the key that the line names: [spark-clusters.md](spark-clusters.md)",
+    ),
+    message(
+        "connect.thread_task",
+        "task <name> does not have its new configuration yet: <error>",
+        "it runs with the former one, and tries again",
+        "the line has the reason",
+    ),
+    message(
+        "connect.runtime.worker_connector",
+        "connector <name>: its state cannot be stored: <error>",
+        "the connector runs; `GET /connectors/<name>/status` may show an older state",
+        "the line has the reason",
+    ),
+    message(
+        "cli.service",
+        "stopping at once",
+        "the second SIGTERM or Ctrl-C: the process does not wait for its tasks",
+        "nothing: the next start copies the records after the last stored positions again",
+    ),
+    message(
+        "rest.exception_mapper",
+        "Uncaught exception in REST call to <path>",
+        "a bug: the client got status 500",
+        "report it with the trace that follows",
+    ),
+    message(
+        "rest.rest_server",
+        "the REST server has not ended within <n> s",
+        "a request hangs; the process ends all the same",
+        "nothing",
+    ),
+    message(
+        "rest.security.tls",
+        "TLS rejected a client of the REST API: <reason>",
+        "a client has no certificate that this worker trusts, or speaks no TLS",
+        "give it one, or correct `listeners.https.ssl.truststore.*`",
+    ),
+    message(
+        "rest.security.tls",
+        "ssl.cipher.suites: clients of a listener choose among all suites of TLS 1.3",
+        "the list has an effect for TLS 1.2 only",
+        "nothing, or remove the key",
+    ),
+    message(
+        "rest.security.users",
+        "<error>; the previous users stay valid",
+        "the file of users has changed and cannot be read",
+        "correct the file: changed passwords have no effect before that",
+    ),
+    message(
+        "rest.worker_resource",
+        "Received invalid scope '<scope>' in request to adjust logging level",
+        "a client of `PUT /admin/loggers` misspelt `scope`; only this worker's level changed",
+        "use `scope=cluster` or `scope=worker`",
+    ),
+    message(
+        "embedded.class_archive",
+        "<java> wrote no class archive: slow starts",
+        "`sparkmirror demo` and `kafka` start Java programs without their cache",
+        "nothing",
+    ),
 )

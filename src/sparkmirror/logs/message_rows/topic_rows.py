@@ -95,4 +95,51 @@ MESSAGES = (
         "another program wrote it, or it is damaged; the rest of the topic counts",
         "use config, status and offset topics for nothing else",
     ),
+    Message(
+        (
+            MessageLine(
+                "record '<key>' of the status topic is passed over: <error>",
+                "connect.storage.status_backing_store",
+            ),
+            MessageLine(
+                "offset <n> of '<topic>' cannot be read and is skipped, as all later ones like it",
+                "connect.checkpoint.offset_translator",
+            ),
+            MessageLine(
+                "offset <n> of '<topic>' cannot be read and is skipped, as all later ones like "
+                "it: <error>",
+                "connect.checkpoint.checkpoint_topic",
+            ),
+            MessageLine(
+                "skipped a checkpoint (offset <n>), and all like it: <error>",
+                "tools.groups.offset_sync",
+            ),
+        ),
+        "an internal topic has a record that is not MirrorMaker 2's or Connect's",
+        "use these topics for nothing else",
+    ),
+    message(
+        "connect.storage.kafka_based_log",
+        "[<topic>] <error>; trying again",
+        "an internal topic cannot be read now",
+        "the line has the reason",
+    ),
+    message(
+        "connect.storage.status_backing_store",
+        "a status was not written: <error>",
+        "`GET /connectors/<name>/status` may show an older state",
+        "the line has the reason",
+    ),
+    message(
+        "config.validation.connector_validation",
+        "connector settings rejected: <hint>",
+        "a client sent settings that cannot be used; the line says what the response may not",
+        "correct the settings",
+    ),
+    message(
+        "config.validation.connector_validation",
+        "connector rejected: <reason>",
+        "settings of a connector name a file, URL or module that the worker does not allow",
+        "allow it in the worker's file, if the client may use it: [security.md](security.md)",
+    ),
 )

@@ -62,7 +62,8 @@ _SPEC = {
     "spec.jmxOptions": Fate("there is no JMX", "see docs/operations.md for what to watch"),
     "spec.logging": Fate(
         "configures log4j, which sparkmirror does not use",
-        "add --log-level DEBUG to args in kubernetes.yaml; a worker also takes PUT /admin/loggers",
+        "add --log-level DEBUG or --log-format json to args in kubernetes.yaml; a worker also "
+        "takes PUT /admin/loggers",
     ),
     "spec.clientRackInitImage": Fate(
         "no init container asks the node for its rack", "set source.consumer.client.rack by hand"
