@@ -20,7 +20,7 @@ from sparkmirror.connect.runtime.status_publisher import ConnectorStatuses
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import ConnectorEvent, connector_states
 from sparkmirror.errors import MirrorError
-from sparkmirror.logs.places import LogPlace, enter_place, place_of
+from sparkmirror.logs.places import enter_place, place_of
 from sparkmirror.mirror.task_configs import complete_settings, partitions_move
 
 log = logging.getLogger(__name__)
@@ -98,10 +98,8 @@ class WorkerConnector:
         self._lock = threading.Lock()
         self._desired: ConnectorTarget | None = None
         self._restarts: list[PendingRestart] = []
-        self._is_leaving = False
-        self._has_ended = False
-        self._is_active = False
-        self._is_starting = False
+        self._is_leaving = self._has_ended = False
+        self._is_active = self._is_starting = False
         self._wake = threading.Event()
         self._seen: ConnectorTarget | None = None
         self._config: ConnectorProps | None = None
@@ -179,7 +177,6 @@ class WorkerConnector:
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        enter_place(LogPlace(self.name))
         self._tell(self._statuses.take_over)
         try:
             while self._step():
@@ -270,8 +267,7 @@ class WorkerConnector:
         self._config = desired.config
         with owned_by(self):
             connector = self._make(desired.config)
-        self._is_active = True
-        self._is_starting = True
+        self._is_active = self._is_starting = True
         try:
             connector.connect()
             # That may have taken long: somebody else may lead by now.
