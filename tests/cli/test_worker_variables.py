@@ -185,6 +185,11 @@ def test_option_is_stronger_than_the_roots_level() -> None:
     [
         pytest.param({"CONNECT_SPARKMIRROR_LOG_FORMAT": "json"}, 1, id="a key"),
         pytest.param({"SPARKMIRROR_LOG_FORMAT": "json"}, 1, id="for every command"),
+        pytest.param(
+            {"SPARKMIRROR_LOG_FORMAT": "json", "CONNECT_LOG4J_ROOT_LOGLEVEL": "OFF"},
+            1,
+            id="no log at all",
+        ),
         pytest.param({"SPARKMIRROR_LOG_FORMAT": "json", "CONNECT_GROUP_ID": ""}, 2, id="bad file"),
     ],
 )

@@ -7,7 +7,6 @@ cannot be used; 70 a bug; 130 interrupted. One of the places with a broad `excep
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -20,8 +19,6 @@ from sparkmirror.config.files.java_options import KRB5_CONF, java_property, use_
 from sparkmirror.config.log_lines import without_controls
 from sparkmirror.config.masking import mask
 from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError, MissingPart
-
-log = logging.getLogger("sparkmirror")
 
 EXIT_ERROR = 1
 EXIT_CONFIG = 2
@@ -187,10 +184,9 @@ def _take_java_options() -> None:
 
 
 def _show(message: str, debug: bool) -> None:
-    from sparkmirror.logs.log_handler import writes_json
+    from sparkmirror.logs.log_handler import write_as_json
 
-    if writes_json():
-        log.error("%s", message, exc_info=debug)
+    if write_as_json(message, sys.exception() if debug else None):
         return
     if debug:
         import traceback

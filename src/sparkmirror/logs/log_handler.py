@@ -92,6 +92,16 @@ def writes_json() -> bool:
     return handler is not None and isinstance(handler.formatter, JsonFormatter)
 
 
+def write_as_json(text: str, error: BaseException | None) -> bool:
+    """Write why the process ends, at any log level; False if this log is not for programs."""
+    handler = own_handler()
+    if handler is None or not writes_json():
+        return False
+    info = None if error is None else (type(error), error, error.__traceback__)
+    handler.handle(logging.LogRecord(OURS, logging.ERROR, "", 0, text, None, info))
+    return True
+
+
 def own_handler() -> StderrHandler | None:
     """The handler that `install` has added; None if this process has none."""
     found = (each for each in logging.getLogger().handlers if isinstance(each, StderrHandler))
