@@ -90,8 +90,7 @@ class WorkerConnector:
         self.name = name
         self._label = label or name
         self.connector: Connector | None = None
-        self._make = make
-        self._statuses = statuses
+        self._make, self._statuses = make, statuses
         self._leads = leads
         self._has_tasks = has_tasks
         self._stop_seconds = stop_seconds
