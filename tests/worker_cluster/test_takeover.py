@@ -123,7 +123,7 @@ def test_tasks_are_restarted_through_either_worker_and_copy_nothing_twice(scene:
 def _starts_again(workers: Iterable[Worker], name: str, tasks: int) -> list[int]:
     """How often each task has run again, by the workers' logs: the state between is too short."""
     text = "".join(worker.log_path.read_text() for worker in workers)
-    again = rf"\[{re.escape(name)}\|task-(\d+)\] \S+: RUNNING again"
+    again = rf"\[{re.escape(name)}\|task-(\d+)\] (?:\S+: )?RUNNING again"
     found = Counter(re.findall(again, text))
     return [found[str(task)] for task in range(tasks)]
 
