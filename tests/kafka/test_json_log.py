@@ -37,7 +37,6 @@ def test_every_line_is_an_object(
         lines: list[dict[str, Any]] = [json.loads(line) for line in mirror.log().splitlines()]
     assert all(TIME.fullmatch(line["time"]) and line["logger"] for line in lines)
     assert {line["level"] for line in lines} <= {"INFO", "WARNING"}
-    assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
     flow = f"{mirror.alias}->target"
     [skipped] = [line for line in lines if line["message"].startswith("skipped, because")]
     assert (skipped["connector"], skipped["task"], skipped["flow"]) == (SOURCE, 0, flow)
