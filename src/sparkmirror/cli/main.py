@@ -58,6 +58,10 @@ COMMANDS = {
         "sparkmirror.cli.check",
         "Connect to every cluster of FILE and report what works: network, TLS, login, permissions.",
     ),
+    "validate": Command(
+        "sparkmirror.cli.preview.validate",
+        "Report all problems of FILE at once, with line numbers; connects to nothing.",
+    ),
     "convert": Command(
         "sparkmirror.cli.convert",
         "Write files and Kubernetes manifests equivalent to a KafkaMirrorMaker2 resource.",

@@ -134,10 +134,17 @@ def load_mm2(path: Path, clusters: Sequence[str] = ()) -> MirrorMakerConfig:
 
 
 def parse_mm2(
-    props: Mapping[str, str], path: Path, where: str, clusters: Sequence[str] = ()
+    props: Mapping[str, str],
+    path: Path,
+    where: str,
+    clusters: Sequence[str] = (),
+    findings: Findings | None = None,
 ) -> MirrorMakerConfig:
-    """The same of keys that need not be in a file; errors and warnings begin with `where`."""
-    findings = Findings(where)
+    """The same of keys that need not be in a file; errors and warnings begin with `where`.
+
+    They are also in `findings`, where those are given.
+    """
+    findings = Findings(where) if findings is None else findings
     providers = load_providers(props, findings)
     file = FileContents(props, providers, findings, _allowed(props, providers))
     aliases = _aliases(file, clusters)
