@@ -62,6 +62,10 @@ COMMANDS = {
         "sparkmirror.cli.preview.validate",
         "Report all problems of FILE at once, with line numbers; connects to nothing.",
     ),
+    "explain": Command(
+        "sparkmirror.cli.preview.explain",
+        "Say why a topic or a group is mirrored or not: every rule, and the key to change.",
+    ),
     "convert": Command(
         "sparkmirror.cli.convert",
         "Write files and Kubernetes manifests equivalent to a KafkaMirrorMaker2 resource.",

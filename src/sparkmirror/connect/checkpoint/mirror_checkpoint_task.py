@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.mirror_configs import CheckpointConfig
@@ -21,6 +21,7 @@ from sparkmirror.connect.checkpoint.checkpoint_places import CheckpointPlaces
 from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointTopic
 from sparkmirror.connect.checkpoint.group_discovery import GroupDiscovery
 from sparkmirror.connect.checkpoint.group_offset_sync import GroupOffsetSync, SyncReport
+from sparkmirror.connect.checkpoint.group_preview import plan_checkpoints
 from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator, make_translator
 from sparkmirror.connect.checkpoint.skipped_partitions import SkippedPartitions
 from sparkmirror.connect.checkpoint.topic_creation import create_checkpoints_topic
@@ -39,7 +40,7 @@ from sparkmirror.connect.storage.topic_admin import (
 from sparkmirror.connect.task_reports import WrittenTopic, report_of
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import KafkaError, MirrorError, describe_error
-from sparkmirror.mirror.checkpoints import CheckpointRules, NoCheckpoint
+from sparkmirror.mirror.checkpoints import CheckpointRules
 from sparkmirror.mirror.filters import make_topic_filter
 from sparkmirror.mirror.permissions import (
     NO_TRACE,
@@ -51,10 +52,8 @@ from sparkmirror.mirror.permissions import (
 )
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.positions.own_offsets import with_own_offsets
-from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.mirror.task_configs import assigned_groups
 from sparkmirror.spark.link.lease import Lender, for_ever, is_over
-from sparkmirror.types import TopicPartition
 from sparkmirror.wire.admin.admin import open_admins
 from sparkmirror.wire.admin.group_admin import GroupAdmin
 
@@ -311,13 +310,9 @@ class MirrorCheckpointTask:
         self._reader.read(translator, committed)
         # And then, so that nothing that the map knows of lies beyond these ends.
         places = self._places.look(self._target, self._rules.partitions_on_target(committed))
-        emit: list[Checkpoint] = []
-        skipped: dict[str, Mapping[TopicPartition, NoCheckpoint]] = {}
-        for group, offsets in committed.items():
-            last = self._log.of_group(group)
-            plan = self._rules.plan(group, offsets, translator.translate, last, places)
-            emit += plan.emit
-            skipped[group] = plan.skipped
+        emit, skipped = plan_checkpoints(
+            self._rules, committed, translator.translate, self._log.of_group, places
+        )
         self._log.append(emit, now_ms)
         self._places.judge(skipped.values())
         self._skipped.say(skipped)
