@@ -58,6 +58,10 @@ COMMANDS = {
         "sparkmirror.cli.check",
         "Connect to every cluster of FILE and report what works: network, TLS, login, permissions.",
     ),
+    "plan": Command(
+        "sparkmirror.cli.preview.plan",
+        "Show what `run` would create and change on the clusters of FILE; write nothing.",
+    ),
     "validate": Command(
         "sparkmirror.cli.preview.validate",
         "Report all problems of FILE at once, with line numbers; connects to nothing.",

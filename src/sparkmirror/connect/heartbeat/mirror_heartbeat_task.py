@@ -52,6 +52,23 @@ def emits(config: HeartbeatConfig) -> bool:
     return config.emit_heartbeats_enabled and config.emit_heartbeats_interval_seconds >= 0
 
 
+def create_heartbeats_topic(target: Admin, config: HeartbeatConfig, *, is_missing: bool) -> None:
+    """Create it, or check the one that is there; `is_missing`: brokers say that it is not.
+
+    Raises:
+        KafkaError: says why it cannot be created.
+    """
+    ensure_internal_topic(
+        target,
+        flow_policy(config).heartbeats_topic(),
+        config.heartbeats_topic_replication_factor,
+        REPLICAS_KEY,
+        consequence_without(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, CREATE),
+        is_chosen=REPLICAS_KEY in config.settings,
+        is_missing=is_missing,
+    )
+
+
 class MirrorHeartbeatTask:
     """Emits a heartbeat at every interval, as long as it runs; a `TaskWork`.
 
@@ -197,15 +214,7 @@ class MirrorHeartbeatTask:
         config = self._config
         if self._admin is None:
             self._admin = self._open_admin()
-        ensure_internal_topic(
-            self._admin,
-            self.topic,
-            config.heartbeats_topic_replication_factor,
-            REPLICAS_KEY,
-            consequence_without(Feature.HEARTBEATS, ResourceKind.HEARTBEATS, CREATE),
-            is_chosen=REPLICAS_KEY in config.settings,
-            is_missing=self.topic in missing,
-        )
+        create_heartbeats_topic(self._admin, config, is_missing=self.topic in missing)
         self._has_topic = True
         self._store.prepare(self._admin, config.target_client)
         self._has_offsets_topic = True

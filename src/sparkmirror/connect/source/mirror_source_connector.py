@@ -30,7 +30,7 @@ from sparkmirror.connect.source.stale_positions import StalePositions
 from sparkmirror.connect.source.start_report import StartReport
 from sparkmirror.connect.source.topic_config_sync import ConfigSync
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
-from sparkmirror.errors import MirrorError
+from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
 from sparkmirror.mirror.config_sync import topics_to_sync
 from sparkmirror.mirror.filters import make_config_property_filter, make_topic_filter
@@ -279,6 +279,31 @@ class MirrorSourceConnector:
 
     def look(self) -> None:
         """Look at both clusters, create and grow remote topics, assign partitions to tasks."""
+        source, copyable = self._bring_up()
+        self._report_starts(copyable, source)
+        self._assign(copyable)
+
+    def rehearse(self, *admins: Admin) -> None:
+        """All changes of a start, over connections that write nothing (`sparkmirror plan`).
+
+        `admins` are of the source, the target, and the cluster of the records if that is another.
+
+        Raises:
+            KafkaError: a cluster cannot be asked.
+        """
+        self._use(*admins)
+        try:
+            self._create_internal_topics()
+        except KafkaError as error:
+            log.warning("[%s] %s", self.spec.flow, error)
+        self._bring_up()
+        if self.config.sync_topic_acls_enabled:
+            self._acl_sync.sync()
+        if self.config.sync_topic_configs_enabled:
+            self._config_sync.sync(self._remotes)
+
+    def _bring_up(self) -> tuple[Mapping[str, TopicView], list[TopicPartition]]:
+        """Create and grow remote topics; the topics to copy, and what has its place there."""
         shown = self._missing_topics.complete(self._source.list_topics())
         if self._missing_topics.is_waiting:
             self._misses_topics.set()
@@ -293,9 +318,7 @@ class MirrorSourceConnector:
             self._misses_topics.set()
         self._remotes = topics_to_sync(counts, target, self._policy, self.config.source_alias)
         self._ask_for_remotes()
-        copyable = self._copyable(counts, target)
-        self._report_starts(copyable, source)
-        self._assign(copyable)
+        return source, self._copyable(counts, target)
 
     def refused_starts(self) -> list[str]:
         """What would not resume at a stored position, before `start`; nothing is changed."""
