@@ -61,7 +61,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def register(app: typer.Typer) -> None:
     """Add the two commands."""
     explain = typer.Typer(
-        help="Say of a topic or a group, rule by rule, whether it is mirrored, and what to change.",
+        help="Say why a topic or a group is mirrored or not: every rule, and the key to change.",
         no_args_is_help=True,
         rich_markup_mode=None,
     )

@@ -48,7 +48,7 @@ def plan(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what `run` would create and change on all clusters of FILE; write nothing.
+    """Show what `run` would create and change on the clusters of FILE; write nothing.
 
     Topics, partitions, topic settings, ACLs, and the groups whose offsets would be written.
     Exits with 0; with 1 if a cluster cannot be reached or a change cannot be made.
