@@ -138,6 +138,26 @@ def test_a_connector_of_a_worker(shell: Shell, capsys: pytest.CaptureFixture[str
     assert "has no connector 'nobody'; it has: mm2-cpc-eu, mm2-hbc-eu, mm2-msc-eu" in out
 
 
+def test_placeholders_that_only_the_worker_can_resolve(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.worker.put_config(
+        "other",
+        {
+            "name": "other",
+            "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+            "source.cluster.alias": "A",
+            "source.cluster.bootstrap.servers": "${file:/etc/servers:a}",
+            "target.cluster.bootstrap.servers": "b:1",
+            "source.cluster.sasl.jaas.config": "${file:/etc/secrets:jaas}",
+        },
+    )
+    code, out = explain(capsys, "topic", "x", "--url", shell.url, "--connector", "other")
+    assert code == 0
+    assert "'x' of 'A' would be mirrored" in out
+    assert "only the worker can resolve placeholders of source.cluster.bootstrap.servers" in out
+
+
 def test_an_unreachable_worker(capsys: pytest.CaptureFixture[str]) -> None:
     with ReservedPort() as port:
         url = f"http://127.0.0.1:{port.number}"

@@ -88,13 +88,14 @@ def topic(  # noqa: PLR0917 - options of the command line
     remote topic exist. Exits with 0 if a flow mirrors the topic, with 1 if none does.
     """
     from sparkmirror.mirror.explaining.topic_rules import TopicExplainer
-    from sparkmirror.tools.preview.cluster_facts import Asked, ask_about_topic
+    from sparkmirror.tools.preview.cluster_facts import ask_about_topic, not_asked
     from sparkmirror.tools.preview.explained_connectors import sources
 
     connectors = sources(_connectors(file, url, connector, (user, ca, cert)))
     found: list[tuple[Explanation, Sequence[str]]] = []
     for each in _of_flow(connectors, flow, lambda one: str(one.flow)):
-        asked = Asked() if offline else ask_about_topic(each.config, name)
+        is_silent = offline or each.unresolved
+        asked = not_asked(each.unresolved) if is_silent else ask_about_topic(each.config, name)
         explained = TopicExplainer(each.config, each.spelling).explain(name, asked.topic)
         found.append((explained, asked.notes))
     _show(found, as_json)
@@ -118,13 +119,14 @@ def group(  # noqa: PLR0917 - the same
     no rule stops the group in at least one flow, else with 1.
     """
     from sparkmirror.mirror.explaining.group_rules import GroupExplainer
-    from sparkmirror.tools.preview.cluster_facts import Asked, ask_about_group
+    from sparkmirror.tools.preview.cluster_facts import ask_about_group, not_asked
     from sparkmirror.tools.preview.explained_connectors import checkpointers
 
     connectors = checkpointers(_connectors(file, url, connector, (user, ca, cert)))
     found: list[tuple[Explanation, Sequence[str]]] = []
     for each in _of_flow(connectors, flow, lambda one: str(one.flow)):
-        asked = Asked() if offline else ask_about_group(each.config, name)
+        is_silent = offline or each.unresolved
+        asked = not_asked(each.unresolved) if is_silent else ask_about_group(each.config, name)
         explained = GroupExplainer(each.config, each.spelling).explain(name, asked.group)
         found.append((explained, asked.notes))
     _show(found, as_json)

@@ -5,7 +5,7 @@ Runs on: any machine; writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.config.mirror_configs import CheckpointConfig, SourceConfig
 from sparkmirror.connect.checkpoint.group_preview import preview_groups
+from sparkmirror.connect.naming import some_names
 from sparkmirror.errors import ConfigError, ConfigErrors, KafkaError, MirrorError
 from sparkmirror.mirror.explaining.group_rules import GroupFacts
 from sparkmirror.mirror.explaining.topic_rules import TopicFacts
@@ -35,6 +36,14 @@ class Asked:
     notes: tuple[str, ...] = ()
     topic: TopicFacts = field(default_factory=TopicFacts)
     group: GroupFacts = field(default_factory=GroupFacts)
+
+
+def not_asked(unresolved: Sequence[str]) -> Asked:
+    """Where clusters cannot be asked; says so if that is because of placeholders."""
+    if not unresolved:
+        return Asked()
+    names = some_names(unresolved)
+    return Asked((f"no cluster was asked: only the worker can resolve placeholders of {names}",))
 
 
 def ask_about_topic(config: SourceConfig, topic: str) -> Asked:

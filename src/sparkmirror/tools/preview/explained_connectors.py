@@ -5,11 +5,13 @@ Runs on: any machine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic
 
+from sparkmirror.config.clients import BOOTSTRAP_SERVERS
 from sparkmirror.config.connector_spec import C_co, ConnectorConfig, parse_connector
 from sparkmirror.config.expansion import CLUSTERS, flow_prefix
 from sparkmirror.config.files.properties import load_properties
@@ -23,16 +25,22 @@ from sparkmirror.tools.check.checked_file import assumed_worker, load_json_setti
 from sparkmirror.tools.deploy.rest_client import ConnectClient
 from sparkmirror.types import FlowName
 
+PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
+NOWHERE = "unresolved.invalid:9092"
 REMEDY = "name an mm2 file, or the settings of a connector"
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedConnector(Generic[C_co]):
-    """One connector, and how the user writes its keys."""
+    """One connector, and how the user writes its keys.
+
+    `unresolved` are keys whose placeholders only its worker can resolve: their values are missing.
+    """
 
     flow: FlowName
     config: C_co
     spelling: Spelling
+    unresolved: tuple[str, ...] = ()
 
 
 AnyExplained = ExplainedConnector[ConnectorConfig]
@@ -78,20 +86,24 @@ def connector_of_worker(client: ConnectClient, name: str) -> AnyExplained:
 
     Raises:
         MirrorError: the worker has none of this name, or cannot be asked.
-        ConfigErrors: its settings cannot be used here, as when the worker's files are needed.
+        ConfigErrors: its settings cannot be used.
     """
     props = client.config(name)
     if props is None:
-        known = ", ".join(sorted(client.configs())) or "none"
-        raise MirrorError(f"the worker at {client.url} has no connector '{name}'; it has: {known}")
-    spec = parse_connector(props, assumed_worker(props))
-    return ExplainedConnector(spec.flow, spec.config, Spelling(is_json=True))
+        others = ", ".join(sorted(client.configs())) or "none"
+        raise MirrorError(f"the worker at {client.url} has no connector '{name}'; it has: {others}")
+    hidden = tuple(key for key, value in props.items() if PLACEHOLDER.search(value or ""))
+    # The rules need no address, but the parser does.
+    servers = {key: NOWHERE for key in hidden if key.endswith(BOOTSTRAP_SERVERS)}
+    known = {key: value for key, value in props.items() if key not in hidden} | servers
+    spec = parse_connector(known, assumed_worker(known))
+    return ExplainedConnector(spec.flow, spec.config, Spelling(is_json=True), hidden)
 
 
 def sources(connectors: list[AnyExplained]) -> list[ExplainedConnector[SourceConfig]]:
     """Those that copy topics. Raises ConfigError if there are none."""
     found = [
-        ExplainedConnector(each.flow, each.config, each.spelling)
+        ExplainedConnector(each.flow, each.config, each.spelling, each.unresolved)
         for each in connectors
         if isinstance(each.config, SourceConfig)
     ]
@@ -104,7 +116,7 @@ def sources(connectors: list[AnyExplained]) -> list[ExplainedConnector[SourceCon
 def checkpointers(connectors: list[AnyExplained]) -> list[ExplainedConnector[CheckpointConfig]]:
     """Those that follow groups. Raises ConfigError if there are none."""
     found = [
-        ExplainedConnector(each.flow, each.config, each.spelling)
+        ExplainedConnector(each.flow, each.config, each.spelling, each.unresolved)
         for each in connectors
         if isinstance(each.config, CheckpointConfig)
     ]
