@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from sparkmirror.cli.deploy import Ca, Certificate, UserOption, access
 from sparkmirror.cli.tables import echo, print_table
 from sparkmirror.errors import ConfigError
 
@@ -31,31 +32,13 @@ FileArgument = Annotated[
 ]
 Offline = Annotated[bool, typer.Option("--offline", help="Ask no cluster.")]
 Flow = Annotated[str, typer.Option("--flow", metavar="A->B", help="Only this flow of an mm2 file.")]
-Url = Annotated[
+WorkerUrl = Annotated[
     str, typer.Option("--url", help="A Connect worker that has the connector, instead of FILE.")
 ]
 ConnectorName = Annotated[
     str, typer.Option("--connector", metavar="NAME", help="The connector on that worker.")
 ]
-UserOption = Annotated[
-    str,
-    typer.Option(
-        "--user", envvar="SPARKMIRROR_USER", metavar="NAME:PASSWORD", help="Login at the worker."
-    ),
-]
-Ca = Annotated[
-    Path | None,
-    typer.Option(
-        "--ca", envvar="SPARKMIRROR_CA", metavar="FILE", help="Certificates to trust, in PEM."
-    ),
-]
-Certificate = Annotated[
-    Path | None,
-    typer.Option(
-        "--cert", envvar="SPARKMIRROR_CERT", metavar="FILE", help="Client certificate, in PEM."
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -75,12 +58,12 @@ def topic(  # noqa: PLR0917 - options of the command line
     file: FileArgument = None,
     offline: Offline = False,
     flow: Flow = "",
-    url: Url = "",
+    url: WorkerUrl = "",
     connector: ConnectorName = "",
     user: UserOption = "",
     ca: Ca = None,
     cert: Certificate = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say why topic NAME is mirrored or not: every rule in order, and the key to change.
 
@@ -106,12 +89,12 @@ def group(  # noqa: PLR0917 - the same
     file: FileArgument = None,
     offline: Offline = False,
     flow: Flow = "",
-    url: Url = "",
+    url: WorkerUrl = "",
     connector: ConnectorName = "",
     user: UserOption = "",
     ca: Ca = None,
     cert: Certificate = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say why offsets of group NAME are written on the target or not: every rule in order.
 
@@ -135,7 +118,7 @@ def group(  # noqa: PLR0917 - the same
 def _connectors(
     file: Path | None, url: str, connector: str, login: tuple[str, Path | None, Path | None]
 ) -> list[AnyExplained]:
-    from sparkmirror.tools.deploy.rest_client import Access, ConnectClient
+    from sparkmirror.tools.deploy.rest_client import ConnectClient
     from sparkmirror.tools.preview.explained_connectors import (
         connector_of_worker,
         connectors_of_file,
@@ -147,7 +130,7 @@ def _connectors(
     if file is not None or not url or not connector:
         reason = "name either a FILE, or --url and --connector"
         raise ConfigError("explain", None, reason)
-    with ConnectClient(url, PATIENCE_SECONDS, Access(*login)) as client:
+    with ConnectClient(url, PATIENCE_SECONDS, access(*login)) as client:
         return [connector_of_worker(client, connector)]
 
 
