@@ -38,7 +38,7 @@ WorkerUrl = Annotated[
 ConnectorName = Annotated[
     str, typer.Option("--connector", metavar="NAME", help="The connector on that worker.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ExplainedAsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -63,7 +63,7 @@ def topic(  # noqa: PLR0917 - options of the command line
     user: UserOption = "",
     ca: Ca = None,
     cert: Certificate = None,
-    as_json: JsonOption = False,
+    as_json: ExplainedAsJson = False,
 ) -> None:
     """Say why topic NAME is mirrored or not: every rule in order, and the key to change.
 
@@ -94,7 +94,7 @@ def group(  # noqa: PLR0917 - the same
     user: UserOption = "",
     ca: Ca = None,
     cert: Certificate = None,
-    as_json: JsonOption = False,
+    as_json: ExplainedAsJson = False,
 ) -> None:
     """Say why offsets of group NAME are written on the target or not: every rule in order.
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from sparkmirror.config.checks.advice import UNKNOWN
 from sparkmirror.config.connector_spec import ConnectorConfig, collect_connector
 from sparkmirror.config.expansion import CLUSTERS
 from sparkmirror.config.files.properties import find_duplicates, load_entries
@@ -194,6 +195,7 @@ class _Book:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lines: dict[str, int] = {}
+        self._trapped: set[str] = set()
         self._found: dict[FileProblem, None] = {}
         self._findings = Findings(str(path))
 
@@ -211,8 +213,7 @@ class _Book:
     def __exit__(self, kind: object, error: object, trace: object) -> bool:
         self.add_errors(self._findings.errors)
         for text, key in self._findings.warned:
-            # A trap says the same about the value with other words.
-            if not (key and "quotes are" in text and self._has(key)):
+            if not self._is_said(key, text):
                 self._add(Severity.WARNING, key, text)
         return isinstance(error, ConfigErrors)
 
@@ -230,8 +231,9 @@ class _Book:
             self._add(Severity.ERROR, key, f"{key}: {text}", line)
 
     def warn(self, remarks: Iterable[Remark]) -> None:
-        """Remarks that are warnings."""
+        """Remarks that are warnings: traps."""
         for key, line, text in remarks:
+            self._trapped.add(key)
             self._add(Severity.WARNING, key, f"{key}: {text}", line)
 
     def note(self, text: str) -> None:
@@ -242,8 +244,9 @@ class _Book:
         """By line; what is on none comes last."""
         return tuple(sorted(self._found, key=lambda each: each.line or sys.maxsize))
 
-    def _has(self, key: str) -> bool:
-        return any("quotes are" in each.text and each.key == key for each in self._found)
+    def _is_said(self, key: str, text: str) -> bool:
+        """Whether a trap says the same with other words: about quotes, or a key cut short."""
+        return key in self._trapped and ("quotes are" in text or UNKNOWN in text)
 
     def _add(self, severity: Severity, key: str, text: str, line: int = 0) -> None:
         found = FileProblem(severity, line or self._lines.get(key, 0), key, text)
