@@ -39,13 +39,15 @@ class JsonKey(NamedTuple):
 def json_keys(text: str) -> Iterator[JsonKey]:
     """The keys of a JSON object and of the objects in it, in order; the text is valid JSON."""
     owners: list[int] = []
+    line, counted = 1, 0
     for found in TOKEN.finditer(text):
         if found[0] in "{[":
             owners.append(found.start())
         elif found[0] in "}]":
             owners.pop()
         elif found[2] is not None and len(owners) <= DEEPEST:
-            line = text.count("\n", 0, found.start()) + 1
+            line += text.count("\n", counted, found.start())
+            counted = found.start()
             yield JsonKey(parse_json(found[1]), line, owners[-1])
 
 
