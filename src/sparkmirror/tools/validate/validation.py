@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from sparkmirror.config.checks.advice import UNKNOWN
-from sparkmirror.config.connector_spec import ConnectorConfig, collect_connector
+from sparkmirror.config.connector_spec import KINDS, ConnectorConfig, collect_connector
 from sparkmirror.config.expansion import CLUSTERS
 from sparkmirror.config.files.properties import find_duplicates, load_entries
 from sparkmirror.config.findings import Findings
-from sparkmirror.config.keys.plugins import CONNECTOR_CLASS
+from sparkmirror.config.keys.plugins import CONNECTOR_CLASS, connector_class
 from sparkmirror.config.mirror_configs import CheckpointConfig, SourceConfig
 from sparkmirror.config.mm2 import MirrorMakerConfig, parse_mm2
 from sparkmirror.config.worker.worker_file import WorkerFile, load_worker, parse_worker_file
 from sparkmirror.connect.start_checks import POLICY_KEY, policy_problem
-from sparkmirror.errors import ConfigError, ConfigErrors
+from sparkmirror.errors import ConfigError, ConfigErrors, MirrorError
 from sparkmirror.foreign_json import read_json_object
 from sparkmirror.mirror.filters import (
     make_config_property_filter,
@@ -118,6 +118,9 @@ def validate_file(path: Path, worker: Path | None = None) -> FileReport:
     except ConfigError as error:
         kind = ""
         book.add_errors([error])
+    except MirrorError as error:
+        kind = ""
+        book.add_errors([ConfigError("", None, str(error))])
     return FileReport(path, kind or "unreadable", book.in_order())
 
 
@@ -154,6 +157,12 @@ def _connector(props: Mapping[str, str | None], worker: WorkerFile | None, book:
     own = worker or assumed_worker(props)
     if worker is None:
         book.note(NO_WORKER)
+    given = props.get(CONNECTOR_CLASS)
+    if given is None or connector_class(given) is None:
+        known = ", ".join(KINDS)
+        error = ConfigError(CONNECTOR_CLASS, given, "no connector of MirrorMaker 2", f"use {known}")
+        book.add_errors([error])
+        return
     with book.findings() as findings:
         config = collect_connector(props, own, findings).config
         findings.raise_errors()
