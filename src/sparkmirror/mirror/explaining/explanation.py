@@ -5,6 +5,7 @@ Runs on: any thread. Pure.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from sparkmirror.config.patterns.java_regex import compile_patterns
+from sparkmirror.config.patterns.name_patterns import Matcher
 from sparkmirror.types import FlowName
 
 # In an expression these characters match themselves, or nearly: `.` matches any character.
@@ -162,13 +164,19 @@ def matching(patterns: Iterable[str], name: str) -> list[str]:
     """
     found = []
     for each in patterns:
-        try:
-            matcher = compile_patterns((each,))
-        except ValueError:
-            continue
+        matcher = _matcher(each)
         if matcher is not None and matcher.fullmatch(name) is not None:
             found.append(each)
     return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _matcher(pattern: str) -> Matcher | None:
+    """None for what is no expression alone."""
+    try:
+        return compile_patterns((pattern,))
+    except ValueError:
+        return None
 
 
 def as_pattern(name: str) -> str:
