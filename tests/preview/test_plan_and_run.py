@@ -33,7 +33,12 @@ from tests.preview.cluster_state import ClusterState, TopicState, state_of
 pytestmark = pytest.mark.kafka
 
 SECONDS = 90.0
-GUARDED = {**AUTHORIZER, "super.users": "User:ANONYMOUS"}
+GUARDED = {
+    **AUTHORIZER,
+    "super.users": "User:ANONYMOUS",
+    # As brokers do by default: who merely asks for a topic in the wrong way creates it.
+    "auto.create.topics.enable": "true",
+}
 ON = {
     "SOURCE->target.emit.heartbeats.enabled": "true",
     "target->SOURCE.emit.heartbeats.enabled": "true",
@@ -239,11 +244,30 @@ def test_later_changes_are_planned_too(mirror: Mirror, capsys: pytest.CaptureFix
     assert planned(mirror, capsys, expected_code=0)["changes"] == []
 
 
+def test_topics_that_brokers_create_by_themselves_are_planned_too(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create_topic(mirror.source, "wide", partitions=3, config={"retention.ms": "77000"})
+    # More than there are brokers: the brokers create it as they like (auto.create.topics.enable).
+    topics = "orders, profiles, small, private, wide"
+    mirror.configure({"SOURCE->target.topics": topics, "replication.factor": "2"})
+    befores = [state_of(mirror.source), state_of(mirror.target)]
+    plan = planned(mirror, capsys, expected_code=2)
+    (row,) = plan["changes"]
+    assert (row["name"], row["partitions"]) == (mirror.remote("wide"), 3)
+    assert (row["replication_factor"], row["configs"]) == (1, {"retention.ms": "77000"})
+    assert any("was created by the brokers of 'target'" in text for text in plan["warnings"])
+    run_until_done(mirror, plan, befores)
+    mirror.stop()
+    assert planned(mirror, capsys, expected_code=0)["changes"] == []
+    mirror.configure({"replication.factor": "1"})
+
+
 def test_the_plan_is_printed_like_a_diff(
     mirror: Mirror, capsys: pytest.CaptureFixture[str]
 ) -> None:
     create_topic(mirror.source, "more", config={"retention.ms": "99000"})
-    topics = {"SOURCE->target.topics": "orders, profiles, small, private, more"}
+    topics = {"SOURCE->target.topics": "orders, profiles, small, private, wide, more"}
     mirror.configure(topics)
     with pytest.raises(SystemExit) as ended:
         cli.main(["plan", str(mirror.file)])
