@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from sparkmirror.cli.deploy import Ca, Certificate, UserOption, access
-from sparkmirror.cli.tables import echo, print_table
+from sparkmirror.cli.tables import echo
 from sparkmirror.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 EXIT_STOPPED = 1
 PATIENCE_SECONDS = 10.0
-HEADER = ("", "RULE", "RESULT", "WHY", "LOOKED AT")
-MOST_SHOWN = 70
+# Of the longest rule and result.
+RULE_WIDTH, RESULT_WIDTH = 30, 11
+MOST_SHOWN = 120
 
 FileArgument = Annotated[
     Path | None,
@@ -159,11 +160,12 @@ def _show(found: Sequence[tuple[Explanation, Sequence[str]]], as_json: bool) -> 
 
 def _print(explained: Explanation, notes: Sequence[str]) -> None:
     echo(f"{explained.summary}\n")
-    rows = [
-        (at, check.rule, check.result.value, check.text or None, _short(check.value) or None)
-        for at, check in enumerate(explained.rules, 1)
-    ]
-    print_table(HEADER, rows)
+    for at, check in enumerate(explained.rules, 1):
+        front = f"{at:>2}  {check.rule:<{RULE_WIDTH}}  {check.result.value:<{RESULT_WIDTH}}"
+        echo(f"{front}  {check.text}".rstrip())
+        # Beside a rule that was not reached, a value would only look like a reason.
+        if check.text and check.value and check.value not in check.text:
+            echo(f"{'':<{len(front)}}  {_short(check.value)}")
     for note in notes:
         echo(f"\nnote: {note}")
     if explained.change is not None:

@@ -17,6 +17,8 @@ from sparkmirror.config.patterns.java_regex import compile_patterns
 from sparkmirror.config.patterns.name_patterns import Matcher
 from sparkmirror.types import FlowName
 
+# Rules that depend on what the clusters have.
+OF_CLUSTERS = frozenset({"source", "target"})
 # In an expression these characters match themselves, or nearly: `.` matches any character.
 PLAIN = re.compile(r"[A-Za-z0-9_.-]")
 
@@ -139,7 +141,9 @@ def until_stopped(checks: Iterable[RuleCheck]) -> Iterator[RuleCheck]:
 
 def also_stopped(checks: Iterable[RuleCheck], change: Change | None) -> Change | None:
     """The change, with a word about the rule that would stop the name next."""
-    stops = [check for check in checks if check.result is RuleResult.STOPS]
+    # What is not there yet may come.
+    later = [check for check in checks if check.rule not in OF_CLUSTERS]
+    stops = [check for check in later if check.result is RuleResult.STOPS]
     if change is None or len(stops) < 2:
         return change
     note = f"{change.note}; " if change.note else ""

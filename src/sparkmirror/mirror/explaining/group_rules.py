@@ -1,9 +1,10 @@
 """Why a group's offsets are written on the target, or not.
 
 Runs on: any thread. Pure.
-Mirrors: the order of MirrorCheckpointConnector.findConsumerGroups, then of MirrorCheckpointTask
-(4.4), with the functions that the mirror itself calls: `select_consuming`, the group filter, and
-the reasons of `CheckpointPlan` and `GroupPlan`.
+Mirrors: the rules of MirrorCheckpointConnector.findConsumerGroups, then of MirrorCheckpointTask
+(4.4), with the functions that the mirror itself calls: the group filter, `select_consuming`, and
+the reasons of `CheckpointPlan` and `GroupPlan`. The filters come first, so that a group that is not
+there yet can be explained.
 """
 
 from __future__ import annotations
@@ -107,9 +108,9 @@ class GroupExplainer:
 
     def _checks(self, group: str, facts: GroupFacts) -> Iterator[RuleCheck]:
         yield self._makes_checkpoints()
+        yield from self._filtered(group)
         yield self._on_source(group, facts)
         yield self._protocol(facts)
-        yield from self._filtered(group)
         yield self._offsets(group, facts)
         yield self._checkpoints(facts)
         yield self._syncs_groups()
