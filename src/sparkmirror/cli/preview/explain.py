@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from sparkmirror.cli.deploy import Ca, Certificate, UserOption, access
+from sparkmirror.cli.deploy import Ca, Certificate, UserOption, ask_access
 from sparkmirror.cli.tables import echo
 from sparkmirror.errors import ConfigError
 
@@ -131,7 +131,7 @@ def _connectors(
     if file is not None or not url or not connector:
         reason = "name either a FILE, or --url and --connector"
         raise ConfigError("explain", None, reason)
-    with ConnectClient(url, PATIENCE_SECONDS, access(*login)) as client:
+    with ConnectClient(url, PATIENCE_SECONDS, ask_access(*login)) as client:
         return [connector_of_worker(client, connector)]
 
 
