@@ -46,7 +46,7 @@ class TopicState:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """`ends` are of all partitions: a record that somebody wrote is seen there."""
+    """`ends` are of all partitions: every new record shows there."""
 
     topics: Mapping[str, TopicState]
     ids: Mapping[str, str]

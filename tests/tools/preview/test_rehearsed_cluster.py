@@ -74,7 +74,7 @@ class ValidatingAdmin(FakeAdmin):
         return self.broker_settings
 
     def holds(self) -> Any:
-        """All that somebody could change."""
+        """Everything that a request could change."""
         counts = {name: view.partitions for name, view in self.topics.items()}
         values = {name: values_of(rows) for name, rows in self.settings.items() if values_of(rows)}
         return counts, values, frozenset(self.acls or ()), list(self.topics_asked)

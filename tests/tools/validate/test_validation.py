@@ -69,7 +69,7 @@ def test_all_problems_come_at_once_with_their_lines(tmp_path: Path) -> None:
         + "A->B.topcs = orders\n"  # 5: misspelt
         + "A->B.tasks.max = many\n"  # 6: no number
         + "# a comment \\\nA.consumer.fetch.max.bytes = 1\\\n  0\n"  # 8: fine, on two lines
-        + "consumer.fetch.max.bytes = 10\n"  # 10: nobody reads it here
+        + "consumer.fetch.max.bytes = 10\n"  # 10: without effect here
         + "A->B.topics.exclude = [a\n"  # 11: no expression
         + "A.refresh.topics.interval.seconds = 5\n"  # 12: needs a flow
         + "A->C.enabled = true\n"  # 13: no such cluster

@@ -24,14 +24,14 @@ from sparkmirror.mirror.topics import should_replicate_topic
 from sparkmirror.wire.admin.admin import Admin, AnyAdmin
 from sparkmirror.wire.admin.group_admin import GroupAdmin
 
-# Somebody waits; a cluster that does not respond only makes the explanation shorter.
+# A user waits; without a response the explanation only has fewer facts.
 TIMEOUT_MS = 10_000
 MOST_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was learned: `notes` say which cluster did not answer, and which names are similar."""
+    """What was learned: `notes` say which cluster did not respond, and which names are similar."""
 
     notes: tuple[str, ...] = ()
     topic: TopicFacts = field(default_factory=TopicFacts)
@@ -83,10 +83,10 @@ def ask_about_group(config: CheckpointConfig, group: str) -> Asked:
             notes += _similar(group, listed, config.source_alias)
             return Asked(tuple(notes), group=GroupFacts(is_listed=False))
         listing = GroupListing(found.group_id, found.protocol_type, found.type)
-        answer = source.committed_offsets([group])[group]
-        if isinstance(answer, KafkaError):
-            notes.append(str(answer))
-        committed = None if isinstance(answer, KafkaError) else tuple(answer)
+        response = source.committed_offsets([group])[group]
+        if isinstance(response, KafkaError):
+            notes.append(str(response))
+        committed = None if isinstance(response, KafkaError) else tuple(response)
         facts = GroupFacts(listing, True, committed)
         if target is not None and config.is_on:
             preview = preview_groups(config, source, target).get(group)

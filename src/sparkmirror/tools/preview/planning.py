@@ -43,7 +43,7 @@ OWN_CLASS = (
     "{flow}: changes on '{alias}' go through forwarding.admin.class={name}, which is not called "
     "here: it may decide otherwise"
 )
-# The group's offset on the target is as it should be, or nobody can do anything about it.
+# The group's offset on the target is as it should be, or there is nothing to do about it.
 QUIET = frozenset({NotWritten.UNCHANGED, NotWritten.ALREADY_AHEAD, NotWritten.NO_CHECKPOINT})
 
 
@@ -243,7 +243,7 @@ def _is_later(preview: GroupPreview) -> bool:
 
 
 def _why_kept(preview: GroupPreview) -> str:
-    """Why a group is not written though somebody may expect it."""
+    """Why a group is not written although users may expect it."""
     if preview.error:
         return preview.error
     if preview.plan.reason is not None:
