@@ -1,0 +1,81 @@
+// The worker's stream: one overview a second. What is on the page is live, or says since when not.
+import { computed, signal } from "../vendor/signals-core.js";
+import { ask, streamUrl } from "./api.js";
+
+const SILENCE_MS = 15000; // the worker sends at least every 5 s
+const SNAPSHOT = "sparkmirror/overview";
+const STREAM = "sparkmirror/stream";
+
+export const overview = signal(null);
+/** connecting, live, silent (no stream, but the worker answers), gone (it does not answer). */
+export const link = signal({ state: "connecting", reason: "", retryAt: 0, since: Date.now() });
+export const isLive = computed(() => link.value.state === "live");
+/** One clock for "for 14 min" and "trying again in 4 s". */
+export const now = signal(Date.now());
+setInterval(() => { now.value = Date.now(); }, 1000);
+
+let source = null;
+let silence = 0;
+let retry = 0;
+let attempt = 0;
+
+export function start() {
+  document.addEventListener("visibilitychange", () => {
+    // A hidden tab costs the worker nothing.
+    if (document.hidden) disconnect();
+    else connect();
+  });
+  connect();
+}
+
+export function retryNow() {
+  attempt = 0;
+  connect();
+}
+
+async function connect() {
+  disconnect();
+  try {
+    take(await ask(SNAPSHOT));
+  } catch (failure) {
+    lose("gone", failure.message);
+    return;
+  }
+  const stream = new EventSource(streamUrl(STREAM));
+  source = stream;
+  listenFor();
+  stream.addEventListener("overview", (event) => {
+    if (source !== stream) return;
+    take(JSON.parse(event.data));
+    attempt = 0;
+    link.value = { state: "live", reason: "", retryAt: 0, since: Date.now() };
+    listenFor();
+  });
+  stream.onerror = () => { if (source === stream) lose("silent", "The stream of news broke off."); };
+}
+
+function take(data) {
+  // A worker that starts again may have an older clock: what arrives last is the newest.
+  overview.value = data;
+}
+
+function listenFor() {
+  clearTimeout(silence);
+  silence = setTimeout(() => lose("silent", "No news for 15 s."), SILENCE_MS);
+}
+
+function disconnect() {
+  clearTimeout(silence);
+  clearTimeout(retry);
+  source?.close();
+  source = null;
+}
+
+function lose(state, reason) {
+  disconnect();
+  const wait = Math.min(30, 2 ** attempt) * 1000; // 1, 2, 4 ... 30 s
+  attempt += 1;
+  const since = link.value.state === "live" || link.value.state === "connecting" ? Date.now() : link.value.since;
+  link.value = { state, reason, retryAt: Date.now() + wait, since };
+  if (!document.hidden) retry = setTimeout(connect, wait);
+}
