@@ -1,4 +1,4 @@
-"""What `make test-long` does where the programs that build and run the image are missing."""
+"""What make does where programs of Debian are missing: those of the image, and the browser."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def write_program(path: Path, line: str) -> None:
     path.chmod(0o755)
 
 
-def look(folder: Path, user: int) -> tuple[int, str]:
+def look(folder: Path, user: int, need: str = "containers") -> tuple[int, str]:
     write_program(folder / "id", f"echo {user}")
     bash = shutil.which("bash") or "bash"
-    done = run(bash, str(ROOT / "tools" / "preflight"), "python3", "containers", PATH=str(folder))
+    done = run(bash, str(ROOT / "tools" / "preflight"), "python3", need, PATH=str(folder))
     return done.returncode, done.stderr
 
 
@@ -43,6 +43,14 @@ def test_other_users_read_what_to_install(bare: Path) -> None:
 def test_root_gets_what_is_missing(bare: Path) -> None:
     assert look(bare, user=0) == (0, "")
     assert (bare / "called").read_text("ascii") == f"update\n{INSTALL} --yes\n"
+
+
+def test_the_browser_is_one_of_debians_packages(bare: Path) -> None:
+    assert look(bare, user=0, need="browser") == (0, "")
+    assert "install --no-install-recommends chromium --yes" in (bare / "called").read_text("ascii")
+    code, message = look(bare, user=1000, need="browser")
+    assert code == 1
+    assert "no chromium found, which the tests of the page need" in message
 
 
 def test_root_reads_that_it_could_not_be_installed(bare: Path) -> None:
