@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from tests.ui.fixture_worker import UI
+from tools import vendored_ui as tool
 
-TOOL = Path(__file__).parents[2] / "tools" / "vendored_ui.py"
 ASSETS = UI / "assets"
 
 
-@pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("vendored_ui", TOOL)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_every_vendored_file_comes_from_a_named_package(tool: ModuleType) -> None:
+def test_every_vendored_file_comes_from_a_named_package() -> None:
     named = {path for package in tool.PACKAGES for path in package.files.values()}
     there = {
         str(path.relative_to(ASSETS))
@@ -34,7 +22,7 @@ def test_every_vendored_file_comes_from_a_named_package(tool: ModuleType) -> Non
     assert there == named
 
 
-def test_every_package_brings_its_licence(tool: ModuleType) -> None:
+def test_every_package_brings_its_licence() -> None:
     names = {package.name for package in tool.PACKAGES}
     licensed = {p.name for p in tool.PACKAGES if any("LICENSE" in f for f in p.files.values())}
     # signals and signals-core are one project under one licence.
@@ -44,7 +32,6 @@ def test_every_package_brings_its_licence(tool: ModuleType) -> None:
 
 
 def test_the_check_finds_a_changed_and_a_foreign_file(
-    tool: ModuleType,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -60,7 +47,7 @@ def test_the_check_finds_a_changed_and_a_foreign_file(
     assert "vendor/b.js is missing, or comes from no package" in said
 
 
-def test_imports_are_of_files_beside_and_source_maps_are_left_out(tool: ModuleType) -> None:
+def test_imports_are_of_files_beside_and_source_maps_are_left_out() -> None:
     source = b'import{a}from"preact";import"x"\n//# sourceMappingURL=a.js.map\n'
     assert tool.adapted("vendor/a.js", source) == b'import{a}from"./preact.js";import"x"\n'
     assert tool.adapted("vendor/a.css", source) == source

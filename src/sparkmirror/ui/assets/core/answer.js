@@ -39,7 +39,7 @@ export function useAnswer(what, { version = "", every = 2000 } = {}) {
     const wait = Math.max(0, last.at + (isNew ? 150 : every) - Date.now());
     const timer = setTimeout(request, wait);
     return () => clearTimeout(timer);
-  }, [what, newest, live]);
+  }, [what, newest, live, answer]);
 
   return { ...(what ? answer : NONE), again: request };
 }

@@ -18,6 +18,7 @@ let source = null;
 let silence = 0;
 let retry = 0;
 let attempt = 0;
+let generation = 0; // of connections: what an older one brings is not heard
 
 export function start() {
   document.addEventListener("visibilitychange", () => {
@@ -35,10 +36,13 @@ export function retryNow() {
 
 async function connect() {
   disconnect();
+  const mine = generation;
   try {
-    take(await ask(SNAPSHOT));
+    const data = await ask(SNAPSHOT);
+    if (mine !== generation) return;
+    overview.value = data;
   } catch (failure) {
-    lose("gone", failure.message);
+    if (mine === generation) lose("gone", failure.message);
     return;
   }
   const stream = new EventSource(streamUrl(STREAM));
@@ -46,17 +50,12 @@ async function connect() {
   listenFor();
   stream.addEventListener("overview", (event) => {
     if (source !== stream) return;
-    take(JSON.parse(event.data));
+    overview.value = JSON.parse(event.data);
     attempt = 0;
     link.value = { state: "live", reason: "", retryAt: 0, since: Date.now() };
     listenFor();
   });
   stream.onerror = () => { if (source === stream) lose("silent", "The stream of news broke off."); };
-}
-
-function take(data) {
-  // A worker that starts again may have an older clock: what arrives last is the newest.
-  overview.value = data;
 }
 
 function listenFor() {
@@ -65,6 +64,7 @@ function listenFor() {
 }
 
 function disconnect() {
+  generation += 1;
   clearTimeout(silence);
   clearTimeout(retry);
   source?.close();

@@ -9,7 +9,7 @@ const LEFT_MS = 5000; // so long after the pointer left, rows may change places 
 
 /** { head, rowAt, error, again, onWindow, hover }: `head` is the newest answer without its rows. */
 export function usePages(what, { version, keyOf }) {
-  const [, redraw] = useState(0);
+  const [loads, redraw] = useState(0);
   const list = useRef(null);
   const held = useRef({ inside: false, until: 0 });
   const near = useRef([0, 1]); // the rows near the screen
@@ -20,8 +20,11 @@ export function usePages(what, { version, keyOf }) {
   const shown = list.current.head || !list.current.before ? list.current : list.current.before;
   if (list.current.head) list.current.before = null;
 
+  const newest = overview.value?.versions?.[version];
   const load = async (mine) => {
     const number = ++mine.number;
+    mine.version = newest;
+    mine.busy = true;
     const numbers = pagesOf(near.current);
     try {
       const answers = await Promise.all(
@@ -41,18 +44,18 @@ export function usePages(what, { version, keyOf }) {
       mine.error = error;
     }
     mine.at = Date.now();
+    mine.busy = false;
     redraw((count) => count + 1);
   };
 
-  const newest = overview.value?.versions?.[version];
   const live = isLive.value;
   useEffect(() => {
     const mine = list.current;
     const wait = mine.at ? Math.max(0, mine.at + EVERY_MS - Date.now()) : mine.before?.at ? 150 : 0;
-    if (mine.at && !live) return undefined;
+    if (mine.busy || (mine.at && (!live || mine.version === newest))) return undefined;
     const timer = setTimeout(load, wait, mine);
     return () => clearTimeout(timer);
-  }, [what, newest, live]);
+  }, [what, newest, live, loads]);
 
   return {
     head: shown.head,

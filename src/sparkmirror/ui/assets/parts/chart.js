@@ -38,7 +38,9 @@ export function stepFor(top, kind) {
   return [1, 2, 2.5, 5, 10].map((times) => times * size).find((step) => step >= least * 0.999);
 }
 
-function options({ series, marks, gaps, forecast, width, kind, axis, sync, onPoint, label, range }) {
+/** `latest()` is what the chart shows now: new data does not make a new chart. */
+function options(latest, width) {
+  const { series, kind, axis, sync, onPoint, label } = latest();
   const grid = { stroke: colour("grid"), width: 1 };
   const axes = { stroke: colour("text-3"), font: FONT, ticks: { show: false } };
   return {
@@ -48,7 +50,7 @@ function options({ series, marks, gaps, forecast, width, kind, axis, sync, onPoi
     legend: { show: false },
     cursor: { sync: { key: sync, setSeries: false }, drag: { x: false, y: false }, points: { size: 6 }, y: false },
     scales: {
-      x: { time: true, range: () => range },
+      x: { time: true, range: () => latest().range },
       y: { range: (_, __, max) => { const step = stepFor(max || 1, kind); return [0, step * Math.max(1, Math.ceil((max || 1) / step - 1e-9))]; } },
     },
     axes: [
@@ -60,8 +62,8 @@ function options({ series, marks, gaps, forecast, width, kind, axis, sync, onPoi
       fill: each.fill ? colour("fill") : undefined, points: { show: false }, spanGaps: false,
     }))],
     hooks: {
-      drawClear: [(plot) => shade.gaps(plot, gaps, colour, label)],
-      draw: [(plot) => { shade.marks(plot, marks, colour); shade.forecast(plot, forecast, colour); }],
+      drawClear: [(plot) => shade.gaps(plot, latest().gaps, colour, label)],
+      draw: [(plot) => { shade.marks(plot, latest().marks, colour); shade.forecast(plot, latest().forecast, colour); }],
       setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)],
     },
   };
@@ -76,7 +78,7 @@ export function Chart({ title, unit, times, series, marks = [], gaps = [], forec
   const data = [times.map((ms) => ms / 1000), ...series.map((each) => each.values)];
   const shape = `${series.map((each) => each.name)} ${asTable}`;
   const fresh = useRef(null);
-  fresh.current = { series, marks, gaps, forecast, kind, axis, sync, onPoint: setPoint, label: noData, range };
+  fresh.current = { data, series, marks, gaps, forecast, kind, axis, sync, onPoint: setPoint, label: noData, range };
 
   useEffect(() => {
     if (asTable) return undefined;
@@ -85,7 +87,7 @@ export function Chart({ title, unit, times, series, marks = [], gaps = [], forec
       const Plot = await library();
       if (isGone) return;
       plot.current?.destroy();
-      plot.current = new Plot(options({ ...fresh.current, width: place.current.clientWidth }), data, place.current);
+      plot.current = new Plot(options(() => fresh.current, place.current.clientWidth), fresh.current.data, place.current);
     };
     draw();
     const watcher = new ResizeObserver(() => plot.current?.setSize({ width: place.current.clientWidth, height: HEIGHT }));
@@ -98,7 +100,8 @@ export function Chart({ title, unit, times, series, marks = [], gaps = [], forec
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [shape, times.at(-1), times[0], JSON.stringify(marks), forecast?.to]);
+  }, [shape]);
+  useEffect(() => { plot.current?.setData(data); }, [times, forecast?.to_ms]);
 
   const onKey = (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
