@@ -74,6 +74,7 @@ function Detail({ of }) {
   const source = of.flow.split("->")[0];
   return html`<${Loaded} answer=${answer} what="The partitions" heights=${[20, 20]}>${(data) => html`
     ${messages(data.rows).map((row) => html`<${Message} key=${row.partition} of=${row} />`)}
+    ${of.lost_records || of.skipped_records ? html`<${Missing} of=${of} />` : ""}
     ${of.differences?.length ? html`<${Differences} of=${of} />` : ""}
     <${Partitions} rows=${worstFirst(data.rows)} source=${source} label="Partitions" className="inner" />`}<//>`;
 }
@@ -90,8 +91,11 @@ const Message = ({ of }) => html`<div class="message"><${Icon} name=${of.state =
   <a class="button little" href=${of.state === "failed" ? href("connectors", { flow: of.flow, c: of.connector }) : href("events", { flow: of.flow, q: of.topic })}>
     ${of.state === "failed" ? `Open task ${of.task}` : "Events"}</a></div>`;
 
+const Missing = ({ of }) => html`<div class="message"><${Icon} name="bad" tone="bad" /><div><b>Not all records are on the target</b>
+  <div class="why">${exact(of.lost_records)} offsets were deleted on the source before they were copied, ${exact(of.skipped_records)} records were skipped by <code>errors.tolerance</code>.</div></div>
+  <a class="button little" href=${href("events", { flow: of.flow, q: of.topic })}>Events</a></div>`;
+
 const Differences = ({ of }) => html`<div class="message"><${Icon} name="info" tone="info" /><div><b>Settings differ on <code>${of.target_topic}</code></b>
   <ul class="why">${of.differences.map((each) => html`<li><${Difference} of=${each} /></li>`)}</ul></div></div>`;
 
-const Difference = ({ of }) => (typeof of === "string" ? html`<${Prose} text=${of} />`
-  : html`<code>${of.key ?? of.name}</code>: <code>${String(of.source ?? "default")}</code> on the source, <code>${String(of.target ?? "default")}</code> on the target`);
+const Difference = ({ of }) => html`<code>${of.key}</code>: <code>${of.source || "default"}</code> on the source, <code>${of.target || "default"}</code> on the target`;

@@ -62,7 +62,7 @@ export function Verdict({ data }) {
   return html`<section class="panel verdict">
     <div class="said" aria-live="polite"><${Icon} name=${levelIcon(said.level)} tone=${levelTone(said.level)} /><h2>${said.head}</h2><p><${Prose} text=${said.text} /></p></div>
     ${openProblems(data).map((problem) => html`<${Problem} key=${problem.id} of=${problem} at=${data.now_ms} />`)}
-    ${data.notes.length ? html`<p class="also">Also: ${data.notes.map((note, i) => html`${i ? ", " : ""}${note.link ? html`<a href=${linkTo(note.link)}>${note.text}</a>` : note.text}${note.why ? html` (<${Prose} text=${note.why} />)` : ""}`)}.</p>` : ""}
+    ${data.notes.length ? html`<p class="also">Also: ${data.notes.map((note, i) => html`${i ? ", " : ""}${note.link ? html`<a href=${linkTo(note.link)}><${Prose} text=${note.text} /></a>` : html`<${Prose} text=${note.text} />`}${note.why ? html` (<${Prose} text=${note.why} />)` : ""}`)}.</p>` : ""}
     ${data.missing.length ? html`<p class="also">Not in these figures: ${data.missing.map((text, i) => html`${i ? "; " : ""}<${Prose} text=${text} />`)}.</p>` : ""}
   </section>`;
 }
