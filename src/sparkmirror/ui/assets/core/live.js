@@ -9,7 +9,8 @@ const STREAM = "sparkmirror/stream";
 export const overview = signal(null);
 /** connecting, live, silent (no stream, but the worker answers), gone (it does not answer). */
 export const link = signal({ state: "connecting", reason: "", retryAt: 0, since: Date.now() });
-export const isLive = computed(() => link.value.state === "live");
+/** The first snapshot is as fresh as news are. */
+export const isLive = computed(() => ["live", "connecting"].includes(link.value.state));
 /** One clock for "for 14 min" and "trying again in 4 s". */
 export const now = signal(Date.now());
 setInterval(() => { now.value = Date.now(); }, 1000);

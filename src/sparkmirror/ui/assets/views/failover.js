@@ -9,6 +9,7 @@ import { Command, Copy } from "../parts/command.js";
 import { Figures, Segments } from "../parts/controls.js";
 import { Icon } from "../parts/icon.js";
 import { Loaded } from "../parts/request.js";
+import { Spoken } from "../parts/spoken.js";
 import { Prose } from "../parts/words.js";
 import { levelIcon, levelTone } from "./verdict.js";
 
@@ -28,7 +29,7 @@ function Answer({ data, planned }) {
   const check = `sparkmirror failover check ${data.source} ${data.target}${planned ? " --planned" : ""}`;
   const isStep = steps.some((step) => step.command.includes("failover check"));
   return html`<section class="panel">
-      <div class="answer" aria-live="polite"><${Icon} name=${levelIcon(sentence.level)} tone=${levelTone(sentence.level)} /><div><h2>${sentence.head}</h2><p><${Prose} text=${sentence.text} /></p></div></div>
+      <${Spoken} text=${sentence.head} /><div class="answer"><${Icon} name=${levelIcon(sentence.level)} tone=${levelTone(sentence.level)} /><div><h2>${sentence.head}</h2><p><${Prose} text=${sentence.text} /></p></div></div>
       <${Figures} panel=${false} of=${numbers(data, planned)} /></section>
     <div class="two failover"><section class="panel evidence"><div class="head"><h2>Evidence</h2><span class="grow small third">as of ${second(data.now_ms)} ${zone()}</span></div>
         <ul>${data.evidence.map((each) => html`<${Evidence} key=${each.code} of=${each} />`)}</ul></section>

@@ -5,6 +5,7 @@ import { about, duration, exact, known, moment, second, zone } from "../core/for
 import { isLive } from "../core/live.js";
 import { linkTo } from "../core/links.js";
 import { Icon } from "../parts/icon.js";
+import { Spoken } from "../parts/spoken.js";
 import { Prose, Quantity } from "../parts/words.js";
 
 const DAY = 86400;
@@ -60,7 +61,7 @@ const things = (count) => `${exact(count)} ${count === 1 ? "thing" : "things"}`;
 export function Verdict({ data }) {
   const said = sentence(data);
   return html`<section class="panel verdict">
-    <div class="said" aria-live="polite"><${Icon} name=${levelIcon(said.level)} tone=${levelTone(said.level)} /><h2>${said.head}</h2><p><${Prose} text=${said.text} /></p></div>
+    <${Spoken} text=${said.head} /><div class="said"><${Icon} name=${levelIcon(said.level)} tone=${levelTone(said.level)} /><h2>${said.head}</h2><p><${Prose} text=${said.text} /></p></div>
     ${openProblems(data).map((problem) => html`<${Problem} key=${problem.id} of=${problem} at=${data.now_ms} />`)}
     ${data.notes.length ? html`<p class="also">Also: ${data.notes.map((note, i) => html`${i ? ", " : ""}${note.link ? html`<a href=${linkTo(note.link)}><${Prose} text=${note.text} /></a>` : html`<${Prose} text=${note.text} />`}${note.why ? html` (<${Prose} text=${note.why} />)` : ""}`)}.</p>` : ""}
     ${data.missing.length ? html`<p class="also">Not in these figures: ${data.missing.map((text, i) => html`${i ? "; " : ""}<${Prose} text=${text} />`)}.</p>` : ""}
