@@ -9,7 +9,7 @@ const SPARE = 12; // rows above and below the screen
 const NARROW = matchMedia("(max-width: 1000px)");
 
 /**
- * columns: [{ key, label, tone, sort, hidden }]; rowAt(i): a row, or undefined while it is loaded;
+ * columns: [{ label, tone, sort, width }]; rowAt(i): a row, or undefined while it is loaded;
  * keyOf(row): what `open` in the address says; cells(row, isOpen): the <td>s; detail(row): what opens.
  */
 export function Table({ label, columns, total, rowAt, keyOf, cells, detail, sorted, rowHeight = 36, narrowHeight = 64, onWindow }) {
@@ -84,13 +84,13 @@ function Row({ row, name, index, isOpen, cells, columns, hasDetail }) {
       <${Icon} name="chevron" /></button></td>` : ""}</tr>`;
 }
 
-const Head = ({ label, tone = "", sort, sorted }) => {
+const Head = ({ label, tone = "", sort, sorted, width }) => {
   const { query } = route.value;
   const [by, direction] = [query.sort ?? sorted?.by, query.dir ?? sorted?.dir ?? "desc"];
-  if (!sort) return html`<th scope="col" class=${tone}>${label}</th>`;
+  if (!sort) return html`<th scope="col" class=${tone} style=${{ width }}>${label}</th>`;
   const isChosen = by === sort;
   const turn = () => go({ sort, dir: isChosen && direction === "desc" ? "asc" : "desc" });
-  return html`<th scope="col" class=${tone} aria-sort=${isChosen ? `${direction}ending` : undefined}>
+  return html`<th scope="col" class=${tone} style=${{ width }} aria-sort=${isChosen ? `${direction}ending` : undefined}>
     <button type="button" onClick=${turn}>${label}${isChosen ? (direction === "desc" ? " \u25be" : " \u25b4") : ""}</button></th>`;
 };
 

@@ -14,14 +14,14 @@ import { Partitions } from "./partitions.js";
 import { Unmirrored } from "./unmirrored.js";
 
 const COLUMNS = [
-  { label: "State", sort: "state" },
+  { label: "State", sort: "state", width: "170px" },
   { label: "Topic", sort: "topic" },
   { label: "Remote topic", tone: "wide" },
-  { label: "Flow" },
-  { label: "Partitions", sort: "partitions", tone: "num wide" },
-  { label: "Behind, records", sort: "behind", tone: "num" },
-  { label: "Lag", sort: "lag", tone: "num" },
-  { label: "MB/s", sort: "rate", tone: "num wide" },
+  { label: "Flow", width: "190px" },
+  { label: "Partitions", sort: "partitions", tone: "num wide", width: "104px" },
+  { label: "Behind, records", sort: "behind", tone: "num", width: "136px" },
+  { label: "Lag", sort: "lag", tone: "num", width: "120px" },
+  { label: "MB/s", sort: "rate", tone: "num wide", width: "84px" },
 ];
 const keyOf = (row) => `${row.flow}/${row.topic}`;
 

@@ -10,7 +10,12 @@ import { Blocks, Failed } from "../parts/request.js";
 import { Table } from "../parts/table.js";
 import { FlowName, Prose, State, wordOf } from "../parts/words.js";
 
-const COLUMNS = [{ label: "Verdict" }, { label: "Topic" }, { label: "Flow" }, { label: "Why not" }];
+const COLUMNS = [
+  { label: "Verdict", width: "120px" },
+  { label: "Topic", width: "320px" },
+  { label: "Flow", width: "190px" },
+  { label: "Why not" },
+];
 const keyOf = (row) => `${row.flow}/${row.topic}`;
 
 export function Unmirrored() {
@@ -29,9 +34,9 @@ export function Unmirrored() {
 }
 
 const cells = (row) => html`
-  <td class="c-icon verdict-cell"><${State} of=${row.verdict} /></td>
-  <td class="c-name topic-cell"><code>${row.topic}</code>${row.count > 1 ? html`<span class="below">${plural(row.count, "topic")}</span>` : ""}</td>
-  <td class="c-right second nowrap flow-cell"><span class="phone">${wordOf(row.verdict)}</span><span class="desk"><${FlowName} of=${row.flow} /></span></td>
+  <td class="c-icon"><${State} of=${row.verdict} /></td>
+  <td class="c-name"><code>${row.topic}</code>${row.count > 1 ? html`<span class="below">${plural(row.count, "topic")}</span>` : ""}</td>
+  <td class="c-right second nowrap"><span class="phone">${wordOf(row.verdict)}</span><span class="desk"><${FlowName} of=${row.flow} /></span></td>
   <td class="c-under full small"><${Prose} text=${row.reason} />${row.note ? html`<span class="below"><${Prose} text=${row.note} /></span>` : ""}</td>`;
 
 const Detail = ({ of, at }) => html`
