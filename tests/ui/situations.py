@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import random
 from pathlib import Path
 from typing import Any
@@ -91,6 +90,9 @@ def sparks(flow: Json, n: int) -> Json:
 def problems() -> Situation:
     """One task has failed, one partition is stuck."""
     situation = Situation()
+    central = situation.overview["clusters"][2]
+    central.update(state="ok", brokers_known=3, brokers_reachable=3, reason="", unknown={})
+    situation.flows[1].update(heartbeat_age_seconds=0.6, not_applicable={})
     failed = situation.connector("mm2-msc-us-west-central")["tasks"][2]
     problem = situation.overview["problems"][0]
     failed.update(
@@ -138,8 +140,21 @@ def all_right() -> Situation:
     for each in overview["failover"]:
         each.update(level="ok", head="Ready", text="0.6 s would be lost, 412 records re-read")
     for cluster in overview["clusters"]:
-        cluster.update(state="ok", brokers_reachable=cluster["brokers_known"], reason="")
+        cluster.update(state="ok", brokers_known=3, brokers_reachable=3, reason="", unknown={})
+    situation.flows[1].update(heartbeat_age_seconds=0.6, not_applicable={})
     return situation
+
+
+# A backlog: 35,000 records/s are written; the target was away for 22 minutes and is back for 6. Since
+# then 110,000 records/s are copied, and the lag falls by 2.14 s a second.
+WRITTEN, COPIED, RECORD_BYTES = 35_000, 110_000, 825
+OUTAGE_SECONDS, BACK_SECONDS = 1320, 360
+FALLS = COPIED - WRITTEN
+
+
+def lag_after(seconds_back: float) -> float:
+    """Age of the oldest record not copied, so many seconds after the target came back."""
+    return OUTAGE_SECONDS - seconds_back * FALLS / WRITTEN
 
 
 def catching_up() -> Situation:
@@ -147,10 +162,12 @@ def catching_up() -> Situation:
     situation = all_right()
     overview, flow = situation.overview, situation.flows[0]
     now: int = overview["now_ms"]
-    head = "Catching up, done in about 4 min (03:17)"
+    lag = lag_after(BACK_SECONDS)
+    behind = round(lag * WRITTEN)
+    left = behind / FALLS
     text = (
-        "us-west was away from 02:36 to 02:58. 182 MB/s are copied, 29 MB/s written: the backlog "
-        "falls by 169,000 records/s. Nothing is lost."
+        "us-west was away from 02:44 to 03:06. 90.8 MB/s are copied, 28.9 MB/s written: the "
+        "backlog falls by 75,000 records/s. Nothing is lost."
     )
     overview["verdict"] = {
         "level": "info",
@@ -158,26 +175,28 @@ def catching_up() -> Situation:
         "head": "Catching up: us-east to us-west is done in about 4 min",
         "text": text,
     }
-    flow.update(state="catching up", word="Catching up", seconds_behind=296.0)
-    flow.update(others_seconds_behind=296.0, bytes_per_second=182_400_000.0)
-    flow.update(records_per_second=221_400.0, records_behind=43_100_000)
-    flow["worst"].update(topic="clickstream", partition=11, seconds_behind=296.0)
-    flow["worst"].update(records_behind=512_300)
+    flow.update(state="catching up", word="Catching up", seconds_behind=lag)
+    flow.update(others_seconds_behind=lag, bytes_per_second=float(COPIED * RECORD_BYTES))
+    flow.update(records_per_second=float(COPIED), records_behind=behind)
+    flow["worst"].update(topic="clickstream", partition=11, seconds_behind=lag)
+    flow["worst"].update(records_behind=178_214)
     flow["latency"].update(p50_ms=101.0, p99_ms=388.0)
+    head = "Catching up, done in about 4 min (03:17)"
     flow["sentence"] = {"level": "info", "code": "catching up", "head": head, "text": text}
     flow["catch_up"] = {
         "state": "about",
         "text": "",
-        "seconds": 255.0,
-        "at_ms": now + 255_000,
+        "seconds": left,
+        "at_ms": round(now + left * 1000),
         "since_ms": None,
-        "change_per_second": -169_000.0,
+        "change_per_second": float(-FALLS),
     }
     overview["worst"] = copy.deepcopy(flow["worst"])
-    overview.update(records_behind=43_113_312, bytes_per_second=210_400_000.0)
+    overview.update(records_behind=behind + 13_312, bytes_per_second=114_700_000.0)
     situation.answers["flow"]["flow"] = flow
-    for row in situation.answers["flow"]["slowest"]:
-        row.update(state="catching up", problem="", seconds_behind=296.0, records_behind=507_112)
+    for n, row in enumerate(situation.answers["flow"]["slowest"]):
+        row.update(state="catching up", problem="", seconds_behind=lag - n, remedy=None)
+        row["records_behind"] = 178_214 - 3_107 * n
         row["position"] = row["end_offset"] - row["records_behind"]
     situation.answers["history"] = {**situation.answers["history"], **catching_up_history(now)}
     overview["sparks"][FLOW] = {
@@ -188,46 +207,42 @@ def catching_up() -> Situation:
 
 
 def catching_up_history(now: int) -> Json:
-    """An hour with 22 minutes of outage, then the backlog is copied at six times the rate."""
+    """The last hour of that story."""
     chance = random.Random(4)
-    begin, end = now - 36 * 60_000 - 45_000, now - 14 * 60_000 - 45_000
+    back = now - BACK_SECONDS * 1000
+    gone = back - OUTAGE_SECONDS * 1000
     times = [now - 3_600_000 + 15_000 * n for n in range(241)]
     series: dict[str, list[float | None]] = {name: [] for name in SERIES}
-    written, peak = 28_900_000.0, 185_000_000.0
     for at in times:
-        out, after = begin <= at < end, at >= end
-        noise = 1 + chance.uniform(-0.05, 0.05)
-        backlog = 0.0
-        if out:
-            backlog = (at - begin) / 1000 * 35_000
-        elif after:
-            backlog = max(43_100_000.0, 46_200_000 + (now - at) / 1000 * -3_500)
-            backlog = 46_200_000 - (46_200_000 - 43_100_000) * (at - end) / (now - end)
-        lag = (at - begin) / 1000 if out else 0.6 * noise
-        if after:
-            lag = 1320 - (1320 - 296) * math.sqrt((at - end) / (now - end))
-            backlog = 46_200_000 * (lag / 1320) ** 0.6
+        is_out, is_back = gone <= at < back, at >= back
+        noise = 1 + chance.uniform(-0.04, 0.04)
+        lag = 0.6 * noise
+        if is_out:
+            lag = (at - gone) / 1000
+        elif is_back:
+            lag = lag_after((at - back) / 1000)
+        copied = 0 if is_out else (COPIED if is_back else WRITTEN) * noise
+        written = WRITTEN * (1 + chance.uniform(-0.03, 0.03))
         values: dict[str, float | None] = {
-            "bytes_per_second": 0 if out else (peak if after else written) * noise,
-            "records_per_second": 0 if out else (221_400 if after else 35_000) * noise,
-            "written_bytes_per_second": written * (1 + chance.uniform(-0.03, 0.03)),
-            "written_records_per_second": 35_000 * noise,
+            "bytes_per_second": copied * RECORD_BYTES,
+            "records_per_second": copied,
+            "written_bytes_per_second": written * RECORD_BYTES,
+            "written_records_per_second": written,
             "seconds_behind": lag,
-            "others_seconds_behind": lag,
-            "records_behind": max(backlog, 19_000 * noise),
-            "latency_p50_ms": None if out else (101 if after else 71) * noise,
-            "latency_p99_ms": None if out else (388 if after else 188) * noise,
+            "others_seconds_behind": lag * 0.98,
+            "records_behind": lag * WRITTEN,
+            "latency_p50_ms": None if is_out else (101 if is_back else 71) * noise,
+            "latency_p99_ms": None if is_out else (388 if is_back else 188) * noise,
         }
         for name, value in values.items():
             series[name].append(value)
-    series["records_behind"][-1] = 43_100_000.0
     return {
         "times_ms": times,
         "series": series,
         "gaps": [],
         "marks": [
-            {"time_ms": begin, "text": "us-west unreachable", "event_id": "1"},
-            {"time_ms": end, "text": "us-west back", "event_id": "2"},
+            {"time_ms": gone, "text": "us-west unreachable", "event_id": "1"},
+            {"time_ms": back, "text": "us-west back", "event_id": "2"},
         ],
     }
 
@@ -248,6 +263,18 @@ def many_topics(count: int = 2000) -> Situation:
         row = copy.deepcopy(pattern)
         row.update(topic=f"tenant-{n:04}.orders", target_topic=f"us-east.tenant-{n:04}.orders")
         rows.append(row)
+    return situation
+
+
+def both_ways() -> Situation:
+    """Two clusters that mirror each other."""
+    situation = all_right()
+    overview = situation.overview
+    there, back = situation.flows[0], copy.deepcopy(situation.flows[0])
+    back.update(flow="us-west->us-east", source="us-west", target="us-east")
+    overview["flows"] = [there, back]
+    overview["clusters"] = overview["clusters"][:2]
+    overview["sparks"]["us-west->us-east"] = sparks(back, 5)
     return situation
 
 

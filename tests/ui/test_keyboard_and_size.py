@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import tomllib
+from urllib.parse import unquote
 
 from playwright.sync_api import Page, expect
 
@@ -61,11 +62,11 @@ def test_news_change_no_order_under_the_pointer(open_page: Open) -> None:
 
 def test_filters_are_part_of_the_address_and_back_works(open_page: Open) -> None:
     page, _ = open_page(problems(), "#topics?state=problem&q=pay")
-    expect(page.get_by_role("main")).to_contain_text("1 of 7")
+    expect(page.get_by_role("main")).to_contain_text("1 of 3")
     page.get_by_role("button", name="All").click()
-    expect(page.get_by_role("main")).not_to_contain_text("1 of 7")
+    expect(page.get_by_role("main")).not_to_contain_text("1 of 3")
     page.go_back()
-    expect(page.get_by_role("main")).to_contain_text("1 of 7")
+    expect(page.get_by_role("main")).to_contain_text("1 of 3")
     assert "flow" not in page.url
     page.get_by_label("Filter topics").fill("nothing-like-this")
     expect(page.get_by_role("heading", name="No topic matches")).to_be_visible()
@@ -82,7 +83,7 @@ def test_rows_are_walked_opened_and_closed_by_keys(open_page: Open) -> None:
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="Partitions")).to_be_visible()
-    assert "open=us-east->us-west/payments" in page.url
+    assert "open=us-east->us-west/payments" in unquote(page.url)
     page.keyboard.press("Escape")
     expect(page.get_by_role("region", name="Partitions")).to_have_count(0)
     page.keyboard.press("/")
@@ -120,7 +121,7 @@ def test_a_flow_scopes_every_view(open_page: Open) -> None:
     expect(page.get_by_role("main")).not_to_contain_text("payments")
     page.get_by_role("link", name="Connectors").first.click()
     expect(page.get_by_role("navigation", name="Connectors").get_by_role("link")).to_have_count(3)
-    assert re.search(r"flow=us-west->central", page.url)
+    assert "flow=us-west->central" in unquote(page.url)
 
 
 def test_the_page_is_small() -> None:

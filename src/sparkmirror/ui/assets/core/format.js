@@ -15,6 +15,9 @@ export function short(value) {
   return exact(value);
 }
 
+/** The same without a needless .0, for axes: 300 k. */
+export const rounded = (value) => short(value).replace(".0 ", " ");
+
 /** At most two units: 0.6 s, 14 min 10 s, 6 d 23 h. */
 export function duration(seconds) {
   if (seconds <= 0) return [["0", "s"]];
@@ -53,7 +56,7 @@ export function megabytes(perSecond) {
 }
 
 export const milliseconds = (value) => (value < 10 ? value.toFixed(1) : exact(value));
-export const plain = (quantity) => quantity.map(([number, unit]) => `${number} ${unit}`).join(" ");
+export const plain = (quantity) => quantity.map(([number, unit]) => `${number} ${unit}`.trim()).join(" ");
 
 // Times: UTC, or this machine's zone when the reader chose it.
 let local = false;

@@ -57,6 +57,7 @@ function words(plot, text, x, colour) {
   ctx.font = FONT(ratio);
   ctx.fillStyle = colour("text-2");
   ctx.textBaseline = "alphabetic";
+  ctx.textAlign = "left";
   const wide = ctx.measureText(text).width;
   const left = Math.min(Math.max(x - wide / 2, bbox.left), bbox.left + bbox.width - wide);
   const room = 12 * ratio;
@@ -92,6 +93,7 @@ function forecast(plot, ahead, colour) {
   ctx.stroke();
   ctx.font = FONT(ratio);
   ctx.fillStyle = colour("text-2");
+  ctx.textBaseline = "alphabetic";
   ctx.textAlign = x1 + ctx.measureText(ahead.text).width / 2 > bbox.left + bbox.width ? "right" : "center";
   ctx.fillText(ahead.text, x1, y1 - 10 * ratio);
   ctx.restore();

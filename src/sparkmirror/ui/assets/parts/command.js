@@ -3,6 +3,7 @@ import { html } from "../core/html.js";
 import { useState } from "../vendor/hooks.js";
 
 const SHOWN_MS = 2000;
+const WHOLE = 30;
 
 async function copyText(text) {
   if (navigator.clipboard) {
@@ -35,5 +36,5 @@ export function Copy({ text, label = "Copy", little = true }) {
 }
 
 export const Command = ({ of }) => html`
-  <div class="command"><span>${of.split(" ").map((word, i) => html`${i ? " " : ""}<span>${word}</span>`)}</span>
+  <div class="command"><span>${of.split(" ").map((word, i) => html`${i ? " " : ""}<span class=${word.length <= WHOLE ? "nowrap" : ""}>${word}</span>`)}</span>
     <${Copy} text=${of} /></div>`;

@@ -4,8 +4,9 @@ import { html } from "../core/html.js";
 const HIGH = 46;
 const WIDE = 240;
 
-export function Spark({ values, label }) {
-  const top = Math.max(1e-9, ...values.filter((value) => value !== null)) * 1.08;
+/** `least`: the value that the top stands for at least. */
+export function Spark({ values, label, least = 1e-9 }) {
+  const top = Math.max(least, ...values.filter((value) => value !== null)) * 1.08;
   const x = (i) => (values.length > 1 ? (i / (values.length - 1)) * WIDE : WIDE);
   const y = (value) => HIGH - 1 - (value / top) * (HIGH - 4);
   const runs = runsOf(values);

@@ -64,7 +64,7 @@ export function Table({ label, columns, total, rowAt, keyOf, cells, detail, sort
   const above = first * height + (opened.current.index < first ? hiddenOpen : 0);
   const below = Math.max(0, total - last) * height;
   return html`<table class="cards ${windowed ? "fixed" : ""}" aria-rowcount=${total + 1} aria-label=${label} onKeyDown=${onKey}>
-    <thead><tr aria-rowindex="1">${columns.map((column) => html`<${Head} ...${column} sorted=${sorted} />`)}
+    <thead><tr aria-rowindex="1">${columns.map((column) => html`<${Head} ...${column} width=${windowed ? column.width : undefined} sorted=${sorted} />`)}
       ${detail ? html`<th class="chevron"><span class="sr">Details</span></th>` : ""}</tr></thead>
     <tbody ref=${body}>
       ${above > 0 ? html`<${Gap} key="above" height=${above} />` : ""}${rows}${below > 0 ? html`<${Gap} key="below" height=${below} />` : ""}

@@ -21,12 +21,14 @@ export const Count = ({ of, why, none = "unknown" }) =>
     ? html`<span class=${of ? "tabular" : "tabular zero"}>${exact(of)}</span>`
     : html`<span class="zero" title=${why ?? ""}>${none}</span>`;
 
-/** Text of the worker: what stands between backticks is a name, shown in mono. */
-export const Prose = ({ text }) =>
-  (text ?? "").split("`").map((part, i) => (i % 2 ? html`<code>${part}</code>` : part));
+const WHOLE = 30; // longer names may break, or a phone could not show them
+const classOf = (name) => (name.length <= WHOLE ? "nowrap" : "");
 
-/** Names break at no hyphen: us-east stays whole. */
-export const Name = ({ of }) => html`<span class="nowrap">${of}</span>`;
+/** Text of the worker: what stands between backticks is a name, shown in mono. us-east stays whole. */
+export const Prose = ({ text }) =>
+  (text ?? "").split("`").map((part, i) =>
+    i % 2 ? html`<code class=${classOf(part)}>${part}</code>`
+      : part.split(/(\S+-\S+)/).map((word, j) => (j % 2 ? html`<span class=${classOf(word)}>${word}</span>` : word)));
 
 export const FlowName = ({ of }) => {
   const [source, target] = of.split("->");

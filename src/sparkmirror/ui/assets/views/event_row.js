@@ -16,7 +16,7 @@ export const EventRow = ({ of, at, place = "" }) => html`<li class="event ${plac
 
 function What({ of }) {
   const [what, why] = whatAndWhy(of.text);
-  const reason = [why, of.user && `by ${of.user}`].filter(Boolean).join("; ");
+  const reason = [why, of.user && `by ${of.user}`, of.count > 1 && `${exact(of.count)} times`].filter(Boolean).join("; ");
   return html`<div class="text"><div>${of.link ? html`<a href=${linkTo(of.link)}><${Prose} text=${what} /></a>` : html`<${Prose} text=${what} />`}</div>
     ${reason ? html`<div class="below"><${Prose} text=${reason} /></div>` : ""}</div>`;
 }
@@ -32,8 +32,7 @@ export function whatAndWhy(text) {
 const isOngoing = (of) => of.lasts && !known(of.ended_ms);
 
 function lengthOf(of, at) {
-  const times = of.count > 1 ? `, ${exact(of.count)} times` : "";
-  if (known(of.ended_ms)) return `over after ${plain(duration(Math.max(0, of.ended_ms - of.time_ms) / 1000))}${times}`;
-  if (of.lasts) return `ongoing, ${plain(duration(Math.max(0, at - of.time_ms) / 1000))}${times}`;
-  return of.count > 1 ? `${exact(of.count)} times` : "";
+  if (known(of.ended_ms)) return `over after ${plain(duration(Math.max(0, of.ended_ms - of.time_ms) / 1000))}`;
+  if (of.lasts) return `ongoing, ${plain(duration(Math.max(0, at - of.time_ms) / 1000))}`;
+  return "";
 }

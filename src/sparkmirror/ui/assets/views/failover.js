@@ -52,7 +52,7 @@ function numbers(data, planned) {
 }
 
 const Evidence = ({ of }) => html`<li><${Icon} name=${levelIcon(of.level)} tone=${levelTone(of.level)} />
-  <div><b>${of.question}</b><div class="small second"><${Linked} text=${of.text} links=${of.links} /></div></div>
+  <div><b><${Prose} text=${of.question} /></b><div class="small second"><${Linked} text=${of.text} links=${of.links} /></div></div>
   <span class="word ${levelTone(of.level)}">${of.word}</span></li>`;
 
 /** Names in the text that the worker knows a view of are links. */
@@ -60,7 +60,7 @@ function Linked({ text, links }) {
   const names = Object.keys(links ?? {});
   if (!names.length) return html`<${Prose} text=${text} />`;
   return text.split("`").flatMap((part, i) => {
-    if (i % 2) return links[part] ? html`<a href=${linkTo(links[part])}><code>${part}</code></a>` : html`<code>${part}</code>`;
+    if (i % 2) return links[part] ? html`<a href=${linkTo(links[part])}><code>${part}</code></a>` : html`<code class="nowrap">${part}</code>`;
     return splitAt(part, names).map((piece) => (links[piece] ? html`<a href=${linkTo(links[piece])}>${piece}</a>` : piece));
   });
 }

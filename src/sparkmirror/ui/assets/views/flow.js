@@ -1,6 +1,6 @@
 // Flow: does this flow keep up, and when is it caught up?
 import { html } from "../core/html.js";
-import { duration, exact, known, megabytes, milliseconds, minute, moment, plain, short } from "../core/format.js";
+import { duration, exact, known, megabytes, milliseconds, minute, moment, plain, rounded, short } from "../core/format.js";
 import { useAnswer } from "../core/answer.js";
 import { query } from "../core/pages.js";
 import { go, route } from "../core/route.js";
@@ -52,7 +52,7 @@ function figures(of, at) {
 function catchUp(state, at) {
   switch (state.state) {
     case "done": return ["Done", known(state.since_ms) ? `since ${moment(state.since_ms, at)}` : state.text];
-    case "about": return [html`<span class="unit">about </span><${Quantity} of=${duration(state.seconds)} />`, `at ${minute(state.at_ms)}, falls by ${exact(Math.abs(state.change_per_second ?? 0))} records/s`];
+    case "about": return [html`<span class="unit">about </span><${Quantity} of=${duration(state.seconds)} />`, `at ${moment(state.at_ms, at)}`];
     case "waiting": return ["Waiting", state.text];
     case "not by itself": return ["Not by itself", known(state.change_per_second) ? `grows by ${exact(Math.abs(state.change_per_second))} records/s` : state.text];
     default: return ["unknown", state.text];
@@ -67,9 +67,9 @@ function Charts({ past, span, flow }) {
   const seconds = (value) => (value < 1 ? `${value}` : plain(duration(value)));
   const last = (values) => values.findLast((value) => value !== null);
   const say = (values, show) => (known(last(values)) ? `now ${plain(show(last(values)))}, at most ${plain(show(Math.max(...values.filter(known))))}` : "nothing recorded");
-  const rate = (value) => [[megabytes(value * 1e6), "MB/s"]];
+  const rate = (value) => [[megabytes(value * 1e6), ""]];
   const mega = (values) => values.map((value) => (value === null ? null : value / 1e6));
-  const ms = (value) => [[milliseconds(value), "ms"]];
+  const ms = (value) => [[milliseconds(value), ""]];
   const records = (value) => [[exact(value), ""]];
   return html`<div class="charts">
     <${Chart} ...${common} title="Throughput" unit="MB/s" show=${rate} axis=${(value) => (value < 1 && value ? value.toFixed(2) : exact(value))} sentence=${say(mega(series.bytes_per_second), rate)}
@@ -78,7 +78,7 @@ function Charts({ past, span, flow }) {
       series=${[{ name: "worst partition", values: series.seconds_behind, colour: "data-1" }, { name: "all others", values: series.others_seconds_behind, colour: "data-2", dash: [4, 3] }]} />
     <${Chart} ...${common} title="Latency" unit="ms, append to ack" show=${ms} axis=${exact} sentence=${say(series.latency_p50_ms, ms)}
       series=${[{ name: "p50", values: series.latency_p50_ms, colour: "data-1" }, { name: "p99", values: series.latency_p99_ms, colour: "data-3", dash: [5, 3] }]} />
-    <${Chart} ...${common} title="Waiting" unit=${ahead ? "records, with forecast" : "records"} show=${records} axis=${(value) => short(value)} forecast=${ahead} sentence=${say(series.records_behind, records)}
+    <${Chart} ...${common} title="Waiting" unit=${ahead ? "records, with forecast" : "records"} show=${records} axis=${rounded} forecast=${ahead} sentence=${say(series.records_behind, records)}
       series=${[{ name: "records behind", values: series.records_behind, colour: "data-1", fill: true }]} />
   </div>`;
 }

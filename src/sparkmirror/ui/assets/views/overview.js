@@ -11,6 +11,8 @@ import { EventRow } from "./event_row.js";
 import { Topology } from "./topology.js";
 import { Verdict, levelIcon, levelTone } from "./verdict.js";
 
+const QUIET_SECONDS = 5; // below, lag is a flat line: its ups and downs mean nothing
+
 export function Overview({ data }) {
   const { flow } = route.value.query;
   const flows = data.flows.filter((each) => !flow || each.flow === flow);
@@ -62,7 +64,7 @@ function FlowPanel({ of, spark }) {
       <div><div class="key"><span>Copied</span><b><${Quantity} of=${[[megabytes(of.bytes_per_second ?? 0), "MB/s"]]} /></b></div>
         ${spark ? html`<${Spark} values=${spark.bytes_per_second} label=${`Copied in the last hour, now ${megabytes(of.bytes_per_second ?? 0)} MB/s`} />` : ""}</div>
       <div><div class="key"><span>Lag, worst partition</span><b><${Seconds} of=${of.seconds_behind} why=${of.unknown.seconds_behind} /></b></div>
-        ${spark ? html`<${Spark} values=${spark.seconds_behind} label=${`Lag in the last hour, now ${lag}`} />` : ""}</div>
+        ${spark ? html`<${Spark} values=${spark.seconds_behind} least=${QUIET_SECONDS} label=${`Lag in the last hour, now ${lag}`} />` : ""}</div>
     </div></a>`;
 }
 

@@ -14,14 +14,14 @@ import { Partitions } from "./partitions.js";
 import { Unmirrored } from "./unmirrored.js";
 
 const COLUMNS = [
-  { label: "State", sort: "state", width: "170px" },
+  { label: "State", sort: "state", width: "184px" },
   { label: "Topic", sort: "topic" },
   { label: "Remote topic", tone: "wide" },
-  { label: "Flow", width: "190px" },
-  { label: "Partitions", sort: "partitions", tone: "num wide", width: "104px" },
-  { label: "Behind, records", sort: "behind", tone: "num", width: "136px" },
-  { label: "Lag", sort: "lag", tone: "num", width: "120px" },
-  { label: "MB/s", sort: "rate", tone: "num wide", width: "84px" },
+  { label: "Flow", width: "172px" },
+  { label: "Partitions", sort: "partitions", tone: "num wide", width: "92px" },
+  { label: "Behind, records", sort: "behind", tone: "num", width: "130px" },
+  { label: "Lag", sort: "lag", tone: "num", width: "114px" },
+  { label: "MB/s", sort: "rate", tone: "num wide", width: "72px" },
 ];
 const keyOf = (row) => `${row.flow}/${row.topic}`;
 
@@ -59,8 +59,8 @@ function cells(row) {
   const isBad = row.state === "failed" || row.state === "stuck";
   return html`
     <td class="c-icon"><${State} of=${row.state} word=${word} note=${rest.join(" ")} /></td>
-    <td class="c-name"><code>${row.topic}</code></td>
-    <td class="c-right wide"><span class="phone">${row.word}</span><span class="desk"><code class="second">${row.target_topic}</code>
+    <td class="c-name"><code title=${row.topic}>${row.topic}</code></td>
+    <td class="c-right wide"><span class="phone">${row.word}</span><span class="desk"><code class="second" title=${row.target_topic}>${row.target_topic}</code>
       ${row.differences?.length ? html`<span class="differs small"><${Icon} name="info" tone="info" />${row.differences.length} ${row.differences.length === 1 ? "setting differs" : "settings differ"}</span>` : ""}</span></td>
     <td class="c-under second nowrap"><${FlowName} of=${row.flow} /></td>
     <td class="num wide">${exact(row.partitions.total)}</td>

@@ -109,7 +109,8 @@ function Label({ flow, layout, flows }) {
   const middle = [(line.x0 + line.x1) / 2, (line.y0 + line.y1) / 2];
   const toLeft = Math.cos(line.angle) > 0;
   const side = line.flat ? (line.twoWay ? (toLeft ? "over" : "under") : "on") : toLeft ? "left" : "right";
-  const [x, y] = { over: [0, -4], under: [0, 4], on: [0, 21], left: [-34, 6], right: [34, 6] }[side];
+  const beside = 34 + Math.max(0, 40 * (Math.abs(1 / Math.tan(line.angle)) - 0.9)); // flat lines pass below the words
+  const [x, y] = { over: [0, -4], under: [0, 4], on: [0, 21], left: [-beside, 6], right: [beside, 6] }[side];
   const style = { left: `${middle[0] + x}px`, top: `${middle[1] + y}px` };
   const lag = known(flow.seconds_behind) ? `${plain(duration(flow.seconds_behind))} behind` : "lag unknown";
   return html`<a class="edge ${side}" style=${style} href=${flowLink(flow.flow)}>
