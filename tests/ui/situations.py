@@ -145,8 +145,8 @@ def all_right() -> Situation:
     return situation
 
 
-# A backlog: 35,000 records/s are written; the target was away for 22 minutes and is back for 6. Since
-# then 110,000 records/s are copied, and the lag falls by 2.14 s a second.
+# A backlog: 35,000 records/s are written; the target was away for 22 minutes and is back for 6.
+# Since then 110,000 records/s are copied, and the lag falls by 2.14 s a second.
 WRITTEN, COPIED, RECORD_BYTES = 35_000, 110_000, 825
 OUTAGE_SECONDS, BACK_SECONDS = 1320, 360
 FALLS = COPIED - WRITTEN
