@@ -6,15 +6,24 @@ that have changed; the worker keeps the newest row of each partition.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkmirror.types import TopicPartition
 
+# Upper bounds of the histogram of replication latency; one more bucket is for all beyond them.
+LATENCY_BOUNDS_MS = (
+    5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 3_600_000,
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Milliseconds measured since the last report: the last one, and their extremes and sum."""
+    """Milliseconds measured for a while: the last ones, and their extremes, sum and number.
+
+    On the way from a task: since its last report. On the worker: over the last 30 to 60 s, as
+    Kafka's metrics are (two samples of 30 s).
+    """
 
     last: float = 0.0
     least: float = 0.0
@@ -30,9 +39,12 @@ class PartitionFigures:
     `position`: the next source offset that the target does not have. `end_offset`: of the source's
     log as far as records may be read, None while it is not known. `oldest_ms`: timestamp of the
     oldest record that the target does not have; None: there is none, or it is not known, see
-    `behind`. `records`, `bytes` count what was stored since the task began; bytes are those of
-    batches as they are in the log. `age`: wall clock minus a record's timestamp when it was
-    fetched; `latency`: the same when the target acknowledged it. `problem`: why it waits.
+    `behind`. `records`, `bytes` count what was stored since the task began, on the worker since it
+    began to run the task; bytes are those of batches as they are in the log. `lost_records`: what
+    retention deleted before it was copied; `skipped_records`: what the target rejected. `age`: wall
+    clock minus a record's timestamp when it was fetched; `latency`: the same when the target
+    acknowledged it. The timestamp is that of a record as consumers see it: when it was appended, if
+    the topic has LogAppendTime, else what its producer says. `problem`: why it waits.
     """
 
     source: TopicPartition
@@ -44,6 +56,8 @@ class PartitionFigures:
     bytes: int = 0
     age: Window = field(default_factory=Window)
     latency: Window = field(default_factory=Window)
+    lost_records: int = 0
+    skipped_records: int = 0
     problem: str = ""
 
     @property
@@ -64,8 +78,18 @@ class PartitionFigures:
 
 @dataclass(frozen=True, slots=True)
 class TaskFigures:
-    """What one copy task last reported; `latency_buckets` count acknowledged batches' records."""
+    """What one copy task last reported, added up over its attempts.
+
+    `at`: when (time.time), 0.0 if it never did. `latency_buckets` count the records acknowledged
+    within each of `LATENCY_BOUNDS_MS`, one more those beyond; `latency_sum_ms` is the sum of their
+    latencies. `slow` counts batches that were not just passed through, by reason. `is_complete`:
+    whether the running attempt has reported all of its partitions.
+    """
 
     task: str
     partitions: Sequence[PartitionFigures] = ()
     latency_buckets: Sequence[int] = ()
+    latency_sum_ms: float = 0.0
+    slow: Mapping[str, int] = field(default_factory=dict)
+    at: float = 0.0
+    is_complete: bool = False
