@@ -13,42 +13,52 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sparkmirror.monitoring.views.rows import (
+from sparkmirror.monitoring.views.rows.common import (
     Caller,
-    CatchUp,
     ClusterRow,
+    Level,
+    Link,
+    Remedy,
+    Sentence,
+    WorkerRow,
+    as_json,
+)
+from sparkmirror.monitoring.views.rows.connector_rows import (
     ConnectorRow,
-    EventRow,
+    SettingRow,
+    TaskRow,
+)
+from sparkmirror.monitoring.views.rows.failover_rows import (
     Evidence,
     FailoverAnswer,
     FailoverBrief,
     FailoverView,
+    Reading,
+    Step,
+)
+from sparkmirror.monitoring.views.rows.flow_rows import (
+    CatchUp,
+    EventRow,
     FlowRow,
     Gap,
-    GroupPartitionRow,
-    GroupRow,
     HistoryView,
     Latency,
-    Level,
-    Link,
     Mark,
     NoteRow,
-    PartitionRow,
     ProblemRow,
-    Reading,
-    Remedy,
+    WorstPartition,
+)
+from sparkmirror.monitoring.views.rows.group_rows import (
+    GroupPartitionRow,
+    GroupRow,
+)
+from sparkmirror.monitoring.views.rows.partition_rows import (
+    PartitionRow,
     RuleRow,
-    Sentence,
     SettingDifference,
-    SettingRow,
     StateCounts,
-    Step,
-    TaskRow,
     TopicRow,
     UnmirroredRow,
-    WorkerRow,
-    WorstPartition,
-    as_json,
 )
 
 Json = dict[str, object]
@@ -290,9 +300,7 @@ SENTENCES = {
         "`payments-7` waits since 02:58:35 UTC for us-west: `NOT_ENOUGH_REPLICAS`. The other "
         "partitions are at most 0.6 s behind.",
     ),
-    EAST_CENTRAL: Sentence(
-        Level.OK, "live", "Live", "All 54 partitions are at most 0.6 s behind."
-    ),
+    EAST_CENTRAL: Sentence(Level.OK, "live", "Live", "All 54 partitions are at most 0.6 s behind."),
     WEST_CENTRAL: Sentence(
         Level.BAD,
         "failed",
@@ -303,9 +311,7 @@ SENTENCES = {
 CATCH_UPS = {
     EAST_WEST: CatchUp("waiting", "for us-west", change_per_second=300.0),
     EAST_CENTRAL: CatchUp("done", "since 00:47:44 UTC", since_ms=at(0, 47, 44)),
-    WEST_CENTRAL: CatchUp(
-        "not by itself", "grows by 223 records/s", change_per_second=223.0
-    ),
+    WEST_CENTRAL: CatchUp("not by itself", "grows by 223 records/s", change_per_second=223.0),
 }
 
 
@@ -541,7 +547,14 @@ def groups() -> tuple[list[GroupRow], dict[str, list[GroupPartitionRow]]]:
         "payment-service": [
             *(partition("payments", n, 7_000_000 + n, 8) for n in range(7)),
             GroupPartitionRow(
-                "payments", 7, "us-east.payments", 7_100_000, None, 6_745_094, "", None,
+                "payments",
+                7,
+                "us-east.payments",
+                7_100_000,
+                None,
+                6_745_094,
+                "",
+                None,
                 "the group has read further on us-east than was copied: it keeps its last offset",
                 {"reread_records": "`payments-7` is stuck"},
                 {"translated": "not copied yet"},
@@ -583,8 +596,20 @@ def groups() -> tuple[list[GroupRow], dict[str, list[GroupPartitionRow]]]:
         )
     rows.append(
         GroupRow(
-            EAST_WEST, "reporting", "unknown", "us-west does not say", None, 2, None, 3, 0,
-            ["orders"], None, None, None, "",
+            EAST_WEST,
+            "reporting",
+            "unknown",
+            "us-west does not say",
+            None,
+            2,
+            None,
+            3,
+            0,
+            ["orders"],
+            None,
+            None,
+            None,
+            "",
             dict.fromkeys(
                 ("members_on_target", "newest", "checkpoint_age_seconds", "reread_records"),
                 "User:sparkmirror lacks DESCRIBE on the group `reporting` of us-west",
@@ -607,10 +632,22 @@ def connectors(rows: list[PartitionRow]) -> list[ConnectorRow]:
             ]
             made.append(
                 ConnectorRow(
-                    name=name, prefix="", path=f"/connectors/{name}", flow=flow, kind=long,
-                    state="RUNNING", worker=WORKERS[0], reason="", remedy=None, trace="",
-                    note="No tasks: it gets one as soon as a group matches `groups`." if none
-                    else "", is_changeable=True, fixed="", tasks=tasks,
+                    name=name,
+                    prefix="",
+                    path=f"/connectors/{name}",
+                    flow=flow,
+                    kind=long,
+                    state="RUNNING",
+                    worker=WORKERS[0],
+                    reason="",
+                    remedy=None,
+                    trace="",
+                    note="No tasks: it gets one as soon as a group matches `groups`."
+                    if none
+                    else "",
+                    is_changeable=True,
+                    fixed="",
+                    tasks=tasks,
                 )  # fmt: skip
             )
     return made
@@ -703,25 +740,35 @@ def failover(rows: list[PartitionRow]) -> FailoverView:
             Sentence(Level.BAD, "loss", f"Not ready: {lost:,} records would be lost", text),
             [
                 Step("Stop the mirror", "so that it writes nothing when us-east comes back"),
-                Step("Write the last checkpoints", "",
-                     "sparkmirror groups sync -src us-east -pfp us-west.properties --once"),
+                Step(
+                    "Write the last checkpoints",
+                    "",
+                    "sparkmirror groups sync -src us-east -pfp us-west.properties --once",
+                ),
                 Step("Start the consumers on us-west", "with auto.offset.reset=earliest"),
                 Step("Keep the disks of us-east", f"The {lost:,} records are only there."),
             ],  # fmt: skip
         ),
         planned=FailoverAnswer(
             False,
-            Sentence(Level.WARN, "first", "Not ready: 2 things to do first",
-                     "Bring broker 3 of us-west back, so that `payments-7` is copied, and stop the "
-                     "3 consumers of `fraud-scoring` on us-west."),
+            Sentence(
+                Level.WARN,
+                "first",
+                "Not ready: 2 things to do first",
+                "Bring broker 3 of us-west back, so that `payments-7` is copied, and stop the "
+                "3 consumers of `fraud-scoring` on us-west.",
+            ),
             [
                 Step("Stop the consumers on us-east", "They commit when they end."),
                 Step("Stop the producers"),
-                Step("Wait until this page says: nothing would be lost",
-                     "In a script, exit code 0 means yes:",
-                     "sparkmirror failover check us-east us-west --planned"),
-                Step("Start consumers, then producers, on us-west",
-                     "with auto.offset.reset=earliest"),
+                Step(
+                    "Wait until this page says: nothing would be lost",
+                    "In a script, exit code 0 means yes:",
+                    "sparkmirror failover check us-east us-west --planned",
+                ),
+                Step(
+                    "Start consumers, then producers, on us-west", "with auto.offset.reset=earliest"
+                ),
                 Step("Stop the mirror"),
             ],  # fmt: skip
         ),
