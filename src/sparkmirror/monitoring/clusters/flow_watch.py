@@ -255,14 +255,13 @@ class Watches:
         self._watches: dict[str, FlowWatch] = {}
 
     def of(self, specs: FlowSpecs) -> FlowWatch:
-        """The watch of this flow, touched."""
+        """The watch of this flow; it looks only if it is touched."""
         with self._lock:
             watch = self._watches.get(specs.flow)
             if watch is None or _differs(watch.specs, specs):
                 if watch is not None:
                     watch.stop()
                 watch = self._watches[specs.flow] = self._make(specs)
-        watch.touch()
         return watch
 
     def stop(self) -> None:

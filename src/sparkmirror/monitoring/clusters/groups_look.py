@@ -121,7 +121,10 @@ class GroupsLook:
         members, there = source.member_counts(consuming), target.member_counts(consuming)
         found = [
             self._group(
-                name, committed[name], on_target[name], members[name], there[name], translator
+                name,
+                committed[name],
+                _Answers(on_target[name], members[name], there[name]),
+                translator,
             )
             for name in sorted(consuming)
         ]
@@ -167,9 +170,7 @@ class GroupsLook:
         self,
         name: str,
         committed: dict[TopicPartition, GroupOffset] | KafkaError,
-        on_target: dict[TopicPartition, GroupOffset] | KafkaError,
-        members: int | KafkaError | None,
-        there: int | KafkaError | None,
+        answers: _Answers,
         translator: OffsetTranslator,
     ) -> GroupSeen:
         assert isinstance(committed, dict), "only groups with offsets are followed"

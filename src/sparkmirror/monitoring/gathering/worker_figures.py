@@ -16,6 +16,7 @@ from sparkmirror.events import EventKind
 from sparkmirror.foreign_json import parse_json
 from sparkmirror.monitoring.event_log import Event
 from sparkmirror.monitoring.lag.partition_lag import PartitionLag, PartitionState
+from sparkmirror.spark.figures import Window
 from sparkmirror.types import TopicPartition
 
 # Another version of a worker may have others: a rolling upgrade shows only those in common.
@@ -66,9 +67,21 @@ def encode_figures(figures: WorkerFigures) -> dict[str, Any]:
         "url": figures.url,
         "at_ms": figures.at_ms,
         "leads": figures.leads,
-        "partition_fields": ["source", "number", "target", "target_number", *_PARTITION],
+        "partition_fields": [
+            "source",
+            "number",
+            "target",
+            "target_number",
+            "slowest_ms",
+            *_PARTITION,
+        ],
         "partitions": [
-            [*lag.source, *lag.target, *(getattr(lag, name) for name in _PARTITION)]
+            [
+                *lag.source,
+                *lag.target,
+                lag.latency.most,
+                *(getattr(lag, name) for name in _PARTITION),
+            ]
             for lag in figures.partitions
         ],
         "rates": [[getattr(rate, name) for name in _FLOW] for rate in figures.rates],
@@ -105,6 +118,7 @@ def _partition(row: Mapping[str, Any]) -> PartitionLag:
     return PartitionLag(
         source=TopicPartition(str(row["source"]), int(row["number"])),
         target=TopicPartition(str(row["target"]), int(row["target_number"])),
+        latency=Window(most=float(row.get("slowest_ms", 0.0))),
         **known,
     )
 

@@ -1,0 +1,456 @@
+"""The views of a worker: what each REST endpoint answers, for all groups of this process.
+
+Runs on: worker, on threads of the REST API. One thread of its own takes a sample every 15 s, for
+the charts; all else happens when somebody asks.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+import sparkmirror
+from sparkmirror.errors import MirrorError
+from sparkmirror.monitoring.clusters.flow_specs import FlowSpecs, SpecReader
+from sparkmirror.monitoring.clusters.flow_watch import Watches
+from sparkmirror.monitoring.gathering.gathering import Gathering, Peers
+from sparkmirror.monitoring.gathering.history import RANGES, STEP_SECONDS, History
+from sparkmirror.monitoring.gathering.own_figures import Events, Lags, OwnFigures
+from sparkmirror.monitoring.gathering.worker_figures import encode_figures
+from sparkmirror.monitoring.monitored import Monitored
+from sparkmirror.monitoring.views.clusters_view import cluster_rows
+from sparkmirror.monitoring.views.connectors_view import setting_rows
+from sparkmirror.monitoring.views.events_view import select_events
+from sparkmirror.monitoring.views.failover.failover_facts import failover_facts
+from sparkmirror.monitoring.views.failover.failover_view import (
+    READINGS_MS,
+    failover_brief,
+    failover_view,
+)
+from sparkmirror.monitoring.views.flows_view import flow_row, flow_rows
+from sparkmirror.monitoring.views.groups_view import (
+    find_group,
+    group_partitions,
+    group_rows,
+    select_groups_view,
+)
+from sparkmirror.monitoring.views.notes import note_rows
+from sparkmirror.monitoring.views.partition_view import worst_first
+from sparkmirror.monitoring.views.picture import Picture, Pictures
+from sparkmirror.monitoring.views.problems_view import problem_rows, verdict
+from sparkmirror.monitoring.views.rows.common import Caller, as_json
+from sparkmirror.monitoring.views.rows.failover_rows import Reading
+from sparkmirror.monitoring.views.rows.flow_rows import Gap, Mark
+from sparkmirror.monitoring.views.rows.group_rows import GroupRow
+from sparkmirror.monitoring.views.rows.partition_rows import UnmirroredRow
+from sparkmirror.monitoring.views.topics_view import select_topics
+from sparkmirror.monitoring.views.unmirrored_view import Unmirrored, select_unmirrored
+from sparkmirror.monitoring.views.view_parts import (
+    MARKED,
+    reading,
+    sample_of,
+)
+from sparkmirror.monitoring.views.view_parts import (
+    find_flow as _flow,
+)
+from sparkmirror.monitoring.views.view_parts import (
+    knows_groups as _knows_groups,
+)
+from sparkmirror.monitoring.views.view_parts import (
+    knows_topics as _knows_topics,
+)
+from sparkmirror.monitoring.views.view_parts import (
+    lateness as _lateness,
+)
+from sparkmirror.monitoring.views.view_parts import (
+    paged as _paged,
+)
+from sparkmirror.monitoring.views.view_parts import (
+    sums as _sums,
+)
+from sparkmirror.monitoring.views.view_parts import (
+    versions as _versions,
+)
+from sparkmirror.monitoring.views.view_parts import (
+    worker_rows as _workers,
+)
+from sparkmirror.monitoring.views.wording.paging import NotThere, Query, choice
+
+log = logging.getLogger(__name__)
+
+GROUPS_WAIT_SECONDS = 8.0
+READINGS_WAIT_SECONDS = 7.0
+LOOK_SECONDS = 0.2
+# Older than this, a reading is no second one.
+READINGS_KEPT_MS = 60_000
+# Of the last hour, one point per minute.
+SPARK_EVERY = 4
+SPARKS = ("bytes_per_second", "seconds_behind")
+SLOWEST, LAST_EVENTS, FLOW_EVENTS = 10, 5, 10
+Answer = dict[str, object]
+
+
+class Views:
+    """`start` once, `stop` at the end; every method may be called by any thread in between.
+
+    Raises NotThere for what does not exist, and BadQuery for parameters that cannot be used.
+    """
+
+    def __init__(
+        self,
+        monitored: Monitored,
+        lags: Lags,
+        events: Events,
+        peers: Peers,
+        *,
+        watches: Watches | None = None,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self._monitored = monitored
+        self._clock_ms = clock_ms
+        own = OwnFigures(lags, events, clock_ms)
+        self._gathering = Gathering(monitored, own, peers, clock_ms=clock_ms)
+        self._watches = watches or Watches()
+        self._pictures = Pictures(self._gathering, SpecReader(monitored), self._watches)
+        self._unmirrored = Unmirrored()
+        self._history = History(clock_ms())
+        self._sparks: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
+        self._readings: dict[str, deque[Reading]] = {}
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="views", daemon=True)
+
+    def start(self) -> None:
+        """Begin to take samples."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; does not wait for clusters that do not respond."""
+        self._stopping.set()
+        self._watches.stop()
+
+    # -- for the other workers ---------------------------------------------------------------------
+
+    def figures(self, prefix: str) -> Answer:
+        """What this process alone knows of one of its groups."""
+        found = self._gathering.own_of(prefix)
+        if found is None:
+            raise NotThere(f"this process has no group {prefix or '/'}")
+        return encode_figures(found)
+
+    # -- views -------------------------------------------------------------------------------------
+
+    def overview(self, caller: Caller) -> Answer:
+        """Is everything all right?"""
+        picture = self._watched()
+        flows = flow_rows(picture)
+        problems = problem_rows(picture)
+        groups = {specs.flow: self._groups(picture, specs.flow) for specs in picture.flows}
+        unmirrored = {specs.flow: self._not_mirrored(picture, specs) for specs in picture.flows}
+        worst = max((row.worst for row in flows if row.worst), key=_lateness, default=None)
+        sums, unknown = _sums(flows)
+        briefs = [
+            failover_brief(
+                failover_view(
+                    failover_facts(
+                        picture,
+                        specs,
+                        groups[specs.flow],
+                        unmirrored[specs.flow],
+                        self._last_readings(specs.flow),
+                    )
+                )
+            )
+            for specs in picture.flows
+        ]
+        return self._answer(
+            picture,
+            caller,
+            {
+                "verdict": verdict(picture, flows, problems),
+                "problems": problems,
+                "notes": note_rows(picture, groups, unmirrored),
+                "worst": worst,
+                **sums,
+                "unknown": unknown,
+                "failover": briefs,
+                "clusters": cluster_rows(picture),
+                "flows": flows,
+                "events": picture.events[:LAST_EVENTS],
+                "sparks": self._sparks,
+                "versions": _versions(picture),
+            },
+        )
+
+    def flows(self, caller: Caller) -> Answer:
+        """All flows."""
+        picture = self._watched()
+        return self._answer(picture, caller, {"flows": flow_rows(picture)})
+
+    def flow(self, caller: Caller, name: str) -> Answer:
+        """One flow, its slowest partitions and its last events."""
+        picture = self._watched()
+        specs = _flow(picture, name)
+        rows = sorted(picture.partitions.get(name, ()), key=worst_first)
+        events = [row for row in picture.events if row.flow in ("", name)]
+        return self._answer(
+            picture,
+            caller,
+            {
+                "flow": flow_row(picture, specs),
+                "slowest": rows[:SLOWEST],
+                "events": events[:FLOW_EVENTS],
+            },
+        )
+
+    def history(self, caller: Caller, name: str, length: str) -> Answer:
+        """Series of one flow, and what happened meanwhile."""
+        picture = self._watched()
+        _flow(picture, name)
+        chosen = choice(length or "1h", tuple(RANGES), "range")
+        found = self._history.series(name, chosen, picture.at_ms)
+        first = found.times_ms[0] if found.times_ms else 0
+        marks = [
+            Mark(row.time_ms, row.text, row.id)
+            for row in reversed(picture.events)
+            if row.time_ms >= first and row.flow in ("", name) and row.kind in MARKED
+        ]
+        return self._answer(
+            picture,
+            caller,
+            {
+                "flow": name,
+                "range": chosen,
+                "step_seconds": found.step_seconds,
+                "times_ms": found.times_ms,
+                "series": found.values,
+                "gaps": [Gap(*gap) for gap in found.gaps],
+                "marks": marks,
+            },
+        )
+
+    def topics(self, caller: Caller, query: Query) -> Answer:
+        """Mirrored topics."""
+        picture = self._watched()
+        if query.flow:
+            _flow(picture, query.flow)
+        rows = [row for each in picture.topics.values() for row in each]
+        return self._answer(picture, caller, {**_paged(select_topics(rows, query))})
+
+    def partitions(self, caller: Caller, flow: str, topic: str) -> Answer:
+        """The partitions of one topic, the worst first."""
+        picture = self._watched()
+        _flow(picture, flow)
+        row = next((each for each in picture.topics.get(flow, ()) if each.topic == topic), None)
+        if row is None:
+            raise NotThere(
+                f"'{topic}' is not mirrored in {flow}; /sparkmirror/unmirrored says why not"
+            )
+        rows = [each for each in picture.partitions[flow] if each.topic == topic]
+        return self._answer(
+            picture, caller, {"flow": flow, "topic": row, "rows": sorted(rows, key=worst_first)}
+        )
+
+    def unmirrored(self, caller: Caller, query: Query) -> Answer:
+        """Topics that are not mirrored, and why."""
+        picture = self._watched()
+        if query.flow:
+            _flow(picture, query.flow)
+        chosen = [specs for specs in picture.flows if query.flow in ("", specs.flow)]
+        for specs in chosen:
+            picture.watches[specs.flow].wait_for(_knows_topics, GROUPS_WAIT_SECONDS)
+        rows = [row for specs in chosen for row in self._not_mirrored(picture, specs)]
+        missing = [
+            f"topics of {specs.flow}: {picture.watches[specs.flow].topics.error}"
+            for specs in chosen
+            if picture.watches[specs.flow].topics.error
+        ]
+        return self._answer(picture, caller, {**_paged(select_unmirrored(rows, query))}, missing)
+
+    def groups(self, caller: Caller, query: Query) -> Answer:
+        """Consumer groups."""
+        picture = self._watched()
+        if query.flow:
+            _flow(picture, query.flow)
+        chosen = [specs for specs in picture.flows if query.flow in ("", specs.flow)]
+        missing = self._wait_for_groups(picture, chosen)
+        rows = [row for specs in chosen for row in self._groups(picture, specs.flow)]
+        rereads = [row.reread_records for row in rows if row.newest is not None]
+        ages = [row.checkpoint_age_seconds for row in rows if row.checkpoint_age_seconds]
+        unknown = {}
+        if None in rereads:
+            unknown["reread_records"] = "not known of all groups"
+        if not ages:
+            unknown["oldest_checkpoint_seconds"] = "no group has a checkpoint"
+        return self._answer(
+            picture,
+            caller,
+            {
+                **_paged(select_groups_view(rows, query)),
+                "reread_records": None if None in rereads else sum(each or 0 for each in rereads),
+                "oldest_checkpoint_seconds": max(ages, default=None),
+                "unknown": unknown,
+            },
+            missing,
+        )
+
+    def group(self, caller: Caller, flow: str, name: str) -> Answer:
+        """The partitions of one group."""
+        picture = self._watched()
+        specs = _flow(picture, flow)
+        missing = self._wait_for_groups(picture, [specs])
+        row = next((each for each in self._groups(picture, flow) if each.group == name), None)
+        seen = find_group(picture.watches[flow], name)
+        if row is None or seen is None:
+            why = f": {'; '.join(missing)}" if missing else ""
+            raise NotThere(f"{flow} follows no group '{name}'{why}")
+        return self._answer(
+            picture, caller, {"group": row, "rows": group_partitions(seen)}, missing
+        )
+
+    def connectors(self, caller: Caller, flow: str) -> Answer:
+        """All connectors with their tasks."""
+        picture = self._watched()
+        if flow:
+            _flow(picture, flow)
+        rows = [row for row in picture.connectors if flow in ("", row.flow)]
+        return self._answer(picture, caller, {"rows": rows})
+
+    def connector(self, caller: Caller, prefix: str, name: str) -> Answer:
+        """One connector with its settings."""
+        picture = self._watched()
+        found = [row for row in picture.connectors if row.name == name]
+        row = next((each for each in found if each.prefix == prefix), None)
+        if row is None:
+            raise NotThere(f"there is no connector '{name}'{f' at {prefix}' if prefix else ''}")
+        group = next(each for each in self._monitored() if each.prefix == prefix)
+        props = group.cluster.configs.snapshot().connectors.get(name, {})
+        return self._answer(picture, caller, {"connector": row, "settings": setting_rows(props)})
+
+    def events(self, caller: Caller, query: Query, kinds: Sequence[str], since: str) -> Answer:
+        """What happened, newest first."""
+        picture = self._watched()
+        rows = select_events(picture.events, query, kinds, since)
+        newest = picture.events[0].id if picture.events else ""
+        return self._answer(
+            picture, caller, {"rows": rows, "total": len(picture.events), "newest_id": newest}
+        )
+
+    def failover(self, caller: Caller, source: str, target: str) -> Answer:
+        """Could one switch now, and what would it cost? Waits for a second reading."""
+        name = f"{source}->{target}"
+        picture = self._watched()
+        specs = _flow(picture, name)
+        self._wait_for_groups(picture, [specs])
+        picture.watches[name].wait_for(_knows_topics, GROUPS_WAIT_SECONDS)
+        deadline = self._clock_ms() + round(READINGS_WAIT_SECONDS * 1000)
+        while len(self._last_readings(name)) < 2 and self._clock_ms() < deadline:
+            if self._stopping.wait(LOOK_SECONDS):
+                break
+            picture = self._watched()
+        facts = failover_facts(
+            picture,
+            specs,
+            self._groups(picture, name),
+            self._not_mirrored(picture, specs),
+            self._last_readings(name),
+        )
+        found = as_json(failover_view(facts))
+        assert isinstance(found, dict)
+        return self._answer(picture, caller, {**found})
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _watched(self) -> Picture:
+        """The newest picture, for somebody who looks: the clusters are looked at too."""
+        picture = self._take()
+        for watch in picture.watches.values():
+            watch.touch()
+        return picture
+
+    def _take(self) -> Picture:
+        picture = self._pictures.take()
+        with self._lock:
+            for flow, rows in picture.partitions.items():
+                kept = self._readings.setdefault(flow, deque())
+                if kept and picture.at_ms <= kept[-1].time_ms:
+                    continue
+                kept.append(reading(picture.at_ms, rows, picture.gathered.missing))
+                while picture.at_ms - kept[0].time_ms > READINGS_KEPT_MS:
+                    kept.popleft()
+        return picture
+
+    def _last_readings(self, flow: str) -> list[Reading]:
+        """The newest, and the last one that is at least 5 s older."""
+        with self._lock:
+            kept = list(self._readings.get(flow, ()))
+        if not kept:
+            return []
+        older = [each for each in kept if kept[-1].time_ms - each.time_ms >= READINGS_MS]
+        return [*older[-1:], kept[-1]]
+
+    def _groups(self, picture: Picture, flow: str) -> list[GroupRow]:
+        return group_rows(picture.watches[flow], picture.at_ms)
+
+    def _not_mirrored(self, picture: Picture, specs: FlowSpecs) -> list[UnmirroredRow]:
+        notes = [
+            row.note
+            for row in picture.connectors
+            if row.flow == specs.flow and row.kind == "source" and row.state == "RUNNING"
+        ]
+        return self._unmirrored.rows(picture.watches[specs.flow], "\n".join(notes))
+
+    def _wait_for_groups(self, picture: Picture, flows: Sequence[FlowSpecs]) -> list[str]:
+        """Until they were asked for once; what is not known then."""
+        missing = []
+        for specs in flows:
+            watch = picture.watches[specs.flow]
+            watch.wait_for(_knows_groups, GROUPS_WAIT_SECONDS)
+            why = watch.no_groups or watch.groups.error
+            seen = watch.groups.value
+            if why:
+                missing.append(f"groups of {specs.flow}: {why}")
+            elif seen is not None and seen.warning:
+                missing.append(f"exact offsets of {specs.flow}: {seen.warning}")
+        return missing
+
+    def _answer(
+        self, picture: Picture, caller: Caller, data: Answer, missing: Sequence[str] = ()
+    ) -> Answer:
+        frame: Answer = {
+            "now_ms": picture.at_ms,
+            "version": sparkmirror.__version__,
+            "worker": next((row.id for row in _workers(picture) if row.is_this), ""),
+            "who": caller,
+            "workers": _workers(picture),
+            "missing": list(dict.fromkeys([*picture.missing, *missing])),
+        }
+        found = as_json({**frame, **data})
+        assert isinstance(found, dict)
+        return found
+
+    # -- samples -----------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stopping.wait(STEP_SECONDS):
+            try:
+                self.sample()
+            except MirrorError as error:
+                log.debug("no sample for the charts: %s", error)
+            except Exception:  # a chart with a gap is better than none from now on
+                log.exception("no sample for the charts")
+
+    def sample(self) -> None:
+        """Remember how all flows are now."""
+        picture = self._take()
+        rows = flow_rows(picture)
+        samples = {row.flow: sample_of(row) for row in rows}
+        self._history.add(picture.at_ms, samples, picture.gathered.missing)
+        sparks = {}
+        for row in rows:
+            values = self._history.series(row.flow, "1h", picture.at_ms).values
+            sparks[row.flow] = {name: values[name][::SPARK_EVERY] for name in SPARKS}
+        self._sparks = sparks
