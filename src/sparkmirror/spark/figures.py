@@ -7,7 +7,7 @@ that have changed; the worker keeps the newest row of each partition.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sparkmirror.types import TopicPartition
@@ -124,12 +124,18 @@ def encode_row(figures: PartitionFigures) -> list[Any]:
         figures.oldest_ms,
         figures.records,
         figures.bytes,
-        list(astuple(figures.age)) if figures.age.count else None,
-        list(astuple(figures.latency)) if figures.latency.count else None,
+        _encode_window(figures.age),
+        _encode_window(figures.latency),
         figures.lost_records,
         figures.skipped_records,
         figures.problem,
     ]
+
+
+def _encode_window(window: Window) -> list[float] | None:
+    if not window.count:
+        return None
+    return [window.last, window.least, window.most, window.total, window.count]
 
 
 def decode_row(row: Sequence[Any]) -> PartitionFigures:

@@ -65,10 +65,10 @@ class Samples:
         if not self._count:
             return NOTHING
         taken = Window(
-            round(self._last, 1),
-            round(self._least, 1),
-            round(self._most, 1),
-            round(self._total, 1),
+            round(self._last),
+            round(self._least),
+            round(self._most),
+            round(self._total),
             self._count,
         )
         self._count, self._total = 0, 0.0

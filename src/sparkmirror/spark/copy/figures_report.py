@@ -21,8 +21,8 @@ from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.types import TopicPartition
 from sparkmirror.wire.produce.record_accumulator import RecordAccumulator
 
-# A row takes some 10 us to make and to encode: so many are 1 % of a second or two.
-MOST_ROWS = 1000
+# A row takes 5 to 6 us to make and to encode: so many are about 1 % of a second.
+MOST_ROWS = 2000
 
 
 class FiguresReport:
