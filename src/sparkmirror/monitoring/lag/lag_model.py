@@ -120,7 +120,7 @@ class LagModel:
         """Once a second: read the totals; every 15 s look at the clusters."""
         now = self._clock()
         flows = self._source_flows.of(self._monitored())
-        shape = {
+        shape: set[tuple[object, ...]] = {
             (flow.key, flow.is_paused, task.number, task.problem)
             for flow in flows
             for task in flow.tasks
