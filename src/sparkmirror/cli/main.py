@@ -76,6 +76,24 @@ COMMANDS = {
     "status": Command(
         "sparkmirror.cli.deploy", "Show the three connectors of a source cluster, and their tasks."
     ),
+    "flows": Command(
+        "sparkmirror.cli.watching.lists", "Show all flows of a running mirror, and what needs you."
+    ),
+    "topics": Command(
+        "sparkmirror.cli.watching.lists",
+        "List mirrored topics, the worst first; or those that are not mirrored, and why.",
+    ),
+    "lag": Command(
+        "sparkmirror.cli.watching.lists", "List the partitions that are furthest behind."
+    ),
+    "events": Command("sparkmirror.cli.watching.lists", "List what happened, newest first."),
+    "top": Command(
+        "sparkmirror.cli.watching.top", "Watch all flows of a running mirror in the terminal."
+    ),
+    "failover": Command(
+        "sparkmirror.cli.watching.failover",
+        "Say whether consumers and producers could move to another cluster now, and the cost.",
+    ),
     "password": Command(
         "sparkmirror.cli.password",
         "Hash a password and print the line for the file of users (rest.basic.auth.users.file).",

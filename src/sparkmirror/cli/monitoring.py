@@ -1,4 +1,4 @@
-"""What watches a running mirror: the lag model, metrics, and the servers and pushes of metrics.
+"""What watches a running mirror: the lag model, events, views, metrics, and their servers.
 
 Imported when a worker starts, because it imports Spark and the REST server.
 """
@@ -6,7 +6,7 @@ Imported when a worker starts, because it imports Spark and the REST server.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import TracebackType
@@ -15,14 +15,19 @@ from typing import TYPE_CHECKING
 from sparkmirror.config.worker.metrics_keys import MetricsConfig
 from sparkmirror.config.worker.rest_keys import RestConfig
 from sparkmirror.errors import MissingPart
+from sparkmirror.monitoring.event_log import EventLog
 from sparkmirror.monitoring.lag.lag_model import LagModel
 from sparkmirror.monitoring.metrics.metrics_collector import CONTENT_TYPE, MetricsCollector
 from sparkmirror.monitoring.metrics.parts.worker_parts import worker_parts
 from sparkmirror.monitoring.monitored import Monitored
+from sparkmirror.monitoring.views.views import Views
 from sparkmirror.rest.metrics_api import metrics_app
+from sparkmirror.rest.page.event_stream import EventStreams
+from sparkmirror.rest.page.static_files import StaticFiles
+from sparkmirror.rest.peer_client import PeerClient
 from sparkmirror.rest.request import RestOptions, RestResponse
 from sparkmirror.rest.rest_server import RestServer
-from sparkmirror.rest.security.tls import listener_context
+from sparkmirror.rest.security.tls import client_contexts, listener_context
 from sparkmirror.wire.tls.tls_context import TlsSettings
 
 if TYPE_CHECKING:
@@ -36,6 +41,13 @@ class Monitoring(AbstractContextManager["Monitoring"]):
 
     def __init__(self, monitored: Monitored, config: MetricsConfig, rest: RestConfig) -> None:
         self.lag = LagModel(monitored)
+        self.events = EventLog()
+        # From now on: what happens while the worker starts is worth to be seen too.
+        log.addHandler(self.events)
+        self._peers = PeerClient(client_contexts(rest.tls))
+        self._views = Views(monitored, self.lag, self.events, self._peers)
+        self._files = StaticFiles()
+        self._is_open = bool(rest.open_listeners)
         self._collector = MetricsCollector(
             worker_parts(monitored, self.lag, config.per_partition, lambda: _tls_of(rest))
         )
@@ -45,8 +57,24 @@ class Monitoring(AbstractContextManager["Monitoring"]):
         """What GET /metrics returns."""
         return RestResponse(raw=self._collector.text(), content_type=CONTENT_TYPE)
 
+    def options(self, options: RestOptions) -> RestOptions:
+        """The same for a listener that shows all of it; each has streams of its own."""
+        return replace(
+            options,
+            metrics=self.metrics,
+            views=self._views,
+            streams=EventStreams(self._views.overview, lambda: self._views.is_stopping),
+            files=self._files,
+            is_open=self._is_open,
+        )
+
+    def stop_streams(self) -> None:
+        """Open pages would keep the servers from ending."""
+        self._views.stop()
+
     def __enter__(self) -> Monitoring:
         self.lag.start()
+        self._views.start()
         if self._push is not None:
             self._push.start()
         return self
@@ -59,7 +87,10 @@ class Monitoring(AbstractContextManager["Monitoring"]):
     ) -> None:
         if self._push is not None:
             self._push.stop()
+        self._views.stop()
         self.lag.stop()
+        self._peers.close()
+        log.removeHandler(self.events)
 
 
 class MetricsServer:
@@ -84,10 +115,10 @@ class MetricsServer:
         self._server.bind()
         return self
 
-    def start(self, options: RestOptions, metrics: Callable[[], RestResponse]) -> None:
-        """Serve; `options` are those of the REST API."""
+    def start(self, options: RestOptions) -> None:
+        """Serve; `options` are those of the REST API, with what there is to show."""
         if self._listeners:
-            self._server.start(metrics_app(replace(options, metrics=metrics)))
+            self._server.start(metrics_app(options))
             shown = (
                 str(each._replace(port=port))
                 for each, port in zip(self._listeners, self.ports, strict=True)

@@ -64,7 +64,7 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
             return True
         distributed = made.result
         with _monitoring(distributed, config) as monitoring:
-            metrics_server.start(options_of(config.rest, users), monitoring.metrics)
+            metrics_server.start(monitoring.options(options_of(config.rest, users)))
             clean = _run(distributed, config, servers, stop, monitoring)
     finally:
         metrics_server.stop()
@@ -90,9 +90,9 @@ def serve_node(
         own_url = own_url_of(rest, server.bind().ports) if rest.listeners else ""
         mirror_maker = MirrorMaker(config, resume_only=resume_only, url=own_url)
         with Monitoring(lambda: _pairs(mirror_maker), config.metrics, rest) as monitoring:
-            metrics_server.start(options, monitoring.metrics)
+            metrics_server.start(monitoring.options(options))
             if own_url:
-                options = replace(options, metrics=monitoring.metrics)
+                options = monitoring.options(options)
                 server.start(MirrorApi(mirror_maker.herders, options))
                 log.info("REST API at %s<source>/<target>/", own_url)
             yield mirror_maker
@@ -126,8 +126,8 @@ def _run(
     try:
         signer = RequestSigner(config.inter_worker, distributed.cluster.configs.session_keys)
         for server, unsigned in servers:
-            metrics = monitoring.metrics if unsigned.main else None
-            options = replace(unsigned, signer=signer, metrics=metrics)
+            shown = monitoring.options(unsigned) if unsigned.main else unsigned
+            options = replace(shown, signer=signer)
             server.start(make_app(distributed.herder, options))
         log.info(HERDER, config.group.group_id, "starting")
         is_started = Background(distributed.start).wait(stop)

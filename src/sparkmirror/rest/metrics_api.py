@@ -1,4 +1,4 @@
-"""The metrics on addresses of their own (`sparkmirror.metrics.listeners`), and nothing else.
+"""Metrics, views and the page on addresses of their own (`sparkmirror.metrics.listeners`).
 
 Runs on: worker, in the event loop of its own REST server. Users and limits are those of the REST
 API: what it shows is what every user of that may read.
@@ -15,5 +15,5 @@ from sparkmirror.rest.request import RestOptions
 
 
 def metrics_app(options: RestOptions) -> ConnectApi:
-    """`options.metrics` is what it serves; no other path asks a herder for anything."""
+    """Serves what `options` has to show; no path asks a herder for anything."""
     return ConnectApi(cast("Herder", None), replace(options, main=False, admin=False))

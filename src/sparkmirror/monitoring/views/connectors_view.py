@@ -6,6 +6,7 @@ Runs on: worker. Reads what this worker knows of the status and config topics.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from sparkmirror.config.connector_spec import KINDS
 from sparkmirror.config.masking import HIDDEN, is_secret, mask
@@ -66,7 +67,7 @@ def _row(
     return ConnectorRow(
         name=name,
         prefix=group.prefix,
-        path=f"{group.prefix}/connectors/{name}",
+        path=_path(group.prefix, name),
         flow=flow,
         kind=kind,
         state=str(status.state),
@@ -79,6 +80,12 @@ def _row(
         fixed="" if not group.prefix else "its settings come from the mm2 file: change that",
         tasks=[_task(task, kind, own) for task in status.tasks],
     )
+
+
+def _path(prefix: str, name: str) -> str:
+    """As it stands in a URL."""
+    parts = [*prefix.split("/"), "connectors", name]
+    return "/".join(quote(part, safe="") for part in parts)
 
 
 def status_of(group: MonitoredGroup, name: str) -> ConnectorStatus:

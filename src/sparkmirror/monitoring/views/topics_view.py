@@ -133,6 +133,24 @@ def select_topics(rows: Sequence[TopicRow], query: Query) -> Page[TopicRow]:
     return page(chosen, query, counts, len(of_flow))
 
 
+def select_partitions(rows: Sequence[PartitionRow], query: Query) -> Page[PartitionRow]:
+    """Partitions, the furthest behind first; those whose lag is not known before all others."""
+    state = choice(query.state, ("all", *RANK), "state")
+    accepts = name_filter(query.q)
+    of_flow = [row for row in rows if not query.flow or row.flow == query.flow]
+    named = [row for row in of_flow if not query.q or accepts(f"{row.topic}-{row.partition}")]
+    counts = {each: sum(row.state == each for row in named) for each in RANK}
+    chosen = [row for row in named if state in ("all", row.state)]
+    chosen.sort(key=_furthest)
+    return page(chosen, query, {"all": len(named), **counts}, len(of_flow))
+
+
+def _furthest(row: PartitionRow) -> tuple[float, float, str, int]:
+    late = _INFINITE if row.seconds_behind is None else row.seconds_behind
+    behind = _INFINITE if row.records_behind is None else row.records_behind
+    return -late, -behind, row.topic, row.partition
+
+
 def _is_in(state: str) -> Callable[[TopicRow], bool]:
     if state == "all":
         return lambda row: True

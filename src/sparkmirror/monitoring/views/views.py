@@ -1,32 +1,18 @@
 """The views of a worker: what each REST endpoint answers, for all groups of this process.
 
-Runs on: worker, on threads of the REST API. One thread of its own takes a sample every 15 s, for
-the charts; all else happens when somebody asks.
+Runs on: worker, on threads of the REST API.
 """
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
-import sparkmirror
-from sparkmirror.errors import MirrorError
-from sparkmirror.monitoring.clusters.flow_specs import FlowSpecs, SpecReader
-from sparkmirror.monitoring.clusters.flow_watch import Watches
-from sparkmirror.monitoring.gathering.gathering import Gathering, Peers
-from sparkmirror.monitoring.gathering.history import RANGES, STEP_SECONDS, History
-from sparkmirror.monitoring.gathering.own_figures import Events, Lags, OwnFigures
-from sparkmirror.monitoring.gathering.worker_figures import encode_figures
-from sparkmirror.monitoring.monitored import Monitored
+from sparkmirror.monitoring.gathering.history import RANGES
 from sparkmirror.monitoring.views.clusters_view import cluster_rows
 from sparkmirror.monitoring.views.connectors_view import setting_rows
 from sparkmirror.monitoring.views.events_view import select_events
 from sparkmirror.monitoring.views.failover.failover_facts import failover_facts
 from sparkmirror.monitoring.views.failover.failover_view import (
-    READINGS_MS,
     failover_brief,
     failover_view,
 )
@@ -34,30 +20,27 @@ from sparkmirror.monitoring.views.flows_view import flow_row, flow_rows
 from sparkmirror.monitoring.views.groups_view import (
     find_group,
     group_partitions,
-    group_rows,
     select_groups_view,
 )
 from sparkmirror.monitoring.views.notes import note_rows
 from sparkmirror.monitoring.views.partition_view import worst_first
-from sparkmirror.monitoring.views.picture import Picture, Pictures
 from sparkmirror.monitoring.views.problems_view import problem_rows, verdict
 from sparkmirror.monitoring.views.rows.common import Caller, as_json
-from sparkmirror.monitoring.views.rows.failover_rows import Reading
 from sparkmirror.monitoring.views.rows.flow_rows import Gap, Mark
-from sparkmirror.monitoring.views.rows.group_rows import GroupRow
-from sparkmirror.monitoring.views.rows.partition_rows import UnmirroredRow
-from sparkmirror.monitoring.views.topics_view import select_topics
-from sparkmirror.monitoring.views.unmirrored_view import Unmirrored, select_unmirrored
+from sparkmirror.monitoring.views.topics_view import select_partitions, select_topics
+from sparkmirror.monitoring.views.unmirrored_view import select_unmirrored
+from sparkmirror.monitoring.views.view_base import (
+    GROUPS_WAIT_SECONDS,
+    LOOK_SECONDS,
+    READINGS_WAIT_SECONDS,
+    Answer,
+    ViewBase,
+)
 from sparkmirror.monitoring.views.view_parts import (
     MARKED,
-    reading,
-    sample_of,
 )
 from sparkmirror.monitoring.views.view_parts import (
     find_flow as _flow,
-)
-from sparkmirror.monitoring.views.view_parts import (
-    knows_groups as _knows_groups,
 )
 from sparkmirror.monitoring.views.view_parts import (
     knows_topics as _knows_topics,
@@ -74,72 +57,16 @@ from sparkmirror.monitoring.views.view_parts import (
 from sparkmirror.monitoring.views.view_parts import (
     versions as _versions,
 )
-from sparkmirror.monitoring.views.view_parts import (
-    worker_rows as _workers,
-)
 from sparkmirror.monitoring.views.wording.paging import NotThere, Query, choice
 
-log = logging.getLogger(__name__)
-
-GROUPS_WAIT_SECONDS = 8.0
-READINGS_WAIT_SECONDS = 7.0
-LOOK_SECONDS = 0.2
-# Older than this, a reading is no second one.
-READINGS_KEPT_MS = 60_000
-# Of the last hour, one point per minute.
-SPARK_EVERY = 4
-SPARKS = ("bytes_per_second", "seconds_behind")
 SLOWEST, LAST_EVENTS, FLOW_EVENTS = 10, 5, 10
-Answer = dict[str, object]
 
 
-class Views:
+class Views(ViewBase):
     """`start` once, `stop` at the end; every method may be called by any thread in between.
 
     Raises NotThere for what does not exist, and BadQuery for parameters that cannot be used.
     """
-
-    def __init__(
-        self,
-        monitored: Monitored,
-        lags: Lags,
-        events: Events,
-        peers: Peers,
-        *,
-        watches: Watches | None = None,
-        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-    ) -> None:
-        self._monitored = monitored
-        self._clock_ms = clock_ms
-        own = OwnFigures(lags, events, clock_ms)
-        self._gathering = Gathering(monitored, own, peers, clock_ms=clock_ms)
-        self._watches = watches or Watches()
-        self._pictures = Pictures(self._gathering, SpecReader(monitored), self._watches)
-        self._unmirrored = Unmirrored()
-        self._history = History(clock_ms())
-        self._sparks: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
-        self._readings: dict[str, deque[Reading]] = {}
-        self._lock = threading.Lock()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="views", daemon=True)
-
-    def start(self) -> None:
-        """Begin to take samples."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End; does not wait for clusters that do not respond."""
-        self._stopping.set()
-        self._watches.stop()
-
-    # -- for the other workers ---------------------------------------------------------------------
-
-    def figures(self, prefix: str) -> Answer:
-        """What this process alone knows of one of its groups."""
-        found = self._gathering.own_of(prefix)
-        if found is None:
-            raise NotThere(f"this process has no group {prefix or '/'}")
-        return encode_figures(found)
 
     # -- views -------------------------------------------------------------------------------------
 
@@ -239,6 +166,14 @@ class Views:
             _flow(picture, query.flow)
         rows = [row for each in picture.topics.values() for row in each]
         return self._answer(picture, caller, {**_paged(select_topics(rows, query))})
+
+    def lag(self, caller: Caller, query: Query) -> Answer:
+        """Partitions of all topics, the furthest behind first."""
+        picture = self._watched()
+        if query.flow:
+            _flow(picture, query.flow)
+        rows = [row for each in picture.partitions.values() for row in each]
+        return self._answer(picture, caller, {**_paged(select_partitions(rows, query))})
 
     def partitions(self, caller: Caller, flow: str, topic: str) -> Answer:
         """The partitions of one topic, the worst first."""
@@ -361,96 +296,3 @@ class Views:
         found = as_json(failover_view(facts))
         assert isinstance(found, dict)
         return self._answer(picture, caller, {**found})
-
-    # -- inside ------------------------------------------------------------------------------------
-
-    def _watched(self) -> Picture:
-        """The newest picture, for somebody who looks: the clusters are looked at too."""
-        picture = self._take()
-        for watch in picture.watches.values():
-            watch.touch()
-        return picture
-
-    def _take(self) -> Picture:
-        picture = self._pictures.take()
-        with self._lock:
-            for flow, rows in picture.partitions.items():
-                kept = self._readings.setdefault(flow, deque())
-                if kept and picture.at_ms <= kept[-1].time_ms:
-                    continue
-                kept.append(reading(picture.at_ms, rows, picture.gathered.missing))
-                while picture.at_ms - kept[0].time_ms > READINGS_KEPT_MS:
-                    kept.popleft()
-        return picture
-
-    def _last_readings(self, flow: str) -> list[Reading]:
-        """The newest, and the last one that is at least 5 s older."""
-        with self._lock:
-            kept = list(self._readings.get(flow, ()))
-        if not kept:
-            return []
-        older = [each for each in kept if kept[-1].time_ms - each.time_ms >= READINGS_MS]
-        return [*older[-1:], kept[-1]]
-
-    def _groups(self, picture: Picture, flow: str) -> list[GroupRow]:
-        return group_rows(picture.watches[flow], picture.at_ms)
-
-    def _not_mirrored(self, picture: Picture, specs: FlowSpecs) -> list[UnmirroredRow]:
-        notes = [
-            row.note
-            for row in picture.connectors
-            if row.flow == specs.flow and row.kind == "source" and row.state == "RUNNING"
-        ]
-        return self._unmirrored.rows(picture.watches[specs.flow], "\n".join(notes))
-
-    def _wait_for_groups(self, picture: Picture, flows: Sequence[FlowSpecs]) -> list[str]:
-        """Until they were asked for once; what is not known then."""
-        missing = []
-        for specs in flows:
-            watch = picture.watches[specs.flow]
-            watch.wait_for(_knows_groups, GROUPS_WAIT_SECONDS)
-            why = watch.no_groups or watch.groups.error
-            seen = watch.groups.value
-            if why:
-                missing.append(f"groups of {specs.flow}: {why}")
-            elif seen is not None and seen.warning:
-                missing.append(f"exact offsets of {specs.flow}: {seen.warning}")
-        return missing
-
-    def _answer(
-        self, picture: Picture, caller: Caller, data: Answer, missing: Sequence[str] = ()
-    ) -> Answer:
-        frame: Answer = {
-            "now_ms": picture.at_ms,
-            "version": sparkmirror.__version__,
-            "worker": next((row.id for row in _workers(picture) if row.is_this), ""),
-            "who": caller,
-            "workers": _workers(picture),
-            "missing": list(dict.fromkeys([*picture.missing, *missing])),
-        }
-        found = as_json({**frame, **data})
-        assert isinstance(found, dict)
-        return found
-
-    # -- samples -----------------------------------------------------------------------------------
-
-    def _run(self) -> None:
-        while not self._stopping.wait(STEP_SECONDS):
-            try:
-                self.sample()
-            except MirrorError as error:
-                log.debug("no sample for the charts: %s", error)
-            except Exception:  # a chart with a gap is better than none from now on
-                log.exception("no sample for the charts")
-
-    def sample(self) -> None:
-        """Remember how all flows are now."""
-        picture = self._take()
-        rows = flow_rows(picture)
-        samples = {row.flow: sample_of(row) for row in rows}
-        self._history.add(picture.at_ms, samples, picture.gathered.missing)
-        sparks = {}
-        for row in rows:
-            values = self._history.series(row.flow, "1h", picture.at_ms).values
-            sparks[row.flow] = {name: values[name][::SPARK_EVERY] for name in SPARKS}
-        self._sparks = sparks
