@@ -22,12 +22,12 @@ from sparkmirror.monitoring.metrics.parts.worker_parts import worker_parts
 from sparkmirror.monitoring.monitored import Monitored
 from sparkmirror.monitoring.views.views import Views
 from sparkmirror.rest.metrics_api import metrics_app
-from sparkmirror.rest.page.event_stream import EventStreams
-from sparkmirror.rest.page.static_files import StaticFiles
-from sparkmirror.rest.peer_client import PeerClient
 from sparkmirror.rest.request import RestOptions, RestResponse
 from sparkmirror.rest.rest_server import RestServer
 from sparkmirror.rest.security.tls import client_contexts, listener_context
+from sparkmirror.rest.views.event_stream import EventStreams
+from sparkmirror.rest.views.peer_client import PeerClient
+from sparkmirror.rest.views.static_files import StaticFiles
 from sparkmirror.wire.tls.tls_context import TlsSettings
 
 if TYPE_CHECKING:

@@ -27,7 +27,6 @@ from sparkmirror.rest.entities.request_bodies import encode_json
 from sparkmirror.rest.exception_mapper import TIMED_OUT, BadUri, Unmatched, error_of
 from sparkmirror.rest.guard import USER, Guard
 from sparkmirror.rest.openapi import describe
-from sparkmirror.rest.page.static_files import UI, StaticFiles
 from sparkmirror.rest.pages import bad_uri_page
 from sparkmirror.rest.request import RestOptions, RestRequest, RestResponse
 from sparkmirror.rest.request_forwarder import Forwarded, ForwardedRequest, forward
@@ -35,6 +34,7 @@ from sparkmirror.rest.routes import FIGURES, Match, Route, Router
 from sparkmirror.rest.signatures import SIGNATURE
 from sparkmirror.rest.transport.headers import CrossOrigin, apply_rules, safe_headers
 from sparkmirror.rest.transport.uris import check_path, parse_query, split_path
+from sparkmirror.rest.views.static_files import UI, StaticFiles
 from sparkmirror.rest.worker_resource import health_response
 
 _THREADS = 32

@@ -24,10 +24,10 @@ from sparkmirror.connect.entities import Herder, Json
 from sparkmirror.connect.group.session_keys import SessionKey
 from sparkmirror.rest.connect_api import ConnectApi
 from sparkmirror.rest.exception_mapper import NOT_FOUND, BadUri
-from sparkmirror.rest.page.static_files import UI
 from sparkmirror.rest.request import RestOptions
 from sparkmirror.rest.signatures import RequestSigner
 from sparkmirror.rest.transport.uris import split_path
+from sparkmirror.rest.views.static_files import UI
 from sparkmirror.types import FlowName
 
 _HEALTH = ("unhealthy", "starting", "healthy")

@@ -13,11 +13,11 @@ from sparkmirror.config.worker.rest_keys import HeaderRule
 from sparkmirror.connect.entities import Herder, RequestError
 from sparkmirror.monitoring.views.views import Views
 from sparkmirror.rest.exception_mapper import NOT_FOUND
-from sparkmirror.rest.page.event_stream import EventStreams
-from sparkmirror.rest.page.static_files import StaticFiles
 from sparkmirror.rest.request_forwarder import ClientTls
 from sparkmirror.rest.security.users import User, Users
 from sparkmirror.rest.signatures import RequestSigner
+from sparkmirror.rest.views.event_stream import EventStreams
+from sparkmirror.rest.views.static_files import StaticFiles
 
 # Characters that a path may contain unescaped (RFC 3986), besides letters, digits and -._~.
 # A semicolon is allowed too, but would end the name.

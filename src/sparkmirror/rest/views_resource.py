@@ -11,12 +11,12 @@ from http import HTTPStatus
 from urllib.parse import unquote
 
 from sparkmirror.connect.entities import RequestError
-from sparkmirror.monitoring.views.rows.common import Caller
+from sparkmirror.monitoring.views.rows.common import Requester
 from sparkmirror.monitoring.views.views import Views
 from sparkmirror.monitoring.views.wording.paging import USUAL_ROWS, BadQuery, NotThere, Query
 from sparkmirror.rest.exception_mapper import NOT_FOUND
-from sparkmirror.rest.page.event_stream import RETRY_AFTER_SECONDS
 from sparkmirror.rest.request import ResourceMethod, RestRequest, RestResponse
+from sparkmirror.rest.views.event_stream import RETRY_AFTER_SECONDS
 
 OPERATOR, VIEWER = "operator", "viewer"
 FULL = "Too many pages are open at this worker; close one, or open the page at another worker."
@@ -43,12 +43,12 @@ def _view(handler: _View) -> ResourceMethod:
     return respond
 
 
-def caller_of(call: RestRequest) -> Caller:
+def caller_of(call: RestRequest) -> Requester:
     """Who asks, and whether they may change something."""
     user = call.user
     if user is None:
-        return Caller("", OPERATOR, not call.options.is_open)
-    return Caller(user.name, OPERATOR if user.may_write else VIEWER, True)
+        return Requester("", OPERATOR, not call.options.is_open)
+    return Requester(user.name, OPERATOR if user.may_write else VIEWER, True)
 
 
 def _text(call: RestRequest, name: str) -> str:

@@ -10,11 +10,11 @@ from sparkmirror.cli.tables import echo
 from sparkmirror.cli.watching.cells import Row, plain
 from sparkmirror.cli.watching.view_client import (
     DEFAULT_URL,
-    AsJson,
     Ca,
     Certificate,
-    Url,
+    JsonAnswer,
     UserOption,
+    WorkerUrl,
     print_json,
     view_client,
 )
@@ -45,8 +45,8 @@ def check(
     lost: Annotated[
         bool, typer.Option("--lost", help="The source is lost now: what is not copied is gone.")
     ] = False,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
+    url: WorkerUrl = DEFAULT_URL,
+    as_json: JsonAnswer = False,
     user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,

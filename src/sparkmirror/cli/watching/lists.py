@@ -11,14 +11,14 @@ from sparkmirror.cli.tables import echo, print_table
 from sparkmirror.cli.watching.cells import NONE, Row, cell, plain, seconds, speed
 from sparkmirror.cli.watching.view_client import (
     DEFAULT_URL,
-    AsJson,
     Ca,
     Certificate,
     Filter,
     FlowOption,
+    JsonAnswer,
     Limit,
-    Url,
     UserOption,
+    WorkerUrl,
     print_json,
     print_missing,
     view_client,
@@ -52,8 +52,8 @@ def register(app: typer.Typer) -> None:
 
 def flows(
     *,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
+    url: WorkerUrl = DEFAULT_URL,
+    as_json: JsonAnswer = False,
     user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,
@@ -98,7 +98,7 @@ def _flow_cells(row: Row) -> Sequence[object]:
 
 def topics(
     *,
-    url: Url = DEFAULT_URL,
+    url: WorkerUrl = DEFAULT_URL,
     flow: FlowOption = "",
     name: Filter = "",
     state: Annotated[
@@ -109,7 +109,7 @@ def topics(
         bool, typer.Option("--not-mirrored", help="Topics that are not mirrored, and why.")
     ] = False,
     limit: Limit = USUAL_LIMIT,
-    as_json: AsJson = False,
+    as_json: JsonAnswer = False,
     user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,
@@ -148,11 +148,11 @@ def _topic_cells(row: Row) -> Sequence[object]:
 
 def lag(
     *,
-    url: Url = DEFAULT_URL,
+    url: WorkerUrl = DEFAULT_URL,
     flow: FlowOption = "",
     name: Filter = "",
     limit: Limit = USUAL_LIMIT,
-    as_json: AsJson = False,
+    as_json: JsonAnswer = False,
     user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,
@@ -185,7 +185,7 @@ def _lag_cells(row: Row) -> Sequence[object]:
 
 def events(
     *,
-    url: Url = DEFAULT_URL,
+    url: WorkerUrl = DEFAULT_URL,
     flow: FlowOption = "",
     text: Annotated[
         str, typer.Option("--filter", metavar="TEXT", help="Only events with TEXT, or /RE/.")
@@ -194,7 +194,7 @@ def events(
         str, typer.Option(metavar="KIND,...", help="Such as failed, lost, created.")
     ] = "",
     limit: Limit = USUAL_LIMIT,
-    as_json: AsJson = False,
+    as_json: JsonAnswer = False,
     user: UserOption = "",
     ca: Ca = None,
     certificate: Certificate = None,

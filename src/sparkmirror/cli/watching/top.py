@@ -17,9 +17,9 @@ from sparkmirror.cli.watching.view_client import (
     DEFAULT_URL,
     Ca,
     Certificate,
-    Url,
     UserOption,
     ViewClient,
+    WorkerUrl,
     view_client,
 )
 from sparkmirror.config.log_lines import without_controls
@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
 
 def top(
     *,
-    url: Url = DEFAULT_URL,
+    url: WorkerUrl = DEFAULT_URL,
     interval: Annotated[
         float, typer.Option(min=0.5, max=60, help="Seconds between two looks.")
     ] = 2.0,

@@ -30,7 +30,7 @@ OTHER = (
     "for one of sparkmirror"
 )
 
-Url = Annotated[
+WorkerUrl = Annotated[
     str,
     typer.Option(
         "--url",
@@ -38,7 +38,7 @@ Url = Annotated[
         help="Any worker, or a node of dedicated mode; it answers for all.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the worker's answer as JSON.")]
+JsonAnswer = Annotated[bool, typer.Option("--json", help="Print the worker's answer as JSON.")]
 FlowOption = Annotated[
     str, typer.Option("--flow", metavar="A->B", help="Only this flow; default: all.")
 ]

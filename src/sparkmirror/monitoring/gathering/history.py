@@ -23,7 +23,7 @@ NO_FIGURES = "no figures"
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class FlowSample:
     """One flow at one time; None: not known."""
 
     bytes_per_second: float | None = None
@@ -37,7 +37,7 @@ class Sample:
     latency_p99_ms: float | None = None
 
 
-SERIES: Final = tuple(Sample.__dataclass_fields__)
+SERIES: Final = tuple(FlowSample.__dataclass_fields__)
 # Of several samples in one coarse step these count by their worst, the others by their mean: a
 # spike of lag must not disappear.
 _WORST: Final = frozenset({"seconds_behind", "others_seconds_behind", "latency_p99_ms"})
@@ -67,11 +67,13 @@ class History:
     def __init__(self, started_ms: int) -> None:
         self._started_ms = started_ms
         self._lock = threading.Lock()
-        self._fine: dict[str, deque[tuple[int, Sample]]] = {}
-        self._coarse: dict[str, deque[tuple[int, Sample]]] = {}
+        self._fine: dict[str, deque[tuple[int, FlowSample]]] = {}
+        self._coarse: dict[str, deque[tuple[int, FlowSample]]] = {}
         self._reasons: deque[tuple[int, str]] = deque(maxlen=KEPT)
 
-    def add(self, at_ms: int, samples: Mapping[str, Sample], missing: Sequence[str] = ()) -> None:
+    def add(
+        self, at_ms: int, samples: Mapping[str, FlowSample], missing: Sequence[str] = ()
+    ) -> None:
         """What all flows do now. `missing`: whose figures are not in it."""
         with self._lock:
             if missing:
@@ -94,7 +96,7 @@ class History:
             reasons = list(self._reasons)
         end = rows[-1][0] if rows else now_ms
         times = [end - back * step * 1000 for back in range(length // step, -1, -1)]
-        placed: dict[int, Sample] = {}
+        placed: dict[int, FlowSample] = {}
         for when, sample in rows:
             at = round((when - times[0]) / (step * 1000))
             if at >= 0:
@@ -103,12 +105,12 @@ class History:
         return Series(step, times, values, _gaps(times, placed, reasons, self._started_ms))
 
 
-def _value(sample: Sample | None, key: str) -> float | None:
+def _value(sample: FlowSample | None, key: str) -> float | None:
     found: float | None = None if sample is None else getattr(sample, key)
     return found
 
 
-def _summed(samples: Sequence[Sample]) -> Sample:
+def _summed(samples: Sequence[FlowSample]) -> FlowSample:
     found: dict[str, float | None] = {}
     for key in SERIES:
         values = [value for each in samples if (value := getattr(each, key)) is not None]
@@ -116,12 +118,12 @@ def _summed(samples: Sequence[Sample]) -> Sample:
             found[key] = None
         else:
             found[key] = max(values) if key in _WORST else sum(values) / len(values)
-    return Sample(**found)
+    return FlowSample(**found)
 
 
 def _gaps(
     times: Sequence[int],
-    placed: Mapping[int, Sample],
+    placed: Mapping[int, FlowSample],
     reasons: Sequence[tuple[int, str]],
     started_ms: int,
 ) -> list[tuple[int, int, str]]:

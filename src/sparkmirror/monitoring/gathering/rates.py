@@ -23,7 +23,7 @@ OLDEST_MS: Final = 60_000
 SPACING_MS: Final = 5_000
 TOO_SHORT = "measured for less than 10 s"
 
-Key = tuple[str, TopicPartition]
+_PartitionKey = tuple[str, TopicPartition]
 
 
 class Point(NamedTuple):
@@ -36,7 +36,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class FlowSpeed:
     """Per second; None: not known yet."""
 
     records: float | None = None
@@ -44,9 +44,9 @@ class Rate:
     written_records: float | None = None
     written_bytes: float | None = None
 
-    def plus(self, other: Rate) -> Rate:
+    def plus(self, other: FlowSpeed) -> FlowSpeed:
         """Both; what is not known of one is not known of both."""
-        return Rate(
+        return FlowSpeed(
             *(
                 None if one is None or two is None else one + two
                 for one, two in zip(self._values, other._values, strict=True)
@@ -58,8 +58,8 @@ class Rate:
         return self.records, self.bytes, self.written_records, self.written_bytes
 
 
-NOTHING_YET: Final = Rate()
-ZERO: Final = Rate(0.0, 0.0, 0.0, 0.0)
+NOTHING_YET: Final = FlowSpeed()
+ZERO: Final = FlowSpeed(0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +73,28 @@ class LatencyFigures:
 @dataclass(frozen=True, slots=True)
 class _Sample:
     at_ms: int
-    points: Mapping[Key, Point]
+    points: Mapping[_PartitionKey, Point]
     behind: Mapping[str, int | None]
     buckets: Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class RatesNow:
+class Speeds:
     """As of one gathering. `change`: by how many records per second the backlog of a flow grows."""
 
-    topics: Mapping[tuple[str, str], Rate]
+    topics: Mapping[tuple[str, str], FlowSpeed]
     change: Mapping[str, float]
     latency: Mapping[str, LatencyFigures]
 
 
-class Rates:
+class SpeedMeter:
     """Remembers a few gatherings."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._samples: deque[_Sample] = deque()
 
-    def take(self, gathered: Gathered) -> RatesNow:
+    def take(self, gathered: Gathered) -> Speeds:
         """Compare with what was 10 s ago."""
         sample = _sample(gathered)
         with self._lock:
@@ -102,7 +102,7 @@ class Rates:
             if not self._samples or sample.at_ms - self._samples[-1].at_ms >= SPACING_MS:
                 self._samples.append(sample)
         if before is None:
-            return RatesNow({}, {}, {})
+            return Speeds({}, {}, {})
         return _compare(before, sample, [lag for lag, _ in gathered.partitions])
 
     def _before(self, now_ms: int) -> _Sample | None:
@@ -115,7 +115,7 @@ class Rates:
 
 
 def _sample(gathered: Gathered) -> _Sample:
-    points: dict[Key, Point] = {}
+    points: dict[_PartitionKey, Point] = {}
     behind: dict[str, int | None] = {}
     for lag, _ in gathered.partitions:
         points[lag.connector, lag.source] = Point(
@@ -135,9 +135,9 @@ def _sample(gathered: Gathered) -> _Sample:
     return _Sample(gathered.at_ms, points, behind, buckets)
 
 
-def _compare(before: _Sample, now: _Sample, lags: Sequence[PartitionLag]) -> RatesNow:
+def _compare(before: _Sample, now: _Sample, lags: Sequence[PartitionLag]) -> Speeds:
     seconds = (now.at_ms - before.at_ms) / 1000
-    topics: dict[tuple[str, str], Rate] = {}
+    topics: dict[tuple[str, str], FlowSpeed] = {}
     for lag in lags:
         key = lag.connector, lag.source
         old = before.points.get(key)
@@ -154,10 +154,10 @@ def _compare(before: _Sample, now: _Sample, lags: Sequence[PartitionLag]) -> Rat
         found = _latency(before.buckets.get(flow, ()), buckets)
         if found is not None:
             latency[flow] = found
-    return RatesNow(topics, change, latency)
+    return Speeds(topics, change, latency)
 
 
-def _rate(old: Point, new: Point, seconds: float) -> Rate:
+def _rate(old: Point, new: Point, seconds: float) -> FlowSpeed:
     """Bytes are those of the same records, else of as many of the mean size."""
     size = new.bytes / new.records if new.records else None
     records = _difference(old.position, new.position)
@@ -167,7 +167,7 @@ def _rate(old: Point, new: Point, seconds: float) -> Rate:
         copied_bytes = float(new.bytes - old.bytes)
     else:
         copied_bytes = _times(records, size)
-    return Rate(
+    return FlowSpeed(
         _per(records, seconds),
         _per(copied_bytes, seconds),
         _per(written, seconds),

@@ -67,6 +67,12 @@ def _words(
         return _without_partitions(state)
     if state in ("stuck", UNKNOWN):
         return _bad_partitions(state, late, now_ms)
+    return _without_trouble(state, late, catch_up)
+
+
+def _without_trouble(
+    state: str, late: Sequence[PartitionRow], catch_up: CatchUp
+) -> tuple[str, str]:
     if state == "catching up":
         done = "" if catch_up.seconds is None else f", done in about {duration(catch_up.seconds)}"
         return f"Catching up{done}", f"{_others(late)}; nothing is lost."

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sparkmirror.monitoring.clusters.flow_specs import FlowSpecs
 from sparkmirror.monitoring.clusters.flow_watch import FlowWatch
-from sparkmirror.monitoring.gathering.rates import NOTHING_YET, TOO_SHORT, ZERO, Rate
+from sparkmirror.monitoring.gathering.rates import NOTHING_YET, TOO_SHORT, ZERO, FlowSpeed
 from sparkmirror.monitoring.views.flow_sentences import flow_sentence, flow_word
 from sparkmirror.monitoring.views.partition_view import (
     UNKNOWN,
@@ -22,7 +22,12 @@ from sparkmirror.monitoring.views.partition_view import (
 )
 from sparkmirror.monitoring.views.picture import Picture
 from sparkmirror.monitoring.views.rows.connector_rows import ConnectorRow
-from sparkmirror.monitoring.views.rows.flow_rows import CatchUp, FlowRow, Latency, WorstPartition
+from sparkmirror.monitoring.views.rows.flow_rows import (
+    CatchUp,
+    FlowLatency,
+    FlowRow,
+    WorstPartition,
+)
 from sparkmirror.monitoring.views.rows.partition_rows import PartitionRow
 from sparkmirror.monitoring.views.wording.words import clock, count
 
@@ -111,7 +116,7 @@ def flow_row(picture: Picture, specs: FlowSpecs) -> FlowRow:
     )
 
 
-def _named(rate: Rate) -> dict[str, float | None]:
+def _named(rate: FlowSpeed) -> dict[str, float | None]:
     return {
         "bytes_per_second": rate.bytes,
         "records_per_second": rate.records,
@@ -163,7 +168,7 @@ def _worst(rows: Sequence[PartitionRow]) -> tuple[WorstPartition | None, float |
     return worst, known[1].seconds_behind if len(known) > 1 else None
 
 
-def _rate(picture: Picture, flow: str, rows: Sequence[PartitionRow]) -> Rate:
+def _rate(picture: Picture, flow: str, rows: Sequence[PartitionRow]) -> FlowSpeed:
     if not rows:
         return ZERO
     found = ZERO
@@ -172,13 +177,13 @@ def _rate(picture: Picture, flow: str, rows: Sequence[PartitionRow]) -> Rate:
     return found
 
 
-def _latency(picture: Picture, flow: str) -> Latency | None:
+def _latency(picture: Picture, flow: str) -> FlowLatency | None:
     found = picture.rates.latency.get(flow)
     if found is None:
         return None
     slowest = max(picture.latency_max_ms.get(flow, 0.0), found.p50)
     # The largest that was measured bounds what is read off buckets.
-    return Latency(
+    return FlowLatency(
         round(min(found.p50, slowest), 1), round(min(found.p99, slowest), 1), round(slowest, 1)
     )
 

@@ -14,7 +14,7 @@ from sparkmirror.monitoring.clusters.flow_specs import FlowSpecs, SpecReader
 from sparkmirror.monitoring.clusters.flow_watch import FlowWatch, Watches
 from sparkmirror.monitoring.gathering.expected import Expected, task_places
 from sparkmirror.monitoring.gathering.gathering import Gathered, Gathering, GroupFigures
-from sparkmirror.monitoring.gathering.rates import Rates, RatesNow
+from sparkmirror.monitoring.gathering.rates import SpeedMeter, Speeds
 from sparkmirror.monitoring.views.connectors_view import connector_rows
 from sparkmirror.monitoring.views.events_view import event_rows
 from sparkmirror.monitoring.views.partition_view import (
@@ -39,7 +39,7 @@ class Picture:
 
     at_ms: int
     gathered: Gathered
-    rates: RatesNow
+    rates: Speeds
     flows: Sequence[FlowSpecs]
     watches: Mapping[str, FlowWatch]
     partitions: Mapping[str, Sequence[PartitionRow]]
@@ -72,7 +72,7 @@ class Pictures:
         self._gathering = gathering
         self._specs = specs
         self._watches = watches
-        self._rates = Rates()
+        self._rates = SpeedMeter()
         self._expected = Expected()
         self._since: dict[tuple[str, TopicPartition], tuple[str, int]] = {}
         self._lock = threading.Lock()

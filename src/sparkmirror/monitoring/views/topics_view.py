@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from sparkmirror.monitoring.clusters.flow_watch import FlowWatch
-from sparkmirror.monitoring.gathering.rates import NOTHING_YET, TOO_SHORT, Rate
+from sparkmirror.monitoring.gathering.rates import NOTHING_YET, TOO_SHORT, FlowSpeed
 from sparkmirror.monitoring.views.partition_view import (
     RANK,
     most,
@@ -33,7 +33,7 @@ _INFINITE: Final = float("inf")
 
 def topic_rows(
     partitions: Sequence[PartitionRow],
-    rates: Mapping[tuple[str, str], Rate],
+    rates: Mapping[tuple[str, str], FlowSpeed],
     watches: Mapping[str, FlowWatch],
 ) -> list[TopicRow]:
     """All topics of these partitions, the worst first."""
@@ -47,7 +47,7 @@ def topic_rows(
     return rows
 
 
-def _row(own: Sequence[PartitionRow], rate: Rate, watch: FlowWatch | None) -> TopicRow:
+def _row(own: Sequence[PartitionRow], rate: FlowSpeed, watch: FlowWatch | None) -> TopicRow:
     first = own[0]
     left, loss_at, unknown, not_applicable = nearest_loss(own)
     differences, why = _differences(first.topic, watch)

@@ -32,7 +32,6 @@ _PASSED: Final[Mapping[RuleResult, bool | None]] = {
     RuleResult.NOT_REACHED: None,
     RuleResult.UNKNOWN: None,
 }
-Key = tuple[int, int, str]
 
 
 class Unmirrored:

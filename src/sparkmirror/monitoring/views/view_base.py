@@ -29,8 +29,8 @@ from sparkmirror.monitoring.views.groups_view import (
     group_rows,
 )
 from sparkmirror.monitoring.views.picture import Picture, Pictures
-from sparkmirror.monitoring.views.rows.common import Caller, as_json
-from sparkmirror.monitoring.views.rows.failover_rows import Reading
+from sparkmirror.monitoring.views.rows.common import Requester, as_json
+from sparkmirror.monitoring.views.rows.failover_rows import LagReading
 from sparkmirror.monitoring.views.rows.group_rows import GroupRow
 from sparkmirror.monitoring.views.rows.partition_rows import UnmirroredRow
 from sparkmirror.monitoring.views.unmirrored_view import Unmirrored
@@ -84,7 +84,7 @@ class ViewBase:
         self._unmirrored = Unmirrored()
         self._history = History(clock_ms())
         self._sparks: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
-        self._readings: dict[str, deque[Reading]] = {}
+        self._readings: dict[str, deque[LagReading]] = {}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="views", daemon=True)
@@ -133,7 +133,7 @@ class ViewBase:
                     kept.popleft()
         return picture
 
-    def _last_readings(self, flow: str) -> list[Reading]:
+    def _last_readings(self, flow: str) -> list[LagReading]:
         """The newest, and the last one that is at least 5 s older."""
         with self._lock:
             kept = list(self._readings.get(flow, ()))
@@ -168,7 +168,7 @@ class ViewBase:
         return missing
 
     def _answer(
-        self, picture: Picture, caller: Caller, data: Answer, missing: Sequence[str] = ()
+        self, picture: Picture, caller: Requester, data: Answer, missing: Sequence[str] = ()
     ) -> Answer:
         frame: Answer = {
             "now_ms": picture.at_ms,

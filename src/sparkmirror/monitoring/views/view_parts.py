@@ -13,11 +13,11 @@ from sparkmirror.events import EventKind
 from sparkmirror.monitoring.clusters.flow_specs import FlowSpecs
 from sparkmirror.monitoring.clusters.flow_watch import FlowWatch
 from sparkmirror.monitoring.gathering.gathering import Member
-from sparkmirror.monitoring.gathering.history import Sample
+from sparkmirror.monitoring.gathering.history import FlowSample
 from sparkmirror.monitoring.views.partition_view import total
 from sparkmirror.monitoring.views.picture import Picture
 from sparkmirror.monitoring.views.rows.common import WorkerRow
-from sparkmirror.monitoring.views.rows.failover_rows import Reading
+from sparkmirror.monitoring.views.rows.failover_rows import LagReading
 from sparkmirror.monitoring.views.rows.flow_rows import FlowRow, WorstPartition
 from sparkmirror.monitoring.views.rows.partition_rows import PartitionRow
 from sparkmirror.monitoring.views.wording.paging import NotThere, Page
@@ -74,7 +74,7 @@ def paged(page: Page[Any]) -> dict[str, object]:
     }
 
 
-def reading(time_ms: int, rows: Sequence[PartitionRow], missing: Sequence[str]) -> Reading:
+def reading(time_ms: int, rows: Sequence[PartitionRow], missing: Sequence[str]) -> LagReading:
     """The lag of a flow now."""
     behind = total(row.records_behind for row in rows)
     unknown = {}
@@ -83,12 +83,12 @@ def reading(time_ms: int, rows: Sequence[PartitionRow], missing: Sequence[str]) 
         unknown["records_behind"] = why
         behind = None
     late = sum(row.records_behind != 0 for row in rows)
-    return Reading(time_ms, len(rows), late, behind, unknown)
+    return LagReading(time_ms, len(rows), late, behind, unknown)
 
 
-def sample_of(row: FlowRow) -> Sample:
+def sample_of(row: FlowRow) -> FlowSample:
     """For the history."""
-    return Sample(
+    return FlowSample(
         bytes_per_second=row.bytes_per_second,
         records_per_second=row.records_per_second,
         written_bytes_per_second=row.written_bytes_per_second,

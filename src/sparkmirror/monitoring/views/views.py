@@ -25,7 +25,7 @@ from sparkmirror.monitoring.views.groups_view import (
 from sparkmirror.monitoring.views.notes import note_rows
 from sparkmirror.monitoring.views.partition_view import worst_first
 from sparkmirror.monitoring.views.problems_view import problem_rows, verdict
-from sparkmirror.monitoring.views.rows.common import Caller, as_json
+from sparkmirror.monitoring.views.rows.common import Requester, as_json
 from sparkmirror.monitoring.views.rows.flow_rows import Gap, Mark
 from sparkmirror.monitoring.views.topics_view import select_partitions, select_topics
 from sparkmirror.monitoring.views.unmirrored_view import select_unmirrored
@@ -70,7 +70,7 @@ class Views(ViewBase):
 
     # -- views -------------------------------------------------------------------------------------
 
-    def overview(self, caller: Caller) -> Answer:
+    def overview(self, caller: Requester) -> Answer:
         """Is everything all right?"""
         picture = self._watched()
         flows = flow_rows(picture)
@@ -112,12 +112,12 @@ class Views(ViewBase):
             },
         )
 
-    def flows(self, caller: Caller) -> Answer:
+    def flows(self, caller: Requester) -> Answer:
         """All flows."""
         picture = self._watched()
         return self._answer(picture, caller, {"flows": flow_rows(picture)})
 
-    def flow(self, caller: Caller, name: str) -> Answer:
+    def flow(self, caller: Requester, name: str) -> Answer:
         """One flow, its slowest partitions and its last events."""
         picture = self._watched()
         specs = _flow(picture, name)
@@ -133,7 +133,7 @@ class Views(ViewBase):
             },
         )
 
-    def history(self, caller: Caller, name: str, length: str) -> Answer:
+    def history(self, caller: Requester, name: str, length: str) -> Answer:
         """Series of one flow, and what happened meanwhile."""
         picture = self._watched()
         _flow(picture, name)
@@ -159,7 +159,7 @@ class Views(ViewBase):
             },
         )
 
-    def topics(self, caller: Caller, query: Query) -> Answer:
+    def topics(self, caller: Requester, query: Query) -> Answer:
         """Mirrored topics."""
         picture = self._watched()
         if query.flow:
@@ -167,7 +167,7 @@ class Views(ViewBase):
         rows = [row for each in picture.topics.values() for row in each]
         return self._answer(picture, caller, {**_paged(select_topics(rows, query))})
 
-    def lag(self, caller: Caller, query: Query) -> Answer:
+    def lag(self, caller: Requester, query: Query) -> Answer:
         """Partitions of all topics, the furthest behind first."""
         picture = self._watched()
         if query.flow:
@@ -175,7 +175,7 @@ class Views(ViewBase):
         rows = [row for each in picture.partitions.values() for row in each]
         return self._answer(picture, caller, {**_paged(select_partitions(rows, query))})
 
-    def partitions(self, caller: Caller, flow: str, topic: str) -> Answer:
+    def partitions(self, caller: Requester, flow: str, topic: str) -> Answer:
         """The partitions of one topic, the worst first."""
         picture = self._watched()
         _flow(picture, flow)
@@ -189,7 +189,7 @@ class Views(ViewBase):
             picture, caller, {"flow": flow, "topic": row, "rows": sorted(rows, key=worst_first)}
         )
 
-    def unmirrored(self, caller: Caller, query: Query) -> Answer:
+    def unmirrored(self, caller: Requester, query: Query) -> Answer:
         """Topics that are not mirrored, and why."""
         picture = self._watched()
         if query.flow:
@@ -205,7 +205,7 @@ class Views(ViewBase):
         ]
         return self._answer(picture, caller, {**_paged(select_unmirrored(rows, query))}, missing)
 
-    def groups(self, caller: Caller, query: Query) -> Answer:
+    def groups(self, caller: Requester, query: Query) -> Answer:
         """Consumer groups."""
         picture = self._watched()
         if query.flow:
@@ -232,7 +232,7 @@ class Views(ViewBase):
             missing,
         )
 
-    def group(self, caller: Caller, flow: str, name: str) -> Answer:
+    def group(self, caller: Requester, flow: str, name: str) -> Answer:
         """The partitions of one group."""
         picture = self._watched()
         specs = _flow(picture, flow)
@@ -246,7 +246,7 @@ class Views(ViewBase):
             picture, caller, {"group": row, "rows": group_partitions(seen)}, missing
         )
 
-    def connectors(self, caller: Caller, flow: str) -> Answer:
+    def connectors(self, caller: Requester, flow: str) -> Answer:
         """All connectors with their tasks."""
         picture = self._watched()
         if flow:
@@ -254,7 +254,7 @@ class Views(ViewBase):
         rows = [row for row in picture.connectors if flow in ("", row.flow)]
         return self._answer(picture, caller, {"rows": rows})
 
-    def connector(self, caller: Caller, prefix: str, name: str) -> Answer:
+    def connector(self, caller: Requester, prefix: str, name: str) -> Answer:
         """One connector with its settings."""
         picture = self._watched()
         found = [row for row in picture.connectors if row.name == name]
@@ -265,7 +265,7 @@ class Views(ViewBase):
         props = group.cluster.configs.snapshot().connectors.get(name, {})
         return self._answer(picture, caller, {"connector": row, "settings": setting_rows(props)})
 
-    def events(self, caller: Caller, query: Query, kinds: Sequence[str], since: str) -> Answer:
+    def events(self, caller: Requester, query: Query, kinds: Sequence[str], since: str) -> Answer:
         """What happened, newest first."""
         picture = self._watched()
         rows = select_events(picture.events, query, kinds, since)
@@ -274,7 +274,7 @@ class Views(ViewBase):
             picture, caller, {"rows": rows, "total": len(picture.events), "newest_id": newest}
         )
 
-    def failover(self, caller: Caller, source: str, target: str) -> Answer:
+    def failover(self, caller: Requester, source: str, target: str) -> Answer:
         """Could one switch now, and what would it cost? Waits for a second reading."""
         name = f"{source}->{target}"
         picture = self._watched()

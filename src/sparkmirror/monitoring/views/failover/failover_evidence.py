@@ -11,7 +11,7 @@ from typing import Final
 
 from sparkmirror.monitoring.views.partition_view import most
 from sparkmirror.monitoring.views.rows.common import Level, Link
-from sparkmirror.monitoring.views.rows.failover_rows import Evidence, Reading
+from sparkmirror.monitoring.views.rows.failover_rows import Evidence, LagReading
 from sparkmirror.monitoring.views.rows.group_rows import GroupRow
 from sparkmirror.monitoring.views.rows.partition_rows import PartitionRow
 from sparkmirror.monitoring.views.wording.words import count, counted, duration, names
@@ -23,7 +23,7 @@ FRESH_HEARTBEAT: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FailoverFacts:
     """Of one flow. `blocked`: topics that should be on the target and are not; None: not known.
 
     `missing`: workers that did not answer. `heartbeat`: its age, or None and `no_heartbeat` says
@@ -42,7 +42,7 @@ class Facts:
     heartbeat: float | None
     no_heartbeat: str
     is_heartbeat_unknown: bool
-    readings: Sequence[Reading]
+    readings: Sequence[LagReading]
     missing: Sequence[str]
     since: str
 
@@ -73,7 +73,7 @@ class Facts:
         return bool(self.partitions) and is_known and not self.missing and not self.topics_problem
 
 
-def evidence_of(facts: Facts) -> list[Evidence]:
+def evidence_of(facts: FailoverFacts) -> list[Evidence]:
     """Every question, in the order of the page."""
     return [
         _alive(facts),
@@ -93,7 +93,7 @@ def evidence_of(facts: Facts) -> list[Evidence]:
     ]
 
 
-def _alive(facts: Facts) -> Evidence:
+def _alive(facts: FailoverFacts) -> Evidence:
     question = "The flow is alive"
     age = facts.heartbeat
     if age is None:
@@ -107,7 +107,7 @@ def _alive(facts: Facts) -> Evidence:
     return Evidence("alive", Level.BAD, question, text, NO)
 
 
-def _copied(facts: Facts) -> Evidence:
+def _copied(facts: FailoverFacts) -> Evidence:
     question = "Every partition keeps up"
     rows = facts.partitions
     lacking = [row for row in rows if row.records_behind is None]
@@ -142,7 +142,7 @@ def _copied(facts: Facts) -> Evidence:
     return Evidence("copied", Level.OK, question, text, YES)
 
 
-def _lost(facts: Facts) -> Evidence:
+def _lost(facts: FailoverFacts) -> Evidence:
     text = (
         f"{counted(facts.lost, 'record')} lost to retention, "
         f"{counted(facts.skipped, 'record')} skipped, since {facts.since}"
@@ -158,7 +158,7 @@ def _lost(facts: Facts) -> Evidence:
     )
 
 
-def _groups(facts: Facts) -> Evidence:
+def _groups(facts: FailoverFacts) -> Evidence:
     question = f"Every group has its offset on {facts.target}"
     if facts.groups is None:
         return Evidence("groups", Level.UNKNOWN, question, facts.no_groups, UNKNOWN)
@@ -179,7 +179,7 @@ def _groups(facts: Facts) -> Evidence:
     return Evidence("groups", Level.WARN, question, text, NOT_ALL, links)
 
 
-def _exact(facts: Facts) -> Evidence:
+def _exact(facts: FailoverFacts) -> Evidence:
     question = "Offsets are exact"
     if facts.groups is None:
         return Evidence("exact", Level.UNKNOWN, question, facts.no_groups, UNKNOWN)
@@ -203,7 +203,7 @@ def _exact(facts: Facts) -> Evidence:
     return Evidence("exact", Level.WARN, question, text, NOT_ALL, {first.group: link})
 
 
-def _topics(facts: Facts) -> Evidence:
+def _topics(facts: FailoverFacts) -> Evidence:
     question = "Every topic that should be there is there"
     if facts.topics_problem:
         return Evidence("topics", Level.UNKNOWN, question, facts.topics_problem, UNKNOWN)

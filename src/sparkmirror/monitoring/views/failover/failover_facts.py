@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sparkmirror.monitoring.clusters.flow_specs import FlowSpecs
-from sparkmirror.monitoring.views.failover.failover_evidence import Facts
+from sparkmirror.monitoring.views.failover.failover_evidence import FailoverFacts
 from sparkmirror.monitoring.views.flows_view import flow_row
 from sparkmirror.monitoring.views.picture import Picture
-from sparkmirror.monitoring.views.rows.failover_rows import Reading
+from sparkmirror.monitoring.views.rows.failover_rows import LagReading
 from sparkmirror.monitoring.views.rows.group_rows import GroupRow
 from sparkmirror.monitoring.views.rows.partition_rows import UnmirroredRow
 from sparkmirror.monitoring.views.unmirrored_view import BLOCKED
@@ -22,8 +22,8 @@ def failover_facts(
     specs: FlowSpecs,
     groups: Sequence[GroupRow],
     unmirrored: Sequence[UnmirroredRow],
-    readings: Sequence[Reading],
-) -> Facts:
+    readings: Sequence[LagReading],
+) -> FailoverFacts:
     """Of one flow."""
     row = flow_row(picture, specs)
     watch = picture.watches[specs.flow]
@@ -33,7 +33,7 @@ def failover_facts(
     own = next(
         (each for each in picture.gathered.groups if each.group.prefix == specs.group.prefix), None
     )
-    return Facts(
+    return FailoverFacts(
         flow=specs.flow,
         source=specs.aliases[0],
         target=specs.aliases[1],

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sparkmirror.monitoring.views.failover.failover_evidence import Facts, evidence_of
+from sparkmirror.monitoring.views.failover.failover_evidence import FailoverFacts, evidence_of
 from sparkmirror.monitoring.views.rows.common import Level, Sentence
 from sparkmirror.monitoring.views.rows.failover_rows import (
     FailoverAnswer,
     FailoverBrief,
     FailoverView,
-    Reading,
+    LagReading,
     Step,
 )
 from sparkmirror.monitoring.views.rows.partition_rows import PartitionRow
@@ -37,7 +37,7 @@ class Costs:
     without_offset: int | None
 
 
-def failover_view(facts: Facts) -> FailoverView:
+def failover_view(facts: FailoverFacts) -> FailoverView:
     """Both answers."""
     costs = _costs(facts)
     unknown: dict[str, str] = {}
@@ -74,7 +74,7 @@ def failover_brief(view: FailoverView) -> FailoverBrief:
     return FailoverBrief(view.flow, sentence.level, head, text or sentence.text)
 
 
-def _costs(facts: Facts) -> Costs:
+def _costs(facts: FailoverFacts) -> Costs:
     behind = [row.records_behind for row in facts.partitions]
     known = [number for number in behind if number is not None]
     is_known = facts.partitions and len(known) == len(behind) and not facts.missing
@@ -94,7 +94,7 @@ def _costs(facts: Facts) -> Costs:
     )
 
 
-def _why_unknown(facts: Facts) -> str:
+def _why_unknown(facts: FailoverFacts) -> str:
     if facts.missing:
         return "; ".join(facts.missing)
     lacking = [row for row in facts.partitions if row.records_behind is None]
@@ -105,11 +105,11 @@ def _why_unknown(facts: Facts) -> str:
     return f"{counted(len(lacking), 'partition')}, first `{first.topic}-{first.partition}`: {why}"
 
 
-def _bad(facts: Facts) -> list[PartitionRow]:
+def _bad(facts: FailoverFacts) -> list[PartitionRow]:
     return [row for row in facts.partitions if row.state in ("failed", "stuck", "paused")]
 
 
-def _if_lost(facts: Facts, costs: Costs) -> FailoverAnswer:
+def _if_lost(facts: FailoverFacts, costs: Costs) -> FailoverAnswer:
     is_confirmed = _are_zero(facts.readings)
     nothing_lost = costs.lost == 0 and is_confirmed and not facts.blocked and facts.is_complete
     return FailoverAnswer(
@@ -117,7 +117,7 @@ def _if_lost(facts: Facts, costs: Costs) -> FailoverAnswer:
     )
 
 
-def _lost_sentence(facts: Facts, costs: Costs, nothing_lost: bool) -> Sentence:
+def _lost_sentence(facts: FailoverFacts, costs: Costs, nothing_lost: bool) -> Sentence:
     if costs.lost is None:
         head = "Unknown: what would be lost cannot be told now"
         return Sentence(Level.UNKNOWN, "unknown", head, f"{_why_unknown(facts)}.")
@@ -134,7 +134,7 @@ def _lost_sentence(facts: Facts, costs: Costs, nothing_lost: bool) -> Sentence:
     return _nearly(facts, costs, costs.lost)
 
 
-def _which_lost(facts: Facts, costs: Costs, bad: Sequence[PartitionRow]) -> str:
+def _which_lost(facts: FailoverFacts, costs: Costs, bad: Sequence[PartitionRow]) -> str:
     if not bad:
         skipped = counted(facts.skipped, "record")
         return f"{skipped} were skipped and exist on {facts.source} only."
@@ -145,7 +145,7 @@ def _which_lost(facts: Facts, costs: Costs, bad: Sequence[PartitionRow]) -> str:
     )
 
 
-def _nearly(facts: Facts, costs: Costs, lost: int) -> Sentence:
+def _nearly(facts: FailoverFacts, costs: Costs, lost: int) -> Sentence:
     """Nothing is wrong; it is only a matter of time."""
     if facts.is_catching_up:
         head = f"Not yet: {counted(lost, 'record')} are not on {facts.target}"
@@ -167,13 +167,13 @@ def _reread(costs: Costs) -> str:
     return unknown if costs.reread is None else counted(costs.reread, "record")
 
 
-def _are_zero(readings: Sequence[Reading]) -> bool:
+def _are_zero(readings: Sequence[LagReading]) -> bool:
     return len(readings) >= 2 and all(
         reading.records_behind == 0 and not reading.unknown for reading in readings
     )
 
 
-def _readings(readings: Sequence[Reading]) -> str:
+def _readings(readings: Sequence[LagReading]) -> str:
     found = [
         f"{reading.partitions - reading.partitions_behind} of {reading.partitions} partitions had "
         "no lag"
@@ -182,7 +182,7 @@ def _readings(readings: Sequence[Reading]) -> str:
     return f"{found[0]}, twice in a row" if found else "No reading yet"
 
 
-def _if_planned(facts: Facts, costs: Costs) -> FailoverAnswer:
+def _if_planned(facts: FailoverFacts, costs: Costs) -> FailoverAnswer:
     """Whether everything arrives once consumers and producers have stopped."""
     to_do = _to_do(facts, costs)
     is_ready = costs.lost is not None and not to_do and facts.is_complete and not facts.skipped
@@ -211,7 +211,7 @@ def _if_planned(facts: Facts, costs: Costs) -> FailoverAnswer:
     return FailoverAnswer(False, Sentence(Level.WARN, "first", head, f"{'; '.join(to_do)}."), steps)
 
 
-def _to_do(facts: Facts, costs: Costs) -> list[str]:
+def _to_do(facts: FailoverFacts, costs: Costs) -> list[str]:
     found = []
     bad = _bad(facts)
     if bad:
@@ -228,7 +228,7 @@ def _to_do(facts: Facts, costs: Costs) -> list[str]:
     return found
 
 
-def _lost_steps(facts: Facts, costs: Costs) -> list[Step]:
+def _lost_steps(facts: FailoverFacts, costs: Costs) -> list[Step]:
     left = (
         f"The {counted(costs.lost, 'record')} are only there."
         if costs.lost
@@ -247,7 +247,7 @@ def _lost_steps(facts: Facts, costs: Costs) -> list[Step]:
     ]
 
 
-def _planned_steps(facts: Facts, costs: Costs) -> list[Step]:
+def _planned_steps(facts: FailoverFacts, costs: Costs) -> list[Step]:
     is_quiet = bool(facts.readings) and costs.lost == 0 and _are_zero(facts.readings)
     active = [row for row in facts.groups or () if row.members]
     stopped = facts.groups is not None and not active

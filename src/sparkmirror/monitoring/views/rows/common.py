@@ -53,7 +53,7 @@ class WorkerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class Requester:
     """Who asks. `role`: operator or viewer; without authentication everyone is an operator."""
 
     name: str

@@ -43,7 +43,7 @@ class FailoverAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LagReading:
     """The lag of all partitions at one time."""
 
     time_ms: int
@@ -78,5 +78,5 @@ class FailoverView:
     lost: FailoverAnswer
     planned: FailoverAnswer
     evidence: Sequence[Evidence]
-    readings: Sequence[Reading]
+    readings: Sequence[LagReading]
     unknown: Reasons = field(default_factory=dict)

@@ -41,7 +41,7 @@ class EventRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class FlowLatency:
     """Milliseconds from a record's append on the source to its acknowledgement by the target."""
 
     p50_ms: float
@@ -107,7 +107,7 @@ class FlowRow:
     others_seconds_behind: float | None
     seconds_until_loss: float | None
     loss_at_ms: int | None
-    latency: Latency | None
+    latency: FlowLatency | None
     heartbeat_age_seconds: float | None
     catch_up: CatchUp
     lost_records: int

@@ -16,7 +16,7 @@ from typing import Any
 import anyio.to_thread
 
 from sparkmirror.errors import MirrorError
-from sparkmirror.monitoring.views.rows.common import Caller
+from sparkmirror.monitoring.views.rows.common import Requester
 
 MOST_STREAMS = 64
 RETRY_AFTER_SECONDS = 10
@@ -28,7 +28,7 @@ _REPEAT_SECONDS = 10.0
 # Change with every answer although nothing has happened.
 _CLOCKS = ("now_ms",)
 
-MakeOverview = Callable[[Caller], dict[str, Any]]
+MakeOverview = Callable[[Requester], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,15 @@ class EventStreams:
         self._overview = overview
         self._is_stopping = is_stopping
         self._open = 0
-        self._newest: dict[Caller, tuple[float, _Message]] = {}
-        self._locks: dict[Caller, asyncio.Lock] = {}
+        self._newest: dict[Requester, tuple[float, _Message]] = {}
+        self._locks: dict[Requester, asyncio.Lock] = {}
 
     @property
     def is_full(self) -> bool:
         """Whether no more may begin."""
         return self._open >= MOST_STREAMS
 
-    async def stream(self, caller: Caller) -> AsyncIterator[bytes]:
+    async def stream(self, caller: Requester) -> AsyncIterator[bytes]:
         """What one page reads, until it leaves or the worker stops."""
         self._open += 1
         try:
@@ -65,7 +65,7 @@ class EventStreams:
         finally:
             self._open -= 1
 
-    async def _parts(self, caller: Caller) -> AsyncIterator[bytes]:
+    async def _parts(self, caller: Requester) -> AsyncIterator[bytes]:
         essence = ""
         sent_at = heard_at = float("-inf")
         while not self._is_stopping():
@@ -84,7 +84,7 @@ class EventStreams:
         while time.monotonic() < until and not self._is_stopping():
             await asyncio.sleep(_STOP_LOOK_SECONDS)
 
-    async def _message(self, caller: Caller) -> _Message:
+    async def _message(self, caller: Requester) -> _Message:
         lock = self._locks.setdefault(caller, asyncio.Lock())
         async with lock:
             at, message = self._newest.get(caller, (float("-inf"), None))
@@ -93,7 +93,7 @@ class EventStreams:
                 self._newest[caller] = time.monotonic(), message
             return message
 
-    def _make(self, caller: Caller) -> _Message:
+    def _make(self, caller: Requester) -> _Message:
         try:
             answer = self._overview(caller)
             event = "overview"
