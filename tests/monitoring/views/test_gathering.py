@@ -44,10 +44,14 @@ def test_figures_of_another_worker_arrive_as_they_were() -> None:
         b"{}",
         b'{"id":1}',
         b"[" * 100_000,
-        (b'{"id":"a","url":"b","at_ms":"x","leads":true,"partition_fields":[],"partitions":[],'
-        b'"rates":[],"event_fields":[],"events":[]}'),
-        (b'{"id":"a","url":"b","at_ms":1,"leads":true,"partition_fields":["source"],'
-        b'"partitions":[["t"]],"rates":[],"event_fields":[],"events":[]}'),
+        (
+            b'{"id":"a","url":"b","at_ms":"x","leads":true,"partition_fields":[],"partitions":[],'
+            b'"rates":[],"event_fields":[],"events":[]}'
+        ),
+        (
+            b'{"id":"a","url":"b","at_ms":1,"leads":true,"partition_fields":["source"],'
+            b'"partitions":[["t"]],"rates":[],"event_fields":[],"events":[]}'
+        ),
     ],
 )
 def test_what_is_no_figures_is_an_error_with_a_reason(text: bytes) -> None:

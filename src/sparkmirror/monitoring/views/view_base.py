@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import sparkmirror
 from sparkmirror.errors import MirrorError
@@ -56,7 +57,7 @@ READINGS_KEPT_MS = 60_000
 # Of the last hour, one point per minute.
 SPARK_EVERY = 4
 SPARKS = ("bytes_per_second", "seconds_behind")
-Answer = dict[str, object]
+Answer = dict[str, Any]
 
 
 class ViewBase:

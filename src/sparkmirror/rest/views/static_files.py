@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -67,7 +67,7 @@ class StaticResponse:
     status: int
     content: bytes = b""
     content_type: str = ""
-    headers: Mapping[str, str] = HEADERS
+    headers: Mapping[str, str] = field(default_factory=lambda: HEADERS)
 
 
 class StaticFiles:
