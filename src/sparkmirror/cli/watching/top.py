@@ -35,9 +35,10 @@ _STATE_STYLES = {
     "catching up": "cyan",
     "paused": "cyan",
 }
-SPARK_WIDTH = 20
+# Of sparklines, on a wide terminal and on a narrow one.
+SPARK_WIDTH, NARROW_SPARK = 20, 8
+WIDE, MEDIUM = 125, 95
 MOST_PROBLEMS = 5
-_COLUMNS = ("Flow", "State", "Copied", "last hour", "Lag", "last hour", "Behind", "Loss in", "Beat")
 
 
 def register(app: typer.Typer) -> None:
@@ -65,26 +66,25 @@ def top(
     with view_client(url, user, ca, certificate) as client:
         answer = client.get("overview")
         if once or not console.is_terminal:
-            console.print(screen(answer, client.url))
+            console.print(screen(answer, client.url, console.width))
             return
         with contextlib.suppress(KeyboardInterrupt):
             _watch(console, client, answer, interval)
 
 
 def _watch(console: Console, client: ViewClient, answer: Row, interval: float) -> None:
-    with Live(screen(answer, client.url), console=console, screen=True, auto_refresh=False) as live:
-        live.refresh()
+    with Live(console=console, screen=True, auto_refresh=False) as live:
         problem = ""
         while True:
+            live.update(screen(answer, client.url, console.width, problem), refresh=True)
             time.sleep(interval)
             try:
                 answer, problem = client.get("overview"), ""
             except MirrorError as error:
                 problem = str(error)
-            live.update(screen(answer, client.url, problem), refresh=True)
 
 
-def screen(answer: Row, url: str, problem: str = "") -> Group:
+def screen(answer: Row, url: str, width: int, problem: str = "") -> Group:
     """All of it. `problem`: why the answer is not of now."""
     verdict = answer["verdict"]
     now = clock(answer["now_ms"])
@@ -104,7 +104,7 @@ def screen(answer: Row, url: str, problem: str = "") -> Group:
     if left > 0:
         parts.append(Text(f"  and {left} more: sparkmirror flows", "dim"))
     parts += [Text(f"  not known: {_safe(text)}", "magenta") for text in answer["missing"]]
-    parts += [Text(), _flows(answer), Text(), *_events(answer)]
+    parts += [Text(), _flows(answer, width), Text(), *_events(answer)]
     return Group(*parts)
 
 
@@ -117,23 +117,36 @@ def _problem(row: Row) -> Text:
     return text
 
 
-def _flows(answer: Row) -> Table:
+def _flows(answer: Row, width: int) -> Table:
+    """On a narrow terminal without what can be had elsewhere."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for at, name in enumerate(_COLUMNS):
-        table.add_column(name, justify="left" if at in (0, 1, 3, 5) else "right", no_wrap=True)
+    bars = SPARK_WIDTH if width >= WIDE else NARROW_SPARK
+    for name in ("Flow", "State"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("Copied", justify="right", no_wrap=True)
+    if width >= MEDIUM:
+        table.add_column("last hour", no_wrap=True, min_width=bars)
+    table.add_column("Lag", justify="right", no_wrap=True)
+    table.add_column("last hour", no_wrap=True, min_width=bars)
+    table.add_column("Behind", justify="right", no_wrap=True)
+    if width >= MEDIUM:
+        table.add_column("Loss in", justify="right", no_wrap=True)
+    if width >= WIDE:
+        table.add_column("Heartbeat", justify="right", no_wrap=True)
+    table.columns[0].min_width = max((len(row["flow"]) for row in answer["flows"]), default=4)
     for row in answer["flows"]:
         sparks = answer["sparks"].get(row["flow"], {})
-        style = _STATE_STYLES.get(row["state"], "")
+        copied = Text(sparkline(sparks.get("bytes_per_second", ()), bars), "blue")
+        last = [seconds(row, "seconds_until_loss"), seconds(row, "heartbeat_age_seconds")]
         table.add_row(
             _safe(row["flow"]),
-            Text(_safe(row["word"]), style),
+            Text(_safe(row["word"]), _STATE_STYLES.get(row["state"], "")),
             speed(row),
-            Text(sparkline(sparks.get("bytes_per_second", ()), SPARK_WIDTH), "blue"),
+            *([copied] if width >= MEDIUM else []),
             seconds(row),
-            Text(sparkline(sparks.get("seconds_behind", ()), SPARK_WIDTH), "blue"),
+            Text(sparkline(sparks.get("seconds_behind", ()), bars), "blue"),
             cell(row, "records_behind"),
-            seconds(row, "seconds_until_loss"),
-            seconds(row, "heartbeat_age_seconds"),
+            *last[: (width >= MEDIUM) + (width >= WIDE)],
         )
     return table
 
