@@ -81,7 +81,7 @@ COMMANDS = {
     ),
     "topics": Command(
         "sparkmirror.cli.watching.lists",
-        "List mirrored topics, the worst first; or those that are not mirrored, and why.",
+        "List mirrored topics, the worst first; with --not-mirrored all others, and why not.",
     ),
     "lag": Command(
         "sparkmirror.cli.watching.lists", "List the partitions that are furthest behind."
