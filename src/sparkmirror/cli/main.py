@@ -84,15 +84,19 @@ COMMANDS = {
         "List mirrored topics, the worst first; with --not-mirrored all others, and why not.",
     ),
     "lag": Command(
-        "sparkmirror.cli.watching.lists", "List the partitions that are furthest behind."
+        "sparkmirror.cli.watching.lists",
+        "List the partitions that are furthest behind: in records, bytes and seconds.",
     ),
-    "events": Command("sparkmirror.cli.watching.lists", "List what happened, newest first."),
+    "events": Command(
+        "sparkmirror.cli.watching.lists",
+        "List what happened, newest first; an effect names its cause.",
+    ),
     "top": Command(
-        "sparkmirror.cli.watching.top", "Watch all flows of a running mirror in the terminal."
+        "sparkmirror.cli.watching.top", "Watch all flows of a running mirror until Ctrl-C."
     ),
     "failover": Command(
         "sparkmirror.cli.watching.failover",
-        "Say whether consumers and producers could move to another cluster now, and the cost.",
+        "Say whether consumers and producers could move to another cluster now.",
     ),
     "password": Command(
         "sparkmirror.cli.password",

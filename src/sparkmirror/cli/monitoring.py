@@ -47,7 +47,7 @@ class Monitoring(AbstractContextManager["Monitoring"]):
         self._peers = PeerClient(client_contexts(rest.tls))
         self._views = Views(monitored, self.lag, self.events, self._peers)
         self._files = StaticFiles()
-        self._is_open = bool(rest.open_listeners)
+        self._is_open = rest.is_open
         self._collector = MetricsCollector(
             worker_parts(monitored, self.lag, config.per_partition, lambda: _tls_of(rest))
         )

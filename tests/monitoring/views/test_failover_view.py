@@ -96,9 +96,46 @@ def test_what_is_on_the_way_would_be_lost_but_a_move_is_possible() -> None:
     found = ask(scene_of(lag(behind=41, seconds=0.6)))
     assert not found["lost"]["nothing_lost"]
     assert found["records_lost"] == found["records_on_the_way"] == 41
-    assert found["lost"]["sentence"]["head"] == "Only the last 0.6 s would be lost: 41 records"
+    assert (
+        found["lost"]["sentence"]["head"] == "Only the last 0.6 s would be lost: about 41 records"
+    )
     assert found["planned"]["nothing_lost"]
     assert found["planned"]["sentence"]["head"] == "Ready to move: nothing will be lost"
+
+
+def test_while_producers_write_something_is_always_on_the_way() -> None:
+    """Also if every report of the tasks happens to say that all was copied."""
+    scene = scene_of(copied())
+    scene.views.flows(OPS)
+    scene.look_again(10_000)
+    moved = lag(state=PartitionState.LIVE, behind=0, seconds=0.0, position=2000, at_ms=NOW + 10_000)
+    scene.lags.lags = [moved]
+    found = scene.views.failover(OPS, "a", "b")
+    assert [reading["records_behind"] for reading in found["readings"]] == [0, 0]
+    assert not found["lost"]["nothing_lost"]
+    assert found["planned"]["nothing_lost"]
+
+
+def test_heartbeats_are_no_records_that_somebody_misses() -> None:
+    scene = scene_of(copied())
+    scene.lags.lags.append(lag("heartbeats", behind=1, seconds=1.0))
+    scene.views.flows(OPS)
+    scene.look_again(5000)
+    scene.lags.lags[1] = lag("heartbeats", behind=1, seconds=1.0, position=1005)
+    assert scene.views.failover(OPS, "a", "b")["lost"]["nothing_lost"]
+
+
+def test_old_figures_are_no_evidence() -> None:
+    scene = scene_of(copied())
+    scene.views.flows(OPS)
+    scene.look_again(20_000)
+    scene.views.flows(OPS)
+    scene.look_again(5_000)
+    found = scene.views.failover(OPS, "a", "b")
+    assert not found["lost"]["nothing_lost"]
+    assert (
+        "figures of `orders-0` are 25 s old" in found["readings"][-1]["unknown"]["records_behind"]
+    )
 
 
 def test_a_stuck_partition_is_neither() -> None:

@@ -120,6 +120,14 @@ class RestConfig:
             if not (self.basic_auth or each.is_local or (each.is_https and _needs_certificate(tls)))
         )
 
+    @property
+    def is_open(self) -> bool:
+        """Whether anyone who can connect to one of the listeners may use it."""
+        return any(
+            not (self.basic_auth or (each.is_https and _needs_certificate(self.tls)))
+            for each in self.listeners
+        )
+
     def advertised(self, own_host: str, bound_port: int = 0) -> Listener:
         """The address that other workers and clients use.
 

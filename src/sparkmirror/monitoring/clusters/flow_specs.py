@@ -31,6 +31,11 @@ class FlowSpecs:
     problems: dict[str, str] = field(default_factory=dict)
 
     @property
+    def copies(self) -> bool:
+        """Whether it is more than heartbeats, which dedicated mode writes for every pair."""
+        return self.source is not None or self.checkpoint is not None or bool(self.problems)
+
+    @property
     def aliases(self) -> tuple[str, str]:
         """Of its clusters."""
         source, _, target = self.flow.partition("->")
@@ -46,7 +51,7 @@ class SpecReader:
         self._parsed: dict[tuple[str, str], tuple[ConnectorProps, Parsed]] = {}
 
     def flows(self) -> Sequence[FlowSpecs]:
-        """Every flow that a connector names, by its name."""
+        """Every flow that copies something, by its name."""
         found: dict[str, FlowSpecs] = {}
         for group in self._monitored():
             for name, props in group.cluster.configs.snapshot().connectors.items():
@@ -55,7 +60,7 @@ class SpecReader:
                     specs = found.setdefault(flow, FlowSpecs(flow, group))
                     specs.names.append(name)
                     _place(specs, name, self._spec(group, name, props))
-        return [found[flow] for flow in sorted(found)]
+        return [found[flow] for flow in sorted(found) if found[flow].copies]
 
     def _spec(self, group: MonitoredGroup, name: str, props: ConnectorProps) -> Parsed:
         key = group.prefix, name

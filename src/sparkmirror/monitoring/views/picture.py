@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkmirror.events import EventKind
+from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.monitoring.clusters.flow_specs import FlowSpecs, SpecReader
 from sparkmirror.monitoring.clusters.flow_watch import FlowWatch, Watches
 from sparkmirror.monitoring.gathering.expected import Expected, task_places
@@ -63,6 +64,17 @@ class Picture:
     def row_of(self, flow: str) -> FlowSpecs | None:
         """The flow of this name."""
         return next((specs for specs in self.flows if specs.flow == flow), None)
+
+
+def data_partitions(
+    picture: Picture, flow: str, rows: Sequence[PartitionRow]
+) -> list[PartitionRow]:
+    """Without heartbeats: the mirror writes them all the time, and nobody misses them."""
+    specs = picture.row_of(flow)
+    if specs is None or specs.source is None:
+        return list(rows)
+    policy = flow_policy(specs.source.config)
+    return [row for row in rows if not policy.is_heartbeats_topic(row.topic)]
 
 
 class Pictures:

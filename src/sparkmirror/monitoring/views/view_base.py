@@ -29,7 +29,7 @@ from sparkmirror.monitoring.views.flows_view import flow_rows
 from sparkmirror.monitoring.views.groups_view import (
     group_rows,
 )
-from sparkmirror.monitoring.views.picture import Picture, Pictures
+from sparkmirror.monitoring.views.picture import Picture, Pictures, data_partitions
 from sparkmirror.monitoring.views.rows.common import Requester, as_json
 from sparkmirror.monitoring.views.rows.failover_rows import LagReading
 from sparkmirror.monitoring.views.rows.group_rows import GroupRow
@@ -129,7 +129,9 @@ class ViewBase:
                 kept = self._readings.setdefault(flow, deque())
                 if kept and picture.at_ms <= kept[-1].time_ms:
                     continue
-                kept.append(reading(picture.at_ms, rows, picture.gathered.missing))
+                own = [lag for lag, _ in picture.gathered.partitions if lag.flow == flow]
+                data = data_partitions(picture, flow, rows)
+                kept.append(reading(picture.at_ms, own, data, picture.gathered.missing))
                 while picture.at_ms - kept[0].time_ms > READINGS_KEPT_MS:
                     kept.popleft()
         return picture

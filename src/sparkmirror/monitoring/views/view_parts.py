@@ -14,6 +14,7 @@ from sparkmirror.monitoring.clusters.flow_specs import FlowSpecs
 from sparkmirror.monitoring.clusters.flow_watch import FlowWatch
 from sparkmirror.monitoring.gathering.gathering import Member
 from sparkmirror.monitoring.gathering.history import FlowSample
+from sparkmirror.monitoring.lag.partition_lag import PartitionLag
 from sparkmirror.monitoring.views.partition_view import total
 from sparkmirror.monitoring.views.picture import Picture
 from sparkmirror.monitoring.views.rows.common import WorkerRow
@@ -21,6 +22,7 @@ from sparkmirror.monitoring.views.rows.failover_rows import LagReading
 from sparkmirror.monitoring.views.rows.flow_rows import FlowRow, WorstPartition
 from sparkmirror.monitoring.views.rows.partition_rows import PartitionRow
 from sparkmirror.monitoring.views.wording.paging import NotThere, Page
+from sparkmirror.monitoring.views.wording.words import duration
 
 # Events that charts show.
 MARKED: Final = frozenset(
@@ -35,6 +37,8 @@ MARKED: Final = frozenset(
         EventKind.ACTION,
     )
 )
+# Tasks report once a second.
+OLDEST_MS: Final = 5_000
 SUMMED: Final = ("bytes_per_second", "records_per_second", "records_behind")
 
 
@@ -74,16 +78,23 @@ def paged(page: Page[Any]) -> dict[str, object]:
     }
 
 
-def reading(time_ms: int, rows: Sequence[PartitionRow], missing: Sequence[str]) -> LagReading:
-    """The lag of a flow now."""
+def reading(
+    time_ms: int, lags: Sequence[PartitionLag], rows: Sequence[PartitionRow], missing: Sequence[str]
+) -> LagReading:
+    """The lag of a flow now. Figures that are not of now are no evidence."""
+    old = [lag for lag in lags if lag.is_running and time_ms - lag.at_ms > OLDEST_MS]
     behind = total(row.records_behind for row in rows)
+    ends = total(row.end_offset for row in rows)
     unknown = {}
-    if behind is None or missing:
-        why = "; ".join(missing) or "not known of all partitions"
-        unknown["records_behind"] = why
-        behind = None
+    if behind is None or ends is None or missing or old:
+        why = "; ".join(missing)
+        if old and not why:
+            age = duration((time_ms - old[0].at_ms) / 1000)
+            why = f"the figures of `{old[0].source}` are {age} old"
+        unknown = dict.fromkeys(("records_behind", "end_offsets"), why or "not known of all")
+        behind = ends = None
     late = sum(row.records_behind != 0 for row in rows)
-    return LagReading(time_ms, len(rows), late, behind, unknown)
+    return LagReading(time_ms, len(rows), late, behind, ends, unknown)
 
 
 def sample_of(row: FlowRow) -> FlowSample:

@@ -214,7 +214,9 @@ class Views(ViewBase):
         missing = self._wait_for_groups(picture, chosen)
         rows = [row for specs in chosen for row in self._groups(picture, specs.flow)]
         rereads = [row.reread_records for row in rows if row.newest is not None]
-        ages = [row.checkpoint_age_seconds for row in rows if row.checkpoint_age_seconds]
+        ages = [
+            row.checkpoint_age_seconds for row in rows if row.checkpoint_age_seconds is not None
+        ]
         unknown = {}
         if None in rereads:
             unknown["reread_records"] = "not known of all groups"

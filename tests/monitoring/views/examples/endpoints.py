@@ -165,8 +165,8 @@ def failover(rows: list[PartitionRow]) -> FailoverView:
         ),
         evidence=evidence,
         readings=[
-            LagReading(NOW - 5_000, len(own), 80, lost - 1_500),
-            LagReading(NOW, len(own), 81, lost),
+            LagReading(NOW - 5_000, len(own), 80, lost - 1_500, 1_999_990_000),
+            LagReading(NOW, len(own), 81, lost, 2_000_000_000),
         ],
     )
 

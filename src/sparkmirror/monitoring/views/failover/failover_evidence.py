@@ -5,6 +5,7 @@ Runs on: worker. Pure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +15,7 @@ from sparkmirror.monitoring.views.rows.common import Level, Link
 from sparkmirror.monitoring.views.rows.failover_rows import Evidence, LagReading
 from sparkmirror.monitoring.views.rows.group_rows import GroupRow
 from sparkmirror.monitoring.views.rows.partition_rows import PartitionRow
-from sparkmirror.monitoring.views.wording.words import count, counted, duration, names
+from sparkmirror.monitoring.views.wording.words import clock, count, counted, duration, names
 
 YES, NOT_ALL, NO, NOT_YET, UNKNOWN = "Yes", "Not all", "No", "Not yet", "Unknown"
 YOU_CHECK: Final = "You check"
@@ -45,6 +46,25 @@ class FailoverFacts:
     readings: Sequence[LagReading]
     missing: Sequence[str]
     since: str
+    written_per_second: float | None = 0.0
+    latency_seconds: float = 0.0
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether all was copied at two readings, and nothing was written between them."""
+        if len(self.readings) < 2:
+            return False
+        ends = {reading.end_offsets for reading in self.readings}
+        return len(ends) == 1 and all(
+            reading.records_behind == 0 and not reading.unknown for reading in self.readings
+        )
+
+    @property
+    def being_written(self) -> int:
+        """An estimate of records that are on the way at any moment, while producers write."""
+        if len(self.readings) > 1 and len({each.end_offsets for each in self.readings}) == 1:
+            return 0
+        return math.ceil((self.written_per_second or 0.0) * self.latency_seconds)
 
     @property
     def skipped(self) -> int:
@@ -134,11 +154,18 @@ def _copied(facts: FailoverFacts) -> Evidence:
         worst = duration(facts.seconds_behind or 0.0)
         text = f"{count(len(late))} of {count(len(rows))} are catching up, {worst} behind"
         return Evidence("copied", Level.INFO, question, text, NOT_YET)
-    if all(row.records_behind == 0 for row in rows):
-        text = f"{count(len(rows))} of {count(len(rows))} partitions have no lag"
+    if facts.is_quiet:
+        before, after = facts.readings[0].time_ms, facts.readings[-1].time_ms
+        text = (
+            f"{count(len(rows))} of {count(len(rows))} partitions had no lag at {clock(before)} and "
+            f"at {clock(after)}; nothing was written between"
+        )
         return Evidence("copied", Level.OK, "Everything is copied", text, YES)
     worst = duration(facts.seconds_behind or 0.0)
-    text = f"{count(len(rows))} of {count(len(rows))} are at most {worst} behind"
+    text = (
+        f"{count(len(rows))} of {count(len(rows))} are at most {worst} behind; records are being "
+    )
+    text += "written" if facts.written_per_second else "written, or were a moment ago"
     return Evidence("copied", Level.OK, question, text, YES)
 
 
@@ -168,7 +195,9 @@ def _groups(facts: FailoverFacts) -> Evidence:
     left = [row for row in rows if row.state != "synced"]
     synced = f"{count(len(rows) - len(left))} of {counted(len(rows), 'group')} synced"
     if not left:
-        ages = [row.checkpoint_age_seconds for row in rows if row.checkpoint_age_seconds]
+        ages = [
+            row.checkpoint_age_seconds for row in rows if row.checkpoint_age_seconds is not None
+        ]
         oldest = f", oldest checkpoint {duration(max(ages))}" if ages else ""
         return Evidence("groups", Level.OK, question, f"{synced}{oldest}", YES)
     links = {row.group: Link("groups", {"open": f"{facts.flow}/{row.group}"}) for row in left[:3]}

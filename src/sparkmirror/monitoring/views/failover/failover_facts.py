@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sparkmirror.monitoring.clusters.flow_specs import FlowSpecs
 from sparkmirror.monitoring.views.failover.failover_evidence import FailoverFacts
 from sparkmirror.monitoring.views.flows_view import flow_row
-from sparkmirror.monitoring.views.picture import Picture
+from sparkmirror.monitoring.views.picture import Picture, data_partitions
 from sparkmirror.monitoring.views.rows.failover_rows import LagReading
 from sparkmirror.monitoring.views.rows.group_rows import GroupRow
 from sparkmirror.monitoring.views.rows.partition_rows import UnmirroredRow
@@ -37,7 +37,7 @@ def failover_facts(
         flow=specs.flow,
         source=specs.aliases[0],
         target=specs.aliases[1],
-        partitions=picture.partitions.get(specs.flow, ()),
+        partitions=data_partitions(picture, specs.flow, picture.partitions.get(specs.flow, ())),
         topics=row.topics,
         blocked=[each.topic for each in unmirrored if each.verdict == BLOCKED],
         topics_problem=problem,
@@ -50,4 +50,6 @@ def failover_facts(
         readings=readings,
         missing=[] if own is None else own.missing,
         since="its tasks began",
+        written_per_second=row.written_records_per_second,
+        latency_seconds=0.0 if row.latency is None else row.latency.p99_ms / 1000,
     )

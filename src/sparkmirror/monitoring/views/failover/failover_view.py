@@ -20,7 +20,7 @@ from sparkmirror.monitoring.views.rows.failover_rows import (
     Step,
 )
 from sparkmirror.monitoring.views.rows.partition_rows import PartitionRow
-from sparkmirror.monitoring.views.wording.words import count, counted, duration
+from sparkmirror.monitoring.views.wording.words import clock, count, counted, duration
 
 EARLIEST: Final = "with auto.offset.reset=earliest"
 READINGS_MS: Final = 5_000
@@ -79,11 +79,12 @@ def _costs(facts: FailoverFacts) -> Costs:
     known = [number for number in behind if number is not None]
     is_known = facts.partitions and len(known) == len(behind) and not facts.missing
     way = sum(row.records_behind or 0 for row in facts.partitions if row.state in ("live", "idle"))
+    more = max(0, facts.being_written - way)
     groups = facts.groups
     rereads = [] if groups is None else [row.reread_records for row in groups if row.newest]
     return Costs(
-        lost=sum(known) + facts.skipped if is_known else None,
-        on_the_way=way if is_known else None,
+        lost=sum(known) + more + facts.skipped if is_known else None,
+        on_the_way=way + more if is_known else None,
         reread=None if groups is None or None in rereads else sum(each or 0 for each in rereads),
         groups=None if groups is None else len(groups),
         without_offset=None
@@ -110,8 +111,7 @@ def _bad(facts: FailoverFacts) -> list[PartitionRow]:
 
 
 def _if_lost(facts: FailoverFacts, costs: Costs) -> FailoverAnswer:
-    is_confirmed = _are_zero(facts.readings)
-    nothing_lost = costs.lost == 0 and is_confirmed and not facts.blocked and facts.is_complete
+    nothing_lost = costs.lost == 0 and facts.is_quiet and not facts.blocked and facts.is_complete
     return FailoverAnswer(
         nothing_lost, _lost_sentence(facts, costs, nothing_lost), _lost_steps(facts, costs)
     )
@@ -154,10 +154,10 @@ def _nearly(facts: FailoverFacts, costs: Costs, lost: int) -> Sentence:
         head = "Not yet: some evidence is not known"
         return Sentence(Level.UNKNOWN, "unknown", head, f"{facts.topics_problem}.")
     if not lost:
-        head = "Not yet: no lag now, but not twice in a row"
+        head = "Not yet: no lag now, but not twice in a row without writes"
         return Sentence(Level.INFO, "not yet", head, "Ask again in 5 s.")
-    late = duration(facts.seconds_behind or 0.0)
-    head = f"Only the last {late} would be lost: {counted(lost, 'record')}"
+    late = duration(max(facts.seconds_behind or 0.0, facts.latency_seconds))
+    head = f"Only the last {late} would be lost: about {counted(lost, 'record')}"
     text = f"They are on the way, as always while producers write; {_reread(costs)} re-read."
     return Sentence(Level.WARN, "on the way", head, text)
 
@@ -167,19 +167,13 @@ def _reread(costs: Costs) -> str:
     return unknown if costs.reread is None else counted(costs.reread, "record")
 
 
-def _are_zero(readings: Sequence[LagReading]) -> bool:
-    return len(readings) >= 2 and all(
-        reading.records_behind == 0 and not reading.unknown for reading in readings
-    )
-
-
 def _readings(readings: Sequence[LagReading]) -> str:
-    found = [
-        f"{reading.partitions - reading.partitions_behind} of {reading.partitions} partitions had "
-        "no lag"
-        for reading in readings[-1:]
-    ]
-    return f"{found[0]}, twice in a row" if found else "No reading yet"
+    """Of a flow that is quiet."""
+    first, last = readings[0], readings[-1]
+    return (
+        f"All {count(last.partitions)} partitions had no lag twice, at {clock(first.time_ms)} and "
+        f"at {clock(last.time_ms)}, and nothing was written between"
+    )
 
 
 def _if_planned(facts: FailoverFacts, costs: Costs) -> FailoverAnswer:
@@ -191,7 +185,7 @@ def _if_planned(facts: FailoverFacts, costs: Costs) -> FailoverAnswer:
         text = f"{_why_unknown(facts)}."
         head = "Unknown: whether everything would arrive cannot be told now"
         return FailoverAnswer(False, Sentence(Level.UNKNOWN, "unknown", head, text), steps)
-    if is_ready and _are_zero(facts.readings):
+    if is_ready and facts.is_quiet:
         head = "Ready: everything is copied, nothing would be lost"
         text = f"{_readings(facts.readings)}."
         return FailoverAnswer(True, Sentence(Level.OK, "ready", head, text), steps)
@@ -248,7 +242,7 @@ def _lost_steps(facts: FailoverFacts, costs: Costs) -> list[Step]:
 
 
 def _planned_steps(facts: FailoverFacts, costs: Costs) -> list[Step]:
-    is_quiet = bool(facts.readings) and costs.lost == 0 and _are_zero(facts.readings)
+    is_quiet = costs.lost == 0 and facts.is_quiet
     active = [row for row in facts.groups or () if row.members]
     stopped = facts.groups is not None and not active
     return [

@@ -44,12 +44,17 @@ class FailoverAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LagReading:
-    """The lag of all partitions at one time."""
+    """The lag of all partitions but heartbeats at one time.
+
+    `end_offsets`: sum of the ends of their logs on the source; two readings with the same sum:
+    nothing was written between them.
+    """
 
     time_ms: int
     partitions: int
     partitions_behind: int
     records_behind: int | None
+    end_offsets: int | None
     unknown: Reasons = field(default_factory=dict)
 
 
