@@ -41,6 +41,7 @@ check: $(INSTALLED)
 	$(BIN)/lint-imports
 	$(BIN)/python -m sparkmirror.config.docs --check
 	$(BIN)/python tools/vendored_ui.py --check
+	$(BIN)/python -m sparkmirror.monitoring.metrics.docs --check
 	@$(BIN)/python tools/audit.py $(BIN)/pip-audit requirements.txt
 
 bench: java $(INSTALLED)

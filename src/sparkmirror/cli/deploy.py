@@ -98,7 +98,7 @@ def deploy(
     not respond or rejects a request, or something is not RUNNING in time; 2 if the files are wrong.
     """
     files = _files(folder, cluster, force)
-    with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
+    with ConnectClient(url, timeout, ask_access(user, ca, certificate)) as client:
         deployment = Deployment(client, typer.echo, _warn)
         deployment.validate(files)
         deployment.deploy(files)
@@ -123,7 +123,7 @@ def undeploy(
     request; 2 if the files are wrong.
     """
     names = read_names(folder, cluster)
-    with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
+    with ConnectClient(url, timeout, ask_access(user, ca, certificate)) as client:
         client.check()
         deployment = Deployment(client, typer.echo, _warn)
         deployment.undeploy(names)
@@ -146,7 +146,7 @@ def redeploy(
     Checks the files before it deletes anything. Exit codes are those of deploy.
     """
     files = _files(folder, cluster, force)
-    with ConnectClient(url, timeout, _access(user, ca, certificate)) as client:
+    with ConnectClient(url, timeout, ask_access(user, ca, certificate)) as client:
         deployment = Deployment(client, typer.echo, _warn)
         deployment.validate(files)
         deployment.undeploy([file.name for file in files])
@@ -171,7 +171,7 @@ def status(
     2 if the files are wrong. REASON shows the problem.
     """
     names = read_names(folder, cluster)
-    with ConnectClient(url, STATUS_SECONDS, _access(user, ca, certificate)) as client:
+    with ConnectClient(url, STATUS_SECONDS, ask_access(user, ca, certificate)) as client:
         client.check()
         found = {name: client.status(name) for name in names}
     running = all(each is not None and each.is_running for each in found.values())
@@ -193,7 +193,8 @@ def _files(folder: Path, cluster: str, force: bool) -> list[ConnectorFile]:
     return files
 
 
-def _access(user: str, ca: Path | None, certificate: Path | None) -> Access:
+def ask_access(user: str, ca: Path | None, certificate: Path | None) -> Access:
+    """Prompts for a missing password."""
     if user and ":" not in user:
         user = f"{user}:{typer.prompt(f'Password of {user}', hide_input=True, err=True)}"
     return Access(user, ca, certificate)

@@ -76,6 +76,28 @@ COMMANDS = {
     "status": Command(
         "sparkmirror.cli.deploy", "Show the three connectors of a source cluster, and their tasks."
     ),
+    "flows": Command(
+        "sparkmirror.cli.watching.lists", "Show all flows of a running mirror, and what needs you."
+    ),
+    "topics": Command(
+        "sparkmirror.cli.watching.lists",
+        "List mirrored topics, the worst first; with --not-mirrored all others, and why not.",
+    ),
+    "lag": Command(
+        "sparkmirror.cli.watching.lists",
+        "List the partitions that are furthest behind: in records, bytes and seconds.",
+    ),
+    "events": Command(
+        "sparkmirror.cli.watching.lists",
+        "List what happened, newest first; an effect names its cause.",
+    ),
+    "top": Command(
+        "sparkmirror.cli.watching.top", "Watch all flows of a running mirror until Ctrl-C."
+    ),
+    "failover": Command(
+        "sparkmirror.cli.watching.failover",
+        "Say whether consumers and producers could move to another cluster now.",
+    ),
     "password": Command(
         "sparkmirror.cli.password",
         "Hash a password and print the line for the file of users (rest.basic.auth.users.file).",
