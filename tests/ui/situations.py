@@ -1,7 +1,7 @@
-"""Situations that the page is shown in: what a worker answers to each request, from the fixtures.
+"""Situations that the page is shown in: what a worker answers to each request.
 
-The fixtures are what the views' own row classes write (tests/monitoring/view_examples.py); a
-situation changes what it is about and leaves the rest.
+They begin with the examples that the views' own row classes write, so that the page is tested with
+the fields which the worker sends; a situation changes what it is about and leaves the rest.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import copy
 import json
 import random
-from pathlib import Path
+from functools import cache
 from typing import Any
 
-FIXTURES = Path(__file__).parent / "fixtures"
+from tests.monitoring.views.examples.endpoints import examples
+
 FLOW = "us-east->us-west"
 Json = dict[str, Any]
 
@@ -21,9 +22,7 @@ class Situation:
     """The answers of one worker, by endpoint; tests change them while the page looks on."""
 
     def __init__(self) -> None:
-        self.answers: dict[str, Json] = {
-            path.stem: json.loads(path.read_text()) for path in sorted(FIXTURES.glob("*.json"))
-        }
+        self.answers: dict[str, Json] = json.loads(_examples())
         self.offsets: list[Json] = [
             {
                 "partition": {"cluster": "us-west", "topic": "clickstream-raw", "partition": n},
@@ -68,6 +67,11 @@ class Situation:
         """The caller may only look."""
         for answer in self.answers.values():
             answer["who"] = {"name": "guest", "role": "viewer", "authenticated": True}
+
+
+@cache
+def _examples() -> str:
+    return json.dumps(examples())
 
 
 def sparks(flow: Json, n: int) -> Json:
