@@ -2,7 +2,7 @@
 
     PYTHONPATH=. python tools/screenshots.py [NAME ...]
 
-The figures are those of the fixtures, so that two runs draw the same pictures.
+The figures are those of tests/ui/situations.py, so that two runs draw the same pictures.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import tomllib
+from pathlib import Path
 from urllib.parse import unquote
 
 from playwright.sync_api import Page, expect
@@ -130,6 +131,13 @@ def test_the_page_is_small() -> None:
     sent = sum(len(gzip.compress(script)) for script in scripts)
     assert sent <= SENT_BYTES
     assert fonts <= FONT_BYTES
+
+
+def test_all_modules_are_asked_for_at_once() -> None:
+    later = {"main.js", "theme.js", "uplot.js"}  # the last with the first chart
+    modules = {path.relative_to(UI).as_posix() for path in UI.rglob("*.js")}
+    named = re.findall(r'rel="modulepreload" href="([^"]+)"', (UI / "index.html").read_text())
+    assert sorted(named) == sorted(path for path in modules if Path(path).name not in later)
 
 
 def test_the_page_ships_in_the_wheel() -> None:
