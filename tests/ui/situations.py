@@ -134,6 +134,9 @@ def all_right() -> Situation:
     }
     overview["problems"] = []
     overview["notes"] = []
+    rows = situation.answers["events"]["rows"]
+    rows[:] = [row for row in rows if row["level"] in ("ok", "info") and not row["link"]]
+    overview["events"] = rows[:5]
     for n, flow in enumerate(situation.flows):
         flow.update(state="live", word="Live", seconds_behind=0.597, records_behind=6656)
         flow["worst"].update(seconds_behind=0.597, records_behind=204)

@@ -94,8 +94,9 @@ function forecast(plot, ahead, colour) {
   ctx.font = FONT(ratio);
   ctx.fillStyle = colour("text-2");
   ctx.textBaseline = "alphabetic";
-  ctx.textAlign = x1 + ctx.measureText(ahead.text).width / 2 > bbox.left + bbox.width ? "right" : "center";
-  ctx.fillText(ahead.text, x1, y1 - 10 * ratio);
+  ctx.textAlign = "left"; // right of the falling line
+  const left = Math.min(x1 + 6 * ratio, bbox.left + bbox.width - ctx.measureText(ahead.text).width);
+  ctx.fillText(ahead.text, left, y1 - 10 * ratio);
   ctx.restore();
 }
 

@@ -62,7 +62,7 @@ function catchUp(state, at) {
 function Charts({ past, span, flow }) {
   const { series, times_ms: times } = past;
   const ahead = forecast(flow, past);
-  const end = Math.max(past.now_ms, ahead ? Math.min(ahead.to_ms + span / 12, past.now_ms + span / 2) : 0) / 1000;
+  const end = Math.max(past.now_ms, ahead ? Math.min(ahead.to_ms + span / 6, past.now_ms + span / 2) : 0) / 1000;
   const common = { times, gaps: past.gaps, marks: past.marks, sync: "flow", range: [(past.now_ms - span) / 1000, end] };
   const seconds = (value) => (value < 1 ? `${value}` : plain(duration(value)));
   const last = (values) => values.findLast((value) => value !== null);

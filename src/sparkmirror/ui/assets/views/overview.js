@@ -11,6 +11,7 @@ import { EventRow } from "./event_row.js";
 import { Topology } from "./topology.js";
 import { Verdict, levelIcon, levelTone } from "./verdict.js";
 
+const MUCH = 20; // percent of what waits, in one partition
 const QUIET_SECONDS = 5; // below, lag is a flat line: its ups and downs mean nothing
 
 export function Overview({ data }) {
@@ -50,10 +51,11 @@ const worstOf = (all) => [...all].sort((a, b) => RANK.indexOf(a.level) - RANK.in
 
 function waiting(of) {
   const { worst, records_behind: all } = of;
+  const share = Math.round((100 * (worst?.records_behind ?? 0)) / all);
   if (!known(all)) return of.unknown?.records_behind ?? "";
   if (!all) return "everything is copied";
-  if (!worst?.records_behind) return "on the way";
-  return `${Math.round((100 * worst.records_behind) / all)} % of them in 1 partition`;
+  if (share >= MUCH) return `${share} % of them in 1 partition`;
+  return worst?.seconds_behind > QUIET_SECONDS ? "in many partitions" : "on the way";
 }
 
 function FlowPanel({ of, spark }) {
