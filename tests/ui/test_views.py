@@ -135,7 +135,7 @@ def test_charts_are_read_by_keys_and_as_tables(open_page: Open) -> None:
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".legend").nth(1)).to_contain_text("03:12:15")
     page.get_by_role("button", name="Lag as table").click()
-    expect(page.get_by_role("region", name="Lag as table").get_by_role("row")).to_have_count(41)
+    expect(page.get_by_role("region", name="Lag as table").get_by_role("row")).to_have_count(36)
 
 
 def test_the_first_command_is_shown_where_nothing_is_configured(open_page: Open) -> None:

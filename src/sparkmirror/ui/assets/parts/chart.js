@@ -85,12 +85,12 @@ export function Chart({ title, unit, times, series, marks = [], gaps = [], forec
     let isGone = false;
     const draw = async () => {
       const Plot = await library();
-      if (isGone) return;
+      if (isGone || !place.current) return;
       plot.current?.destroy();
       plot.current = new Plot(options(() => fresh.current, place.current.clientWidth), fresh.current.data, place.current);
     };
     draw();
-    const watcher = new ResizeObserver(() => plot.current?.setSize({ width: place.current.clientWidth, height: HEIGHT }));
+    const watcher = new ResizeObserver(() => { if (place.current) plot.current?.setSize({ width: place.current.clientWidth, height: HEIGHT }); });
     watcher.observe(place.current);
     addEventListener("theme", draw);
     return () => {
