@@ -115,6 +115,28 @@ class AclSync:
         )
 
 
+def missing_acls(
+    policy: ReplicationPolicy,
+    should_replicate_topic: Callable[[str], bool],
+    source_alias: str,
+    admins: tuple[Admin, Admin],
+) -> dict[str, list[str]]:
+    """What the target (the second admin) lacks, in words, by remote topic; nothing is changed.
+
+    Empty where a cluster has no authorizer. Raises KafkaError.
+    """
+    source, target = admins
+    found = _describe(source, DESCRIBE)
+    existing = None if found is None else _describe(target, DESCRIBE)
+    if found is None or existing is None:
+        return {}
+    plan = plan_acls(found, should_replicate_topic, policy, source_alias, existing=existing)
+    missing: dict[str, list[str]] = {}
+    for binding in plan.create:
+        missing.setdefault(binding.resource_name, []).append(_shown(binding))
+    return missing
+
+
 def _describe(admin: Admin, operation: Operation) -> list[AclBinding] | None:
     try:
         rules = admin.describe_topic_acls(operation)

@@ -5,18 +5,22 @@ Runs on: worker, on the thread of a flow's watch. The rules are those of the mir
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.connect.denied_topics import plain_names
+from sparkmirror.connect.source.acl_sync import missing_acls
 from sparkmirror.connect.source.topic_config_sync import config_entries
-from sparkmirror.errors import BrokerError
+from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.mirror.config_sync import AlterConfig, changes_left, plan_config_sync
 from sparkmirror.mirror.filters import make_config_property_filter, make_topic_filter
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.topics import ConfigEntry, should_replicate_topic
 from sparkmirror.wire.admin.admin import Admin
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,10 @@ class TopicsSeen:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting that the remote topic has otherwise than the rules say; None: it is not set."""
+    """A setting that the remote topic has otherwise than the rules say; None: it is not set.
+
+    `key` is "acl" for an access rule that the remote topic lacks.
+    """
 
     key: str
     source: str | None
@@ -110,7 +117,29 @@ class TopicsLook:
                 Difference(change.name, own[topic].get(change.name), has.get(change.name))
                 for change in changes_left(changes, entries)
             ]
+        self._add_acls(remotes, differences, source, target)
         return SettingsSeen(differences, errors)
+
+    def _add_acls(
+        self,
+        remotes: Mapping[str, str],
+        differences: dict[str, list[Difference]],
+        source: Admin,
+        target: Admin,
+    ) -> None:
+        """Access rules that the sync would create; without the permission to see them, none."""
+        if not self._config.sync_topic_acls_enabled:
+            return
+        alias = self._config.source_alias
+        try:
+            missing = missing_acls(self._policy, self.wants, alias, (source, target))
+        except KafkaError as error:
+            log.debug("ACLs are not compared: %s", error)
+            return
+        for topic, remote in remotes.items():
+            found = [Difference("acl", rule, None) for rule in missing.get(remote, ())]
+            if found and topic in differences:
+                differences[topic] += found
 
 
 def _values(entries: Sequence[ConfigEntry]) -> dict[str, str | None]:
