@@ -1,4 +1,4 @@
-"""Rates of counters, from what earlier scrapes saw.
+"""CounterRates of counters, from what earlier scrapes saw.
 
 Runs on: worker; any thread. Kafka's rates are those of the last 30 to 60 s; so are these, with a
 scrape every 15 s. Nothing is remembered between scrapes but their own values.
@@ -20,7 +20,7 @@ LEAST_SECONDS = 5.0
 _Counts = tuple[float, ...]
 
 
-class Rates:
+class CounterRates:
     """By key, the counts of the last minute."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -20,7 +20,7 @@ from sparkmirror.monitoring.metrics.jmx_names import (
     object_name,
     producer_id,
 )
-from sparkmirror.monitoring.metrics.rates import Rates
+from sparkmirror.monitoring.metrics.rates import CounterRates
 from sparkmirror.monitoring.metrics.sample_sheet import SampleSheet
 from sparkmirror.monitoring.metrics.table.kafka_rows import SOURCE
 from sparkmirror.spark.figures import LATENCY_BOUNDS_MS, Window
@@ -44,7 +44,7 @@ class FlowSamples:
     def __init__(self, lag: LagReader, per_partition: PerPartition) -> None:
         self._lag = lag
         self._per_partition = per_partition
-        self._rates = Rates()
+        self._rates = CounterRates()
 
     def __call__(self, sheet: SampleSheet) -> None:
         partitions = self._lag.partitions()
