@@ -71,7 +71,7 @@ def test_nothing_is_served_or_pushed_by_default(tmp_path: Path) -> None:
 def test_bad_values_are_named(key: str, value: str, problem: str, tmp_path: Path) -> None:
     for load in (worker_with, lambda props: mm2(tmp_path, props)):
         with pytest.raises(ConfigErrors) as caught:
-            load({PREFIX + key: value})  # type: ignore[operator]
+            load({PREFIX + key: value})
         assert f"{PREFIX}{key}" in str(caught.value)
         assert problem in str(caught.value)
 

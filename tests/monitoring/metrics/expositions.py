@@ -22,7 +22,7 @@ class Exposition:
         lines = self.text.splitlines()
         return {line.split()[2] for line in lines if line.startswith("# TYPE ")}
 
-    def samples(self, name: str, **labels: str) -> list[Sample]:
+    def samples(self, name: str, /, **labels: str) -> list[Sample]:
         """Those with these labels, and maybe others."""
         return [
             sample
@@ -30,7 +30,7 @@ class Exposition:
             if sample.name == name and labels.items() <= sample.labels.items()
         ]
 
-    def value(self, name: str, **labels: str) -> float:
+    def value(self, name: str, /, **labels: str) -> float:
         """Of the only sample."""
         found = self.samples(name, **labels)
         assert len(found) == 1, (name, labels, found)

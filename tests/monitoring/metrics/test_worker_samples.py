@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from sparkmirror import __version__
-from sparkmirror.monitoring.metrics.metrics_collector import MetricsCollector
+from sparkmirror.monitoring.metrics.metrics_collector import FillIn, MetricsCollector
 from sparkmirror.monitoring.metrics.parts.machine_samples import ProcessSamples, SparkSamples
 from sparkmirror.monitoring.metrics.parts.worker_samples import WorkerSamples
 from sparkmirror.types import ConnectorTaskId
@@ -137,8 +138,11 @@ def test_pairs_of_one_process_are_added_up(tmp_path: Path, now: list[float]) -> 
 
 
 def test_without_spark_there_is_no_jvm(world: FakeGroupOfWorkers) -> None:
-    world.spark.is_up = False  # type: ignore[misc]
-    parts = {"spark": SparkSamples(lambda: [world.group]), "process": ProcessSamples()}
+    world.spark.is_up = False
+    parts: Mapping[str, FillIn] = {
+        "spark": SparkSamples(lambda: [world.group]),
+        "process": ProcessSamples(),
+    }
     found = Exposition(MetricsCollector(parts).text().decode())
     assert found.value("sparkmirror_spark_up") == 0
     assert not [name for name in found.names if name.startswith("jvm_")]

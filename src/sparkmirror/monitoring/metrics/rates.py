@@ -1,4 +1,4 @@
-"""CounterRates of counters, from what earlier scrapes saw.
+"""Rates of counters, from what earlier scrapes saw.
 
 Runs on: worker; any thread. Kafka's rates are those of the last 30 to 60 s; so are these, with a
 scrape every 15 s. Nothing is remembered between scrapes but their own values.
