@@ -68,7 +68,8 @@ class Scene:
             message = reader.poll(30)
             assert message is not None
             assert message.offset() == offset
-            return time.time() - message.timestamp()[1] / 1000
+            at: int = message.timestamp()[1]
+            return time.time() - at / 1000
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from sparkmirror.connect.connector import TaskConfigs, TaskReport, TaskWork
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import TaskEvent
 from sparkmirror.errors import MirrorError, StoppingError
+from sparkmirror.events import EventKind, event
 from sparkmirror.spark.task_runner import TaskRunner
 
 log = logging.getLogger(__name__)
@@ -172,7 +173,8 @@ class ThreadTask:
         # Whatever ends a task becomes its state; the others go on.
         except (Exception, SystemExit) as error:  # noqa: BLE001
             self._failures.failed(error)
-            log.error("task %s failed: %s", self.name, error)  # noqa: TRY400
+            mark = event(EventKind.FAILED, task=str(min(self.configs)))
+            log.error("task %s failed: %s", self.name, error, extra=mark)  # noqa: TRY400
         finally:
             self._is_starting = False
             if work is not None:
