@@ -176,6 +176,9 @@ def test_lag_is_what_an_independent_client_measures(scene: Scene) -> None:
         assert scene.end() - scene.copied() == 3
         assert about(lag.seconds_behind, scene.age_at(scene.copied()))
         assert "FAILED" in lag.problem
+        worker.herder.set_target_state(scene.name, TargetState.PAUSED)
+        looks.until(lambda lag: lag.state is PartitionState.PAUSED)
+        wait_for(lambda: worker.cluster.loop.is_idle(scene.name), within=SECONDS)
 
 
 def assert_latency(model: LagModel, looks: Looks, scene: Scene) -> None:

@@ -266,7 +266,7 @@ def test_a_flow_is_as_bad_as_its_worst_partition(rig: Rig) -> None:
 def test_a_flow_that_works_off_a_backlog_says_when_it_is_done(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rig.probe, "look", lambda wanted: None)
+    monkeypatch.setattr(rig.probe, "look", lambda wanted, is_fresh: None)
     monkeypatch.setattr(rig.probe, "look_at_retention", lambda flow, topics: None)
     (runner,) = rig.world.run("t-0")
     for second in range(13):
@@ -288,9 +288,13 @@ def test_a_flow_that_works_off_a_backlog_says_when_it_is_done(
 def test_the_source_is_looked_at_every_15_seconds_and_when_tasks_change(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[list[TopicPartition]] = []
+    looks: list[list[object]] = []
     monkeypatch.setattr(
-        rig.probe, "look", lambda wanted: looks.append([tp for w in wanted for tp in w.positions])
+        rig.probe,
+        "look",
+        lambda wanted, is_fresh: looks.append(
+            [tp for each in wanted for tp in each.positions] + [is_fresh] * is_fresh
+        ),
     )
     monkeypatch.setattr(rig.probe, "look_at_retention", lambda flow, topics: None)
     (runner,) = rig.world.run("t-0")
@@ -298,9 +302,9 @@ def test_the_source_is_looked_at_every_15_seconds_and_when_tasks_change(
     for _ in range(31):
         rig.model.turn()
         rig.clock.now += 1
-    assert looks == [[], [], []]  # what runs tells all by itself
+    assert looks == [[True], [], []]  # what runs tells all by itself
     rig.world.want(TargetState.PAUSED)
     for _ in range(35):
         rig.model.turn()
         rig.clock.now += 1
-    assert looks[3:] == [[T0], [T0], [T0]]
+    assert looks[3:] == [[T0, True], [T0], [T0]]
