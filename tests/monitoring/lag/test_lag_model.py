@@ -240,6 +240,8 @@ def test_a_flow_is_as_bad_as_its_worst_partition(rig: Rig) -> None:
         row(u0, problem="denied", skipped_records=1),
         at=rig.clock.now,
     )
+    first.numbers = {"records": 7, "bytes": 70, "lost_records": 1}
+    second.numbers = {"records": 2, "bytes": 20, "lost_records": 4, "skipped_records": 1}
     buckets = [0] * len(LATENCY_BOUNDS_MS)
     first.reported = TaskFigures(
         "x", first.reported.partitions, (3, *buckets), 12.0, {"merged": 2}, rig.clock.now, True
@@ -258,7 +260,8 @@ def test_a_flow_is_as_bad_as_its_worst_partition(rig: Rig) -> None:
     assert flow.nearest_loss is not None
     assert flow.nearest_loss.source == T1
     assert flow.seconds_until_loss == pytest.approx(10)
-    assert (flow.records, flow.lost_records, flow.skipped_records) == (4, 4, 1)
+    assert (flow.records, flow.bytes) == (9, 90)
+    assert (flow.lost_records, flow.skipped_records) == (5, 1)
     assert (flow.latency_buckets[0], flow.latency_sum_ms, flow.slow) == (4, 16.0, {"merged": 3})
     assert flow.records_per_second is None
 
