@@ -260,7 +260,6 @@ class CopyLoop:
         if planned.batches:
             found, before = planned.batches, partition.pending_records
             self.metrics.histogram.count_fetched(partition.counts, found[0], found[-1])
-            before = partition.pending_records
             batches = partition.to_send(found, records.buffer, self)
             self.metrics.polled += partition.pending_records - before
             self._producer.append(partition.target, batches)
