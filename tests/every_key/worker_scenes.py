@@ -6,7 +6,7 @@ from pathlib import Path
 from unittest import mock
 
 from sparkmirror.cli import serving
-from sparkmirror.cli.monitoring import MetricsServer, Monitoring
+from sparkmirror.cli.watching.monitoring import MetricsServer, Monitoring
 from sparkmirror.config.worker.worker_file import WorkerFile
 from sparkmirror.connect.group.session_keys import SessionKey, SessionKeyRotation
 from sparkmirror.connect.runtime import connect_distributed

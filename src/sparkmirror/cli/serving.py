@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from sparkmirror.cli.flow_display import FlowLog
-from sparkmirror.cli.monitoring import MetricsServer, Monitoring
+from sparkmirror.cli.watching.monitoring import MetricsServer, Monitoring
 from sparkmirror.config.mm2 import MirrorMakerConfig
 from sparkmirror.config.worker.rest_keys import Listener, RestConfig
 from sparkmirror.config.worker.rest_security import RestTls

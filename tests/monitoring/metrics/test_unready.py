@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from unittest import mock
 
-from sparkmirror.cli.monitoring import Monitoring
+from sparkmirror.cli.watching.monitoring import Monitoring
 from sparkmirror.connect.runtime import connect_distributed
 from sparkmirror.connect.storage import all_offsets
 from sparkmirror.monitoring.monitored import MonitoredGroup
