@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sparkmirror.config.masking import mask
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.connect.denied_topics import plain_names
 from sparkmirror.connect.source.acl_sync import missing_acls
@@ -88,7 +89,7 @@ class TopicsLook:
         }
         named = [name for name in plain_names(self._config.topics) if name not in found]
         asked = source.find_topics(filter(self.wants, named)) if named else {}
-        hidden = {name: str(error) for name, error in asked.items() if error is not None}
+        hidden = {name: mask(str(error)) for name, error in asked.items() if error is not None}
         return TopicsSeen(found, on_target, wanted, hidden)
 
     def settings(self, seen: TopicsSeen, source: Admin, target: Admin) -> SettingsSeen:
@@ -99,7 +100,7 @@ class TopicsLook:
         own: dict[str, Mapping[str, str | None]] = {}
         for topic, found in source.describe_topic_configs(remotes).items():
             if isinstance(found, BrokerError):
-                errors[topic] = str(found)
+                errors[topic] = mask(str(found))
             else:
                 entries = config_entries(found)
                 planned[topic] = plan_config_sync(entries, self._properties)
