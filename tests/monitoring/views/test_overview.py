@@ -183,6 +183,17 @@ def test_the_catch_up_is_estimated_only_after_the_backlog_fell_for_ten_seconds()
     assert overview(scene)["verdict"]["head"] == "Catching up: a to b is done in about 40 s"
 
 
+def test_since_when_a_flow_is_caught_up() -> None:
+    scene = Scene()
+    scene.add_source("orders-0")
+    scene.lags.lags = [lag(state=PartitionState.CATCHING_UP, behind=9000, seconds=60.0)]
+    overview(scene)
+    scene.look_again(5000)
+    scene.lags.lags = [lag()]
+    found = overview(scene)["flows"][0]["catch_up"]
+    assert (found["state"], found["since_ms"]) == ("done", NOW + 5000)
+
+
 def test_a_backlog_that_grows_is_not_promised_to_end() -> None:
     scene = Scene()
     scene.add_source("orders-0")

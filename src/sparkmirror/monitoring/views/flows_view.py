@@ -213,7 +213,9 @@ def _catch_up(
         return CatchUp(UNKNOWN, "the backlog is not known", change_per_second=change)
     late = [row for row in rows if (row.seconds_behind or 0.0) > LIVE_SECONDS]
     if state in ("live", "idle") and not late:
-        return CatchUp("done", "caught up", since_ms=None, change_per_second=change)
+        since = picture.caught_up_ms.get(flow)
+        text = "caught up" if since is None else f"since {clock(since, picture.at_ms)}"
+        return CatchUp("done", text, since_ms=since, change_per_second=change)
     if state == "stuck":
         return CatchUp("waiting", "for a cluster", change_per_second=change)
     if change is None:
