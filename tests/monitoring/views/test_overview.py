@@ -53,6 +53,18 @@ def test_a_task_that_has_not_reported_is_unknown_not_idle() -> None:
     assert "has not reported yet" in found["unknown"]["records_behind"]
 
 
+def test_a_flow_without_topics_is_not_zero_behind() -> None:
+    scene = Scene()
+    scene.add_source()
+    found = overview(scene)
+    flow = found["flows"][0]
+    assert flow["records_behind"] is flow["seconds_behind"] is None
+    assert flow["not_applicable"]["records_behind"] == "no topic is mirrored yet"
+    assert flow["word"] == "No topic yet"
+    assert found["records_behind"] == 0
+    assert found["failover"][0]["level"] == "unknown"
+
+
 def test_a_paused_connector_is_paused_with_what_is_known() -> None:
     scene = Scene()
     scene.add_source("orders-0", state=State.PAUSED)

@@ -5,6 +5,7 @@ Runs on: worker, on threads of the REST API.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from sparkmirror.monitoring.gathering.history import RANGES
@@ -297,8 +298,8 @@ class Views(ViewBase):
         specs = _flow(picture, name)
         self._wait_for_groups(picture, [specs])
         picture.watches[name].wait_for(_knows_topics, GROUPS_WAIT_SECONDS)
-        deadline = self._clock_ms() + round(READINGS_WAIT_SECONDS * 1000)
-        while len(self._last_readings(name)) < 2 and self._clock_ms() < deadline:
+        deadline = time.monotonic() + READINGS_WAIT_SECONDS
+        while len(self._last_readings(name)) < 2 and time.monotonic() < deadline:
             if self._stopping.wait(LOOK_SECONDS):
                 break
             picture = self._watched()
