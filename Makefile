@@ -1,4 +1,4 @@
-# Plain `make` lists what there is to make. Everything is installed into .venv; only `containers` and
+# Plain `make` lists what there is to make. Everything is installed into .venv; only `containers`, `monitoring` and
 # `browser`, as root, install elsewhere.
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,8 +6,7 @@ INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check ci bench screenshots clean requirements
-.PHONY: java containers browser
+.PHONY: help demo test test-long check ci bench screenshots clean requirements java containers monitoring browser
 
 # Two processes run the tests, a file at a time.
 IN_TWO_PROCESSES := -n 2 --dist loadfile --no-loadscope-reorder
@@ -25,13 +24,13 @@ help:
 demo: java $(INSTALLED)
 	@$(BIN)/sparkmirror demo $(if $(KEEP),--keep) $(ARGS)
 
-test: java browser $(INSTALLED)
+test: java monitoring browser $(INSTALLED)
 	$(BIN)/pytest $(IN_TWO_PROCESSES) $(ARGS)
 
-test-long: java containers $(INSTALLED)
+test-long: java containers monitoring $(INSTALLED)
 	$(BIN)/pytest $(IN_TWO_PROCESSES) -m long $(ARGS)
 
-ci: check java containers browser
+ci: check java containers monitoring browser
 	$(BIN)/python tools/ci_tests.py $(IN_TWO_PROCESSES) --- $(IN_TWO_PROCESSES) -m long
 
 check: $(INSTALLED)
@@ -58,11 +57,8 @@ clean:
 java:
 	@tools/preflight $(PYTHON) java
 
-containers:
-	@tools/preflight $(PYTHON) containers
-
-browser:
-	@tools/preflight $(PYTHON) browser
+containers monitoring browser:
+	@tools/preflight $(PYTHON) $@
 
 $(INSTALLED): requirements.txt pyproject.toml
 	@tools/preflight $(PYTHON) python disk

@@ -50,7 +50,7 @@ def test_the_browser_is_one_of_debians_packages(bare: Path) -> None:
     assert "install --no-install-recommends chromium --yes" in (bare / "called").read_text("ascii")
     code, message = look(bare, user=1000, need="browser")
     assert code == 1
-    assert "no chromium found, which the tests of the page need" in message
+    assert "no chromium found, which the test of the page needs" in message
 
 
 def test_root_reads_that_it_could_not_be_installed(bare: Path) -> None:

@@ -124,7 +124,7 @@ def test_every_view_of_a_real_flow_has_its_figures(page: Page, scene: Scene) -> 
 
 def test_records_that_arrive_are_counted_without_a_reload(page: Page, scene: Scene) -> None:
     look(page, "Topics")
-    page.get_by_role("button", name=re.compile(f"/{scene.flow.topic}$")).click()
+    page.get_by_role("button", name=f"{scene.flow.alias} to b/{scene.flow.topic}").click()
     ends = (
         page.get_by_role("region", name="Partitions")
         .get_by_role("row")

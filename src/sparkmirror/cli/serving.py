@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from sparkmirror.cli.flow_display import FlowLog
-from sparkmirror.cli.monitoring import MetricsServer, Monitoring
+from sparkmirror.cli.watching.monitoring import MetricsServer, Monitoring
 from sparkmirror.config.mm2 import MirrorMakerConfig
 from sparkmirror.config.worker.rest_keys import Listener, RestConfig
 from sparkmirror.config.worker.rest_security import RestTls
@@ -61,6 +61,7 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
         own_url = own_url_of(config.rest, servers[0][0].bind().ports)
         made = Background(lambda: ConnectDistributed(config, own_url))
         if not made.wait(stop):
+            log.info("stopped")
             return True
         distributed = made.result
         with _monitoring(distributed, config) as monitoring:

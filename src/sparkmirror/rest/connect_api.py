@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from sparkmirror.connect.entities import Herder, NotLeader, RequestError
+from sparkmirror.events import EventKind, event
 from sparkmirror.rest.body_reader import BodyReader, check_entity, check_media_types
 from sparkmirror.rest.entities.request_bodies import encode_json
 from sparkmirror.rest.exception_mapper import TIMED_OUT, BadUri, Unmatched, error_of
@@ -36,6 +38,8 @@ from sparkmirror.rest.transport.headers import CrossOrigin, apply_rules, safe_he
 from sparkmirror.rest.transport.uris import check_path, parse_query, split_path
 from sparkmirror.rest.views.static_files import UI, StaticFiles
 from sparkmirror.rest.worker_resource import health_response
+
+log = logging.getLogger(__name__)
 
 _THREADS = 32
 _HEALTH_THREADS = 4
@@ -205,11 +209,13 @@ class ConnectApi:
             if not self._is_ready and not route.is_early:
                 self._wait_ready()
             self._check_sender(request, route, call.body)
-            return _encoded(route.handler(call))
+            response = _encoded(route.handler(call))
         except NotLeader as error:
             return NotLeader(error.leader_url)
         except Exception as error:  # noqa: BLE001  the boundary
             return _failure(error, route.path)
+        _note_action(route, call)
+        return response
 
     def _check_sender(self, request: Request, route: Route, body: bytes) -> None:
         """Check the signature of a request that claims to come from another worker.
@@ -232,6 +238,21 @@ class ConnectApi:
                 raise RequestError(500, TIMED_OUT)
             time.sleep(_LOOK_SECONDS)
         self._is_ready = True
+
+
+def _note_action(route: Route, call: RestRequest) -> None:
+    """Who changed something: an event, on the worker that did it."""
+    if route.reads or call.user is None:
+        return
+    name, task = call.params.get("connector", ""), call.params.get("task", "")
+    about = f": {name}{f' task {task}' if task else ''}" if name else ""
+    log.info(
+        "%s over REST: %s%s",
+        call.user.name,
+        f"{route.summary[0].lower()}{route.summary[1:]}",
+        about,
+        extra=event(EventKind.ACTION, connector=name, task=task, user=call.user.name),
+    )
 
 
 def _encoded(response: RestResponse) -> RestResponse:

@@ -43,7 +43,7 @@ def _view(handler: _View) -> ResourceMethod:
     return respond
 
 
-def caller_of(call: RestRequest) -> Requester:
+def requester_of(call: RestRequest) -> Requester:
     """Who asks, and whether they may change something."""
     user = call.user
     if user is None:
@@ -85,73 +85,73 @@ def _query(call: RestRequest, limit: int = USUAL_ROWS) -> Query:
 
 @_view
 def show_overview(call: RestRequest, views: Views) -> object:
-    return views.overview(caller_of(call))
+    return views.overview(requester_of(call))
 
 
 @_view
 def show_flows(call: RestRequest, views: Views) -> object:
-    return views.flows(caller_of(call))
+    return views.flows(requester_of(call))
 
 
 @_view
 def show_flow(call: RestRequest, views: Views) -> object:
-    return views.flow(caller_of(call), _needed(call, "flow"))
+    return views.flow(requester_of(call), _needed(call, "flow"))
 
 
 @_view
 def show_history(call: RestRequest, views: Views) -> object:
-    return views.history(caller_of(call), _needed(call, "flow"), _text(call, "range"))
+    return views.history(requester_of(call), _needed(call, "flow"), _text(call, "range"))
 
 
 @_view
 def show_topics(call: RestRequest, views: Views) -> object:
-    return views.topics(caller_of(call), _query(call))
+    return views.topics(requester_of(call), _query(call))
 
 
 @_view
 def show_lag(call: RestRequest, views: Views) -> object:
-    return views.lag(caller_of(call), _query(call))
+    return views.lag(requester_of(call), _query(call))
 
 
 @_view
 def show_partitions(call: RestRequest, views: Views) -> object:
-    return views.partitions(caller_of(call), _needed(call, "flow"), _needed(call, "topic"))
+    return views.partitions(requester_of(call), _needed(call, "flow"), _needed(call, "topic"))
 
 
 @_view
 def show_unmirrored(call: RestRequest, views: Views) -> object:
-    return views.unmirrored(caller_of(call), _query(call))
+    return views.unmirrored(requester_of(call), _query(call))
 
 
 @_view
 def show_groups(call: RestRequest, views: Views) -> object:
-    return views.groups(caller_of(call), _query(call))
+    return views.groups(requester_of(call), _query(call))
 
 
 @_view
 def show_group(call: RestRequest, views: Views) -> object:
-    return views.group(caller_of(call), _needed(call, "flow"), _needed(call, "group"))
+    return views.group(requester_of(call), _needed(call, "flow"), _needed(call, "group"))
 
 
 @_view
 def show_all_connectors(call: RestRequest, views: Views) -> object:
-    return views.connectors(caller_of(call), _text(call, "flow"))
+    return views.connectors(requester_of(call), _text(call, "flow"))
 
 
 @_view
 def show_one_connector(call: RestRequest, views: Views) -> object:
-    return views.connector(caller_of(call), _text(call, "prefix"), _needed(call, "name"))
+    return views.connector(requester_of(call), _text(call, "prefix"), _needed(call, "name"))
 
 
 @_view
 def show_events(call: RestRequest, views: Views) -> object:
     kinds = [kind for kind in _text(call, "kind").split(",") if kind]
-    return views.events(caller_of(call), _query(call, 500), kinds, _text(call, "since"))
+    return views.events(requester_of(call), _query(call, 500), kinds, _text(call, "since"))
 
 
 @_view
 def show_failover(call: RestRequest, views: Views) -> object:
-    return views.failover(caller_of(call), _needed(call, "source"), _needed(call, "target"))
+    return views.failover(requester_of(call), _needed(call, "source"), _needed(call, "target"))
 
 
 @_view
@@ -172,5 +172,5 @@ def open_stream(call: RestRequest) -> RestResponse:
     return RestResponse(
         content_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-        stream=streams.stream(caller_of(call)),
+        stream=streams.stream(requester_of(call)),
     )

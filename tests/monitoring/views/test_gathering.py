@@ -59,6 +59,27 @@ def test_what_is_no_figures_is_an_error_with_a_reason(text: bytes) -> None:
         decode_figures(text)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("records_behind", "many"),
+        ("records_behind", True),
+        ("records_behind", 10**400),
+        ("seconds_behind", float("nan")),
+        ("seconds_behind", [1]),
+        ("task", None),
+        ("flow", 7),
+        ("state", "odd"),
+        ("source", None),
+    ],
+)
+def test_figures_of_the_wrong_type_are_refused(field: str, value: object) -> None:
+    found = encode_figures(WorkerFigures("w", "u", NOW, partitions=[lag()]))
+    found["partitions"][0][found["partition_fields"].index(field)] = value
+    with pytest.raises(OddFigures):
+        decode_figures(json.dumps(found).encode())
+
+
 def test_partitions_of_all_workers_are_in_one_answer() -> None:
     scene = Scene()
     scene.add_source("orders-0", "orders-1")

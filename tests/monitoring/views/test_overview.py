@@ -53,6 +53,18 @@ def test_a_task_that_has_not_reported_is_unknown_not_idle() -> None:
     assert "has not reported yet" in found["unknown"]["records_behind"]
 
 
+def test_a_flow_without_topics_is_not_zero_behind() -> None:
+    scene = Scene()
+    scene.add_source()
+    found = overview(scene)
+    flow = found["flows"][0]
+    assert flow["records_behind"] is flow["seconds_behind"] is None
+    assert flow["not_applicable"]["records_behind"] == "no topic is mirrored yet"
+    assert flow["word"] == "No topic yet"
+    assert found["records_behind"] == 0
+    assert found["failover"][0]["level"] == "unknown"
+
+
 def test_a_paused_connector_is_paused_with_what_is_known() -> None:
     scene = Scene()
     scene.add_source("orders-0", state=State.PAUSED)
@@ -181,6 +193,17 @@ def test_the_catch_up_is_estimated_only_after_the_backlog_fell_for_ten_seconds()
     assert flow["records_per_second"] == pytest.approx(3000.0)
     assert flow["written_records_per_second"] == pytest.approx(1000.0)
     assert overview(scene)["verdict"]["head"] == "Catching up: a to b is done in about 40 s"
+
+
+def test_since_when_a_flow_is_caught_up() -> None:
+    scene = Scene()
+    scene.add_source("orders-0")
+    scene.lags.lags = [lag(state=PartitionState.CATCHING_UP, behind=9000, seconds=60.0)]
+    overview(scene)
+    scene.look_again(5000)
+    scene.lags.lags = [lag()]
+    found = overview(scene)["flows"][0]["catch_up"]
+    assert (found["state"], found["since_ms"]) == ("done", NOW + 5000)
 
 
 def test_a_backlog_that_grows_is_not_promised_to_end() -> None:

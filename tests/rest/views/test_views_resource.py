@@ -20,6 +20,7 @@ from sparkmirror.rest.views.peer_client import FIGURES, PeerClient, PeerSilent
 from tests.monitoring.views.fakes import FLOW, Scene, lag
 from tests.rest.conftest import Serve
 from tests.rest.fake_herder import FakeHerder
+from tests.rest.requests import HEARTBEAT
 
 KEY = SessionKey(b"secret-of-the-group", "HmacSHA256", 0)
 
@@ -165,3 +166,21 @@ def test_a_signature_opens_the_figures_and_nothing_else(
 def test_options_without_anything_to_show_are_as_before() -> None:
     options = RestOptions()
     assert (options.views, options.streams, options.files) == (None, None, None)
+
+
+def test_who_changed_something_is_an_event(
+    serve: Serve, herder: FakeHerder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "users"
+    path.write_text("ops: ops-password\nguest: guest-password\n")
+    users = Users(path, frozenset({"guest"}))
+    url = serve(herder, users=users, is_open=False)
+    with caplog.at_level("INFO"), client_of(url, "ops") as ops, client_of(url, "guest") as guest:
+        config = {"name": "x", "config": {**HEARTBEAT, "name": "x"}}
+        assert ops.post("/connectors", json=config).status_code == 201
+        assert ops.put("/connectors/x/pause").status_code == 202
+        assert ops.put("/connectors/nothing/pause").status_code == 404
+        assert guest.put("/connectors/x/resume").status_code == 403
+    marks = [record.event for record in caplog.records if hasattr(record, "event")]
+    assert [(mark.user, mark.connector) for mark in marks] == [("ops", ""), ("ops", "x")]
+    assert "ops over REST: pause a connector and its tasks: x" in caplog.text

@@ -1,5 +1,5 @@
-"""Commands that show a running mirror: flows, topics, lag, events, top, failover.
+"""What watches a running mirror, inside of a worker and as commands: flows, topics, top, failover.
 
-May import: cli.tables, cli.deploy's options, tools, monitoring.views.wording.
-Start reading: view_client, then lists.
+May import: cli.tables, cli.deploy's options, rest, monitoring, tools, and what is below.
+Start reading: view_client, then lists; monitoring is the worker's side.
 """

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkmirror.config.connector_spec import AnySpec, ConnectorSpec, parse_connector
+from sparkmirror.config.masking import mask
 from sparkmirror.config.mirror_configs import CheckpointConfig, HeartbeatConfig, SourceConfig
 from sparkmirror.connect.entities import ConnectorProps
 from sparkmirror.errors import MirrorError
@@ -86,7 +87,7 @@ def flow_of(props: Mapping[str, str | None]) -> str:
 
 def _place(specs: FlowSpecs, name: str, parsed: Parsed) -> None:
     if isinstance(parsed, MirrorError):
-        specs.problems[name] = str(parsed)
+        specs.problems[name] = mask(str(parsed))
         return
     specs.source = specs.source or parsed.narrowed(SourceConfig)
     specs.checkpoint = specs.checkpoint or parsed.narrowed(CheckpointConfig)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from sparkmirror.config.clients import ClientConfig
+from sparkmirror.config.masking import mask
 from sparkmirror.errors import KafkaError, MirrorError
 from sparkmirror.mirror.policy import IdentityReplicationPolicy, flow_policy
 from sparkmirror.monitoring.clusters.flow_specs import FlowSpecs
@@ -240,7 +241,7 @@ class FlowWatch:
         try:
             found = known.succeeded(ask(), self._clock_ms())
         except MirrorError as error:
-            found = known.failed(str(error), self._clock_ms())
+            found = known.failed(mask(str(error)), self._clock_ms())
         with self._changed:
             self._changed.notify_all()
         return found

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sparkmirror.config.masking import mask
 from sparkmirror.config.mirror_configs import CheckpointConfig
 from sparkmirror.connect.checkpoint.offset_translator import OffsetTranslator, make_translator
 from sparkmirror.connect.storage.log_reader import LogReader
@@ -114,7 +115,7 @@ class GroupsLook:
             {name: found for name, found in committed.items() if isinstance(found, dict)},
             self._topic_filter,
         ).groups
-        failed = {name: str(e) for name, e in committed.items() if isinstance(e, KafkaError)}
+        failed = {name: mask(str(e)) for name, e in committed.items() if isinstance(e, KafkaError)}
         translator, warning = self._translate()
         self._read_checkpoints()
         on_target = target.committed_offsets(consuming)
@@ -145,7 +146,7 @@ class GroupsLook:
         try:
             self._translator.catch_up(READ_SECONDS)
         except KafkaError as error:
-            return self._translator, str(error)
+            return self._translator, mask(str(error))
         return self._translator, ""
 
     def _read_checkpoints(self) -> None:
@@ -182,7 +183,7 @@ class GroupsLook:
             for tp, offset in sorted(committed.items())
             if offset.next_offset >= 0 and self._topic_filter.should_replicate_topic(tp.topic)
         ]
-        errors = [str(each) for each in (on_target, there) if isinstance(each, KafkaError)]
+        errors = [mask(str(each)) for each in (on_target, there) if isinstance(each, KafkaError)]
         return GroupSeen(
             name,
             places,

@@ -5,18 +5,23 @@ Runs on: worker, on the thread of a flow's watch. The rules are those of the mir
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sparkmirror.config.masking import mask
 from sparkmirror.config.mirror_configs import SourceConfig
 from sparkmirror.connect.denied_topics import plain_names
+from sparkmirror.connect.source.acl_sync import missing_acls
 from sparkmirror.connect.source.topic_config_sync import config_entries
-from sparkmirror.errors import BrokerError
+from sparkmirror.errors import BrokerError, KafkaError
 from sparkmirror.mirror.config_sync import AlterConfig, changes_left, plan_config_sync
 from sparkmirror.mirror.filters import make_config_property_filter, make_topic_filter
 from sparkmirror.mirror.policy import flow_policy
 from sparkmirror.mirror.topics import ConfigEntry, should_replicate_topic
 from sparkmirror.wire.admin.admin import Admin
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,10 @@ class TopicsSeen:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting that the remote topic has otherwise than the rules say; None: it is not set."""
+    """A setting that the remote topic has otherwise than the rules say; None: it is not set.
+
+    `key` is "acl" for an access rule that the remote topic lacks.
+    """
 
     key: str
     source: str | None
@@ -81,7 +89,7 @@ class TopicsLook:
         }
         named = [name for name in plain_names(self._config.topics) if name not in found]
         asked = source.find_topics(filter(self.wants, named)) if named else {}
-        hidden = {name: str(error) for name, error in asked.items() if error is not None}
+        hidden = {name: mask(str(error)) for name, error in asked.items() if error is not None}
         return TopicsSeen(found, on_target, wanted, hidden)
 
     def settings(self, seen: TopicsSeen, source: Admin, target: Admin) -> SettingsSeen:
@@ -92,7 +100,7 @@ class TopicsLook:
         own: dict[str, Mapping[str, str | None]] = {}
         for topic, found in source.describe_topic_configs(remotes).items():
             if isinstance(found, BrokerError):
-                errors[topic] = str(found)
+                errors[topic] = mask(str(found))
             else:
                 entries = config_entries(found)
                 planned[topic] = plan_config_sync(entries, self._properties)
@@ -110,7 +118,29 @@ class TopicsLook:
                 Difference(change.name, own[topic].get(change.name), has.get(change.name))
                 for change in changes_left(changes, entries)
             ]
+        self._add_acls(remotes, differences, source, target)
         return SettingsSeen(differences, errors)
+
+    def _add_acls(
+        self,
+        remotes: Mapping[str, str],
+        differences: dict[str, list[Difference]],
+        source: Admin,
+        target: Admin,
+    ) -> None:
+        """Access rules that the sync would create; without the permission to see them, none."""
+        if not self._config.sync_topic_acls_enabled:
+            return
+        alias = self._config.source_alias
+        try:
+            missing = missing_acls(self._policy, self.wants, alias, (source, target))
+        except KafkaError as error:
+            log.debug("ACLs are not compared: %s", error)
+            return
+        for topic, remote in remotes.items():
+            found = [Difference("acl", rule, None) for rule in missing.get(remote, ())]
+            if found and topic in differences:
+                differences[topic] += found
 
 
 def _values(entries: Sequence[ConfigEntry]) -> dict[str, str | None]:

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
+from sparkmirror.config.masking import mask
 from sparkmirror.errors import MirrorError
 from sparkmirror.monitoring.gathering.own_figures import OwnFigures
 from sparkmirror.monitoring.gathering.worker_figures import (
@@ -131,7 +132,7 @@ class Gathering:
         except OddFigures as error:
             return Member(url, None, str(error))
         except MirrorError as error:
-            return Member(url, None, str(error) or type(error).__name__)
+            return Member(url, None, mask(str(error)) or type(error).__name__)
 
 
 def _merged(members: Sequence[Member]) -> list[tuple[PartitionLag, str]]:

@@ -7,6 +7,7 @@ reason, and the figures of that worker are missing.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -27,6 +28,9 @@ _PARTITION: Final = tuple(
 )
 _FLOW: Final = ("flow", "connector", "records_per_second", "bytes_per_second", "latency_buckets")
 _EVENT: Final = tuple(each.name for each in dataclasses.fields(Event))
+_PARTITION_TYPES: Final = {each.name: str(each.type) for each in dataclasses.fields(PartitionLag)}
+_EVENT_TYPES: Final = {each.name: str(each.type) for each in dataclasses.fields(Event)}
+_INT_LIMIT: Final = 2**63
 
 
 class OddFigures(MirrorError):
@@ -94,35 +98,63 @@ def decode_figures(text: bytes) -> WorkerFigures:
     """What another worker has sent. Raises OddFigures."""
     try:
         data = parse_json(text)
-        names = data["partition_fields"]
+        names, event_names = list(data["partition_fields"]), list(data["event_fields"])
         return WorkerFigures(
-            id=str(data["id"]),
-            url=str(data["url"]),
-            at_ms=int(data["at_ms"]),
-            leads=bool(data["leads"]),
+            id=_value(data, "id", "str"),
+            url=_value(data, "url", "str"),
+            at_ms=_value(data, "at_ms", "int"),
+            leads=_value(data, "leads", "bool"),
             partitions=[
                 _partition(dict(zip(names, row, strict=True))) for row in data["partitions"]
             ],
-            rates=[FlowRate(**dict(zip(_FLOW, row, strict=True))) for row in data["rates"]],
-            events=[
-                _event(dict(zip(data["event_fields"], row, strict=True))) for row in data["events"]
-            ],
+            rates=[_rate(dict(zip(_FLOW, row, strict=True))) for row in data["rates"]],
+            events=[_event(dict(zip(event_names, row, strict=True))) for row in data["events"]],
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise OddFigures(f"its figures cannot be read: {type(error).__name__}: {error}") from error
 
 
 def _partition(row: Mapping[str, Any]) -> PartitionLag:
-    known = {name: row[name] for name in _PARTITION if name in row}
+    known = {name: _value(row, name, _PARTITION_TYPES[name]) for name in _PARTITION if name in row}
     known["state"] = PartitionState(row["state"])
     return PartitionLag(
-        source=TopicPartition(str(row["source"]), int(row["number"])),
-        target=TopicPartition(str(row["target"]), int(row["target_number"])),
-        latency=Window(most=float(row.get("slowest_ms", 0.0))),
+        source=TopicPartition(_value(row, "source", "str"), _value(row, "number", "int")),
+        target=TopicPartition(_value(row, "target", "str"), _value(row, "target_number", "int")),
+        latency=Window(most=float(_value(row, "slowest_ms", "float"))),
         **known,
     )
 
 
+def _rate(row: Mapping[str, Any]) -> FlowRate:
+    buckets = [_value({"count": each}, "count", "int") for each in row["latency_buckets"]]
+    return FlowRate(
+        _value(row, "flow", "str"),
+        _value(row, "connector", "str"),
+        _value(row, "records_per_second", "float | None"),
+        _value(row, "bytes_per_second", "float | None"),
+        buckets,
+    )
+
+
 def _event(row: Mapping[str, Any]) -> Event:
-    known = {name: row[name] for name in _EVENT if name in row}
+    known = {name: _value(row, name, _EVENT_TYPES[name]) for name in _EVENT if name in row}
     return replace(Event(**known), kind=EventKind(row["kind"]))
+
+
+def _value(row: Mapping[str, Any], name: str, wanted: str) -> Any:
+    """A value of the type that a field is declared with. Raises ValueError."""
+    value, kinds = row[name], wanted.replace(" ", "").split("|")
+    if value is None:
+        fits = "None" in kinds
+    elif isinstance(value, bool):
+        fits = "bool" in kinds
+    elif isinstance(value, int):
+        fits = ("int" in kinds or "float" in kinds) and abs(value) < _INT_LIMIT
+    elif isinstance(value, float):
+        fits = "float" in kinds and math.isfinite(value)
+    else:
+        # Enumerations are checked where they are made.
+        fits = isinstance(value, str) and not {"int", "float", "bool"} & set(kinds)
+    if not fits:
+        raise ValueError(f"{name} is {str(value)[:100]!r}, not {wanted}")
+    return value

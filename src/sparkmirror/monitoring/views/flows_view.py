@@ -34,6 +34,7 @@ from sparkmirror.monitoring.views.wording.words import clock, count
 # Below this a flow is live: so much is always on the way.
 LIVE_SECONDS = 15.0
 NO_PARTITIONS = "no topic is mirrored yet"
+_SUMS = ("records_behind", "bytes_behind", "seconds_behind")
 
 
 def flow_rows(picture: Picture) -> list[FlowRow]:
@@ -50,13 +51,14 @@ def flow_row(picture: Picture, specs: FlowSpecs) -> FlowRow:
     state = _state(rows, source)
     late = sorted(rows, key=worst_first)
     worst, others = _worst(rows)
-    seconds = most(row.seconds_behind for row in rows)
+    # Without partitions nothing was measured.
+    seconds = most(row.seconds_behind for row in rows) if rows else None
     rate = _rate(picture, flow, rows)
-    behind, behind_bytes = (
-        total(row.records_behind for row in rows),
-        total(row.bytes_behind for row in rows),
-    )
+    behind = total(row.records_behind for row in rows) if rows else None
+    behind_bytes = total(row.bytes_behind for row in rows) if rows else None
     left, loss_at, unknown, not_applicable = nearest_loss(rows)
+    if not rows:
+        not_applicable |= dict.fromkeys((*_SUMS, "seconds_until_loss", "loss_at_ms"), NO_PARTITIONS)
     latency = _latency(picture, flow)
     if latency is None:
         not_applicable["latency"] = "nothing was copied in the last 10 s"
@@ -67,9 +69,9 @@ def flow_row(picture: Picture, specs: FlowSpecs) -> FlowRow:
         not_applicable["heartbeat_age_seconds"] = why_none
     if worst is None:
         not_applicable["worst"] = NO_PARTITIONS
-    _explain(unknown, rows, {"records_behind": behind, "bytes_behind": behind_bytes})
-    if seconds is None:
-        unknown["seconds_behind"] = _why(rows, "seconds_behind")
+    if rows:
+        sums = dict(zip(_SUMS, (behind, behind_bytes, seconds), strict=True))
+        unknown |= {name: _why(rows, name) for name, value in sums.items() if value is None}
     if others is None:
         not_applicable["others_seconds_behind"] = "there is no other partition"
     for name, value in _named(rate).items():
@@ -123,14 +125,6 @@ def _named(rate: FlowSpeed) -> dict[str, float | None]:
         "written_bytes_per_second": rate.written_bytes,
         "written_records_per_second": rate.written_records,
     }
-
-
-def _explain(
-    unknown: dict[str, str], rows: Sequence[PartitionRow], sums: dict[str, int | None]
-) -> None:
-    for name, value in sums.items():
-        if value is None:
-            unknown[name] = _why(rows, name)
 
 
 def _why(rows: Sequence[PartitionRow], name: str) -> str:
@@ -210,10 +204,13 @@ def _catch_up(
     """An estimate only after the backlog has fallen for 10 s."""
     change = picture.rates.change.get(flow)
     if behind is None:
-        return CatchUp(UNKNOWN, "the backlog is not known", change_per_second=change)
+        text = "the backlog is not known" if rows else NO_PARTITIONS
+        return CatchUp(UNKNOWN, text, change_per_second=change)
     late = [row for row in rows if (row.seconds_behind or 0.0) > LIVE_SECONDS]
     if state in ("live", "idle") and not late:
-        return CatchUp("done", "caught up", since_ms=None, change_per_second=change)
+        since = picture.caught_up_ms.get(flow)
+        text = "caught up" if since is None else f"since {clock(since, picture.at_ms)}"
+        return CatchUp("done", text, since_ms=since, change_per_second=change)
     if state == "stuck":
         return CatchUp("waiting", "for a cluster", change_per_second=change)
     if change is None:

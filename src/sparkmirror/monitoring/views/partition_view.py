@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sparkmirror.config.masking import mask
 from sparkmirror.monitoring.lag.partition_lag import NoLoss, PartitionLag, PartitionState
 from sparkmirror.monitoring.views.rows.common import Reasons
 from sparkmirror.monitoring.views.rows.partition_rows import PartitionRow, StateCounts
@@ -70,11 +71,12 @@ class ExpectedPartition:
 def partition_row(lag: PartitionLag, worker: str, since_ms: int | None) -> PartitionRow:
     """Of a partition that a worker told of. `since_ms`: since when it is stuck or has failed."""
     is_copied = lag.records_behind == 0
+    problem = mask(lag.problem) if lag.problem else ""
     has_loss = lag.seconds_until_loss is not None and not is_copied
     unknown: dict[str, str] = {}
     for name in _NUMBERS[:5]:
         if getattr(lag, name) is None:
-            unknown[name] = lag.problem or "its task has not reported it yet"
+            unknown[name] = problem or "its task has not reported it yet"
     not_applicable = _NOTHING
     if is_copied:
         not_applicable = _ALL_COPIED
@@ -89,8 +91,8 @@ def partition_row(lag: PartitionLag, worker: str, since_ms: int | None) -> Parti
         partition=lag.source.partition,
         target_topic=lag.target.topic,
         state=str(lag.state),
-        problem=lag.problem,
-        remedy=remedy_of(lag.problem) if lag.problem else None,
+        problem=problem,
+        remedy=remedy_of(problem) if problem else None,
         since_ms=since_ms,
         connector=lag.connector,
         task=lag.task,

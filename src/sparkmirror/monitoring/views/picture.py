@@ -32,11 +32,15 @@ from sparkmirror.types import TopicPartition
 
 NOT_REPORTED = "its task has not reported yet"
 BAD_STATES = ("failed", "stuck")
+FINE_STATES = ("live", "idle")
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """`partitions` and `topics` by flow; `latency_max_ms` by flow, of the last minute."""
+    """`partitions` and `topics` by flow; `latency_max_ms` by flow, of the last minute.
+
+    `caught_up_ms`: when a flow that was behind had caught up, since this worker looks.
+    """
 
     at_ms: int
     gathered: Gathered
@@ -48,6 +52,7 @@ class Picture:
     connectors: Sequence[ConnectorRow]
     events: Sequence[EventRow]
     latency_max_ms: Mapping[str, float]
+    caught_up_ms: Mapping[str, int]
 
     @property
     def missing(self) -> list[str]:
@@ -87,6 +92,8 @@ class Pictures:
         self._rates = SpeedMeter()
         self._expected = Expected()
         self._since: dict[tuple[str, TopicPartition], tuple[str, int]] = {}
+        self._late: set[str] = set()
+        self._caught_up: dict[str, int] = {}
         self._lock = threading.Lock()
         self._last: Picture | None = None
 
@@ -128,7 +135,20 @@ class Pictures:
             connector_rows(groups, partitions),
             events,
             slowest,
+            self._note_late(partitions, gathered.at_ms),
         )
+
+    def _note_late(
+        self, partitions: Mapping[str, Sequence[PartitionRow]], now_ms: int
+    ) -> Mapping[str, int]:
+        for flow, rows in partitions.items():
+            if any(row.state not in FINE_STATES for row in rows):
+                self._late.add(flow)
+                self._caught_up.pop(flow, None)
+            elif flow in self._late:
+                self._late.discard(flow)
+                self._caught_up[flow] = now_ms
+        return dict(self._caught_up)
 
     def _partitions(self, specs: FlowSpecs, figures: GroupFigures) -> list[PartitionRow]:
         rows = []

@@ -86,6 +86,7 @@ class ViewBase:
         self._history = History(clock_ms())
         self._sparks: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
         self._readings: dict[str, deque[LagReading]] = {}
+        self._overviews: dict[Requester, tuple[Picture, Answer]] = {}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="views", daemon=True)
@@ -171,13 +172,13 @@ class ViewBase:
         return missing
 
     def _answer(
-        self, picture: Picture, caller: Requester, data: Answer, missing: Sequence[str] = ()
+        self, picture: Picture, requester: Requester, data: Answer, missing: Sequence[str] = ()
     ) -> Answer:
         frame: Answer = {
             "now_ms": picture.at_ms,
             "version": sparkmirror.__version__,
             "worker": next((row.id for row in _workers(picture) if row.is_this), ""),
-            "who": caller,
+            "who": requester,
             "workers": _workers(picture),
             "missing": list(dict.fromkeys([*picture.missing, *missing])),
         }

@@ -117,9 +117,10 @@ def sums(flows: Sequence[FlowRow]) -> tuple[dict[str, float | None], dict[str, s
     found: dict[str, float | None] = {}
     unknown: dict[str, str] = {}
     for name in SUMMED:
-        values = [getattr(row, name) for row in flows]
+        counted = [row for row in flows if name not in row.not_applicable]
+        values = [getattr(row, name) for row in counted]
         if None in values:
-            first = flows[values.index(None)]
+            first = counted[values.index(None)]
             found[name] = None
             unknown[name] = f"{first.flow}: {first.unknown.get(name, 'not known yet')}"
         else:

@@ -5,6 +5,7 @@ Runs on: worker, on threads of the REST API.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from sparkmirror.monitoring.gathering.history import RANGES
@@ -24,6 +25,7 @@ from sparkmirror.monitoring.views.groups_view import (
 )
 from sparkmirror.monitoring.views.notes import note_rows
 from sparkmirror.monitoring.views.partition_view import worst_first
+from sparkmirror.monitoring.views.picture import Picture
 from sparkmirror.monitoring.views.problems_view import problem_rows, verdict
 from sparkmirror.monitoring.views.rows.common import Requester, as_json
 from sparkmirror.monitoring.views.rows.flow_rows import Gap, Mark
@@ -60,6 +62,7 @@ from sparkmirror.monitoring.views.view_parts import (
 from sparkmirror.monitoring.views.wording.paging import NotThere, Query, choice
 
 SLOWEST, LAST_EVENTS, FLOW_EVENTS = 10, 5, 10
+MOST_REQUESTERS = 100
 
 
 class Views(ViewBase):
@@ -70,9 +73,19 @@ class Views(ViewBase):
 
     # -- views -------------------------------------------------------------------------------------
 
-    def overview(self, caller: Requester) -> Answer:
-        """Is everything all right?"""
+    def overview(self, requester: Requester) -> Answer:
+        """Is everything all right? Streams and pages of one second share the answer."""
         picture = self._watched()
+        known = self._overviews.get(requester)
+        if known is not None and known[0] is picture:
+            return known[1]
+        if len(self._overviews) > MOST_REQUESTERS:
+            self._overviews.clear()
+        found = self._make_overview(picture, requester)
+        self._overviews[requester] = picture, found
+        return found
+
+    def _make_overview(self, picture: Picture, requester: Requester) -> Answer:
         flows = flow_rows(picture)
         problems = problem_rows(picture)
         groups = {specs.flow: self._groups(picture, specs.flow) for specs in picture.flows}
@@ -95,7 +108,7 @@ class Views(ViewBase):
         ]
         return self._answer(
             picture,
-            caller,
+            requester,
             {
                 "verdict": verdict(picture, flows, problems),
                 "problems": problems,
@@ -112,12 +125,12 @@ class Views(ViewBase):
             },
         )
 
-    def flows(self, caller: Requester) -> Answer:
+    def flows(self, requester: Requester) -> Answer:
         """All flows."""
         picture = self._watched()
-        return self._answer(picture, caller, {"flows": flow_rows(picture)})
+        return self._answer(picture, requester, {"flows": flow_rows(picture)})
 
-    def flow(self, caller: Requester, name: str) -> Answer:
+    def flow(self, requester: Requester, name: str) -> Answer:
         """One flow, its slowest partitions and its last events."""
         picture = self._watched()
         specs = _flow(picture, name)
@@ -125,7 +138,7 @@ class Views(ViewBase):
         events = [row for row in picture.events if row.flow in ("", name)]
         return self._answer(
             picture,
-            caller,
+            requester,
             {
                 "flow": flow_row(picture, specs),
                 "slowest": rows[:SLOWEST],
@@ -133,7 +146,7 @@ class Views(ViewBase):
             },
         )
 
-    def history(self, caller: Requester, name: str, length: str) -> Answer:
+    def history(self, requester: Requester, name: str, length: str) -> Answer:
         """Series of one flow, and what happened meanwhile."""
         picture = self._watched()
         _flow(picture, name)
@@ -147,7 +160,7 @@ class Views(ViewBase):
         ]
         return self._answer(
             picture,
-            caller,
+            requester,
             {
                 "flow": name,
                 "range": chosen,
@@ -159,23 +172,23 @@ class Views(ViewBase):
             },
         )
 
-    def topics(self, caller: Requester, query: Query) -> Answer:
+    def topics(self, requester: Requester, query: Query) -> Answer:
         """Mirrored topics."""
         picture = self._watched()
         if query.flow:
             _flow(picture, query.flow)
         rows = [row for each in picture.topics.values() for row in each]
-        return self._answer(picture, caller, {**_paged(select_topics(rows, query))})
+        return self._answer(picture, requester, {**_paged(select_topics(rows, query))})
 
-    def lag(self, caller: Requester, query: Query) -> Answer:
+    def lag(self, requester: Requester, query: Query) -> Answer:
         """Partitions of all topics, the furthest behind first."""
         picture = self._watched()
         if query.flow:
             _flow(picture, query.flow)
         rows = [row for each in picture.partitions.values() for row in each]
-        return self._answer(picture, caller, {**_paged(select_partitions(rows, query))})
+        return self._answer(picture, requester, {**_paged(select_partitions(rows, query))})
 
-    def partitions(self, caller: Requester, flow: str, topic: str) -> Answer:
+    def partitions(self, requester: Requester, flow: str, topic: str) -> Answer:
         """The partitions of one topic, the worst first."""
         picture = self._watched()
         _flow(picture, flow)
@@ -186,10 +199,10 @@ class Views(ViewBase):
             )
         rows = [each for each in picture.partitions[flow] if each.topic == topic]
         return self._answer(
-            picture, caller, {"flow": flow, "topic": row, "rows": sorted(rows, key=worst_first)}
+            picture, requester, {"flow": flow, "topic": row, "rows": sorted(rows, key=worst_first)}
         )
 
-    def unmirrored(self, caller: Requester, query: Query) -> Answer:
+    def unmirrored(self, requester: Requester, query: Query) -> Answer:
         """Topics that are not mirrored, and why."""
         picture = self._watched()
         if query.flow:
@@ -203,9 +216,9 @@ class Views(ViewBase):
             for specs in chosen
             if picture.watches[specs.flow].topics.error
         ]
-        return self._answer(picture, caller, {**_paged(select_unmirrored(rows, query))}, missing)
+        return self._answer(picture, requester, {**_paged(select_unmirrored(rows, query))}, missing)
 
-    def groups(self, caller: Requester, query: Query) -> Answer:
+    def groups(self, requester: Requester, query: Query) -> Answer:
         """Consumer groups."""
         picture = self._watched()
         if query.flow:
@@ -224,7 +237,7 @@ class Views(ViewBase):
             unknown["oldest_checkpoint_seconds"] = "no group has a checkpoint"
         return self._answer(
             picture,
-            caller,
+            requester,
             {
                 **_paged(select_groups_view(rows, query)),
                 "reread_records": None if None in rereads else sum(each or 0 for each in rereads),
@@ -234,7 +247,7 @@ class Views(ViewBase):
             missing,
         )
 
-    def group(self, caller: Requester, flow: str, name: str) -> Answer:
+    def group(self, requester: Requester, flow: str, name: str) -> Answer:
         """The partitions of one group."""
         picture = self._watched()
         specs = _flow(picture, flow)
@@ -245,18 +258,18 @@ class Views(ViewBase):
             why = f": {'; '.join(missing)}" if missing else ""
             raise NotThere(f"{flow} follows no group '{name}'{why}")
         return self._answer(
-            picture, caller, {"group": row, "rows": group_partitions(seen)}, missing
+            picture, requester, {"group": row, "rows": group_partitions(seen)}, missing
         )
 
-    def connectors(self, caller: Requester, flow: str) -> Answer:
+    def connectors(self, requester: Requester, flow: str) -> Answer:
         """All connectors with their tasks."""
         picture = self._watched()
         if flow:
             _flow(picture, flow)
         rows = [row for row in picture.connectors if flow in ("", row.flow)]
-        return self._answer(picture, caller, {"rows": rows})
+        return self._answer(picture, requester, {"rows": rows})
 
-    def connector(self, caller: Requester, prefix: str, name: str) -> Answer:
+    def connector(self, requester: Requester, prefix: str, name: str) -> Answer:
         """One connector with its settings."""
         picture = self._watched()
         found = [row for row in picture.connectors if row.name == name]
@@ -265,26 +278,28 @@ class Views(ViewBase):
             raise NotThere(f"there is no connector '{name}'{f' at {prefix}' if prefix else ''}")
         group = next(each for each in self._monitored() if each.prefix == prefix)
         props = group.cluster.configs.snapshot().connectors.get(name, {})
-        return self._answer(picture, caller, {"connector": row, "settings": setting_rows(props)})
+        return self._answer(picture, requester, {"connector": row, "settings": setting_rows(props)})
 
-    def events(self, caller: Requester, query: Query, kinds: Sequence[str], since: str) -> Answer:
+    def events(
+        self, requester: Requester, query: Query, kinds: Sequence[str], since: str
+    ) -> Answer:
         """What happened, newest first."""
         picture = self._watched()
         rows = select_events(picture.events, query, kinds, since)
         newest = picture.events[0].id if picture.events else ""
         return self._answer(
-            picture, caller, {"rows": rows, "total": len(picture.events), "newest_id": newest}
+            picture, requester, {"rows": rows, "total": len(picture.events), "newest_id": newest}
         )
 
-    def failover(self, caller: Requester, source: str, target: str) -> Answer:
+    def failover(self, requester: Requester, source: str, target: str) -> Answer:
         """Could one switch now, and what would it cost? Waits for a second reading."""
         name = f"{source}->{target}"
         picture = self._watched()
         specs = _flow(picture, name)
         self._wait_for_groups(picture, [specs])
         picture.watches[name].wait_for(_knows_topics, GROUPS_WAIT_SECONDS)
-        deadline = self._clock_ms() + round(READINGS_WAIT_SECONDS * 1000)
-        while len(self._last_readings(name)) < 2 and self._clock_ms() < deadline:
+        deadline = time.monotonic() + READINGS_WAIT_SECONDS
+        while len(self._last_readings(name)) < 2 and time.monotonic() < deadline:
             if self._stopping.wait(LOOK_SECONDS):
                 break
             picture = self._watched()
@@ -297,4 +312,4 @@ class Views(ViewBase):
         )
         found = as_json(failover_view(facts))
         assert isinstance(found, dict)
-        return self._answer(picture, caller, {**found})
+        return self._answer(picture, requester, {**found})

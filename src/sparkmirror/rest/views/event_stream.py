@@ -55,21 +55,21 @@ class EventStreams:
         """Whether no more may begin."""
         return self._open >= MOST_STREAMS
 
-    async def stream(self, caller: Requester) -> AsyncIterator[bytes]:
+    async def stream(self, requester: Requester) -> AsyncIterator[bytes]:
         """What one page reads, until it leaves or the worker stops."""
         self._open += 1
         try:
             yield b"retry: 2000\n\n"
-            async for part in self._parts(caller):
+            async for part in self._parts(requester):
                 yield part
         finally:
             self._open -= 1
 
-    async def _parts(self, caller: Requester) -> AsyncIterator[bytes]:
+    async def _parts(self, requester: Requester) -> AsyncIterator[bytes]:
         essence = ""
         sent_at = heard_at = float("-inf")
         while not self._is_stopping():
-            message = await self._message(caller)
+            message = await self._message(requester)
             now = time.monotonic()
             if message.essence != essence or now - sent_at >= _REPEAT_SECONDS:
                 essence, sent_at, heard_at = message.essence, now, now
@@ -84,18 +84,18 @@ class EventStreams:
         while time.monotonic() < until and not self._is_stopping():
             await asyncio.sleep(_STOP_LOOK_SECONDS)
 
-    async def _message(self, caller: Requester) -> _Message:
-        lock = self._locks.setdefault(caller, asyncio.Lock())
+    async def _message(self, requester: Requester) -> _Message:
+        lock = self._locks.setdefault(requester, asyncio.Lock())
         async with lock:
-            at, message = self._newest.get(caller, (float("-inf"), None))
+            at, message = self._newest.get(requester, (float("-inf"), None))
             if message is None or time.monotonic() - at >= _LOOK_SECONDS / 2:
-                message = await anyio.to_thread.run_sync(self._make, caller)
-                self._newest[caller] = time.monotonic(), message
+                message = await anyio.to_thread.run_sync(self._make, requester)
+                self._newest[requester] = time.monotonic(), message
             return message
 
-    def _make(self, caller: Requester) -> _Message:
+    def _make(self, requester: Requester) -> _Message:
         try:
-            answer = self._overview(caller)
+            answer = self._overview(requester)
             event = "overview"
         except MirrorError as error:
             answer = {"now_ms": time.time_ns() // 1_000_000, "message": str(error)}

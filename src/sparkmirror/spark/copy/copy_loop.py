@@ -258,9 +258,8 @@ class CopyLoop:
         except BatchError as error:
             return Taken(self._damages.stand(partition, records.next_offset, error))
         if planned.batches:
-            found = planned.batches
+            found, before = planned.batches, partition.pending_records
             self.metrics.histogram.count_fetched(partition.counts, found[0], found[-1])
-            before = partition.pending_records
             batches = partition.to_send(found, records.buffer, self)
             self.metrics.polled += partition.pending_records - before
             self._producer.append(partition.target, batches)

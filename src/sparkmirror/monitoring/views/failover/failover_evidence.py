@@ -157,8 +157,8 @@ def _copied(facts: FailoverFacts) -> Evidence:
     if facts.is_quiet:
         before, after = facts.readings[0].time_ms, facts.readings[-1].time_ms
         text = (
-            f"{count(len(rows))} of {count(len(rows))} partitions had no lag at {clock(before)} and "
-            f"at {clock(after)}; nothing was written between"
+            f"{count(len(rows))} of {count(len(rows))} partitions had no lag at {clock(before)} "
+            f"and at {clock(after)}; nothing was written between"
         )
         return Evidence("copied", Level.OK, "Everything is copied", text, YES)
     worst = duration(facts.seconds_behind or 0.0)
