@@ -28,14 +28,14 @@ class Picture:
 
     situation: Callable[[], Situation]
     address: str = ""
-    width: int = 1280
+    width: int = 1420
     height: int = 900
     theme: str = "light"
 
 
 PICTURES = {
-    "overview": Picture(problems, height=860),
-    "overview-dark": Picture(problems, height=860, theme="dark"),
+    "overview": Picture(problems, height=830),
+    "overview-dark": Picture(problems, height=830, theme="dark"),
     "overview-all-right": Picture(all_right, height=820),
     "overview-phone": Picture(problems, width=390, height=844),
     "catching-up": Picture(catching_up, "#flow?flow=us-east->us-west", height=1010),

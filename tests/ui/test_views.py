@@ -97,7 +97,7 @@ def test_views_fit_on_a_phone(open_page: Open, name: str, size: tuple[int, int])
     assert serious(page) == []
 
 
-@pytest.mark.parametrize("width", [1001, 1240])
+@pytest.mark.parametrize("width", [1001, 1240, 1250])
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_fit_in_half_a_window(open_page: Open, name: str, width: int) -> None:
     page, _ = open_page(problems(), VIEWS[name].address, size=(width, 800))

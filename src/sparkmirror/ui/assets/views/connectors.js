@@ -68,9 +68,9 @@ function Tasks({ of, who, again }) {
   const troubled = [of, ...of.tasks].filter((each) => each.reason || each.trace);
   return html`<div class="content">${troubled.map((each) => html`<${Trouble} of=${each} />`)}
     ${of.tasks.length ? html`<div class="box scroll" tabindex="0" role="region" aria-label="Tasks"><table><thead><tr><th scope="col" class="num">Task</th><th scope="col">State</th><th scope="col" class="desk">Worker</th>
-        <th scope="col" class="num desk">Partitions</th><th scope="col" class="num">Behind</th><th scope="col" class="num">Lag, worst</th><th scope="col"><span class="sr">Action</span></th></tr></thead>
-      <tbody>${of.tasks.map((task) => html`<tr key=${task.task}><td class="num">${task.task}</td><td><${State} of=${task.state} /></td><td class="second desk">${task.worker}</td>
-        <td class="num desk"><${Figure} of=${task} field="partitions" /></td><td class="num"><${Figure} of=${task} field="records_behind" /></td>
+        <th scope="col" class="num desk wider">Partitions</th><th scope="col" class="num">Behind</th><th scope="col" class="num">Lag, worst</th><th scope="col"><span class="sr">Action</span></th></tr></thead>
+      <tbody>${of.tasks.map((task) => html`<tr key=${task.task}><td class="num">${task.task}</td><td><${State} of=${task.state} /></td><td class="second desk nowrap">${task.worker}</td>
+        <td class="num desk wider"><${Figure} of=${task} field="partitions" /></td><td class="num"><${Figure} of=${task} field="records_behind" /></td>
         <td class="num">${"seconds_behind" in task.not_applicable ? html`<span class="zero">\u2013</span>` : html`<${Seconds} of=${task.seconds_behind} why=${task.unknown.seconds_behind} />`}</td>
         <td class="num"><${TaskAction} of=${of} task=${task} who=${who} again=${again} /></td></tr>`)}</tbody></table></div>`
       : html`<p class="second"><${Prose} text=${of.note || "No tasks."} /></p>`}

@@ -18,10 +18,10 @@ const COLUMNS = [
   { label: "Topic", sort: "topic" },
   { label: "Remote topic", tone: "wide" },
   { label: "Flow", width: "172px" },
-  { label: "Partitions", sort: "partitions", tone: "num wide", width: "92px" },
+  { label: "Partitions", sort: "partitions", tone: "num wide wider", width: "92px" },
   { label: "Behind, records", sort: "behind", tone: "num", width: "130px" },
   { label: "Lag", sort: "lag", tone: "num", width: "114px" },
-  { label: "MB/s", sort: "rate", tone: "num wide", width: "72px" },
+  { label: "MB/s", sort: "rate", tone: "num wide wider", width: "72px" },
 ];
 const keyOf = (row) => `${row.flow}/${row.topic}`;
 
@@ -63,10 +63,10 @@ function cells(row) {
     <td class="c-right wide"><span class="phone">${row.word}</span><span class="desk"><code class="second" title=${row.target_topic}>${row.target_topic}</code>
       ${row.differences?.length ? html`<span class="differs small"><${Icon} name="info" tone="info" />${row.differences.length} ${row.differences.length === 1 ? "setting differs" : "settings differ"}</span>` : ""}</span></td>
     <td class="c-under second nowrap"><${FlowName} of=${row.flow} /></td>
-    <td class="num wide">${exact(row.partitions.total)}</td>
+    <td class="num wide wider">${exact(row.partitions.total)}</td>
     <td class="num"><${Count} of=${row.records_behind} why=${row.unknown.records_behind} /></td>
     <td class="num c-value ${isBad ? "bold" : ""}"><${Seconds} of=${row.seconds_behind} why=${row.unknown.seconds_behind} /></td>
-    <td class="num wide">${known(row.bytes_per_second) ? (row.bytes_per_second ? megabytes(row.bytes_per_second) : html`<span class="zero">0</span>`) : html`<span class="zero" title=${row.unknown.bytes_per_second}>unknown</span>`}</td>`;
+    <td class="num wide wider">${known(row.bytes_per_second) ? (row.bytes_per_second ? megabytes(row.bytes_per_second) : html`<span class="zero">0</span>`) : html`<span class="zero" title=${row.unknown.bytes_per_second}>unknown</span>`}</td>`;
 }
 
 function Detail({ of }) {
