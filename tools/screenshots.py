@@ -34,8 +34,8 @@ class Picture:
 
 
 PICTURES = {
-    "overview": Picture(problems, height=830),
-    "overview-dark": Picture(problems, height=830, theme="dark"),
+    "overview": Picture(problems, height=810),
+    "overview-dark": Picture(problems, height=800, theme="dark"),
     "overview-all-right": Picture(all_right, height=820),
     "overview-phone": Picture(problems, width=390, height=844),
     "catching-up": Picture(catching_up, "#flow?flow=us-east->us-west", height=1010),
@@ -46,7 +46,7 @@ PICTURES = {
         problems, "#topics?tab=whynot&open=us-east->us-west/pricing-internal", height=760
     ),
     "groups": Picture(problems, "#groups?open=us-east->us-west/fraud-scoring", height=800),
-    "connectors": Picture(problems, "#connectors", height=820),
+    "connectors": Picture(problems, "#connectors", height=730),
     "events": Picture(problems, "#events", height=860),
     "failover": Picture(problems, "#failover?flow=us-east->us-west", height=880),
 }
