@@ -1,11 +1,12 @@
-# Plain `make` lists what there is to make. Everything is installed into .venv; only `containers`, as root, installs elsewhere.
+# Plain `make` lists what there is to make. Everything is installed into .venv; only `containers` and `monitoring`, as
+# root, install elsewhere.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check ci bench clean requirements java containers
+.PHONY: help demo test test-long check ci bench clean requirements java containers monitoring
 
 # Two processes run the tests, a file at a time.
 IN_TWO_PROCESSES := -n 2 --dist loadfile --no-loadscope-reorder
@@ -25,10 +26,10 @@ demo: java $(INSTALLED)
 test: java $(INSTALLED)
 	$(BIN)/pytest $(IN_TWO_PROCESSES) $(ARGS)
 
-test-long: java containers $(INSTALLED)
+test-long: java containers monitoring $(INSTALLED)
 	$(BIN)/pytest $(IN_TWO_PROCESSES) -m long $(ARGS)
 
-ci: check java containers
+ci: check java containers monitoring
 	$(BIN)/python tools/ci_tests.py $(IN_TWO_PROCESSES) --- $(IN_TWO_PROCESSES) -m long
 
 check: $(INSTALLED)
@@ -50,8 +51,8 @@ clean:
 java:
 	@tools/preflight $(PYTHON) java
 
-containers:
-	@tools/preflight $(PYTHON) containers
+containers monitoring:
+	@tools/preflight $(PYTHON) $@
 
 $(INSTALLED): requirements.txt pyproject.toml
 	@tools/preflight $(PYTHON) python disk
