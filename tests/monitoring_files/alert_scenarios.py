@@ -189,10 +189,10 @@ HARMLESS = (
 )
 
 
-def write_tests(path: Path) -> None:
+def write_tests(path: Path, rules: Path = RULES) -> None:
     """The scenarios in promtool's format."""
     tests = [_test(scenario) for scenario in (*CAUSES, *HARMLESS)]
-    document = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests}
+    document = {"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": tests}
     path.write_text(yaml.safe_dump(document, sort_keys=False, width=120), "ascii")
 
 
