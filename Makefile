@@ -38,6 +38,7 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m sparkmirror.config.docs --check
+	$(BIN)/python -m sparkmirror.monitoring.metrics.docs --check
 	@$(BIN)/python tools/audit.py $(BIN)/pip-audit requirements.txt
 
 bench: java $(INSTALLED)

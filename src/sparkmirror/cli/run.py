@@ -69,11 +69,14 @@ def mirror(config: MirrorMakerConfig, stop: threading.Event, *, resume_only: boo
     for warning in config.warnings:
         log.warning("%s", warning)
     log.info("flows: %s", ", ".join(str(flow.name) for flow in config.flows))
-    if config.rest is None:
+    has_metrics = bool(config.metrics.listeners or config.metrics.otlp_endpoint)
+    if config.rest is None and not has_metrics:
         return run_until(stop, MirrorMaker(config, resume_only=resume_only))
     from sparkmirror.cli.serving import serve_node
+    from sparkmirror.config.worker.rest_keys import RestConfig
 
-    with serve_node(config, config.rest, resume_only=resume_only) as mirror_maker:
+    rest = config.rest or RestConfig(())
+    with serve_node(config, rest, resume_only=resume_only) as mirror_maker:
         return run_until(stop, mirror_maker)
 
 

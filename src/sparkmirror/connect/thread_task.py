@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from sparkmirror.config.masking import forget_owner, owned_by
 from sparkmirror.connect.connector import TaskConfigs, TaskReport, TaskWork
+from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import TaskEvent
 from sparkmirror.errors import MirrorError, StoppingError
@@ -43,6 +44,8 @@ class ThreadTask:
         make: Callable[[TaskConfigs], TaskWork],
         may_run: Callable[[], bool],
         stop_seconds: float,
+        *,
+        starts: StartCounts | None = None,
     ) -> None:
         self.name = name
         self.configs = configs
@@ -52,6 +55,7 @@ class ThreadTask:
         self._stop_seconds = stop_seconds
         self._lock = threading.Lock()
         self._failures = StartFailures()
+        self._starts = starts or StartCounts()
         self._work: TaskWork | None = None
         self._is_work_stopped = False
         self._is_starting = False
@@ -76,9 +80,13 @@ class ThreadTask:
         return self._failures.trace if work is None else work.last_error
 
     @property
-    def runner(self) -> TaskRunner | None:
+    def work(self) -> TaskWork | None:
         with self._lock:
-            work = self._work
+            return self._work
+
+    @property
+    def runner(self) -> TaskRunner | None:
+        work = self.work
         return None if work is None else work.runner
 
     @property
@@ -157,6 +165,7 @@ class ThreadTask:
         """One life of the task; why it cannot begin, or cannot go on, becomes its state."""
         work: TaskWork | None = None
         self._is_starting = True
+        self._starts.begin()
         try:
             with self._lock:
                 configs, self._must_reconfigure = self.configs, False
@@ -171,6 +180,8 @@ class ThreadTask:
             log.debug("task %s does not start: %s", self.name, error)
         # Whatever ends a task becomes its state; the others go on.
         except (Exception, SystemExit) as error:  # noqa: BLE001
+            if self._is_starting:
+                self._starts.failed()
             self._failures.failed(error)
             log.error("task %s failed: %s", self.name, error)  # noqa: TRY400
         finally:
@@ -183,6 +194,7 @@ class ThreadTask:
         with self._lock:
             self._work, self._is_work_stopped = work, False
         self._failures.forgive()
+        self._starts.succeeded()
         self._is_starting = False
 
     def _stay(self, work: TaskWork) -> None:

@@ -41,7 +41,7 @@ _HEALTH_THREADS = 4
 _UNHEALTHY = "Worker was unable to handle this request and may be unable to handle other requests."
 _LOOK_SECONDS = 0.05
 # Requests that a starting worker can already handle.
-_EARLY_PATHS = ("/", "/health")
+_EARLY_PATHS = ("/", "/health", "/metrics")
 
 
 def make_app(herder: Herder, options: RestOptions | None = None) -> ConnectApi:

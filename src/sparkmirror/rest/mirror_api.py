@@ -69,7 +69,7 @@ class MirrorApi:
             segments = split_path(raw.decode("latin-1").partition("?")[0])
         except BadUri:
             return self._node
-        if segments in ((), ("",), ("health",)):
+        if segments in ((), ("",), ("health",), ("metrics",)):
             return self._node
         pair = self._pairs.get((segments[0], segments[1])) if len(segments) > 1 else None
         return None if pair is None else self._api_of(pair)
@@ -80,7 +80,7 @@ class MirrorApi:
             herder = pair.herder
             prefix = f"/{quote(pair.name.source, safe='')}/{quote(pair.name.target, safe='')}"
             signer = RequestSigner(pair.inter_worker, pair.session_keys)
-            options = replace(self._options, signer=signer, prefix=prefix)
+            options = replace(self._options, signer=signer, prefix=prefix, metrics=None)
             api = ConnectApi(herder, options)
             self._apis[pair.name] = herder, api
         return api

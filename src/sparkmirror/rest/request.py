@@ -31,7 +31,7 @@ class RestOptions:
     comma-separated list of patterns, empty for no CORS. Times are in seconds. `users`: who may log
     in; None: no login needed. `client_tls` is for https requests to other workers; `signer` signs
     those requests and checks incoming ones; None: there are no other workers. `prefix`: what all
-    paths begin with.
+    paths begin with. `metrics`: what /metrics returns; None: there is no such path.
     """
 
     main: bool = True
@@ -49,6 +49,7 @@ class RestOptions:
     client_tls: ClientTls | None = None
     signer: RequestSigner | None = None
     prefix: str = ""
+    metrics: Callable[[], RestResponse] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,11 @@ class Route:
         return self.path not in ("/", "/health")
 
     @property
+    def produces_json(self) -> bool:
+        """Whether clients must accept JSON."""
+        return self.path != "/metrics"
+
+    @property
     def is_internal(self) -> bool:
         """Whether only workers of genuine Connect request it."""
         return self.handler in (connectors.refuse_tasks, connectors.refuse_fence)
@@ -177,5 +182,10 @@ class Router:
         raise Unmatched(HTTPStatus.NOT_FOUND)
 
 
+# Genuine workers have none: an agent in their JVM serves it on a port of its own.
+METRICS = Route("GET", "/metrics", worker.show_metrics, "Get metrics in the format of Prometheus")
+
+
 def served_routes(options: RestOptions) -> list[Route]:
-    return [route for route in ROUTES if (options.admin if route.is_admin else options.main)]
+    found = [route for route in ROUTES if (options.admin if route.is_admin else options.main)]
+    return found if options.metrics is None else [*found, METRICS]

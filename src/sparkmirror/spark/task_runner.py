@@ -38,7 +38,7 @@ IDLE_SECONDS = 0.5
 # A task that missed so many of its reports, one a second, may be behind a cut line.
 SILENT_SECONDS = 3.0
 # Counted by a task since it began, and here since the worker began.
-TOTALS = ("records", "bytes", "lost_records", "skipped_records")
+TOTALS = ("records", "bytes", "lost_records", "skipped_records", "polled_records")
 
 
 class TaskState(enum.StrEnum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -291,8 +291,10 @@ REST_KEYS = Definition(
 )
 
 
-def rest_config(values: Mapping[str, Any], settings: Settings) -> RestConfig:
-    """The REST API in the parsed REST_KEYS."""
+def rest_config(
+    values: Mapping[str, Any], settings: Settings, further: Sequence[Listener] = ()
+) -> RestConfig:
+    """The REST API in the parsed REST_KEYS; `further` listeners use its TLS settings."""
     listeners = values[LISTENERS]
     if OLD_PORT in settings.values or OLD_HOST in settings.values:
         listeners = _old_listeners(values, settings)
@@ -301,7 +303,7 @@ def rest_config(values: Mapping[str, Any], settings: Settings) -> RestConfig:
         RestConfig,
         REST_KEYS,
         dict(values) | {LISTENERS: listeners},
-        tls=rest_tls(settings, TlsUse(LISTENERS, HTTPS_PREFIX, _any_https(listeners))),
+        tls=rest_tls(settings, TlsUse(LISTENERS, HTTPS_PREFIX, _any_https((*listeners, *further)))),
         admin_tls=rest_tls(
             settings, TlsUse(ADMIN_LISTENERS, ADMIN_HTTPS_PREFIX, _any_https(admin))
         ),

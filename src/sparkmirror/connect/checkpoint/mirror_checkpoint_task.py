@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 
 from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.mirror_configs import CheckpointConfig
+from sparkmirror.connect.checkpoint.checkpoint_latencies import CheckpointLatencies
 from sparkmirror.connect.checkpoint.checkpoint_places import CheckpointPlaces
 from sparkmirror.connect.checkpoint.checkpoint_topic import CheckpointTopic
 from sparkmirror.connect.checkpoint.group_discovery import GroupDiscovery
@@ -54,7 +55,7 @@ from sparkmirror.mirror.positions.own_offsets import with_own_offsets
 from sparkmirror.mirror.records import Checkpoint
 from sparkmirror.mirror.task_configs import assigned_groups
 from sparkmirror.spark.link.lease import Lender, for_ever, is_over
-from sparkmirror.types import TopicPartition
+from sparkmirror.types import FlowName, TopicPartition
 from sparkmirror.wire.admin.admin import open_admins
 from sparkmirror.wire.admin.group_admin import GroupAdmin
 
@@ -121,6 +122,8 @@ class MirrorCheckpointTask:
         self.refused = ""
         self._stopping = threading.Event()
         self._reader = TranslationReader(self._flow, self._stopping.wait)
+        # Of the last round; None before the first.
+        self.last_sync: SyncReport | None = None
         self._skipped = SkippedPartitions(self._flow)
 
     @property
@@ -142,6 +145,21 @@ class MirrorCheckpointTask:
     def records(self) -> int:
         """How many checkpoints were stored since the start."""
         return self._offsets.noted
+
+    @property
+    def made(self) -> int:
+        """How many were made, stored or not."""
+        return self._log.made
+
+    @property
+    def latencies(self) -> CheckpointLatencies:
+        """How long they took."""
+        return self._log.latencies
+
+    @property
+    def flow(self) -> FlowName:
+        """Whose groups these are."""
+        return self._flow
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -328,6 +346,7 @@ class MirrorCheckpointTask:
     def sync(self) -> SyncReport:
         """Write the offsets of the last checkpoints to the target's groups."""
         report = self._group_sync.run(self.groups, self._log.by_group(), self._must_not_write)
+        self.last_sync = report
         if report.written:
             reasons = ", ".join(f"{n} {why.name.lower()}" for why, n in report.counts.items())
             log.info(

@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.connect.group.group_place import GroupPlace, GroupView
+from sparkmirror.connect.group.member_figures import MemberFigures
 from sparkmirror.connect.group.member_protocols import (
     Describe,
     PlanAssignments,
@@ -87,6 +88,7 @@ class WorkerGroupMember(GroupPlace):
         super().__init__(settings, own_url, client.alias, clock)
         self._occupied = occupied
         self._denied = denied
+        self.figures = MemberFigures(clock)
         # What keeps us from being a member; empty while we are.
         self.last_error = ""
         self._config = replace(
@@ -158,6 +160,7 @@ class WorkerGroupMember(GroupPlace):
             self._lose_place()  # from here on no task is lent anything
             if was_member and not self._protocol.has_tasks():
                 self._leave()
+            self.figures.end_rebalance(is_done=False)
             self._calls.close()
 
     def _take_part(self) -> None:
@@ -177,9 +180,11 @@ class WorkerGroupMember(GroupPlace):
         self._rejoin.clear()
         state = self._protocol.describe(self._view.assignment, draining=self._draining.is_set())
         self._claim(state.tasks)
+        self.figures.begin_rebalance()
         call = self._member.begin_join(self._protocol.encode(state))
         self._await("join", call, self._settings.rebalance_seconds + JOIN_EXTRA_SECONDS)
         joined = self._member.end_join(call)
+        self.figures.note_join()
         if joined.leader not in (joined.member, self._view.leader_id):
             # Somebody else leads from now on; its URL comes with the assignment.
             self._publish(replace(self._view, leader_id=joined.leader, leader_url="", leads=False))
@@ -202,6 +207,7 @@ class WorkerGroupMember(GroupPlace):
             told.assignment,
         )
         self._take_place(view, call.sent_at)
+        self.figures.end_rebalance(is_done=True)
 
     def _await(self, what: str, call: PendingRequest, limit: float) -> None:
         """Wait for the others, who may be dead. Our lease must not end over that."""
@@ -218,6 +224,7 @@ class WorkerGroupMember(GroupPlace):
         heard = self._member.heartbeat_beside(call)
         if heard is not None:
             sent_at, code = heard
+            self.figures.note_heartbeat()
             if code in (0, REBALANCE_IN_PROGRESS):
                 self._hear(sent_at, is_stable=code == 0)
 
@@ -237,6 +244,7 @@ class WorkerGroupMember(GroupPlace):
         """Whether the coordinator has heard it."""
         try:
             self._hear(self._member.heartbeat(), is_stable=True)
+            self.figures.note_heartbeat()
         except RejoinError:
             raise
         except KafkaError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from functools import partial
 
 from sparkmirror.config.connector_spec import ConnectorSpec
 from sparkmirror.config.keys.connector_keys import HEARTBEAT_KEYS
@@ -87,6 +88,10 @@ class MirrorHeartbeatTask:
         self._has_topic = False
         self._has_offsets_topic = False
         self.refused = ""
+        self.flow = spec.flow
+        self.made = 0
+        # Of the newest heartbeat that the target has; until then, of the start.
+        self._newest_ms = _now_ms()
 
     @property
     def is_enabled(self) -> bool:
@@ -107,6 +112,11 @@ class MirrorHeartbeatTask:
     def records(self) -> int:
         """How many heartbeats were stored since the start."""
         return self._offsets.noted
+
+    @property
+    def age_seconds(self) -> float:
+        """Since the newest heartbeat that the target has; without any: since the start."""
+        return max(0.0, (_now_ms() - self._newest_ms) / 1000)
 
     def connect(self) -> None:
         """Open the admin connection to the target; nothing is changed there.
@@ -215,16 +225,25 @@ class MirrorHeartbeatTask:
         if not self._has_topic or self._writer.waiting >= MOST_WAITING:
             return
         config = self._config
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = _now_ms()
         beat = Heartbeat(config.source_alias, config.target_alias, now_ms)
         self._writer.send(
-            self.topic, 0, [(beat.encode_key(), beat.encode_value(), now_ms)], self._on_stored
+            self.topic,
+            0,
+            [(beat.encode_key(), beat.encode_value(), now_ms)],
+            partial(self._on_stored, now_ms),
         )
+        self.made += 1
 
-    def _on_stored(self, error: KafkaError | None) -> None:
+    def _on_stored(self, emitted_ms: int, error: KafkaError | None) -> None:
         if error is None:
+            self._newest_ms = max(self._newest_ms, emitted_ms)
             self._offsets.note(self._offset_key)
 
     def _commit(self) -> None:
         if self._has_offsets_topic:
             self._offsets.store(self._store.partitions)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -43,6 +43,7 @@ from sparkmirror.connect.runtime.worker_connector import (
     PendingRestart,
     WorkerConnector,
 )
+from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.connect.storage.backing_stores import Stores
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.errors import MirrorError
@@ -86,13 +87,12 @@ class HerderLoop:
         self._stores = stores
         self._configs = stores.configs
         self._group = stores.group
-        self._identity = identity
-        self._factory = factory
+        self._identity, self._factory = identity, factory
+        self.connector_starts = StartCounts()
         self._spark = spark
         self._watch = SparkWatch(spark)
         self._release_spark = release_spark or spark.close_if_elsewhere
-        self._stop_seconds = stop_seconds
-        self._flow = flow
+        self._stop_seconds, self._flow = stop_seconds, flow
         self._tenure = Continuity(lambda: stores.group.tenure)
         self._membership = Continuity(lambda: stores.group.membership)
         self._wake = threading.Event()
@@ -326,6 +326,7 @@ class HerderLoop:
             lambda: self._has_tasks(name),
             self._stop_seconds,
             self._label(name),
+            self.connector_starts,
         )
         connector.want(desired)
         with self._lock:

@@ -71,15 +71,20 @@ class Worker:
         return start is not None and start.started is not None
 
     @property
+    def engine(self) -> SparkEngine | None:
+        """The session, while Spark is up."""
+        start = self._start
+        started = None if start is None else start.started
+        return None if started is None else started[0]
+
+    @property
     def slots(self) -> int:
         """How many tasks there is room for now. On a cluster its executors bring the slots."""
         if self._is_local:
             return self._slots
-        start = self._start
-        started = None if start is None else start.started
-        if started is None:
+        engine = self.engine
+        if engine is None:
             return 0
-        engine = started[0]
         return self._slots if engine.has_dynamic_executors else engine.slots
 
     def give_up_start(self) -> None:

@@ -17,6 +17,7 @@ from sparkmirror.config.masking import forget_owner, mask, owned_by
 from sparkmirror.connect.connector import Connector, StateAndTrace
 from sparkmirror.connect.entities import ConnectorProps, State, TargetState
 from sparkmirror.connect.runtime.status_publisher import ConnectorStatuses
+from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import ConnectorEvent, connector_states
 from sparkmirror.errors import MirrorError
@@ -84,9 +85,11 @@ class WorkerConnector:
         has_tasks: Callable[[], bool],
         stop_seconds: float,
         label: str = "",
+        starts: StartCounts | None = None,
     ) -> None:
         """`label`: its name in the log."""
         self.name = name
+        self._starts = starts or StartCounts()
         self._label = label or name
         self.connector: Connector | None = None
         self._make = make
@@ -216,6 +219,7 @@ class WorkerConnector:
             self._bring(desired, restarts)
         # Whatever ends a connector becomes its state; the others go on.
         except (Exception, SystemExit) as error:  # noqa: BLE001
+            self._starts.failed()
             self._failures.failed(error)
             self._states.fire(ConnectorEvent.START_FAILED)
             log.error("connector %s failed: %s", self._label, error)  # noqa: TRY400
@@ -265,6 +269,7 @@ class WorkerConnector:
 
     def _start(self, desired: ConnectorTarget) -> None:
         self._config = desired.config
+        self._starts.begin()
         with owned_by(self):
             connector = self._make(desired.config)
         self._is_active = True
@@ -276,6 +281,7 @@ class WorkerConnector:
                 connector.start(self)
                 self.connector = connector
                 self._states.fire(ConnectorEvent.STARTED)
+                self._starts.succeeded()
                 log.info("connector %s started", self._label)
         finally:
             self._is_starting = False

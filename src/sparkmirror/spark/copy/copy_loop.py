@@ -13,6 +13,7 @@ task is raised out of `run`.
 from __future__ import annotations
 
 import logging
+from dataclasses import astuple
 from time import sleep
 
 from sparkmirror.batches.forward import OutgoingBatch, Reason, plan
@@ -31,6 +32,7 @@ from sparkmirror.spark.copy.partition_problems import MissingTargets, PartitionP
 from sparkmirror.spark.copy.positions_writer import PositionsWriter
 from sparkmirror.spark.copy.rejections import TOO_LARGE, Rejections
 from sparkmirror.spark.copy.session_marks import SessionMarks
+from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.offsets.offset_committer import OffsetCommitter
 from sparkmirror.spark.offsets.offset_sync_emitter import OffsetSyncEmitter
 from sparkmirror.spark.offsets.positions import Positions
@@ -184,6 +186,16 @@ class CopyLoop:
         if self._positions_writer is not None:
             self._positions_writer.close()
 
+    def client_figures(self) -> LinkMessage:
+        """Of the clients, for metrics: traffic, records on their way, times to store positions."""
+        return {
+            "source": list(self._source.traffic),
+            "target": list(self._target.traffic),
+            "pending": self.metrics.pending,
+            "room": self._room(),
+            "commit_ms": astuple(self._committer.times.window()),
+        }
+
     @property
     def is_clean(self) -> bool:
         """True when everything fetched is stored and committed."""
@@ -207,10 +219,13 @@ class CopyLoop:
 
     def request_take(self) -> bool:
         """False while enough bytes wait for the target."""
+        return self._grant(self._room() > 0 and not self._holding)
+
+    def _room(self) -> int:
+        """Bytes that may still wait for the target; negative when there are more already."""
         excused = min(self._producer.accumulator.blocked_bytes, BLOCKED_BYTES)
         waiting = self._producer.accumulator.waiting_bytes - excused
-        most = max(WAITING_BYTES, self._producer.wanted_bytes)
-        return self._grant(waiting < most and not self._holding)
+        return max(WAITING_BYTES, self._producer.wanted_bytes) - waiting
 
     def _grant(self, allowed: bool) -> bool:
         """Remember what was not granted; `turn` grants it as soon as possible."""
@@ -235,7 +250,9 @@ class CopyLoop:
         except BatchError as error:
             return Taken(self._damages.stand(partition, records.next_offset, error))
         if planned.batches:
+            before = partition.pending_records
             batches = partition.to_send(planned.batches, records.buffer, self)
+            self.metrics.polled += partition.pending_records - before
             self._producer.append(partition.target, batches)
         return Taken(planned.next_offset, planned.leader_epoch)
 

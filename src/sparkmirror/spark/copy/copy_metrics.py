@@ -26,6 +26,8 @@ class CopyMetrics:
         self.slow: Counter[Reason] = Counter()
         self.records = 0
         self.bytes = 0
+        # Fetched and handed to the producer.
+        self.polled = 0
 
     def count(self, batch: OutgoingBatch) -> None:
         """The target has it."""
@@ -36,6 +38,11 @@ class CopyMetrics:
     def partitions(self) -> int:
         """How many are being copied."""
         return len(self._partitions.by_source)
+
+    @property
+    def pending(self) -> int:
+        """Records fetched that the target has not acknowledged."""
+        return sum(each.pending_records for each in self._partitions.by_source.values())
 
     def behind(self) -> int | None:
         """Records still to copy; None while the end of a partition's log is not known.

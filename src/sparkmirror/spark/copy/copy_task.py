@@ -184,6 +184,7 @@ class CopyTask:
             "partitions": copy.metrics.partitions,
             "records": copy.metrics.records,
             "bytes": copy.metrics.bytes,
+            "polled_records": copy.metrics.polled,
             "behind": copy.metrics.behind(),
             "lost_records": copy.lost_records,
             "skipped_records": copy.skipped_records,
@@ -192,6 +193,7 @@ class CopyTask:
             "problems": {str(tp): problem.text for tp, problem in problems},
             "missing_topics": copy.missing.take(),
             "active_topics": copy.metrics.take_active_topics(),
+            "clients": copy.client_figures(),
             "cpu_seconds": time.process_time(),
             "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }

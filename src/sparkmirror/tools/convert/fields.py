@@ -72,7 +72,7 @@ _SPEC = {
         "set source.consumer.client.rack in sourceConnector.config if all pods are in one rack",
     ),
     "spec.metricsConfig": Fate(
-        "there are no metrics over JMX or Prometheus in this version",
+        "sparkmirror serves /metrics without it (docs/metrics.md)",
         "watch each flow in the log, GET /connectors/NAME/status, and the brokers' metrics",
     ),
     "spec.tracing": Fate(
