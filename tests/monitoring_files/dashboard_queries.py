@@ -15,17 +15,13 @@ PAGE = ROOT / "docs" / "dashboards.md"
 GRAFANA = DEPLOY / "monitoring" / "grafana"
 OURS = GRAFANA / "sparkmirror.json"
 
-WORKS, DIFFERS, MORE, QUIET, ELSEWHERE, ABSENT = (
-    "works",
-    "differs",
-    "more",
-    "quiet",
-    "elsewhere",
-    "absent",
-)
-STATES = (WORKS, DIFFERS, MORE, QUIET, ELSEWHERE, ABSENT)
-EMPTY_WITH_GENUINE = (MORE, QUIET, ELSEWHERE, ABSENT)
-EMPTY_HERE = (QUIET, ELSEWHERE, ABSENT)
+# The words of the page, and who has values for such a query while all is well.
+WITH_GENUINE = ("works", "differs", "missing")
+HERE = ("works", "differs", "more")
+NOWHERE = ("quiet", "elsewhere", "absent")
+STATES = {*WITH_GENUINE, *HERE, *NOWHERE}
+# These explain themselves; the others need a note.
+PLAIN = ("works", "quiet")
 
 _ROW = re.compile(r"^\| (?P<panel>[^|]+) \| `(?P<query>[^`]+)` \| (?P<state>[^|]+) \|$", re.M)
 _SELECTORS = {
@@ -41,7 +37,7 @@ class DashboardQuery:
 
     panel: str
     query: str
-    state: str = WORKS
+    state: str = "works"
     note: str = ""
 
 
@@ -61,6 +57,14 @@ def panel_queries(dashboard: str) -> list[DashboardQuery]:
         for panel in _panels(json.loads((GRAFANA / dashboard).read_text("ascii")))
         for target in panel.get("targets", ())
     ]
+
+
+def is_for_quoted_names(query: str) -> bool:
+    """Whether it selects names in quotation marks.
+
+    JMX writes `"a->b.MirrorSourceConnector"`, and in dedicated mode MirrorSourceConnector without.
+    """
+    return r'~"\"' in query
 
 
 def metric_names(query: str) -> set[str]:
