@@ -39,7 +39,10 @@ class Sample:
 
 
 class PrometheusServer(ManagedProcess):
-    """Scrapes `targets` (host:port) as pods of both kinds; `ask` it when `wait_scraped` is over."""
+    """Scrapes `targets` (host:port); `ask` it when `wait_scraped` is over.
+
+    As pods of both kinds, or, where there are `rules`, as deploy/monitoring/prometheus.yml does.
+    """
 
     def __init__(
         self, folder: Path, port: ReservedPort, targets: Sequence[str], rules: Sequence[Path] = ()
@@ -136,10 +139,12 @@ def _settings(targets: Sequence[str], rules: Sequence[Path]) -> dict[str, Any]:
         ]
         return {"job_name": kind, "static_configs": pods}
 
+    # The job of deploy/monitoring/prometheus.yml, whose alerts name it.
+    ours = {"job_name": "sparkmirror", "static_configs": [{"targets": list(targets)}]}
     return {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(path) for path in rules],
-        "scrape_configs": [job(kind) for kind in KINDS],
+        "scrape_configs": [ours] if rules else [job(kind) for kind in KINDS],
     }
 
 
