@@ -164,7 +164,7 @@ CAUSES = (
     ),
 )  # fmt: skip
 
-# Everyday events, in which nobody is to be woken.
+# Everyday events that must wake no operator.
 HARMLESS = (
     Scenario("nothing happens", {}),
     Scenario(
@@ -185,7 +185,7 @@ HARMLESS = (
     Scenario("a worker restarts, with counters from 0", {LOST: 0}, starts={LOST: 12}),
     Scenario("consumers moved to the target", {group("active"): 1, group("written"): None}),
     Scenario("groups do nothing", {group("unchanged"): 1, group("written"): None}),
-    Scenario("a CA that nobody uses expires tomorrow", {TRUST_STORE: 20 * DAY}),
+    Scenario("a CA that no broker uses expires in weeks", {TRUST_STORE: 20 * DAY}),
 )
 
 
