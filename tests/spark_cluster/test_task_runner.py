@@ -14,7 +14,8 @@ from sparkmirror.retry import RetryPolicy
 from sparkmirror.spark import task_runner
 from sparkmirror.spark.link.frames import LinkMessage
 from sparkmirror.spark.link.task_token import TaskToken
-from sparkmirror.spark.task_runner import TaskRunner, TaskState, describe_task, reason_of
+from sparkmirror.spark.link.task_log import describe_task
+from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
 from tests.clusters import wait_for
 
 TASK = "a->b|MirrorSourceConnector-0"

@@ -61,8 +61,8 @@ class EventLog(logging.Handler):
         self._clock_ms = clock_ms
         self._guard = threading.Lock()
         self._events: OrderedDict[int, Event] = OrderedDict()
-        # By key: the event that lasts, or the last one.
-        self._by_key: dict[str, int] = {}
+        # By key: the events that last, or the last one.
+        self._by_key: dict[str, list[int]] = {}
         self._same: dict[tuple[object, ...], int] = {}
         self._last_id = self._version = 0
 
@@ -111,20 +111,28 @@ class EventLog(logging.Handler):
             partition=mark.partition,
             cluster=mark.cluster,
             group=mark.group,
-            cause_id=self._by_key.get(mark.cause) if mark.cause else None,
+            cause_id=self._cause(mark.cause),
             lasts=bool(mark.key) and not mark.ends,
             user=mark.user,
         )
         self._keep(event)
         self._same[about] = event.id
         if mark.key and not mark.ends:
-            self._by_key[mark.key] = event.id
+            self._by_key[mark.key] = [*self._lasting(mark.key), event.id]
         self._drop_oldest()
 
     def _end(self, key: str, now: int) -> None:
-        lasting = self._events.get(self._by_key.get(key, -1))
-        if lasting is not None and lasting.ended_ms is None:
-            self._keep(replace(lasting, ended_ms=now))
+        for lasting in self._lasting(key):
+            self._keep(replace(self._events[lasting], ended_ms=now))
+
+    def _lasting(self, key: str) -> list[int]:
+        known = [self._events[at] for at in self._by_key.get(key, ()) if at in self._events]
+        return [event.id for event in known if event.ended_ms is None]
+
+    def _cause(self, key: str) -> int | None:
+        """The event that lasts, else the one that was last."""
+        known = [at for at in self._by_key.get(key, ()) if at in self._events] if key else []
+        return known[-1] if known else None
 
     def _keep(self, event: Event) -> None:
         self._version += 1
@@ -132,6 +140,9 @@ class EventLog(logging.Handler):
 
     def _drop_oldest(self) -> None:
         while len(self._events) > KEPT:
-            gone, _ = self._events.popitem(last=False)
-            self._by_key = {key: at for key, at in self._by_key.items() if at != gone}
-            self._same = {about: at for about, at in self._same.items() if at != gone}
+            self._events.popitem(last=False)
+        if len(self._same) > 2 * KEPT:
+            self._same = {about: at for about, at in self._same.items() if at in self._events}
+        if len(self._by_key) > 2 * KEPT:
+            found = {key: self._lasting(key) for key in self._by_key}
+            self._by_key = {key: lasting for key, lasting in found.items() if lasting}

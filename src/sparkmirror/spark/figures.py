@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from sparkmirror.types import TopicPartition
 
+# The type of a task's reports over the control link.
+FIGURES = "figures"
 # Upper bounds of the histogram of replication latency; one more bucket is for all beyond them.
 LATENCY_BOUNDS_MS = (
     5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 3_600_000,
@@ -30,6 +33,21 @@ class Window:
     most: float = 0.0
     total: float = 0.0
     count: int = 0
+
+    def with_later(self, later: Window) -> Window:
+        """Both together."""
+        if not later.count or not self.count:
+            return later if later.count else self
+        return Window(
+            later.last,
+            min(self.least, later.least),
+            max(self.most, later.most),
+            self.total + later.total,
+            self.count + later.count,
+        )
+
+
+NOTHING: Final = Window()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +72,8 @@ class PartitionFigures:
     oldest_ms: int | None = None
     records: int = 0
     bytes: int = 0
-    age: Window = field(default_factory=Window)
-    latency: Window = field(default_factory=Window)
+    age: Window = NOTHING
+    latency: Window = NOTHING
     lost_records: int = 0
     skipped_records: int = 0
     problem: str = ""
@@ -93,3 +111,45 @@ class TaskFigures:
     slow: Mapping[str, int] = field(default_factory=dict)
     at: float = 0.0
     is_complete: bool = False
+
+
+def encode_row(figures: PartitionFigures) -> list[Any]:
+    """For the control link."""
+    return [
+        figures.source.topic,
+        figures.target.topic,
+        figures.source.partition,
+        figures.position,
+        figures.end_offset,
+        figures.oldest_ms,
+        figures.records,
+        figures.bytes,
+        _encode_window(figures.age),
+        _encode_window(figures.latency),
+        figures.lost_records,
+        figures.skipped_records,
+        figures.problem,
+    ]
+
+
+def _encode_window(window: Window) -> list[float] | None:
+    if not window.count:
+        return None
+    return [window.last, window.least, window.most, window.total, window.count]
+
+
+def decode_row(row: Sequence[Any]) -> PartitionFigures:
+    """The reverse."""
+    source, target, partition, position, end, oldest, records, size, age, latency, *rest = row
+    return PartitionFigures(
+        TopicPartition(source, partition),
+        TopicPartition(target, partition),
+        position,
+        end,
+        oldest,
+        records,
+        size,
+        Window(*age) if age else NOTHING,
+        Window(*latency) if latency else NOTHING,
+        *rest,
+    )

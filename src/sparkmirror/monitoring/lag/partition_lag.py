@@ -6,9 +6,9 @@ Runs on: worker. Pure.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from sparkmirror.spark.figures import Window
+from sparkmirror.spark.figures import NOTHING, Window
 from sparkmirror.types import TopicPartition
 
 
@@ -87,8 +87,8 @@ class PartitionLag:
     bytes: int = 0
     lost_records: int = 0
     skipped_records: int = 0
-    age: Window = field(default_factory=Window)
-    latency: Window = field(default_factory=Window)
+    age: Window = NOTHING
+    latency: Window = NOTHING
     retention_ms: int | None = None
     retention_bytes: int | None = None
     cleanup_policy: str = ""

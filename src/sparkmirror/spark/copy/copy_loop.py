@@ -26,6 +26,7 @@ from sparkmirror.spark.copy.copy_partition import (
 )
 from sparkmirror.spark.copy.damage import Damages, check_progress
 from sparkmirror.spark.copy.delivery import DeliveryTimeout
+from sparkmirror.spark.copy.figures_report import FiguresReport
 from sparkmirror.spark.copy.joiner import Joiner
 from sparkmirror.spark.copy.log_changes import LogChanges
 from sparkmirror.spark.copy.partition_problems import MissingTargets, PartitionProblems
@@ -87,6 +88,13 @@ class CopyLoop:
             max_in_flight=connector.producer.max_in_flight,
             connections=TARGET_CONNECTIONS,
             join=Joiner(partitions.by_target, loop.clock, self.metrics.slow),
+        )
+        self.figures = FiguresReport(
+            partitions,
+            self.problems,
+            self._producer.accumulator,
+            self.metrics.histogram,
+            self.metrics.slow,
         )
         self._positions = Positions(
             connector.name,
@@ -250,8 +258,9 @@ class CopyLoop:
         except BatchError as error:
             return Taken(self._damages.stand(partition, records.next_offset, error))
         if planned.batches:
-            before = partition.pending_records
-            batches = partition.to_send(planned.batches, records.buffer, self)
+            found, before = planned.batches, partition.pending_records
+            self.metrics.histogram.count_fetched(partition.counts, found[0], found[-1])
+            batches = partition.to_send(found, records.buffer, self)
             self.metrics.polled += partition.pending_records - before
             self._producer.append(partition.target, batches)
         return Taken(planned.next_offset, planned.leader_epoch)
@@ -284,7 +293,7 @@ class CopyLoop:
     def on_stored(self, tp: TopicPartition, batch: ProducerBatch[OutgoingBatch]) -> None:
         """The target has it."""
         stored, partition = batch.payload, self._partitions.by_target[tp]
-        self.metrics.count(stored)
+        self.metrics.count(partition, stored)
         if partition.settle(stored):
             partition.copied_to = stored.last_offset + 1
             if batch.offset >= 0:

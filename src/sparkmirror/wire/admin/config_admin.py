@@ -39,13 +39,13 @@ class ConfigAdmin(AdminClient):
     """Admin requests about the settings of topics."""
 
     def describe_topic_configs(
-        self, topics: Iterable[str]
+        self, topics: Iterable[str], keys: Sequence[str] | None = None
     ) -> dict[str, list[TopicSetting] | BrokerError]:
-        """All settings of each topic, or why they are not readable."""
+        """The settings of each topic, all or those of `keys`, or why they are not readable."""
         found: dict[str, list[TopicSetting] | BrokerError] = {}
         for part in in_parts(list(topics)):
             request = DescribeConfigsRequest(
-                resources=[(TOPIC, topic, None) for topic in part],
+                resources=[(TOPIC, topic, keys) for topic in part],
                 include_synonyms=False,
                 min_version=1,
             )
