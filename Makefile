@@ -23,7 +23,7 @@ help:
 demo: java $(INSTALLED)
 	@$(BIN)/sparkmirror demo $(if $(KEEP),--keep) $(ARGS)
 
-test: java $(INSTALLED)
+test: java monitoring $(INSTALLED)
 	$(BIN)/pytest $(IN_TWO_PROCESSES) $(ARGS)
 
 test-long: java containers monitoring $(INSTALLED)

@@ -13,8 +13,8 @@ from sparkmirror.errors import MirrorError
 from sparkmirror.retry import RetryPolicy
 from sparkmirror.spark import task_runner
 from sparkmirror.spark.link.frames import LinkMessage
-from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.link.task_log import describe_task
+from sparkmirror.spark.link.task_token import TaskToken
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
 from tests.clusters import wait_for
 

@@ -160,7 +160,8 @@ def test_batches_give_syncs_when_records_would_and_never_older_ones(
         assert bool(pairs) == bool(synced)
         assert not pairs or pairs[-1] >= synced[-1]
         assert all(
-            getattr(by_batch, name) == getattr(by_record, name) for name in PartitionSyncState.__slots__
+            getattr(by_batch, name) == getattr(by_record, name)
+            for name in PartitionSyncState.__slots__
         )
 
 

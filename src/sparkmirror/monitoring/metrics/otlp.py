@@ -57,6 +57,8 @@ class OtlpPush:
         self._endpoint = config.otlp_endpoint
         self._interval = config.otlp_interval_ms / 1000
         self._exporter = OTLPMetricExporter(endpoint=config.otlp_endpoint, timeout=EXPORT_SECONDS)
+        # It would say every failure again.
+        logging.getLogger(OTLPMetricExporter.__module__).setLevel(logging.CRITICAL)
         self._began_ns = time.time_ns()
         self._is_failing = False
         self._stopping = threading.Event()

@@ -20,7 +20,7 @@ LEAST_SECONDS = 5.0
 _Counts = tuple[float, ...]
 
 
-class Rates:
+class CounterRates:
     """By key, the counts of the last minute."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -36,7 +36,7 @@ class SampleSheet:
             found = self._values[name] = {}
         if labels in found:
             value = _merged(self._table[name].merge, found[labels], value)
-        found[labels] = value
+        found[labels] = float(value)
 
     def add_summary(self, name: str, count: int, total: float, *labels: str | None) -> None:
         """`count` observations that add up to `total`."""

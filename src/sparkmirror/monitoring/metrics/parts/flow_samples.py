@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
+from sparkmirror.config.masking import mask
 from sparkmirror.config.worker.metrics_keys import PerPartition
 from sparkmirror.monitoring.lag.flow_lag import FlowLag
 from sparkmirror.monitoring.lag.partition_lag import PartitionLag, PartitionState
@@ -20,7 +21,7 @@ from sparkmirror.monitoring.metrics.jmx_names import (
     object_name,
     producer_id,
 )
-from sparkmirror.monitoring.metrics.rates import Rates
+from sparkmirror.monitoring.metrics.rates import CounterRates
 from sparkmirror.monitoring.metrics.sample_sheet import SampleSheet
 from sparkmirror.monitoring.metrics.table.kafka_rows import SOURCE
 from sparkmirror.spark.figures import LATENCY_BOUNDS_MS, Window
@@ -44,7 +45,7 @@ class FlowSamples:
     def __init__(self, lag: LagReader, per_partition: PerPartition) -> None:
         self._lag = lag
         self._per_partition = per_partition
-        self._rates = Rates()
+        self._rates = CounterRates()
 
     def __call__(self, sheet: SampleSheet) -> None:
         partitions = self._lag.partitions()
@@ -129,7 +130,12 @@ def _add_stuck(sheet: SampleSheet, partitions: Sequence[PartitionLag]) -> None:
         if lag.state in TROUBLED and told[lag.connector] < MOST_STUCK:
             told[lag.connector] += 1
             place = lag.source.topic, str(lag.source.partition)
-            labels = (*ends_of(lag.flow), lag.connector, *place, lag.problem[:LONGEST_PROBLEM])
+            labels = (
+                *ends_of(lag.flow),
+                lag.connector,
+                *place,
+                mask(lag.problem)[:LONGEST_PROBLEM],
+            )
             sheet.add("sparkmirror_partition_stuck", 1.0, *labels)
 
 
