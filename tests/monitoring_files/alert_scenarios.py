@@ -185,7 +185,7 @@ HARMLESS = (
     Scenario("a worker restarts, with counters from 0", {LOST: 0}, starts={LOST: 12}),
     Scenario("consumers moved to the target", {group("active"): 1, group("written"): None}),
     Scenario("groups do nothing", {group("unchanged"): 1, group("written"): None}),
-    Scenario("a CA that no broker uses expires in weeks", {TRUST_STORE: 20 * DAY}),
+    Scenario("a certificate expires in weeks", {TRUST_STORE: 20 * DAY}),
 )
 
 

@@ -11,8 +11,6 @@ from tests.monitoring_files.dashboard_queries import WITH_GENUINE, DashboardQuer
 from tests.monitoring_files.prometheus_server import PrometheusServer
 from tests.monitoring_files.replay import GENUINE, replay
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:

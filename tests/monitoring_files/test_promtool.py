@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import yaml
 
 from tests.deploy.files import DEPLOY
 from tests.monitoring_files.alert_scenarios import CAUSES, HARMLESS, RULES, write_tests
 from tests.monitoring_files.dashboard_queries import GRAFANA, listed_queries, panel_queries
 from tests.monitoring_files.prometheus_server import promtool
-
-# Where Prometheus is not installed, make test-long installs it.
-pytestmark = pytest.mark.long
 
 TEXTS = Path(__file__).with_name("alert_texts.yml")
 

@@ -14,8 +14,13 @@ from sparkmirror.monitoring.metrics.table.kafka_rows import KAFKA_ROWS, SOURCE
 from sparkmirror.monitoring.metrics.table.metric_row import NAME
 from tests.monitoring.metrics.facts import FACTS
 
-# KIP-971's, which no release of Kafka has.
-BEYOND = {f"{SOURCE}replication_record_lag"}
+# KIP-971's, which no release of Kafka has; and those of Strimzi's rules for Connect, which differ
+# from those for MirrorMaker 2 in these.
+BEYOND = {
+    f"{SOURCE}replication_record_lag",
+    "kafka_connect_connector_task_status",
+    *(f"kafka_connect_connector_connector_{what}" for what in ("class", "type", "version")),
+}
 KNOWN_ROWS = [row for row in (*KAFKA_ROWS, *JVM_ROWS, *PROCESS_ROWS) if row.name not in BEYOND]
 
 

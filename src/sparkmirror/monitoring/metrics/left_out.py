@@ -60,7 +60,7 @@ LEFT_OUT = (
     ),
     LeftOut(
         "kafka_connect_task_error_(last_error_timestamp|total_errors_logged|total_record_errors|"
-        "total_record_failures|total_retries)",
+        "total_retries)",
         "a record that the target rejects is skipped, which is counted, or stops its partition, "
         "which sparkmirror_partition_stuck shows; retries are the client's, as in Kafka",
     ),

@@ -86,7 +86,8 @@ def _add_copy(
     sheet.add(f"{SOURCE_TASK}write_total", runner.records, *labels)
     sheet.add(f"{SOURCE_TASK}poll_total", numbers.get("polled_records"), *labels)
     skipped = numbers.get("skipped_records")
-    sheet.add("kafka_connect_task_error_total_records_skipped", skipped, *labels)
+    for what in ("records_skipped", "record_failures"):
+        sheet.add(f"kafka_connect_task_error_total_{what}", skipped, *labels)
     keys = f"connector={labels[0]}, task={task}"
     name = object_name("kafka.connect", "source-task-metrics", keys, "source-record-active-count")
     sheet.add(f"{SOURCE_TASK}active_count", clients.get("pending"), name, *labels)

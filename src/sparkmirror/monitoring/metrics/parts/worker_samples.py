@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sparkmirror import __version__
-from sparkmirror.config.keys.plugins import CONNECT_VERSION
+from sparkmirror.config.keys.plugins import CONNECT_VERSION, CONNECTOR_CLASS, connector_class
 from sparkmirror.connect.entities import COMMIT
 from sparkmirror.connect.group.member_figures import MemberFigures
 from sparkmirror.connect.runtime.connector_tasks import task_units
@@ -68,7 +68,8 @@ def _add_statuses(sheet: SampleSheet, group: MonitoredGroup) -> None:
     for name, task, status in own_tasks(group):
         state = status.state.lower()
         counts.setdefault(name, Counter())[state] += 1
-        sheet.add("kafka_connect_connector_status", 1.0, jmx_name(name), state, str(task))
+        for family in ("kafka_connect_connector_status", "kafka_connect_connector_task_status"):
+            sheet.add(family, 1.0, jmx_name(name), state, str(task))
         sheet.add("sparkmirror_task_state", 1.0, name_of, name, str(task), state)
     for name, states in counts.items():
         prefix, label = f"{WORKER}connector_", jmx_name(name)
@@ -81,8 +82,18 @@ def _add_statuses(sheet: SampleSheet, group: MonitoredGroup) -> None:
         if connector is not None:
             state = connector.state.lower()
             sheet.add("sparkmirror_connector_state", 1.0, name_of, name, state)
-    own = sum(each is not None and each.worker_id == cluster.worker_id for each in stored.values())
-    sheet.add(f"{WORKER}connector_count", own)
+    own = [name for name, each in stored.items() if each and each.worker_id == cluster.worker_id]
+    sheet.add(f"{WORKER}connector_count", len(own))
+    for name in own:
+        _add_plugin(sheet, name, group)
+
+
+def _add_plugin(sheet: SampleSheet, name: str, group: MonitoredGroup) -> None:
+    props = group.cluster.configs.snapshot().connectors.get(name, {})
+    full_name = connector_class(props.get(CONNECTOR_CLASS) or "") or ""
+    facts = (("class", full_name), ("type", "source"), ("version", CONNECT_VERSION))
+    for what, value in facts:
+        sheet.add(f"kafka_connect_connector_connector_{what}", 1.0, jmx_name(name), value)
 
 
 def _add_group(sheet: SampleSheet, group: MonitoredGroup) -> None:

@@ -28,6 +28,7 @@ STATES = ("running", "paused", "failed", "unassigned", "restarting", "destroyed"
 
 FIGURES = "the task's reports, once a second"
 STATUSES = "the status topic: tasks of this worker"
+PLUGINS = "the connector's settings, and `GET /connector-plugins`"
 MEMBER = "this worker's member of the group"
 
 
@@ -139,6 +140,15 @@ _INFO = (
 _TASKS = (
     gauge("kafka_connect_connector_status", ("connector", "status", "task"),
           "1 for the state that a task of this worker is in.", STATUSES, Merge.MOST),
+    gauge("kafka_connect_connector_task_status", ("connector", "status", "task"),
+          "The same, under the name that Strimzi's rules for Connect give it.", STATUSES,
+          Merge.MOST),
+    *(
+        gauge(f"kafka_connect_connector_connector_{what}", ("connector", f"connector_{what}"),
+              f"1 for the {what} of each connector that runs on this worker, as Strimzi's rules "
+              "for Connect name it.", PLUGINS, Merge.MOST)
+        for what in ("class", "type", "version")
+    ),
     gauge("kafka_connect_connector_task_offset_commit_avg_time_ms", TASK,
           "Mean time to store positions, of those of the last minute; NaN without any.", FIGURES,
           Merge.MOST),
@@ -151,6 +161,8 @@ _TASKS = (
             "Records fetched, or checkpoints and heartbeats made.", FIGURES),
     gauge("kafka_connect_source_task_source_record_active_count", ("_objectname", *TASK),
           "Records fetched that the target has not acknowledged yet.", FIGURES),
+    gauge("kafka_connect_task_error_total_record_failures", TASK,
+          "The same as those skipped: any other record that fails is tried again.", FIGURES),
     gauge("kafka_connect_task_error_total_records_skipped", TASK,
           "Records that the target rejected, skipped by errors.tolerance=all.", FIGURES),
 )  # fmt: skip
