@@ -72,12 +72,19 @@ class LiveFlow:
         return response.text
 
 
+def make_topic_and_group(source: KafkaCluster) -> tuple[str, str]:
+    """A group that has read nothing yet: without any group there is no checkpoint task."""
+    topic, group = create_topic(source, partitions=PARTITIONS), unique_name("group")
+    commit_offsets(source, group, {TopicPartition(topic, at): 0 for at in range(PARTITIONS)})
+    return topic, group
+
+
 @contextmanager
 def flow_on_worker(
     folder: Path, source: KafkaCluster, target: KafkaCluster
 ) -> Iterator[tuple[LiveFlow, Worker, Flow]]:
     """On a Connect worker, with the connectors' names that Strimzi gives them."""
-    topic, group = create_topic(source, partitions=PARTITIONS), unique_name("group")
+    topic, group = make_topic_and_group(source)
     with ReservedPort() as port:
         listener = {"sparkmirror.metrics.listeners": f"http://{HOST}:{port.number}"}
         workers = Workers(folder, source, target)
@@ -106,7 +113,7 @@ def flow_of_dedicated_mode(
     folder: Path, source: KafkaCluster, target: KafkaCluster
 ) -> Iterator[LiveFlow]:
     """In dedicated mode."""
-    topic, group = create_topic(source, partitions=PARTITIONS), unique_name("group")
+    topic, group = make_topic_and_group(source)
     with ReservedPort() as port:
         listener = {"sparkmirror.metrics.listeners": f"http://{HOST}:{port.number}"}
         more = {**_DEDICATED, "SOURCE->target.groups": group, **listener}

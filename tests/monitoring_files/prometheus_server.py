@@ -7,6 +7,7 @@ to Strimzi's pods, so that queries of Strimzi's dashboards can be asked as they 
 from __future__ import annotations
 
 import math
+import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class PrometheusServer(ManagedProcess):
         config = folder / "prometheus.yml"
         config.write_text(yaml.safe_dump(_settings(targets, rules)), "ascii")
         command = [
-            "prometheus",
+            shutil.which("prometheus") or "/usr/bin/prometheus",
             f"--config.file={config}",
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address={HOST}:{port.number}",
