@@ -61,6 +61,7 @@ def serve(config: WorkerFile, stop: threading.Event) -> bool:
         own_url = own_url_of(config.rest, servers[0][0].bind().ports)
         made = Background(lambda: ConnectDistributed(config, own_url))
         if not made.wait(stop):
+            log.info("stopped")
             return True
         distributed = made.result
         with _monitoring(distributed, config) as monitoring:

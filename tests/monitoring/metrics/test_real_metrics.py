@@ -138,6 +138,9 @@ def test_values_are_those_of_the_flow(scraped: tuple[Exposition, WorkerProcess, 
     assert found.value(latency, **flow) == 2 * COUNT
     assert 0 <= found.value("sparkmirror_heartbeat_age_seconds", connector="a->b.hbt") < 30
     assert found.value("sparkmirror_worker_leader") == 1
+    assert found.value("kafka_connect_worker_rebalance_completed_rebalances_total") >= 1
+    assert 0 <= found.value("kafka_connect_coordinator_last_heartbeat_seconds_ago") < 5
+    assert found.value("kafka_connect_coordinator_assigned_tasks") == 3
     assert found.value("sparkmirror_worker_healthy") == 1
     assert found.value("sparkmirror_spark_tasks") == 1
     assert found.value("jvm_memory_used_bytes", area="heap") > 1 << 20

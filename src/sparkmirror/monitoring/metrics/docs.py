@@ -64,9 +64,9 @@ are those of the last 30 to 60 s, as with Kafka's defaults.
 `sparkmirror.metrics.per.partition=auto` gives each partition its own series while this process has
 1,000 of them at most. Beyond that, the series of a topic become one without the label `partition`:
 sums of records and bytes, the worst age, latency and lag in seconds. Beyond 1,000 topics the series
-of a flow become one. `always` and `never` decide it: with `always`, a scrape of 10,000 partitions is 22 MB and
-takes more than a second, with `auto` 0.2 s at most. `sparkmirror_flow_*` are always there: alerts
-are best based on them. `sparkmirror_metrics_level` shows what applies.
+of a flow become one. `always` and `never` decide it: with `always`, a scrape of 10,000
+partitions has 22 MB and takes more than a second, with `auto` 0.2 s at most. `sparkmirror_flow_*`
+are always there: alerts are best based on them. `sparkmirror_metrics_level` shows what applies.
 
 ## OpenTelemetry
 

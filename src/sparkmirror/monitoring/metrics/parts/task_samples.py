@@ -116,12 +116,12 @@ def _mean(window: Window) -> float:
     return window.total / window.count if window.count else float("nan")
 
 
-_Place = tuple[str | None, str | None, str | None]
+CheckpointPlace = tuple[str | None, str | None, str | None]
 
 
 def _checkpoint_rows(
     work: MirrorCheckpointTask, wanted: PerPartition
-) -> Iterator[tuple[_Place, Window]]:
+) -> Iterator[tuple[CheckpointPlace, Window]]:
     """(group, partition, topic), of too many without partition and topic, then without group."""
     windows = work.latencies.windows()
     if wanted is PerPartition.ALWAYS or (

@@ -99,8 +99,9 @@ _WORKER = (
     gauge("sparkmirror_spark_tasks", (), "Copy tasks of this worker that are connected to it.",
           "the tasks' runners"),
     gauge("sparkmirror_certificate_expiry_timestamp_seconds", ("use", "name"),
-          "When certificates expire, in seconds since 1970. `use`: keystore (of the chain the first) or "
-          "truststore (of all the last); `name`: listeners of the REST API, or a cluster.", "the files", Merge.LEAST),
+          "When certificates expire, in seconds since 1970. `use`: keystore (the first of the "
+          "chain) or truststore (the last of all); `name`: listeners, or a cluster.", "the files",
+          Merge.LEAST),
     gauge("sparkmirror_metrics_part_up", ("part",),
           "1; 0 if a part of these metrics could not be read in time, and is left out.",
           "the scrape", Merge.LEAST),
