@@ -79,3 +79,10 @@ def event(
         kind, str(flow), connector, task, topic, partition, cluster, group, key, ends, cause, user
     )
     return {FIELD: mark}
+
+
+def about_connector(kind: EventKind, name: str, label: str = "") -> Mapping[str, object]:
+    """Of a line about a connector; its start or end ends a failure. `label`: its log name."""
+    ends = kind in (EventKind.STARTED, EventKind.STOPPED)
+    key = f"connector {label or name}" if ends or kind is EventKind.FAILED else ""
+    return event(kind, connector=name, key=key, ends=ends)

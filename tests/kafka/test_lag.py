@@ -16,6 +16,7 @@ from sparkmirror.connect.runtime.connect_distributed import ConnectDistributed
 from sparkmirror.embedded import KafkaCluster
 from sparkmirror.monitoring.lag.lag_model import LagModel
 from sparkmirror.monitoring.lag.partition_lag import PartitionLag, PartitionState
+from sparkmirror.monitoring.lag.source_flows import NO_TASK
 from sparkmirror.monitoring.monitored import MonitoredGroup
 from sparkmirror.spark.figures import LATENCY_BOUNDS_MS
 from tests.clusters import create_topic, unique_name, wait_for
@@ -40,7 +41,7 @@ class Scene:
             replication_factor="1",
             sync_topic_configs_enabled="false",
             sync_topic_acls_enabled="false",
-            emit_offset_syncs_enabled="false",
+            **{"emit.offset-syncs.enabled": "false"},
             refresh_topics_interval_seconds="5",
         )
         self.config = config | {"name": f"{cluster.alias}.MirrorSourceConnector"}
@@ -68,7 +69,8 @@ class Scene:
             message = reader.poll(30)
             assert message is not None
             assert message.offset() == offset
-            return time.time() - message.timestamp()[1] / 1000
+            at: int = message.timestamp()[1]
+            return time.time() - at / 1000
 
 
 @contextmanager
@@ -175,6 +177,13 @@ def test_lag_is_what_an_independent_client_measures(scene: Scene) -> None:
         assert scene.end() - scene.copied() == 3
         assert about(lag.seconds_behind, scene.age_at(scene.copied()))
         assert "FAILED" in lag.problem
+
+        # Stopped: it has no tasks any more, and the partitions of its positions.
+        worker.herder.set_target_state(scene.name, TargetState.STOPPED)
+        wait_for(lambda: worker.cluster.loop.is_idle(scene.name), within=SECONDS)
+        lag = looks.until(lambda lag: lag.task == NO_TASK and lag.records_behind == 3)
+        assert lag.state is PartitionState.PAUSED
+        assert about(lag.seconds_behind, scene.age_at(scene.copied()))
 
 
 def assert_latency(model: LagModel, looks: Looks, scene: Scene) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sparkmirror.config import masking
 from sparkmirror.events import EventKind, event
 from sparkmirror.monitoring import event_log
-from sparkmirror.monitoring.event_log import FOLD_MS, EventLog
+from sparkmirror.monitoring.event_log import FOLD_MS, EventLog, Where
 
 log = logging.getLogger("sparkmirror.test_event_log")
 
@@ -117,3 +117,27 @@ def test_a_stream_asks_for_what_has_changed(kept: Kept) -> None:
     assert kept.changed(version) == []
     log.warning("over", extra=event(EventKind.RECOVERED, key="k", ends=True))
     assert [each.text for each in kept.changed(version)] == ["a", "over"]
+
+
+def test_of_thousands_at_once_the_first_have_an_event_each(kept: Kept) -> None:
+    for number in range(2000):
+        log.info("topic %d", number, extra=event(EventKind.CREATED, topic=f"t{number}"))
+    assert len(kept.events()) == event_log.MOST_ALIKE + 1
+    last = kept.events()[-1]
+    assert (last.text, last.count) == ("1950 more, the last: topic 1999", 1950)
+    log.info("another flow", extra=event(EventKind.CREATED, flow="a->c"))
+    kept.now += event_log.BURST_MS + 1
+    log.info("later", extra=event(EventKind.CREATED, topic="later"))
+    assert kept.texts()[-2:] == ["another flow", "later"]
+
+
+def test_the_thread_tells_what_a_mark_leaves_open() -> None:
+    handler = EventLog(lambda: 5, lambda: Where("a->b", "c", "1"))
+    logger = logging.getLogger("sparkmirror")
+    logger.addHandler(handler)
+    try:
+        log.warning("x", extra=event(EventKind.FAILED, connector="d"))
+    finally:
+        logger.removeHandler(handler)
+    (found,) = handler.events()
+    assert (found.flow, found.connector, found.task) == ("a->b", "d", "1")

@@ -18,6 +18,7 @@ from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import TaskEvent
 from sparkmirror.errors import MirrorError, StoppingError
+from sparkmirror.events import EventKind, event
 from sparkmirror.spark.task_runner import TaskRunner
 
 log = logging.getLogger(__name__)
@@ -183,7 +184,8 @@ class ThreadTask:
             if self._is_starting:
                 self._starts.failed()
             self._failures.failed(error)
-            log.error("task %s failed: %s", self.name, error)  # noqa: TRY400
+            mark = event(EventKind.FAILED, task=str(min(self.configs)))
+            log.error("task %s failed: %s", self.name, error, extra=mark)  # noqa: TRY400
         finally:
             self._is_starting = False
             if work is not None:

@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from sparkmirror.config.masking import mask
 from sparkmirror.events import FIELD, EventKind, EventMark
@@ -20,6 +21,9 @@ from sparkmirror.events import FIELD, EventKind, EventMark
 KEPT = 2000
 # The same words within this long are one event that happened several times.
 FOLD_MS = 10 * 60_000
+# So many events of one kind about one flow in a minute; those beyond are one event.
+BURST_MS = 60_000
+MOST_ALIKE = 50
 # Of texts of others, such as a Spark trace in an error.
 LONGEST_TEXT = 4000
 
@@ -53,12 +57,39 @@ class Event:
     version: int = 0
 
 
-class EventLog(logging.Handler):
-    """Give it to the logger "sparkmirror"; `clock_ms` is the wall clock."""
+class Where(NamedTuple):
+    """What the thread that logs works for; empty where it is unknown."""
 
-    def __init__(self, clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+    flow: str = ""
+    connector: str = ""
+    task: str = ""
+
+
+@dataclass(slots=True)
+class _Burst:
+    """Events of one kind about one flow, within a minute."""
+
+    began_ms: int
+    events: int = 0
+    # The event that stands for those beyond MOST_ALIKE.
+    rest: int | None = None
+
+
+class EventLog(logging.Handler):
+    """Give it to the logger "sparkmirror".
+
+    `clock_ms` is the wall clock; `where` fills in what a mark leaves open, in the thread that logs.
+    """
+
+    def __init__(
+        self,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        where: Callable[[], Where] = Where,
+    ) -> None:
         super().__init__(logging.NOTSET)
         self._clock_ms = clock_ms
+        self._where = where
+        self._bursts: dict[tuple[object, ...], _Burst] = {}
         self._guard = threading.Lock()
         self._events: OrderedDict[int, Event] = OrderedDict()
         # By key: the events that last, or the last one.
@@ -71,6 +102,13 @@ class EventLog(logging.Handler):
         mark = getattr(record, FIELD, None)
         if isinstance(mark, EventMark):
             text = mask(record.getMessage())[:LONGEST_TEXT]
+            here = self._where()
+            mark = replace(
+                mark,
+                flow=mark.flow or here.flow,
+                connector=mark.connector or here.connector,
+                task=mark.task or here.task,
+            )
             with self._guard:
                 self._take(mark, text, record.levelno)
 
@@ -96,6 +134,8 @@ class EventLog(logging.Handler):
         if known is not None and now - known.last_ms <= FOLD_MS and known.ended_ms is None:
             self._keep(replace(known, count=known.count + 1, last_ms=now))
             return
+        if not mark.key and self._joins_burst(mark, text, now):
+            return
         self._last_id += 1
         event = Event(
             id=self._last_id,
@@ -120,6 +160,25 @@ class EventLog(logging.Handler):
         if mark.key and not mark.ends:
             self._by_key[mark.key] = [*self._lasting(mark.key), event.id]
         self._drop_oldest()
+
+    def _joins_burst(self, mark: EventMark, text: str, now: int) -> bool:
+        """Of thousands of topics that are created at once, the first have an event each."""
+        if len(self._bursts) > KEPT:
+            self._bursts.clear()
+        about = mark.kind, mark.flow, mark.connector, mark.cluster
+        burst = self._bursts.get(about)
+        if burst is None or now - burst.began_ms > BURST_MS:
+            burst = self._bursts[about] = _Burst(now)
+        burst.events += 1
+        if burst.events <= MOST_ALIKE:
+            return False
+        rest = self._events.get(burst.rest or -1)
+        if rest is None:
+            burst.rest = self._last_id + 1
+            return False
+        count = rest.count + 1
+        self._keep(replace(rest, text=f"{count} more, the last: {text}", count=count, last_ms=now))
+        return True
 
     def _end(self, key: str, now: int) -> None:
         for lasting in self._lasting(key):

@@ -25,7 +25,7 @@ class Window:
     """Milliseconds measured for a while: the last ones, and their extremes, sum and number.
 
     On the way from a task: since its last report. On the worker: over the last 30 to 60 s, as
-    Kafka's metrics are (two samples of 30 s).
+    Kafka's metrics are (two samples of 30 s); then `last` is kept, and the others are 0.
     """
 
     last: float = 0.0

@@ -28,12 +28,12 @@ SAMPLE_SECONDS = 30.0
 
 
 class SampledWindow:
-    """The last 30 to 60 seconds."""
+    """The last 30 to 60 seconds; the last value stays longer, as in Kafka's metrics."""
 
-    __slots__ = ("_before", "_begun", "_now")
+    __slots__ = ("_before", "_begun", "_last", "_now")
 
     def __init__(self) -> None:
-        self._before = self._now = NOTHING
+        self._before = self._now = self._last = NOTHING
         self._begun = 0.0
 
     def add(self, window: Window, now: float) -> None:
@@ -42,11 +42,13 @@ class SampledWindow:
             return
         self._turn(now)
         self._now = self._now.with_later(window)
+        self._last = Window(window.last)
 
     def read(self, now: float) -> Window:
         """What was measured in that time."""
         self._turn(now)
-        return self._before.with_later(self._now)
+        found = self._before.with_later(self._now)
+        return found if found.count else self._last
 
     def _turn(self, now: float) -> None:
         passed = now - self._begun
@@ -73,7 +75,7 @@ class _Row:
         if before is not None:
             figures = _added(figures, before)
         age, latency = self.age.read(now), self.latency.read(now)
-        if age.count or latency.count:
+        if age is not NOTHING or latency is not NOTHING:
             figures = replace(figures, age=age, latency=latency)
         return figures
 

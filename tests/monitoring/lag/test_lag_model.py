@@ -240,6 +240,8 @@ def test_a_flow_is_as_bad_as_its_worst_partition(rig: Rig) -> None:
         row(u0, problem="denied", skipped_records=1),
         at=rig.clock.now,
     )
+    first.numbers = {"records": 7, "bytes": 70, "lost_records": 1}
+    second.numbers = {"records": 2, "bytes": 20, "lost_records": 4, "skipped_records": 1}
     buckets = [0] * len(LATENCY_BOUNDS_MS)
     first.reported = TaskFigures(
         "x", first.reported.partitions, (3, *buckets), 12.0, {"merged": 2}, rig.clock.now, True
@@ -258,7 +260,8 @@ def test_a_flow_is_as_bad_as_its_worst_partition(rig: Rig) -> None:
     assert flow.nearest_loss is not None
     assert flow.nearest_loss.source == T1
     assert flow.seconds_until_loss == pytest.approx(10)
-    assert (flow.records, flow.lost_records, flow.skipped_records) == (4, 4, 1)
+    assert (flow.records, flow.bytes) == (9, 90)
+    assert (flow.lost_records, flow.skipped_records) == (5, 1)
     assert (flow.latency_buckets[0], flow.latency_sum_ms, flow.slow) == (4, 16.0, {"merged": 3})
     assert flow.records_per_second is None
 
@@ -266,7 +269,7 @@ def test_a_flow_is_as_bad_as_its_worst_partition(rig: Rig) -> None:
 def test_a_flow_that_works_off_a_backlog_says_when_it_is_done(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rig.probe, "look", lambda wanted: None)
+    monkeypatch.setattr(rig.probe, "look", lambda wanted, is_fresh: None)
     monkeypatch.setattr(rig.probe, "look_at_retention", lambda flow, topics: None)
     (runner,) = rig.world.run("t-0")
     for second in range(13):
@@ -288,9 +291,13 @@ def test_a_flow_that_works_off_a_backlog_says_when_it_is_done(
 def test_the_source_is_looked_at_every_15_seconds_and_when_tasks_change(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[list[TopicPartition]] = []
+    looks: list[list[object]] = []
     monkeypatch.setattr(
-        rig.probe, "look", lambda wanted: looks.append([tp for w in wanted for tp in w.positions])
+        rig.probe,
+        "look",
+        lambda wanted, is_fresh: looks.append(
+            [tp for each in wanted for tp in each.positions] + [is_fresh] * is_fresh
+        ),
     )
     monkeypatch.setattr(rig.probe, "look_at_retention", lambda flow, topics: None)
     (runner,) = rig.world.run("t-0")
@@ -298,9 +305,9 @@ def test_the_source_is_looked_at_every_15_seconds_and_when_tasks_change(
     for _ in range(31):
         rig.model.turn()
         rig.clock.now += 1
-    assert looks == [[], [], []]  # what runs tells all by itself
+    assert looks == [[True], [], []]  # what runs tells all by itself
     rig.world.want(TargetState.PAUSED)
     for _ in range(35):
         rig.model.turn()
         rig.clock.now += 1
-    assert looks[3:] == [[T0], [T0], [T0]]
+    assert looks[3:] == [[T0, True], [T0], [T0]]

@@ -47,6 +47,7 @@ from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.connect.storage.backing_stores import Stores
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.errors import MirrorError
+from sparkmirror.events import EventKind, about_connector
 from sparkmirror.types import ConnectorTaskId
 
 log = logging.getLogger(__name__)
@@ -239,8 +240,7 @@ class HerderLoop:
             self._wake.set()
         if not restart.connector:
             return True
-        connector = self.connector(name)
-        return connector is not None and connector.restart(restart)
+        return (connector := self.connector(name)) is not None and connector.restart(restart)
 
     def refresh_soon(self, name: str, topics: list[str]) -> None:
         """A task here misses topics: the leader shall look for them."""
@@ -396,5 +396,6 @@ class HerderLoop:
             found = [self._tasks.restart(ConnectorTaskId(name, number)) for number in restart.tasks]
             restart.is_missed = not all(found)
             if any(found):
-                log.info("connector %s: restart of %s", self._label(name), restart)
+                text, mark = "connector %s: restart of %s", about_connector(EventKind.ACTION, name)
+                log.info(text, self._label(name), restart, extra=mark)
             restart.done.set()

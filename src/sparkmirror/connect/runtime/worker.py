@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from sparkmirror.errors import MirrorError, StoppingError
+from sparkmirror.events import EventKind, event
 from sparkmirror.spark.link.server import LinkServer
 from sparkmirror.spark.session import LOCAL, MASTER, SparkEngine
 
@@ -119,7 +120,8 @@ class Worker:
         engine = SparkEngine(self._settings, self._slots)
         links = LinkServer(*engine.link_address)
         engine.warm_up()
-        log.info("Spark %s is up after %.1f s", engine.master, time.monotonic() - began)
+        mark, seconds = event(EventKind.STARTED), time.monotonic() - began
+        log.info("Spark %s is up after %.1f s", engine.master, seconds, extra=mark)
         return engine, links
 
 

@@ -21,6 +21,7 @@ from sparkmirror.connect.start_counts import StartCounts
 from sparkmirror.connect.start_failures import StartFailures
 from sparkmirror.connect.states import ConnectorEvent, connector_states
 from sparkmirror.errors import MirrorError
+from sparkmirror.events import EventKind, about_connector
 from sparkmirror.mirror.task_configs import complete_settings, partitions_move
 
 log = logging.getLogger(__name__)
@@ -222,7 +223,8 @@ class WorkerConnector:
             self._starts.failed()
             self._failures.failed(error)
             self._states.fire(ConnectorEvent.START_FAILED)
-            log.error("connector %s failed: %s", self._label, error)  # noqa: TRY400
+            mark = about_connector(EventKind.FAILED, self.name, self._label)
+            log.error("connector %s failed: %s", self._label, error, extra=mark)  # noqa: TRY400
         self._answer(restarts, self._failures.trace)
         self._tell(lambda: self._publish(desired))
         return True
@@ -231,11 +233,14 @@ class WorkerConnector:
         """What a user asked for leaves a trace in the log; of settings the names, no values."""
         seen = self._seen
         if desired.state is not (TargetState.STARTED if seen is None else seen.state):
-            log.info("connector %s: %s", self._label, ASKED[desired.state])
+            mark = about_connector(EventKind.ACTION, self.name, self._label)
+            log.info("connector %s: %s", self._label, ASKED[desired.state], extra=mark)
         if seen is not None and desired.config != seen.config:
             keys = seen.config.keys() | desired.config.keys()
             changed = [key for key in keys if seen.config.get(key) != desired.config.get(key)]
-            log.info("connector %s: settings changed: %s", self._label, ", ".join(sorted(changed)))
+            mark = about_connector(EventKind.ACTION, self.name)
+            names = ", ".join(sorted(changed))
+            log.info("connector %s: settings changed: %s", self._label, names, extra=mark)
 
     def _bring(self, desired: ConnectorTarget, restarts: Sequence[PendingRestart]) -> None:
         has_changed = desired.config != self._config
@@ -255,7 +260,8 @@ class WorkerConnector:
 
     def _restart(self, restart: PendingRestart) -> None:
         """It runs on if its refresh fails, and tries again by itself."""
-        log.info("connector %s: restart of %s", self._label, restart)
+        mark = about_connector(EventKind.ACTION, self.name, self._label)
+        log.info("connector %s: restart of %s", self._label, restart, extra=mark)
         with_tasks = bool(restart.tasks)
         event = ConnectorEvent.RESTART_WITH_TASKS if with_tasks else ConnectorEvent.RESTART
         self._states.fire(event)
@@ -282,7 +288,8 @@ class WorkerConnector:
                 self.connector = connector
                 self._states.fire(ConnectorEvent.STARTED)
                 self._starts.succeeded()
-                log.info("connector %s started", self._label)
+                mark = about_connector(EventKind.STARTED, self.name, self._label)
+                log.info("connector %s started", self._label, extra=mark)
         finally:
             self._is_starting = False
             if self.connector is not connector:
@@ -374,7 +381,8 @@ class WorkerConnector:
         self._must_forget = True
         if self._has_tasks() or not self._tell(self._forget):
             return True
-        log.info("connector %s deleted", self._label)
+        mark = about_connector(EventKind.STOPPED, self.name, self._label)
+        log.info("connector %s deleted", self._label, extra=mark)
         with self._lock:
             self._has_ended = self._desired is None
             return not self._has_ended

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from sparkmirror.connect.warn_once import WarnOnce
 from sparkmirror.errors import DeniedError, KafkaError, describe_error
+from sparkmirror.events import EventKind, event
 from sparkmirror.mirror.acls import (
     WILDCARD,
     AclBinding,
@@ -85,7 +86,8 @@ class AclSync:
         outcomes = self._target.create_acls(_rule(binding) for binding in plan.create)
         for rule, error in outcomes.items():
             if error is None:
-                log.info("[%s] created an ACL: %s", self._flow, _shown(_binding(rule)))
+                shown, mark = _shown(_binding(rule)), event(EventKind.SYNCED, flow=self._flow)
+                log.info("[%s] created an ACL: %s", self._flow, shown, extra=mark)
             else:
                 errors[str(rule)] = describe_error(error, f"not created: {_shown(_binding(rule))}")
         self._complaints.report(errors)

@@ -31,6 +31,7 @@ from sparkmirror.connect.source.start_report import StartReport
 from sparkmirror.connect.source.topic_config_sync import ConfigSync
 from sparkmirror.connect.storage.offset_backing_store import KafkaOffsetBackingStore
 from sparkmirror.errors import MirrorError
+from sparkmirror.events import EventKind, event
 from sparkmirror.mirror.assignment import assign_partitions, extend_assignment
 from sparkmirror.mirror.config_sync import topics_to_sync
 from sparkmirror.mirror.filters import make_config_property_filter, make_topic_filter
@@ -203,7 +204,10 @@ class MirrorSourceConnector:
 
     def refresh_soon(self, topics: Sequence[str]) -> None:
         """A task misses target topics: somebody deleted them."""
-        log.warning("[%s] missing on the target: %s", self.spec.flow, some_names(topics))
+        mark = event(EventKind.GONE, flow=self.spec.flow, cluster=self.config.target_alias)
+        log.warning(
+            "[%s] missing on the target: %s", self.spec.flow, some_names(topics), extra=mark
+        )
         self._misses_topics.set()
 
     def _schedule(self) -> None:
@@ -324,6 +328,7 @@ class MirrorSourceConnector:
                 self.spec.flow,
                 self.config.source_alias,
                 some_names(topics),
+                extra=event(EventKind.GONE, flow=self.spec.flow, cluster=self.config.source_alias),
             )
 
     def _wants(self, topic: str) -> bool:
@@ -363,6 +368,7 @@ class MirrorSourceConnector:
             has_changed = self._assignment != before
         if has_changed:
             counts = sum(map(len, self._assignment)), len(self._assignment)
-            log.info("[%s] %d partitions in %d tasks", self.spec.flow, *counts)
+            mark = event(EventKind.REBALANCED, flow=self.spec.flow, connector=self.spec.name)
+            log.info("[%s] %d partitions in %d tasks", self.spec.flow, *counts, extra=mark)
         if self._context is not None:
             self._context.request_task_reconfiguration()

@@ -129,7 +129,7 @@ class LagModel:
         is_due = now >= self._looked_at + LOOK_SECONDS or has_changed
         if is_due:
             self._shape = shape
-            self._look(flows)
+            self._look(flows, is_fresh=has_changed)
             self._looked_at = self._clock()
         for flow in flows:
             self._read(flow, now, is_due=is_due)
@@ -140,7 +140,7 @@ class LagModel:
             self._probe.forget(gone)
             self._writes.forget(lambda key: isinstance(key, tuple) and key[0] in gone)
 
-    def _look(self, flows: Sequence[SourceFlow]) -> None:
+    def _look(self, flows: Sequence[SourceFlow], *, is_fresh: bool) -> None:
         """Also where nothing is wanted of a flow: what was found is forgotten then."""
         wanted = []
         for flow in flows:
@@ -152,7 +152,7 @@ class LagModel:
             positions = {lag.source: _known_position(lag) for lag in lags if _needs_look(lag)}
             if positions or flow.is_stopped:
                 wanted.append(Wanted(flow, positions))
-        self._probe.look(wanted)
+        self._probe.look(wanted, is_fresh=is_fresh)
 
     def _read(self, flow: SourceFlow, now: float, *, is_due: bool) -> None:
         """A flow without running tasks changes only when its source was looked at."""

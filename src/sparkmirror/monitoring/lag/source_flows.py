@@ -5,8 +5,10 @@ Runs on: worker; for any thread. Reads what the worker keeps anyway.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sparkmirror.config.connector_spec import ConnectorSpec, parse_connector
 from sparkmirror.config.mirror_configs import SourceConfig
@@ -16,7 +18,7 @@ from sparkmirror.connect.runtime.assigned_tasks import target_state
 from sparkmirror.connect.storage.config_records import ConfigSnapshot
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.policy import ReplicationPolicy, flow_policy
-from sparkmirror.mirror.task_configs import assigned_partitions
+from sparkmirror.mirror.task_configs import PARTITIONS, assigned_partitions
 from sparkmirror.monitoring.monitored import MonitoredGroup
 from sparkmirror.spark.task_runner import TaskRunner, TaskState, reason_of
 from sparkmirror.types import TopicPartition
@@ -25,6 +27,8 @@ SOURCE_CONNECTOR = "MirrorSourceConnector"
 CLASS = "connector.class"
 # The number of a task where there is none: partitions of a stopped connector.
 NO_TASK = -1
+# How soon settings that cannot be used are tried again.
+AGAIN_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ class SourceFlow:
 @dataclass(slots=True)
 class _Parsed:
     props: ConnectorProps
+    # What a config provider does not find now may be there later.
+    again_at: float
     spec: ConnectorSpec[SourceConfig] | None = None
     policy: ReplicationPolicy | None = None
 
@@ -114,9 +120,10 @@ class SourceFlows:
     def _parse(self, group: MonitoredGroup, name: str, props: ConnectorProps) -> _Parsed:
         key = group.prefix, name
         known = self._parsed.get(key)
-        if known is not None and known.props == props:
+        now = time.monotonic()
+        if known is not None and known.props == props and (known.spec or now < known.again_at):
             return known
-        found = _Parsed(props)
+        found = _Parsed(props, now + AGAIN_SECONDS)
         try:
             found.spec = parse_connector(props, group.cluster.file).narrowed(SourceConfig)
             found.policy = None if found.spec is None else flow_policy(found.spec.config)
@@ -163,8 +170,14 @@ def _nowhere(
         yield FlowTask(number, _partitions(config), None, is_failed, problem)
 
 
-def _partitions(config: Mapping[str, str]) -> list[TopicPartition]:
+def _partitions(config: Mapping[str, str]) -> Sequence[TopicPartition]:
+    return _parsed_partitions(config.get(PARTITIONS, ""))
+
+
+@lru_cache(maxsize=512)
+def _parsed_partitions(text: str) -> Sequence[TopicPartition]:
+    """Remembered: it is asked every second, and may be of thousands of partitions."""
     try:
-        return assigned_partitions(config)
+        return tuple(assigned_partitions({PARTITIONS: text}))
     except ValueError:
-        return []  # genuine Connect's tasks of another version, perhaps
+        return ()  # of another version of Connect, perhaps

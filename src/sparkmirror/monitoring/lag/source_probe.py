@@ -9,6 +9,7 @@ batch is fetched once for each position.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -101,8 +102,12 @@ class SourceProbe:
 
     # -- the thread --------------------------------------------------------------------------------
 
-    def look(self, wanted: Sequence[Wanted]) -> None:
-        """One round."""
+    def look(self, wanted: Sequence[Wanted], *, is_fresh: bool = False) -> None:
+        """One round; `is_fresh`: tasks have ended or begun, so positions are read again."""
+        if is_fresh:
+            self._positions = {
+                key: (-math.inf, known) for key, (_, known) in self._positions.items()
+            }
         found: dict[tuple[FlowKey, TopicPartition], Probe] = {}
         for each in wanted:
             key, spec = each.flow.key, each.flow.spec

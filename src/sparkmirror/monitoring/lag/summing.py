@@ -15,7 +15,10 @@ from sparkmirror.spark.figures import LATENCY_BOUNDS_MS, TaskFigures
 def sum_flow(
     flow: SourceFlow, lags: Sequence[PartitionLag], speed: Rates, figures: Sequence[TaskFigures]
 ) -> FlowLag:
-    """The flow as a whole; its state is the worst of its partitions."""
+    """The flow as a whole; its state is the worst of its partitions.
+
+    What tasks count includes partitions that they no longer have: counters must not go back.
+    """
     states = Counter(lag.state for lag in lags)
     no_lag = PartitionState.PAUSED if flow.is_paused else PartitionState.IDLE
     late = [lag for lag in lags if lag.seconds_behind is not None]
@@ -40,10 +43,10 @@ def sum_flow(
         worst=worst,
         seconds_until_loss=None if nearest is None else nearest.seconds_until_loss,
         nearest_loss=nearest,
-        records=sum(lag.records for lag in lags),
-        bytes=sum(lag.bytes for lag in lags),
-        lost_records=sum(lag.lost_records for lag in lags),
-        skipped_records=sum(lag.skipped_records for lag in lags),
+        records=_total(flow, "records"),
+        bytes=_total(flow, "bytes"),
+        lost_records=_total(flow, "lost_records"),
+        skipped_records=_total(flow, "skipped_records"),
         records_per_second=speed.records,
         bytes_per_second=speed.bytes,
         backlog_per_second=speed.backlog,
@@ -52,6 +55,10 @@ def sum_flow(
         latency_sum_ms=sum(each.latency_sum_ms for each in figures),
         slow=dict(slow),
     )
+
+
+def _total(flow: SourceFlow, name: str) -> int:
+    return sum(int(runner.numbers.get(name, 0)) for runner in flow.runners)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

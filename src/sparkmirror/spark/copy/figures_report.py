@@ -73,6 +73,7 @@ class FiguresReport:
 
     def _rows(self, most: int) -> list[Any]:
         rows: list[Any] = []
+        looks = 0
         known, restless, problems = self._known, self._restless, self._problems
         everyone = list(self._partitions.by_source.values())
         first = self._next if self._next < len(everyone) else 0
@@ -90,9 +91,10 @@ class FiguresReport:
                 and (not problems or tp not in problems)
             ):
                 continue
-            if len(rows) == most:
+            if len(rows) == most or looks == 2 * most:
                 self._next = at % len(everyone)
                 break
+            looks += 1
             row = self._look(partition)
             if row is not None:
                 rows.append(row)

@@ -22,7 +22,14 @@ RUNS = "runs"
 def encode_log(record: logging.LogRecord) -> LinkMessage:
     """The message of one line."""
     text = mask(record.getMessage())
-    message: LinkMessage = {"type": LOG, "level": record.levelno, "text": text}
+    message: LinkMessage = {
+        "type": LOG,
+        "level": record.levelno,
+        "text": text,
+        # For limits of what repeats; a text that is no template may have secrets.
+        "template": mask(str(record.msg)),
+        "logger": record.name,
+    }
     mark = getattr(record, FIELD, None)
     if isinstance(mark, EventMark):
         set_ones = {name: value for name, value in asdict(mark).items() if value or value == 0}

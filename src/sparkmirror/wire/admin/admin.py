@@ -14,6 +14,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from sparkmirror.config.clients import ClientConfig
 from sparkmirror.errors import BrokerError, KafkaError
+from sparkmirror.events import EventKind, event
 from sparkmirror.mirror.admin_types import AclRule, ConfigChange, NewTopic
 from sparkmirror.mirror.permissions import Operation, Permission, topic_permission
 from sparkmirror.types import TopicPartition
@@ -120,7 +121,8 @@ class Admin(ConfigAdmin, AclAdmin):
                 needed = topic_permission(Operation.CREATE, row["name"])
                 outcome[row["name"]] = self._outcome(what, row, "TOPIC_ALREADY_EXISTS", needed)
                 if row["error_code"] == 0:  # others may have been faster
-                    log.info("created topic '%s' on '%s'", row["name"], self.alias)
+                    mark = event(EventKind.CREATED, topic=row["name"], cluster=self.alias)
+                    log.info("created topic '%s' on '%s'", row["name"], self.alias, extra=mark)
         return outcome
 
     def create_partitions(self, counts: Mapping[str, int]) -> dict[str, BrokerError | None]:
