@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.deploy.files import DEPLOY, ROOT
-from tests.monitoring_files.prometheus_server import CLUSTER
+from tests.monitoring_files.prometheus_server import LABELS
 
 PAGE = ROOT / "docs" / "dashboards.md"
 GRAFANA = DEPLOY / "monitoring" / "grafana"
@@ -24,10 +24,11 @@ STATES = {*WITH_GENUINE, *HERE, *NOWHERE}
 PLAIN = ("works", "quiet")
 
 _ROW = re.compile(r"^\| (?P<panel>[^|]+) \| `(?P<query>[^`]+)` \| (?P<state>[^|]+) \|$", re.M)
-_SELECTORS = {
-    "$mm2": f'strimzi_io_kind=~"KafkaMirrorMaker2",strimzi_io_cluster="{CLUSTER}"',
-    "$connect": f'strimzi_io_kind=~"KafkaConnect.*",strimzi_io_cluster="{CLUSTER}"',
-}
+_STRIMZI = ",".join(
+    f'{name}="{LABELS[name]}"' for name in ("strimzi_io_kind", "strimzi_io_cluster")
+)
+# They differ in a label that Prometheus adds; the tests ask both of the same process.
+_SELECTORS = {"$mm2": _STRIMZI, "$connect": _STRIMZI}
 _VARIABLES = {"$source": ".*", "$target": ".*", "$topic": ".*", "$__rate_interval": "1m"}
 
 

@@ -25,10 +25,12 @@ READY_SECONDS = 30.0
 _SCRAPES = 3
 _REQUEST_SECONDS = 10.0
 
-# What Strimzi's PodMonitor makes of the labels of a pod of `kind`.
-CLUSTER = "my-mirror"
-NAMESPACE = "kafka"
-KINDS = ("KafkaMirrorMaker2", "KafkaConnect")
+# What Strimzi's PodMonitor makes of the labels of a pod.
+LABELS = {
+    "namespace": "kafka",
+    "strimzi_io_cluster": "my-mirror",
+    "strimzi_io_kind": "KafkaMirrorMaker2",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,7 @@ class Sample:
 
 
 class PrometheusServer(ManagedProcess):
-    """Scrapes `targets` (host:port); `ask` it when `wait_scraped` is over.
-
-    As pods of both kinds, or, where there are `rules`, as deploy/monitoring/prometheus.yml does.
-    """
+    """Scrapes `targets` (host:port); `ask` it when `wait_scraped` is over."""
 
     def __init__(
         self, folder: Path, port: ReservedPort, targets: Sequence[str], rules: Sequence[Path] = ()
@@ -125,27 +124,16 @@ class PrometheusServer(ManagedProcess):
 
 
 def _settings(targets: Sequence[str], rules: Sequence[Path]) -> dict[str, Any]:
-    def job(kind: str) -> dict[str, Any]:
-        pods = [
-            {
-                "targets": [target],
-                "labels": {
-                    "namespace": NAMESPACE,
-                    "strimzi_io_cluster": CLUSTER,
-                    "strimzi_io_kind": kind,
-                    "kubernetes_pod_name": f"{CLUSTER}-{at}",
-                },
-            }
-            for at, target in enumerate(targets)
-        ]
-        return {"job_name": kind, "static_configs": pods}
-
-    # The job of deploy/monitoring/prometheus.yml, whose alerts name it.
-    ours = {"job_name": "sparkmirror", "static_configs": [{"targets": list(targets)}]}
+    pods = [
+        {"targets": [target], "labels": {**LABELS, "kubernetes_pod_name": f"my-mirror-{at}"}}
+        for at, target in enumerate(targets)
+    ]
+    # The job of deploy/monitoring/prometheus.yml, which our alerts name.
+    job = {"job_name": "sparkmirror", "static_configs": pods}
     return {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(path) for path in rules],
-        "scrape_configs": [ours] if rules else [job(kind) for kind in KINDS],
+        "scrape_configs": [job],
     }
 
 
