@@ -18,6 +18,7 @@ from tests.kafka.mirror_process import Mirror
 from tests.worker_cluster.workers import Flow, Worker, Workers, connector_path
 
 PARTITIONS = 2
+RETENTION_MS = 6 * 3_600_000
 COPY_SECONDS = 90.0
 # In dedicated mode, where the target's alias is fixed.
 _DEDICATED = {
@@ -74,7 +75,8 @@ class LiveFlow:
 
 def make_topic_and_group(source: KafkaCluster) -> tuple[str, str]:
     """A group that has read nothing yet: without any group there is no checkpoint task."""
-    topic, group = create_topic(source, partitions=PARTITIONS), unique_name("group")
+    config = {"retention.ms": str(RETENTION_MS)}
+    topic, group = create_topic(source, partitions=PARTITIONS, config=config), unique_name("group")
     commit_offsets(source, group, {TopicPartition(topic, at): 0 for at in range(PARTITIONS)})
     return topic, group
 

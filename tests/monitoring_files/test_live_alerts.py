@@ -20,14 +20,14 @@ from sparkmirror.embedded.ports import ReservedPort
 from tests.clusters import Record, end_offset, produce, start_clusters, wait_for
 from tests.mm2_suite.topics import alter_configs
 from tests.monitoring_files.alert_scenarios import RULES
-from tests.monitoring_files.live_flow import PARTITIONS, LiveFlow, flow_on_worker
+from tests.monitoring_files.live_flow import PARTITIONS, RETENTION_MS, LiveFlow, flow_on_worker
 from tests.monitoring_files.prometheus_server import PrometheusServer
 from tests.worker_cluster.workers import Flow, Worker, connector_path
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 SECONDS = 120.0
-HOUR_MS = 3_600_000
+AGE_MS = 2 * 3_600_000
 RECORDS = 20
 # Without `for` these fire for a moment: while a task starts, its lag is not known; when it starts
 # for the fifth time, as it does here, that is worth a warning.
@@ -111,19 +111,17 @@ def test_nothing_fires_while_all_is_well(scene: Scene) -> None:
 
 def test_a_paused_flow_falls_behind_until_retention_threatens(scene: Scene) -> None:
     flow, source = scene.flow, scene.connectors.source_name
-    alter_configs(flow.source, flow.topic, {"retention.ms": str(6 * HOUR_MS)})
     scene.change(source, "pause")
     scene.worker.wait_for_states(source, "PAUSED")
-    scene.write(age_ms=2 * HOUR_MS)
+    scene.write(AGE_MS)
     scene.wait_firing("SparkmirrorLag", "SparkmirrorLossBegins")
     left = scene.prometheus.number("min(sparkmirror_flow_seconds_until_loss)")
     behind = scene.prometheus.number("max(sparkmirror_flow_lag_seconds)")
-    assert behind == pytest.approx(2 * 3600, abs=SECONDS)
-    assert left == pytest.approx(4 * 3600, abs=SECONDS)
+    assert behind == pytest.approx(AGE_MS / 1000, abs=SECONDS)
+    assert left == pytest.approx((RETENTION_MS - AGE_MS) / 1000, abs=SECONDS)
     scene.change(source, "resume")
     flow.wait_copied()
     scene.wait_firing()
-    alter_configs(flow.source, flow.topic, {"retention.ms": None})
 
 
 def test_records_that_were_deleted_are_lost(scene: Scene) -> None:
