@@ -41,6 +41,7 @@ FAILED = f'sparkmirror_task_state{{{SOURCE_TASK},state="failed"}}'
 RESTARTS = f"sparkmirror_task_restarts_total{{{SOURCE_TASK}}}"
 UP = f"up{{{WORKER}}}"
 HEALTHY = f'sparkmirror_worker_healthy{{group="g",{WORKER}}}'
+LEADER = f'sparkmirror_worker_leader{{group="g",{WORKER}}}'
 PART = f'sparkmirror_metrics_part_up{{part="lag",{WORKER}}}'
 UNKNOWN = f"sparkmirror_flow_unknown_partitions{{{FLOW},{WORKER}}}"
 KEY_STORE = f'sparkmirror_certificate_expiry_timestamp_seconds{{use="keystore",name="a",{WORKER}}}'
@@ -78,6 +79,7 @@ WELL: dict[str, Value] = {
     RESTARTS: 0,
     UP: 1,
     HEALTHY: 1,
+    LEADER: 1,
     PART: 1,
     UNKNOWN: 0,
     KEY_STORE: 365 * DAY,
@@ -137,7 +139,9 @@ CAUSES = (
         "a partition is damaged", {partitions("failed"): 1, partitions("live"): 0},
         "SparkmirrorPartitionStuck", 5,
     ),
-    Scenario("the target does not respond", {HEARTBEAT: 61}, "SparkmirrorNoHeartbeat", 1),
+    Scenario("heartbeats are rejected", {HEARTBEAT: 61}, "SparkmirrorNoHeartbeat", 1),
+    Scenario("the heartbeat task is gone", {HEARTBEAT: None}, "SparkmirrorNoHeartbeat", 1),
+    Scenario("no worker leads", {LEADER: 0}, "SparkmirrorNoLeader", 2),
     Scenario(
         "a group's sync fails", {group("error"): 1, group("written"): None},
         "SparkmirrorGroupNotSynced", 15,
@@ -180,6 +184,7 @@ HARMLESS = (
     Scenario("nothing can be lost", {UNTIL_LOSS: None, TOPIC_UNTIL_LOSS: None}),
     Scenario("a leader moves", {partitions("stuck"): 1, partitions("live"): 0}, minutes=3),
     Scenario("a broker is slow", {HEARTBEAT: 45}),
+    Scenario("another worker leads after a minute", {LEADER: 0}, minutes=1),
     Scenario("a task fails once", {FAILED: 1, RUNNING: None, RESTARTS: 1}, minutes=2),
     Scenario("a worker restarts", {UP: 0, RUNNING: None, HEALTHY: None}, minutes=1),
     Scenario("a worker restarts, with counters from 0", {LOST: 0}, starts={LOST: 12}),
