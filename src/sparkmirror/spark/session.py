@@ -177,7 +177,7 @@ class SparkEngine:
         try:
             known = int(self._java_context().getExecutorMemoryStatus().size())
             return read_jvm(self._context._jvm, known if self.is_local else known - 1)  # noqa: SLF001
-        except JVM_GONE as error:
+        except (*JVM_GONE, AttributeError) as error:  # a session that was stopped has no context
             raise MirrorError(f"Spark's JVM does not respond: {error}") from error
 
     def check_alive(self) -> None:
